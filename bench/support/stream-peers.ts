@@ -48,6 +48,8 @@ export async function gatehousePeer(
   const folder = await temporaryFolder()
   const flags = {
     '--demo': 'true',
+    // Its trades would be counted with the messages, and peers have none.
+    '--demo-market': 'false',
     '--port': String(port),
     '--data': join(folder.path, 'data'),
     '--stream-controllers': join(checkout.root, 'bench/stream-controller.ts'),

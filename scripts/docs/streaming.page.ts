@@ -248,7 +248,8 @@ A controller is a module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\`
 - \`topics\`: each has a \`summary\`, what it \`needs\`, and \`publish(call)\`, \`subscription\`, or both. A name that ends in \`/*\`
   matches all topics with that prefix;
 - \`publish(call)\` returns the \`Data\` of the reply, or a promise of it. \`call\` has \`topic\`, \`data\`, \`principal\` and a \`signal\`
-  that is aborted when the client cancels or disconnects, or when the operation times out. \`throw refuse('Data', 'Price')\`
+  that is aborted when the client cancels or disconnects, or when the operation times out (\`isAborted\` tells whether it is,
+  without creating it). \`throw refuse('Data', 'Price')\`
   sends an error reply; any other exception is logged and answered with \`Fault\`;
 - \`subscription\`: \`slow\` says what happens to a client that reads too slowly (\`latest\` keeps the newest message, \`close\` closes
   the connection). \`snapshot(call)\` returns the initial state, or a promise of it. Messages published before the promise is

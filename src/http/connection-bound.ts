@@ -35,7 +35,7 @@ export function boundConnections(server: http.Server, { most, exempt }: Connecti
       else counts.set(network, left)
     }
     open.set(key, release)
-    socket.once('close', release)
+    socket.on('close', release)
   })
   server.on('upgrade', ({ socket }: http.IncomingMessage) => open.get(keyOf(socket))?.())
 }

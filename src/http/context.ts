@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Principal } from '../protocol/principal.ts'
 import type { Problem } from '../protocol/problem.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { nodeHttp } from './node-http.ts'
 import { type LimitState, limitHeaders } from './rate-limits.ts'
 import { pathOf, type QueryValues, readQuery } from './request-target.ts'
 
@@ -20,7 +21,6 @@ export type ProblemPage = (context: Context, problem: Problem) => void
 
 export class Context {
   readonly request: IncomingMessage
-  readonly response: ServerResponse
   /** The caller's Request-Id, or one of ours. */
   readonly id: string
   /** The client's IP address, also behind trusted proxies. */
@@ -38,6 +38,7 @@ export class Context {
   onReplied: () => void = nothing
   /** Shows a problem document to a person; undefined where the server has no pages. */
   problemPage: ProblemPage | undefined
+  #response: ServerResponse | undefined
   #principal: Principal | undefined
   #caller: Context['caller'] = NOBODY
   #params: ReadonlyMap<string, string> | undefined
@@ -46,15 +47,27 @@ export class Context {
   #headers: string[] | undefined
   readonly #logger: Logger
 
-  constructor(request: IncomingMessage, response: ServerResponse, address: string, target: string, logger: Logger) {
+  /** `response` is undefined for an upgrade, which has none unless it is refused. */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse | undefined,
+    address: string,
+    target: string,
+    logger: Logger,
+  ) {
     this.request = request
-    this.response = response
+    this.#response = response
     this.id = requestIdOf(request.headers)
     this.address = address
     this.method = request.method ?? 'GET'
     this.target = target
     this.path = pathOf(target)
     this.#logger = logger
+  }
+
+  get response(): ServerResponse {
+    this.#response ??= new nodeHttp.ServerResponse(this.request)
+    return this.#response
   }
 
   get headers(): IncomingHttpHeaders {

@@ -13,7 +13,6 @@ import { hasBody, readBody } from './body.ts'
 import { Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
 import { checkHost } from './host-header.ts'
-import { nodeHttp } from './node-http.ts'
 import { replyWithProblem } from './problem.ts'
 import { callerOf, type RateLimits } from './rate-limits.ts'
 import { checkTargetLength, localTarget, segmentsOf } from './request-target.ts'
@@ -84,18 +83,23 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       }
     },
     upgrade(request, socket, head) {
-      const response = new nodeHttp.ServerResponse(request)
-      const context = new Context(request, response, addressOf(request), targetOf(request), logger)
+      const context = new Context(request, undefined, addressOf(request), targetOf(request), logger)
       socket.on('error', ignore)
       // The writer of the 101 response reads the id from here.
       request.headers['request-id'] = context.id
-      takeUpgrade(context, { request, socket, head }).then(
-        () => finish(context, 101),
-        (error) => {
-          response.on('finish', () => finish(context, response.statusCode))
-          refuseUpgrade(context, socket, () => replyWithProblem(context, error))
-        },
-      )
+      let taken: void | Promise<void>
+      try {
+        taken = takeUpgrade(context, { request, socket, head })
+      } catch (error) {
+        refuse(context, socket, error)
+        return
+      }
+      if (taken === undefined) finish(context, 101)
+      else
+        taken.then(
+          () => finish(context, 101),
+          (error) => refuse(context, socket, error),
+        )
     },
   }
 
@@ -208,7 +212,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     else group.fail(context, error)
   }
 
-  async function takeUpgrade(context: Context, taken: Upgrade): Promise<void> {
+  function takeUpgrade(context: Context, taken: Upgrade): void | Promise<void> {
     checkHost(context.request)
     // RFC 6455 §4.1: the method is GET.
     if (context.method !== 'GET')
@@ -221,7 +225,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     checkTargetLength(context.target)
     if (group.limit !== undefined && rateLimits !== undefined)
       context.setLimits(rateLimits.countAddress(group.limit, context.address))
-    await route.upgrade?.(context, taken)
+    return route.upgrade?.(context, taken)
+  }
+
+  function refuse(context: Context, socket: Duplex, error: unknown): void {
+    const { response } = context
+    response.on('finish', () => finish(context, response.statusCode))
+    refuseUpgrade(context, socket, () => replyWithProblem(context, error))
   }
 
   /** The group for an unmatched path: the one with the longest prefix. */

@@ -47,7 +47,8 @@ interface RightsAt {
 
 const UNCHANGED: CurrentRights = {}
 
-export function activate(principal: Principal, restoreToken: string | undefined): ActiveAuthority {
+/** A token that expires before `warnedUntil` needs no warning: the reply to the sign-in shows when it expires. */
+export function activate(principal: Principal, restoreToken: string | undefined, warnedUntil: number): ActiveAuthority {
   const expiresAt = principal.expiresAt * 1000
   return {
     state: 'active',
@@ -55,7 +56,7 @@ export function activate(principal: Principal, restoreToken: string | undefined)
     tokenScopes: principal.scopes,
     rights: UNCHANGED,
     expiresAt,
-    warned: false,
+    warned: expiresAt <= warnedUntil,
     restoreToken,
   }
 }
@@ -175,23 +176,24 @@ function latest<T extends { readonly at: number }>(known: T | undefined, changed
   return known === undefined || (changed !== undefined && changed.at >= known.at) ? changed : known
 }
 
-/** The authentication result of the contract, as the client's profile expects it. */
+/** The authentication result of the contract, as the client's profile expects it; after a sign-in with its restore token. */
 export function describeAuthority(
   authority: Authority,
   profile: Profile,
   vendor: string,
   now: number,
+  newRestoreToken?: string,
 ): AuthenticationResult {
   const active = activeAuthority(authority, now)
   if (active === undefined) return { Result: profile.rejected }
   const { principal, restoreToken } = active
   return {
     Result: 'Success',
-    ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }),
-    ...(principal.displayName === undefined ? {} : { DisplayName: principal.displayName }),
+    AccessToken: newRestoreToken ?? restoreToken,
+    DisplayName: principal.displayName,
     UserID: principal.username ?? principal.subject,
     ExpiryDate: formatDateTime(active.expiresAt),
-    ...(profile.showsExpiresIn ? { ExpiresIn: formatTimeSpan(active.expiresAt - now, 1) } : {}),
+    ExpiresIn: profile.showsExpiresIn ? formatTimeSpan(active.expiresAt - now, 1) : undefined,
     Scope: vendorScopes(principal.scopes, vendor),
   }
 }

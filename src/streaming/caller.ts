@@ -1,7 +1,7 @@
 /** The connection as controllers see it: its authentication and the timeouts it has configured. */
 import type { ConnectionAuth } from './connection-auth.ts'
 import type { ConnectionIdentity } from './connection-types.ts'
-import type { AuthenticationResult, Caller, Timeouts } from './controller.ts'
+import type { AuthenticationResult, Call, Caller, Timeouts } from './controller.ts'
 import type { Profile } from './profile.ts'
 
 const DEFAULT_TIMEOUTS: Timeouts = { action: 35_000, subscription: 35_000 }
@@ -32,8 +32,8 @@ export class ConnectionCaller implements Caller {
     return this.auth.describe()
   }
 
-  signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult> {
-    return this.auth.signIn(provider, accessToken, signal)
+  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult> {
+    return this.auth.signIn(provider, accessToken, call)
   }
 
   timeouts(controller: string): Timeouts {

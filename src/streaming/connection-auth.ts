@@ -15,7 +15,7 @@ import {
   withRights,
 } from './authority.ts'
 import type { ConnectionEnv, ConnectionIdentity } from './connection-types.ts'
-import type { AuthenticationResult, Need } from './controller.ts'
+import { type AuthenticationResult, type Call, type Need, refuse } from './controller.ts'
 import type { SessionMember } from './sessions.ts'
 
 /** What the connection must do after an event or after time has passed. */
@@ -70,17 +70,21 @@ export class ConnectionAuth {
   }
 
   describe(): AuthenticationResult {
+    return this.#describe()
+  }
+
+  #describe(restoreToken?: string): AuthenticationResult {
     const { clock, settings } = this.#env
-    return describeAuthority(this.#authority, this.#identity.profile, settings.streamVendor, clock())
+    return describeAuthority(this.#authority, this.#identity.profile, settings.streamVendor, clock(), restoreToken)
   }
 
   /** Checks a token and takes on its authority; a rejected token leaves the current authority in force. */
-  async signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult> {
+  async signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult> {
     const events: GateEvent[] = []
     this.#eventsDuringCheck = events
     try {
       const principal = isBearer(provider) ? await this.#env.authenticate(accessToken) : undefined
-      signal.throwIfAborted()
+      if (call.isAborted) throw refuse('Operation.Abort')
       if (principal !== undefined && this.#accepts(principal, events))
         return this.#completeSignIn(principal, accessToken, events)
     } finally {
@@ -106,8 +110,7 @@ export class ConnectionAuth {
       if (effect.kind === 'rights-changed') this.#changeRights(effect.rights)
     }
     this.hasNewSignIn = true
-    const restoreToken = this.#env.restoreToken(accessToken)
-    return { ...this.describe(), ...(restoreToken === undefined ? {} : { AccessToken: restoreToken }) }
+    return this.#describe(this.#env.restoreToken(accessToken))
   }
 
   /** Replaces the authority in one step. Throws `Limited` when the user has too many connections. */
@@ -116,9 +119,7 @@ export class ConnectionAuth {
     sessions.admit(this.#member, principal)
     this.#subject = principal.subject
     const shown = this.#identity.profile.alwaysShowsToken ? restoreToken(accessToken) : undefined
-    const authority = activate(principal, shown)
-    // A token that expires within the warning time needs no warning: the reply shows when it expires.
-    this.#authority = { ...authority, warned: authority.expiresAt - clock() <= settings.streamExpiryWarning }
+    this.#authority = activate(principal, shown, clock() + settings.streamExpiryWarning)
     counters.signInsAccepted++
   }
 

@@ -9,7 +9,7 @@ import type { ConnectionEnv, ConnectionIdentity, Transport } from './connection-
 import { CONTROL_FRAME_UNITS, FRAGMENT_UNITS, MessageRate } from './message-rate.ts'
 import { Operation, type OperationHost } from './operation.ts'
 import { type InvalidRequest, type Request, readRequest, UNREADABLE } from './request.ts'
-import { RequestQueue } from './request-queue.ts'
+import { RequestQueue, type RequestQueueOwner } from './request-queue.ts'
 import type { SessionMember } from './sessions.ts'
 import { Subscriptions } from './subscriptions.ts'
 
@@ -21,13 +21,13 @@ const ANONYMOUS_FACTOR = 4
 /** After a failure of the database. */
 const RENAME_RETRY_MS = 1_000
 
-export class Connection implements OperationHost, SessionMember {
+export class Connection implements OperationHost, RequestQueueOwner, SessionMember {
   readonly env: ConnectionEnv
   readonly transport: Transport
   readonly auth: ConnectionAuth
   readonly caller: ConnectionCaller
   readonly subscriptions: Subscriptions
-  readonly #queue = new RequestQueue(() => this.#updateReading())
+  readonly #queue: RequestQueue
   readonly #rate: MessageRate
   #unreadable = 0
   /** The memory of the requests received since the queue was last idle. */
@@ -43,6 +43,7 @@ export class Connection implements OperationHost, SessionMember {
     this.caller = new ConnectionCaller(identity, this.auth)
     this.subscriptions = new Subscriptions(this.caller, transport, env)
     this.#rate = new MessageRate(env.settings, env.monotonic())
+    this.#queue = new RequestQueue(this)
   }
 
   /** The memory of the unanswered requests. */
@@ -50,12 +51,13 @@ export class Connection implements OperationHost, SessionMember {
     return this.#pendingBytes
   }
 
-  /** Takes a decoded message, undefined if it was unreadable, and its size in bytes. */
-  receive(decoded: Decoded | undefined, bytes: number): void {
+  /** Takes a decoded message, undefined if it was unreadable, its size in bytes and the time of the monotonic clock. */
+  receive(decoded: Decoded | undefined, bytes: number, now: number): void {
     if (this.#phase !== 'open') return
-    const { settings, counters, monotonic } = this.env
-    const cost = this.auth.principal === undefined ? bytes * ANONYMOUS_FACTOR : bytes
-    const isAllowed = this.#rate.take(monotonic(), cost)
+    const { settings, counters } = this.env
+    // Without a look at the clock: a token that has expired counts until the next sweep.
+    const cost = this.auth.authority.state === 'active' ? bytes : bytes * ANONYMOUS_FACTOR
+    const isAllowed = this.#rate.take(now, cost)
     counters.messagesIn++
     this.#pendingBytes += bytes + REQUEST_BYTES
     this.#unreadable = decoded === undefined ? this.#unreadable + 1 : 0
@@ -83,6 +85,10 @@ export class Connection implements OperationHost, SessionMember {
       this.#queue.add(new Operation({ kind: 'invalid', controller, topic, id, code: 'Limited', context }, this))
     } else if (request.kind === 'request' && request.action === 'Cancel') this.#queue.cancel(request.id)
     else this.#queue.add(new Operation(request, this))
+  }
+
+  onTurn(): void {
+    this.#updateReading()
   }
 
   onOperationEnd(operation: Operation): void {

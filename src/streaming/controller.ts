@@ -116,6 +116,8 @@ export interface Call {
   readonly caller: Caller
   /** Aborted by Cancel, by a timeout and when the subscription or the connection ends. */
   readonly signal: AbortSignal
+  /** Whether the signal is aborted, for a handler that needs to know no more: to create a signal takes time. */
+  readonly isAborted: boolean
 }
 
 /** The connection that sent a request, as the built-in controllers see it. */
@@ -126,7 +128,7 @@ export interface Caller {
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
   /** Checks a token and takes on its authority; the result is the reply. */
-  signIn(provider: string, accessToken: string, signal: AbortSignal): Promise<AuthenticationResult>
+  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult>
   readonly profile: Profile
   timeouts(controller: string): Timeouts
   setTimeouts(controller: string, timeouts: Timeouts): void
@@ -138,14 +140,14 @@ export interface Timeouts {
   readonly subscription: number
 }
 
-/** The `Data` of the reply, hence the wire names. */
+/** The `Data` of the reply, hence the wire names. What is undefined is not sent. */
 export interface AuthenticationResult {
   readonly Result: 'Success' | 'Reject' | 'Rejected'
-  readonly AccessToken?: string
-  readonly DisplayName?: string
+  readonly AccessToken?: string | undefined
+  readonly DisplayName?: string | undefined
   readonly UserID?: string
   readonly ExpiryDate?: string
-  readonly ExpiresIn?: string
+  readonly ExpiresIn?: string | undefined
   readonly Scope?: readonly string[]
 }
 

@@ -76,6 +76,7 @@ export interface Gateway {
   /**
    * Opens a connection for an upgrade request from `address`, which the caller has counted against its rate limit.
    * Rejects with a Refusal, and with nothing else, before anything is written; then the caller must reply and close.
+   * The caller handles errors of the socket.
    */
   accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void>
   /** Throws the Refusal with which an upgrade from this address would be answered now, if the node is full or stopping. */
@@ -90,6 +91,15 @@ export interface Gateway {
   /** Refuses new connections, lets requests in progress finish, and spreads the closes over the drain time. */
   drain(): Promise<void>
   readonly counters: StreamCounters
+}
+
+/** An upgrade request that has been read. */
+interface PeerUpgrade {
+  readonly request: IncomingMessage
+  readonly socket: Socket
+  readonly head: Buffer
+  readonly address: string
+  readonly handshake: Handshake
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
@@ -117,9 +127,8 @@ export function createGateway(options: GatewayOptions): Gateway {
     hub,
     controllers,
     sessions: new Sessions(settings, () => counters.sessionsDisplaced++),
-    // The access token itself: it grants nothing that its holder does not already have.
-    restoreToken: (accessToken) =>
-      settings.streamRestoreTokens ? Buffer.from(accessToken).toString('base64') : undefined,
+    // The access token itself, which is ASCII: it grants nothing that its holder does not already have.
+    restoreToken: (accessToken) => (settings.streamRestoreTokens ? btoa(accessToken) : undefined),
     onFault: (error, connectionId) => {
       if (outageOf(error) === undefined) logger.error({ err: error, connectionId }, 'a streaming operation failed')
     },
@@ -147,39 +156,37 @@ export function createGateway(options: GatewayOptions): Gateway {
   sweep.unref()
 
   async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
-    const events: GateEvent[] = []
-    socket.on('error', ignore)
     try {
       if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
       if (draining) throw stopping()
       const handshake = readHandshake(request, settings)
-      socket.once('close', limits.acquire(address))
-      eventsDuringChecks.add(events)
-      const principal = await authenticateHandshake(handshake)
-      if (draining) throw stopping()
-      if (principal !== undefined) checkCaller(principal, address, events)
-      // The client may have left during the check.
-      if (!socket.readable || !socket.writable) {
-        socket.destroy()
-        return
-      }
-      acceptUpgrade(socket, request, handshake, handshake.subProtocol)
-      const peer = openPeer(socket, head, handshake, address, principal)
-      for (const event of events) peer.onEvent(event)
+      socket.on('close', limits.acquire(address))
+      const upgrade = { request, socket, head, address, handshake }
+      if (handshake.accessToken === undefined) openPeer(upgrade)
+      else await acceptWithToken(upgrade, handshake.accessToken)
     } catch (error) {
       throw recordRefusal(error, address)
+    }
+  }
+
+  async function acceptWithToken(upgrade: PeerUpgrade, accessToken: string): Promise<void> {
+    const events: GateEvent[] = []
+    eventsDuringChecks.add(events)
+    try {
+      const principal = await authenticate(accessToken)
+      if (principal === undefined || !mayStream(principal, clock())) {
+        counters.signInsRejected++
+        throw invalidToken()
+      }
+      if (draining) throw stopping()
+      checkCaller(principal, upgrade.address, events)
+      const peer = openPeer(upgrade)
+      peer?.connection.auth.signInAs(principal, accessToken)
+      for (const event of events) peer?.onEvent(event)
     } finally {
       // Only now: from here on the peer receives events itself.
       eventsDuringChecks.delete(events)
     }
-  }
-
-  async function authenticateHandshake({ accessToken }: Handshake): Promise<Principal | undefined> {
-    if (accessToken === undefined) return undefined
-    const principal = await authenticate(accessToken)
-    if (principal !== undefined && mayStream(principal, clock())) return principal
-    counters.signInsRejected++
-    throw invalidToken()
   }
 
   function checkCaller(principal: Principal, address: string, events: readonly GateEvent[]): void {
@@ -199,13 +206,14 @@ export function createGateway(options: GatewayOptions): Gateway {
     }
   }
 
-  function openPeer(
-    tcpSocket: Socket,
-    head: Buffer,
-    { profile, subProtocol, windows, accessToken }: Handshake,
-    address: string,
-    principal: Principal | undefined,
-  ): Peer {
+  /** Undefined if the client has left in the meantime. */
+  function openPeer({ request, socket: tcpSocket, head, address, handshake }: PeerUpgrade): Peer | undefined {
+    if (!tcpSocket.readable || !tcpSocket.writable) {
+      tcpSocket.destroy()
+      return undefined
+    }
+    const { profile, subProtocol, windows } = handshake
+    acceptUpgrade(tcpSocket, request, handshake, subProtocol)
     counters.connectionsOpened++
     const identity = { connectionId: randomUUID(), address, profile }
     const codec = codecFor(subProtocol, profile.writesDefaultAction)
@@ -213,7 +221,6 @@ export function createGateway(options: GatewayOptions): Gateway {
     const peer = new Peer(socket, { identity, codec, env, queues, onClosed })
     socket.open(peer, head)
     peers.add(peer)
-    if (principal !== undefined && accessToken !== undefined) peer.connection.auth.signInAs(principal, accessToken)
     return peer
   }
 
@@ -242,7 +249,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
       if (draining) throw stopping()
       const handshake = readWebSocketHandshake(request, settings)
-      socket.once('close', limits.acquire(address))
+      socket.on('close', limits.acquire(address))
       acceptUpgrade(socket, request, handshake, offeredSubProtocol(request))
       echo.open(socket, head, handshake.windows, address)
     },
@@ -300,9 +307,6 @@ async function closeAll(peers: ReadonlySet<Peer>, drainTime: number): Promise<vo
   while (peers.size > 0 && performance.now() < end) await pause(DRAIN_STEP)
   for (const peer of peers) peer.terminate()
 }
-
-/** Defined here because a closure inside `accept` would keep the whole request in memory as long as its socket. */
-function ignore(): void {}
 
 function stopping(): Refusal {
   return new Refusal('stream.stopping', 503, 'The server is stopping', { headers: { 'retry-after': '1' } })

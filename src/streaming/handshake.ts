@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { queryStringOf } from '../http/request-target.ts'
+import { type QueryValues, readQuery } from '../http/request-target.ts'
 import { STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from '../protocol/envelope.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { isBearer } from './connection-auth.ts'
@@ -29,13 +29,12 @@ type HandshakeSettings = Pick<StreamSettings, 'streamOrigins' | 'streamDeflate' 
 
 /** Throws a Refusal if the request is not acceptable. Nothing is written. */
 export function readHandshake(request: IncomingMessage, settings: HandshakeSettings): Handshake {
-  const query = new URLSearchParams(queryStringOf(request.url ?? ''))
   const { authorization, origin } = request.headers
-  const webSocket = readWebSocketHandshake(request, settings)
-  const profile = readProfile(query)
+  const { key, windows } = readWebSocketHandshake(request, settings)
+  const profile = readProfile(readQuery(request.url ?? ''))
   const subProtocol = readSubProtocol(request)
   checkOrigin(origin, settings.streamOrigins)
-  return { ...webSocket, profile, subProtocol, accessToken: readAuthorization(authorization) }
+  return { key, windows, profile, subProtocol, accessToken: readAuthorization(authorization) }
 }
 
 /** 16 bytes in Base64. */
@@ -52,15 +51,16 @@ export function readWebSocketHandshake({ headers }: IncomingMessage, settings: H
     })
   if (key === undefined || !KEY.test(key))
     throw new Refusal('stream.handshake', 400, 'Sec-WebSocket-Key must be 16 bytes in Base64')
-  const offers = readExtensions(extensions)
+  const offers = extensions === undefined ? NO_EXTENSIONS : readExtensions(extensions)
   return { key, windows: settings.streamDeflate ? agreeOnWindows(offers, settings.streamDeflateWindowBits) : undefined }
 }
 
+const NO_EXTENSIONS: readonly ExtensionOffer[] = []
 const EXTENSION = /^[!#$%&'*+.^_`|~\w-]+$/
 const PARAMETER = /^(?<name>[!#$%&'*+.^_`|~\w-]+)(?:\s*=\s*(?<quote>"?)(?<value>[!#$%&'*+.^_`|~\w-]+)\k<quote>)?$/
 
 /** RFC 6455 §9.1. Commas and semicolons cannot be part of a value, not even in quotes. */
-function readExtensions(header = ''): ExtensionOffer[] {
+function readExtensions(header: string): ExtensionOffer[] {
   return header
     .split(',')
     .map((extension) => extension.trim())
@@ -92,21 +92,16 @@ export function acceptUpgrade(
   { key, windows }: WebSocketHandshake,
   subProtocol: string | undefined,
 ): void {
-  const lines = [
-    'HTTP/1.1 101 Switching Protocols',
-    'Upgrade: websocket',
-    'Connection: Upgrade',
-    `Sec-WebSocket-Accept: ${hash('sha1', `${key}${ACCEPT_GUID}`, 'base64')}`,
-    ...(subProtocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${subProtocol}`]),
-    ...(windows === undefined ? [] : [`Sec-WebSocket-Extensions: ${describeWindows(windows)}`]),
-    `Request-Id: ${request.headers['request-id']}`,
-  ]
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+  const accept = hash('sha1', `${key}${ACCEPT_GUID}`, 'base64')
+  let head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n`
+  if (subProtocol !== undefined) head += `Sec-WebSocket-Protocol: ${subProtocol}\r\n`
+  if (windows !== undefined) head += `Sec-WebSocket-Extensions: ${describeWindows(windows)}\r\n`
+  socket.write(`${head}Request-Id: ${request.headers['request-id']}\r\n\r\n`, 'latin1')
 }
 
-function readProfile(query: URLSearchParams): Profile {
-  const versions = query.getAll('version')
-  const profile = versions.length > 1 ? undefined : profileFor(versions[0])
+function readProfile(query: QueryValues): Profile {
+  const version = query.get('version')
+  const profile = typeof version === 'object' ? undefined : profileFor(version)
   if (profile !== undefined) return profile
   throw new Refusal(
     'stream.version',

@@ -65,6 +65,10 @@ export class Operation implements Call {
     return this.#abort.signal
   }
 
+  get isAborted(): boolean {
+    return this.#state === 'answered'
+  }
+
   /** True if it completed; otherwise the host is notified when it ends. */
   start(): boolean {
     const { request } = this

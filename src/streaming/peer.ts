@@ -80,14 +80,15 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onMessage(data: Buffer, isBinary: boolean, cost: number): void {
-    this.#idle.restart(this.#env.monotonic())
+    const now = this.#env.monotonic()
+    this.#idle.restart(now)
     if (this.#closing !== undefined) return
     if (isBinary !== this.codec.binary) {
       this.close('unsupportedData', `${isBinary ? 'binary' : 'text'} frames are not part of this sub-protocol`)
       return
     }
     try {
-      this.connection.receive(this.codec.decode(data), cost)
+      this.connection.receive(this.codec.decode(data), cost, now)
     } catch (error) {
       this.#fail(error)
     }
@@ -219,8 +220,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number): void {
-    if (!this.#socket.isOpen) return
-    this.#socket.send(frame, bytes)
+    if (!this.#socket.send(frame, bytes)) return
     this.#env.counters.messagesOut++
     this.#checkSendQueue()
   }
@@ -279,7 +279,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   onClosed(receivedCode: number): void {
     this.connection.onClosed()
     this.#closing ??= { code: receivedCode, since: this.#env.monotonic() }
-    this.#countQueue()
+    if (this.#isQueued) this.#countQueue()
     this.onRead()
     const { code } = this.#closing
     increment(this.#env.counters.closes, COUNTED_CLOSES.has(code) ? code : 'other')

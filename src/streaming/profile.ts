@@ -46,9 +46,9 @@ const PROFILES: ReadonlyMap<number, Profile> = new Map([
 ])
 
 const NEWEST = '2.0'
-const VERSION = /^(?<major>\d{1,4})\.\d{1,4}$/
+const VERSION = /^\d{1,4}\.\d{1,4}$/
 
 /** The newest profile if no version is requested; undefined if the version is malformed or unknown. */
 export function profileFor(version: string = NEWEST): Profile | undefined {
-  return PROFILES.get(Number(VERSION.exec(version)?.groups?.major))
+  return VERSION.test(version) ? PROFILES.get(Number.parseInt(version, 10)) : undefined
 }

@@ -2,16 +2,20 @@
 import type { Operation } from './operation.ts'
 import { MAX_MS, type TurnTaker, waitForTurn } from './turns.ts'
 
+export interface RequestQueueOwner {
+  /** Operations have been started that had waited. */
+  onTurn(): void
+}
+
 export class RequestQueue implements TurnTaker {
   #running: Operation | undefined
   #waiting: Operation[] | undefined
   #paused = false
   #isTurnDue = false
-  readonly #onTurn: () => void
+  readonly #owner: RequestQueueOwner
 
-  /** `onTurn` is called when operations have been started that had waited. */
-  constructor(onTurn: () => void) {
-    this.#onTurn = onTurn
+  constructor(owner: RequestQueueOwner) {
+    this.#owner = owner
   }
 
   get isIdle(): boolean {
@@ -62,11 +66,13 @@ export class RequestQueue implements TurnTaker {
 
   /** Aborts all unanswered operations; no others are started. */
   end(reason: 'closed' | 'ended'): void {
-    const unanswered = [...(this.#running === undefined ? [] : [this.#running]), ...(this.#waiting ?? [])]
+    const running = this.#running
+    const waiting = this.#waiting
     this.#paused = true
     this.#running = undefined
     this.#waiting = undefined
-    for (const operation of unanswered) operation.abort(reason)
+    running?.abort(reason)
+    if (waiting !== undefined) for (const operation of waiting) operation.abort(reason)
   }
 
   #start(operation: Operation): void {
@@ -91,6 +97,6 @@ export class RequestQueue implements TurnTaker {
       if (performance.now() >= end) break
     }
     if (this.#running === undefined) this.#awaitTurn()
-    this.#onTurn()
+    this.#owner.onTurn()
   }
 }

@@ -38,28 +38,33 @@ export const UNREADABLE: InvalidRequest = {
 const MAX_TOPIC_LENGTH = 256
 
 /** Undefined for an `Error` from the client: answering it could start an endless exchange. */
-export function readRequest({ members, id, source }: Decoded): Request | InvalidRequest | undefined {
+export function readRequest(decoded: Decoded): Request | InvalidRequest | undefined {
+  const { members, id, source } = decoded
   const { Controller: controller = DEFAULT_CONTROLLER, Topic: topic, Action: action = DEFAULT_ACTION } = members
   const { Confirm: confirm = false, Data: data } = members
-  const invalid = (code: StreamErrorCode, context: string): InvalidRequest => ({
+  if (id !== undefined && !isTransactionId(id)) return invalid(decoded, 'Data.Deserialise', 'TransactionID')
+  if (typeof controller !== 'string') return invalid(decoded, 'Data.Deserialise', 'Controller')
+  if (!isAction(action)) return invalid(decoded, 'Data.Deserialise', 'Action')
+  if (action === 'Error') return undefined
+  if (typeof confirm !== 'boolean') return invalid(decoded, 'Data.Deserialise', 'Confirm')
+  if (topic !== undefined && typeof topic !== 'string') return invalid(decoded, 'Data.Deserialise', 'Topic')
+  if (topic !== undefined && topic.length > MAX_TOPIC_LENGTH) return invalid(decoded, 'Data', 'Topic')
+  if (action === 'Cancel') {
+    if (id === undefined) return invalid(decoded, 'Data', 'TransactionID')
+  } else if (topic === undefined) return invalid(decoded, 'Data', 'Topic')
+  return { kind: 'request', controller, topic: topic ?? '', action, id, data, source, confirm }
+}
+
+function invalid({ members, id }: Decoded, code: StreamErrorCode, context: string): InvalidRequest {
+  const { Controller: controller = DEFAULT_CONTROLLER, Topic: topic } = members
+  return {
     kind: 'invalid',
     controller: typeof controller === 'string' ? controller : undefined,
     topic: typeof topic === 'string' ? topic : undefined,
     id: isTransactionId(id) ? id : undefined,
     code,
     context,
-  })
-  if (id !== undefined && !isTransactionId(id)) return invalid('Data.Deserialise', 'TransactionID')
-  if (typeof controller !== 'string') return invalid('Data.Deserialise', 'Controller')
-  if (!isAction(action)) return invalid('Data.Deserialise', 'Action')
-  if (action === 'Error') return undefined
-  if (typeof confirm !== 'boolean') return invalid('Data.Deserialise', 'Confirm')
-  if (topic !== undefined && typeof topic !== 'string') return invalid('Data.Deserialise', 'Topic')
-  if (topic !== undefined && topic.length > MAX_TOPIC_LENGTH) return invalid('Data', 'Topic')
-  if (action === 'Cancel') {
-    if (id === undefined) return invalid('Data', 'TransactionID')
-  } else if (topic === undefined) return invalid('Data', 'Topic')
-  return { kind: 'request', controller, topic: topic ?? '', action, id, data, source, confirm }
+  }
 }
 
 function isTransactionId(id: unknown): id is TransactionId {

@@ -154,7 +154,7 @@ export class Subscriptions implements Subscriber {
 
   /** The send queue has room again for subscriptions that their topic runs. */
   onDrained(): void {
-    for (const subscriber of [...(this.#own?.values() ?? [])]) {
+    for (const subscriber of copyOf(this.#own)) {
       // One that went before may have filled the queue; then there will be another call.
       if (this.#transport.isCongested) break
       // Next time it is the last, so that each has its turn.
@@ -167,7 +167,7 @@ export class Subscriptions implements Subscriber {
   onClaimsChanged(): void {
     const { principal } = this.#caller.auth
     if (principal === undefined) return
-    for (const subscriber of [...(this.#own?.values() ?? [])]) subscriber.setPrincipal(principal)
+    for (const subscriber of copyOf(this.#own)) subscriber.setPrincipal(principal)
   }
 
   /** Counts one Unsub; the last one ends the subscription. */
@@ -183,7 +183,7 @@ export class Subscriptions implements Subscriber {
     const { auth } = this.#caller
     if (this.has(IDENTIFY.key)) this.#transport.send(push(IDENTIFY.controller, IDENTIFY.topic, auth.describe()))
     const now = this.#env.clock()
-    for (const subscription of [...(this.#byKey?.values() ?? [])]) {
+    for (const subscription of copyOf(this.#byKey)) {
       if (auth.satisfies(subscription.topic.needs, now)) {
         if (subscription.paused) this.#resume(subscription)
       } else if (auth.authority.state === 'expired') {
@@ -197,7 +197,7 @@ export class Subscriptions implements Subscriber {
   #updateOwn(now: number): void {
     const { auth } = this.#caller
     const { principal } = auth
-    for (const subscriber of [...(this.#own?.values() ?? [])]) {
+    for (const subscriber of copyOf(this.#own)) {
       if (principal !== undefined && auth.satisfies(subscriber.needs, now)) subscriber.setPrincipal(principal)
       else if (auth.authority.state === 'expired') subscriber.pause()
       else this.#endOwn(subscriber, refuse('Authority'))
@@ -217,8 +217,8 @@ export class Subscriptions implements Subscriber {
 
   clear(): void {
     if (this.#opening !== undefined) this.abandon(this.#opening.key)
-    for (const subscription of [...(this.#byKey?.values() ?? [])]) this.#drop(subscription)
-    for (const subscriber of [...(this.#own?.values() ?? [])]) this.#dropOwn(subscriber)
+    for (const subscription of copyOf(this.#byKey)) this.#drop(subscription)
+    for (const subscriber of copyOf(this.#own)) this.#dropOwn(subscriber)
   }
 
   /** Topics with a snapshot send a new one, followed by what was published while it was fetched. */
@@ -258,6 +258,9 @@ export class Subscriptions implements Subscriber {
       },
       caller,
       signal,
+      get isAborted() {
+        return signal.aborted
+      },
     }
   }
 
@@ -295,6 +298,13 @@ export class Subscriptions implements Subscriber {
     this.#resuming?.get(subscription)?.abort.abort()
     this.#resuming?.delete(subscription)
   }
+}
+
+const NONE: readonly never[] = []
+
+/** For a loop that changes the map. Most connections have no subscriptions, and then nothing is copied. */
+function copyOf<T>(map: ReadonlyMap<string, T> | undefined): readonly T[] {
+  return map === undefined ? NONE : [...map.values()]
 }
 
 function slowPolicy({ subscription }: Topic): SlowPolicy {

@@ -82,7 +82,8 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
   const outputs: string[][] = []
   for (const step of steps) {
     output = []
-    if ('client' in step) connection.receive(CODECS.PlatformJson.decode(Buffer.from(step.client)), step.client.length)
+    if ('client' in step)
+      connection.receive(CODECS.PlatformJson.decode(Buffer.from(step.client)), step.client.length, clock())
     else if ('event' in step) connection.onEvent(step.event)
     else if ('publish' in step) hub.publish('Test', step.publish[0], step.publish[1], clock())
     else {

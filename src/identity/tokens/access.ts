@@ -22,11 +22,12 @@ export interface Access {
   forget(): void
 }
 
+/** Thousands are kept: an object more for each would show in the time of garbage collection. */
 interface VerifiedToken {
   readonly principal: Principal
-  readonly origin: TokenOrigin
-  /** The result of the last revocation check, valid for that version of the revocation list. */
-  checked?: { readonly version: number; readonly principal: Principal | undefined }
+  /** What the last revocation check left of it, valid for that version of the revocation list. */
+  current: Principal | undefined
+  checkedVersion: number
 }
 
 interface RecentToken {
@@ -35,7 +36,9 @@ interface RecentToken {
 }
 
 const MAX_VERIFIED = 20_000
-/** Recent tokens are kept whole: comparing two strings is cheaper than hashing one. */
+/** Not a version of the revocation list. */
+const NEVER = -1
+/** Tokens that were used again recently are kept whole: comparing two strings is cheaper than hashing one. */
 const MAX_RECENT = 1_000
 
 export function createAccess({ issuer, signer, revocationList, clock, namesOf }: AccessOptions): Access {
@@ -44,8 +47,9 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
 
   return {
     authenticate(token) {
-      const recent = recentTokens.get(endOf(token))
-      return recent?.token === token ? checkStillValid(recent.verified) : lookUp(token).then(checkStillValid)
+      const end = endOf(token)
+      const recent = recentTokens.get(end)
+      return recent?.token === token ? checkStillValid(recent.verified) : lookUp(token, end)
     },
     forget() {
       verifiedTokens = new LruMap(MAX_VERIFIED)
@@ -56,41 +60,48 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
   function checkStillValid(verified: VerifiedToken | undefined): Principal | undefined {
     if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
     const { version } = revocationList
-    let { checked } = verified
-    if (checked?.version !== version) {
-      const { principal, origin } = verified
-      checked = {
-        version,
-        principal: revocationList.isRevoked(origin) ? undefined : revocationList.narrow(origin, principal),
-      }
-      verified.checked = checked
+    if (verified.checkedVersion !== version) {
+      const { principal } = verified
+      const origin = originOf(principal)
+      verified.current = revocationList.isRevoked(origin) ? undefined : revocationList.narrow(origin, principal)
+      verified.checkedVersion = version
     }
-    return checked.principal
+    return verified.current
   }
 
-  async function lookUp(token: string): Promise<VerifiedToken | undefined> {
+  async function lookUp(token: string, end: string): Promise<Principal | undefined> {
     // forget() replaces the maps: a verification that was under way then must not fill the new ones.
     const [byDigest, recent] = [verifiedTokens, recentTokens]
     const digest = hash('sha256', token, 'base64')
     const cached = byDigest.get(digest)
     const verified = cached ?? (await verify(token))
     if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
+    // Many tokens are used only once, and are not kept whole.
     if (cached === undefined) byDigest.set(digest, verified)
-    recent.set(endOf(token), { token, verified })
-    return verified
+    else recent.set(end, { token, verified })
+    return checkStillValid(verified)
   }
 
   async function verify(token: string): Promise<VerifiedToken | undefined> {
     const signed = await signer.verify('at+jwt', token)
-    const verified = signed === undefined ? undefined : readClaims(signed, issuer)
-    if (verified === undefined || signed === undefined) return undefined
+    const principal = signed === undefined ? undefined : readClaims(signed, issuer)
+    if (principal === undefined || signed === undefined) return undefined
     const now = seconds(clock())
     const { claims } = signed
     if (typeof claims.nbf === 'number' && claims.nbf > now + CLOCK_SKEW_SECONDS) return undefined
-    if (verified.principal.kind === 'client') return verified
-    const names = await namesOf(verified.principal.subject)
-    return names === undefined ? undefined : { ...verified, principal: { ...verified.principal, ...names } }
+    if (principal.kind === 'client') return unchecked(principal)
+    const names = await namesOf(principal.subject)
+    return names === undefined ? undefined : unchecked({ ...principal, ...names })
   }
+}
+
+function unchecked(principal: Principal): VerifiedToken {
+  return { principal, current: undefined, checkedVersion: NEVER }
+}
+
+/** What events of revocation refer to. */
+function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt }: Principal): TokenOrigin {
+  return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000) }
 }
 
 /** The end of the signature is enough to tell tokens apart, and cheaper to hash as a map key. */
@@ -101,33 +112,28 @@ function endOf(token: string): string {
 /** How far the clock of another node may be ahead of ours. */
 const CLOCK_SKEW_SECONDS = 5
 
-function readClaims({ claims, keyId }: SignedByUs, issuer: string): VerifiedToken | undefined {
+function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | undefined {
   const { iss, sub, client_id: clientId, exp, iat, jti, scope, sid, auth_time: authTime } = claims
   if (iss !== issuer || typeof sub !== 'string' || typeof clientId !== 'string' || typeof jti !== 'string') return
   if (typeof exp !== 'number' || typeof iat !== 'number' || typeof scope !== 'string') return undefined
   const id = readTokenId(jti)
   if (id === undefined) return undefined
-  const issuedAtMs = iat * 1000 + id.milliseconds
-  const sessionId = typeof sid === 'string' ? sid : undefined
   return {
-    principal: {
-      subject: sub,
-      kind: sub === clientId ? 'client' : 'user',
-      clientId,
-      scopes: scopesOf(scope),
-      roles: stringsOf(claims.role),
-      audiences: typeof claims.aud === 'string' ? [claims.aud] : stringsOf(claims.aud),
-      tokenId: jti,
-      keyId,
-      sessionId,
-      grantId: id.grantId,
-      username: undefined,
-      displayName: undefined,
-      issuedAt: issuedAtMs / 1000,
-      expiresAt: exp,
-      authTime: typeof authTime === 'number' ? authTime : undefined,
-    },
-    origin: { tokenId: jti, grantId: id.grantId, sessionId, subject: sub, clientId, issuedAtMs },
+    subject: sub,
+    kind: sub === clientId ? 'client' : 'user',
+    clientId,
+    scopes: scopesOf(scope),
+    roles: stringsOf(claims.role),
+    audiences: typeof claims.aud === 'string' ? [claims.aud] : stringsOf(claims.aud),
+    tokenId: jti,
+    keyId,
+    sessionId: typeof sid === 'string' ? sid : undefined,
+    grantId: id.grantId,
+    username: undefined,
+    displayName: undefined,
+    issuedAt: (iat * 1000 + id.milliseconds) / 1000,
+    expiresAt: exp,
+    authTime: typeof authTime === 'number' ? authTime : undefined,
   }
 }
 

@@ -14,9 +14,9 @@ const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 
 export function parseJwt(token: string): ParsedJwt | undefined {
   if (token.length > MAX_LENGTH || !SHAPE.test(token)) return undefined
-  const [head = '', body = ''] = token.split('.', 2)
-  const header = parseHeader(head)
-  const claims = parseObject(body)
+  const [afterHead, afterBody] = [token.indexOf('.'), token.lastIndexOf('.')]
+  const header = parseHeader(token.slice(0, afterHead))
+  const claims = parseObject(token.slice(afterHead + 1, afterBody))
   return header === undefined || claims === undefined ? undefined : { header, claims }
 }
 

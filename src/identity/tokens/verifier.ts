@@ -69,6 +69,10 @@ export function createVerifier(options: VerifierOptions): Verifier {
   function dispatch(): void {
     const checks = waiting
     waiting = []
+    if (checks.length < workerThreshold) {
+      for (const check of checks) checkHere(check)
+      return
+    }
     for (const [key, group] of Map.groupBy(checks, (check) => check.key)) {
       if (group.length < workerThreshold || !sendToThread(key, group)) for (const check of group) checkHere(check)
     }

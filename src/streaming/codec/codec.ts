@@ -41,18 +41,26 @@ const json: Codec = {
     }
   },
   encode(message) {
-    let text = '{'
-    if (message.Controller !== undefined) text += `"Controller":${JSON.stringify(message.Controller)},`
-    if (message.Topic !== undefined) text += `"Topic":${JSON.stringify(message.Topic)},`
-    if (message.Action !== undefined) text += `"Action":"${message.Action}",`
-    if (message.TransactionID !== undefined) text += `"TransactionID":${digits(message.TransactionID)},`
-    if (message.Confirm !== undefined) text += `"Confirm":${message.Confirm},`
-    if (message.Problem !== undefined) text += `"Problem":${JSON.stringify(message.Problem)},`
-    // JSON.stringify returns undefined for a function, for example.
-    const data: string | undefined = message.Data instanceof JsonText ? message.Data.text : JSON.stringify(message.Data)
-    if (data !== undefined) return `${text}"Data":${data}}`
-    return text === '{' ? '{}' : `${text.slice(0, -1)}}`
+    const { TransactionID: id, Data: data } = message
+    const isPlain = typeof id !== 'bigint' && !Object.is(id, -0) && !(data instanceof JsonText)
+    // One call takes half as long as one for each member (bench `stream-requests`).
+    return isPlain ? JSON.stringify(message) : encodeByMember(message)
   },
+}
+
+/** For what JSON.stringify cannot write: an id that is not a number as it knows them, and text that is JSON already. */
+function encodeByMember(message: Message): string {
+  let text = '{'
+  if (message.Controller !== undefined) text += `"Controller":${JSON.stringify(message.Controller)},`
+  if (message.Topic !== undefined) text += `"Topic":${JSON.stringify(message.Topic)},`
+  if (message.Action !== undefined) text += `"Action":"${message.Action}",`
+  if (message.TransactionID !== undefined) text += `"TransactionID":${digits(message.TransactionID)},`
+  if (message.Confirm !== undefined) text += `"Confirm":${message.Confirm},`
+  if (message.Problem !== undefined) text += `"Problem":${JSON.stringify(message.Problem)},`
+  // JSON.stringify returns undefined for a function, for example.
+  const data: string | undefined = message.Data instanceof JsonText ? message.Data.text : JSON.stringify(message.Data)
+  if (data !== undefined) return `${text}"Data":${data}}`
+  return text === '{' ? '{}' : `${text.slice(0, -1)}}`
 }
 
 const require = createRequire(import.meta.url)

@@ -12,11 +12,11 @@ export const authController: Controller = {
     AuthToken: {
       summary: 'Takes on the authority of an access token. Also renews it, before or shortly after it expires.',
       needs: 'nothing',
-      publish({ caller, data, signal }) {
-        const fields = members(data)
+      publish(call) {
+        const fields = members(call.data)
         const provider = textMember(fields, 'Provider')
         const accessToken = readAccessToken(textMember(fields, 'AccessToken'))
-        return caller.signIn(provider, accessToken, signal)
+        return call.caller.signIn(provider, accessToken, call)
       },
       replyTopic: ({ caller }) => caller.profile.signInReplyTopic,
     },

@@ -58,7 +58,7 @@ type State =
 export class ServerSocket implements TurnTaker {
   readonly #tcp: Socket
   readonly #sendQueue: SendQueue
-  #reader: FrameReader
+  readonly #reader: FrameReader
   readonly #options: SocketOptions
   #handler: SocketHandler | undefined
   #state: State = 'open'
@@ -78,7 +78,8 @@ export class ServerSocket implements TurnTaker {
     this.#tcp = tcp
     this.#options = options
     this.#sendQueue = new SendQueue(tcp)
-    this.#reader = createReader(options)
+    const { maxMessageBytes, windows } = options
+    this.#reader = new FrameReader({ maxMessageBytes, allowsCompression: windows !== undefined })
   }
 
   /** Starts to read. `head` is what arrived together with the upgrade request. */
@@ -94,7 +95,7 @@ export class ServerSocket implements TurnTaker {
       this.#inputEnded = true
       this.#endWhenRead()
     })
-    tcp.on('error', () => tcp.destroy())
+    tcp.on('error', destroy)
     tcp.on('close', () => this.#onTcpClosed())
   }
 
@@ -117,12 +118,18 @@ export class ServerSocket implements TurnTaker {
 
   /** The memory of a message that has not been delivered yet. */
   get receivedBytes(): number {
-    return this.#tcp.destroyed ? 0 : this.#reader.incompleteBytes + this.#inflatingBytes
+    const bytes = this.#reader.incompleteBytes + this.#inflatingBytes
+    return bytes === 0 || this.#tcp.destroyed ? 0 : bytes
   }
 
-  /** Sends a frame after those before it. `bytes` is the size to count for a frame that is still being compressed. */
-  send(frame: Buffer | Promise<Buffer>, bytes = 0): void {
-    if (this.isOpen) this.#sendQueue.write(frame, bytes)
+  /**
+   * Sends a frame after those before it; false if the connection is closing. `bytes` is the size to count for a frame that is
+   * still being compressed.
+   */
+  send(frame: Buffer | Promise<Buffer>, bytes = 0): boolean {
+    if (!this.isOpen) return false
+    this.#sendQueue.write(frame, bytes)
+    return true
   }
 
   ping(): void {
@@ -305,7 +312,7 @@ export class ServerSocket implements TurnTaker {
   #endInput(): void {
     this.#state = 'deaf'
     this.#paused = false
-    this.#reader = createReader(this.#options)
+    this.#reader.clear()
     this.#tcp.resume()
     this.#sendQueue.end()
   }
@@ -317,8 +324,8 @@ export class ServerSocket implements TurnTaker {
   }
 }
 
-function createReader({ maxMessageBytes, windows }: SocketOptions): FrameReader {
-  return new FrameReader({ maxMessageBytes, allowsCompression: windows !== undefined })
+function destroy(this: Socket): void {
+  this.destroy()
 }
 
 let turn = 1
@@ -328,10 +335,12 @@ let isTurnEnding = false
 function currentTurn(): number {
   if (!isTurnEnding) {
     isTurnEnding = true
-    setImmediate(() => {
-      isTurnEnding = false
-      turn++
-    })
+    setImmediate(endTurn)
   }
   return turn
+}
+
+function endTurn(): void {
+  isTurnEnding = false
+  turn++
 }
