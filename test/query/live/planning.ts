@@ -131,8 +131,8 @@ async function read(
   parameters: readonly Bindable[],
 ): Promise<unknown[][]> {
   const names = columns.map((_column, index) => `c${index}`).join(', ')
-  // PostgreSQL measures long rows by the names of their columns.
-  const named = engine.kind === 'postgres' ? `SELECT * FROM (${sql}) AS r (${names})` : sql
+  // Engines read the columns of a result by these names.
+  const named = `WITH r (${names}) AS (${sql}) SELECT * FROM r`
   const prepared = engine.prepareRead({ sql: named, columns, keyColumns: [], cost: 'unbounded' })
   const run = { owner: 'test', parameters, encoding: LINES, limits: LIMITS }
   const chunks: Uint8Array[] = []
