@@ -144,7 +144,7 @@ function* bindWrite(
       length += sizeOfAll(set)
       yield
     }
-    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned })
+    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned, rowText: plan.rowText })
   }
   return { steps, rows, length }
 }
