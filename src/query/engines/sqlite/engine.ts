@@ -22,6 +22,7 @@ import { areGiven, givenOutcome } from './given-rows.ts'
 import { InlineRead } from './inline-read.ts'
 import { SqliteLiveSource } from './live-source.ts'
 import { LongWrites } from './long-writes.ts'
+import { packSets } from './packed-sets.ts'
 import { ReaderPool } from './reader-pool.ts'
 import { toSqlite } from './representation.ts'
 import { StatementCache } from './statement-cache.ts'
@@ -225,7 +226,12 @@ async function writeApart(
 ): Promise<WriteReply> {
   // Rows that are known here need not come back from the other process.
   const omitsRows = areGiven(request)
-  const reply = await runApart(open, owner, { ...request, omitsRows }, running.signal)
+  const reply = await runApart(
+    open,
+    owner,
+    { ...request, steps: request.steps.map(packSets), omitsRows },
+    running.signal,
+  )
   if (reply === undefined) throw new Error('A long write without an outcome')
   if (!omitsRows || reply.isReplay) return reply
   return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }

@@ -1,11 +1,12 @@
 /** Inserts that return the values they were given: many rows in one statement, whose returned rows are known without it. */
 import type { Database, Statement } from 'better-sqlite3'
-import type { Steps } from '../../../lib/turns.ts'
+import { STEPS_PER_PAUSE, type Steps } from '../../../lib/turns.ts'
 import { MAX_RESULT_ROW_BYTES } from '../../iql/limits.ts'
 import { ReturnedRows } from '../bounded-rows.ts'
 import { type Bindable, sizeOfAll } from '../emit/slots.ts'
-import type { WriteOutcome, WriteRequest, WriteStep } from '../engine.ts'
+import type { WriteOutcome, WriteRequest } from '../engine.ts'
 import { rowTooLongError } from '../runtime-error.ts'
+import { addSet, type JobStep, setCount, setsOf, setWidth } from './packed-sets.ts'
 import { type RawRow, rowReader } from './representation.ts'
 import type { StatementCache } from './statement-cache.ts'
 
@@ -14,32 +15,39 @@ const MAX_ROWS = 50
 const MAX_VALUES = 1000
 
 /** Inserts a row for each set, in a transaction; returns how many. */
-export function insertGiven(database: Database, statements: StatementCache, step: WriteStep): number {
-  const { sql, rowText, parameterSets, returned: places = [] } = step
+export function insertGiven(database: Database, statements: StatementCache, step: JobStep): number {
+  const { sql, returned: places = [] } = step
   const one = statements.get(sql)
-  const size = rowText === undefined ? 1 : Math.min(MAX_ROWS, Math.floor(MAX_VALUES / (parameterSets[0]?.length ?? 1)))
-  const many =
-    size > 1 && parameterSets.length >= size ? statements.get(`${sql}${`, ${rowText}`.repeat(size - 1)}`) : undefined
-  let start = 0
-  if (many !== undefined) {
-    const values: Bindable[] = []
-    for (; start + size <= parameterSets.length; start += size) {
-      let count = 0
-      for (let at = start; at < start + size; at++) for (const value of parameterSets[at] ?? []) values[count++] = value
-      if (mayBeTooLong(values) || !insertMany(database, many, values)) break
-    }
+  let left = insertGroups(database, statements, step)
+  for (const set of setsOf(step)) {
+    if (left-- > 0) continue
+    if (mayBeTooLong(set)) givenRow(set, places)
+    one.run(...set)
   }
-  for (const parameters of parameterSets.slice(start)) {
-    if (mayBeTooLong(parameters)) givenRow(parameters, places)
-    one.run(...parameters)
+  return setCount(step)
+}
+
+/** Inserts the rows of the first sets, as many as can share a statement; returns how many. */
+function insertGroups(database: Database, statements: StatementCache, step: JobStep): number {
+  const { sql, rowText } = step
+  const count = setCount(step)
+  const size = Math.min(MAX_ROWS, Math.floor(MAX_VALUES / setWidth(step)))
+  if (rowText === undefined || size < 2 || count < size) return 0
+  const statement = statements.get(`${sql}${`, ${rowText}`.repeat(size - 1)}`)
+  const values: Bindable[] = []
+  let row = 0
+  for (; row + size <= count; row += size) {
+    let length = 0
+    for (let at = row; at < row + size; at++) length = addSet(step, at, values, length)
+    if (mayBeTooLong(values) || !insertMany(database, statement, values)) break
   }
-  return parameterSets.length
+  return row
 }
 
 /** False when nothing was inserted for the fault of a row: inserted one by one, the first bad row has its own error. */
-function insertMany(database: Database, many: Statement, values: readonly Bindable[]): boolean {
+function insertMany(database: Database, statement: Statement, values: readonly Bindable[]): boolean {
   try {
-    many.run(values)
+    statement.run(values)
     return true
   } catch (error) {
     if (database.inTransaction) return false
@@ -59,9 +67,9 @@ export function* givenOutcome(
 ): Steps<WriteOutcome> {
   const rows = new ReturnedRows(request, rowReader(request.returning))
   for (const { parameterSets, returned: places = [] } of request.steps)
-    for (const parameters of parameterSets) {
+    for (const [index, parameters] of parameterSets.entries()) {
       rows.add(givenRow(parameters, places))
-      yield
+      if (index % STEPS_PER_PAUSE === 0) yield
     }
   return rows.outcome(rowsAffected)
 }

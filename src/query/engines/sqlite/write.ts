@@ -14,11 +14,13 @@ import { rowFilterError } from '../runtime-error.ts'
 import { applyChanges } from './catalogue.ts'
 import { resetTrackedRows } from './functions.ts'
 import { givenRow, insertGiven } from './given-rows.ts'
+import { type JobStep, setsOf } from './packed-sets.ts'
 import { type RawRow, rowReader } from './representation.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Plain data, which can cross to the process for long writes. */
-export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tables'> {
+export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tables' | 'steps'> {
+  readonly steps: readonly JobStep[]
   /** The caller knows the rows that are returned (given-rows.ts), unless the reply is that of an earlier request. */
   readonly omitsRows?: boolean
 }
@@ -63,14 +65,14 @@ function execute(database: Database, statements: StatementCache, job: WriteJob):
   const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, readerOf(returning))
   let rowsAffected = 0
   for (const step of job.steps) {
-    const { sql, parameterSets, returned: places } = step
+    const { sql, returned: places } = step
     if (places !== undefined) {
       rowsAffected += insertGiven(database, statements, step)
-      if (needsRows) for (const parameters of parameterSets) returned.add(givenRow(parameters, places))
+      if (needsRows) for (const parameters of setsOf(step)) returned.add(givenRow(parameters, places))
       continue
     }
     const statement = statements.get(sql)
-    for (const parameters of parameterSets) {
+    for (const parameters of setsOf(step)) {
       if (!statement.reader) {
         rowsAffected += statement.run(...parameters).changes
         continue
