@@ -3,6 +3,9 @@
 /** The longest run of work without a turn for others, beside what cannot be divided. */
 const TURN_MS = 8
 
+/** So many short steps, such as those of a row, are done between two pauses: each pause reads the clock. */
+export const STEPS_PER_PAUSE = 32
+
 /** Work that may pause at each `yield`. */
 export type Steps<Result> = Generator<void, Result, void>
 

@@ -30,40 +30,47 @@ export class CallParameters implements CallValues {
   }
 }
 
-/** The values of a row, one for each of the columns. */
+/** The values of a row. `places` has, for each of the columns, the ordinal of its value. */
 export class RowValues implements CallValues {
   readonly #columns: readonly string[]
+  readonly #places: readonly number[]
   readonly #values: readonly Json[]
 
-  constructor(columns: readonly string[], values: readonly Json[]) {
+  constructor(columns: readonly string[], places: readonly number[], values: readonly Json[]) {
     this.#columns = columns
+    this.#places = places
     this.#values = values
   }
 
   read(slots: readonly ParameterSlot[]): IqlValue[] {
-    return readValues(slots, this.#columns, this.#values)
+    return readValues(slots, this.#columns, this.#values, this.#places)
   }
 }
 
-function readValues(slots: readonly ParameterSlot[], columns: readonly string[], values: readonly Json[]): IqlValue[] {
-  const places = placesOf(slots)
+function readValues(
+  slots: readonly ParameterSlot[],
+  columns: readonly string[],
+  values: readonly Json[],
+  places?: readonly number[],
+): IqlValue[] {
+  const ordinals = ordinalsOf(slots)
   return slots.map(({ name, type }, index) => {
-    const place = places[index] ?? -1
-    const column = columns[place]
-    const value = values[place]
+    const ordinal = ordinals[index] ?? -1
+    const column = columns[ordinal]
+    const value = values[places === undefined ? ordinal : (places[ordinal] ?? -1)]
     if (column === undefined || value === undefined) throw new Error(`The parameter ${name} has no value`)
     return readColumnValue(column, type, value)
   })
 }
 
 /** The ordinals in the names of parameters, by the list of a plan, which every run of it shares. */
-const knownPlaces = new WeakMap<readonly ParameterSlot[], readonly number[]>()
+const knownOrdinals = new WeakMap<readonly ParameterSlot[], readonly number[]>()
 
-function placesOf(slots: readonly ParameterSlot[]): readonly number[] {
-  let places = knownPlaces.get(slots)
-  if (places === undefined) {
-    places = slots.map(({ name }) => Number(name.slice(1)))
-    knownPlaces.set(slots, places)
+function ordinalsOf(slots: readonly ParameterSlot[]): readonly number[] {
+  let ordinals = knownOrdinals.get(slots)
+  if (ordinals === undefined) {
+    ordinals = slots.map(({ name }) => Number(name.slice(1)))
+    knownOrdinals.set(slots, ordinals)
   }
-  return places
+  return ordinals
 }

@@ -1,6 +1,6 @@
 /** Serves a query: at once where it is cheap, else as a running query that can be listed and cancelled. */
 import type { Context } from '../../http/context.ts'
-import { inTurns, type Steps } from '../../lib/turns.ts'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { OpenSpan, Trace } from '../../telemetry/trace.ts'
@@ -241,10 +241,11 @@ function areShort(rows: RowsResult['rows']): boolean {
 
 function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8Array[]> {
   const chunks: Uint8Array[] = []
-  for (const row of rows) {
+  for (const [index, row] of rows.entries()) {
     encoder.add(row)
-    if (encoder.pending >= CHUNK_BYTES) chunks.push(encoder.take())
-    yield
+    const isLong = encoder.pending >= CHUNK_BYTES
+    if (isLong) chunks.push(encoder.take())
+    if (isLong || index % STEPS_PER_PAUSE === 0) yield
   }
   chunks.push(encoder.take())
   return chunks

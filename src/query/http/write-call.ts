@@ -1,6 +1,6 @@
 /** The Insert, Update and Delete calls: they become IQL statements. */
 import { LruMap } from '../../lib/lru-map.ts'
-import type { Steps } from '../../lib/turns.ts'
+import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'
 import type { Statement } from '../iql/ast.ts'
 import { AT, insertOf, nameOf, parameterRef } from '../iql/ast-build.ts'
@@ -27,25 +27,28 @@ export function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
   const rows = isList(body) ? body : [body]
   if (rows.length === 0) throw refuse('Request.BadBody', 'The body has no rows')
   if (rows.length > MAX_ROWS) throw refuse('Request.BadBody', `The body has more than ${MAX_ROWS} rows`)
-  const calls: (WriteCall & { sets: CallValues[] })[] = []
+  const calls: WriteCall[] = []
+  let last: (WriteCall & { readonly sets: CallValues[] }) | undefined
   const keys = new Set<string>()
   let shape: RowShape | undefined
   let previous: readonly string[] = []
-  for (const row of rows) {
-    yield
+  for (const [index, row] of rows.entries()) {
+    if (index % STEPS_PER_PAUSE === 0) yield
     if (!isObject(row)) throw refuse('Request.BadBody', 'A row must be an object with a member for each column')
     const names = Object.keys(row)
-    if (shape === undefined || !isSameList(names, previous)) shape = shapeOf(table, names)
+    if (shape === undefined || !isSameList(names, previous)) {
+      shape = shapeOf(table, names)
+      yield
+    }
     previous = names
     const { columns, places, key, statement } = shape
-    const given = Object.values(row)
-    const values = new RowValues(
-      columns,
-      places.map((place) => given[place] ?? null),
-    )
-    const last = calls.at(-1)
-    if (last?.key === key) last.sets.push(values)
-    else calls.push({ key, statement, sets: [values] })
+    const values = new RowValues(columns, places, Object.values(row))
+    if (last?.key === key) {
+      last.sets.push(values)
+      continue
+    }
+    last = { key, statement, sets: [values] }
+    calls.push(last)
     if (keys.add(key).size > MAX_SHAPES)
       throw refuse(
         'Request.BadBody',
@@ -56,7 +59,9 @@ export function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
 }
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((item, index) => item === b[index])
+  if (a.length !== b.length) return false
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false
+  return true
 }
 
 const ALL_COLUMNS: readonly SelectItem[] = [{ kind: 'all', table: undefined, ...AT }]

@@ -4,7 +4,7 @@ import type { Snapshot } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import type { CostClass } from '../engines/cost-class.ts'
 import { type Emission, emitExpression } from '../engines/emit/expression.ts'
-import { givenRow, returningGiven } from '../engines/emit/given-row.ts'
+import { returningGiven } from '../engines/emit/given-row.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
 import type { Plan, SplitPlan } from '../engines/emit/slots.ts'
 import { emitSplitGroups } from '../engines/emit/split-groups.ts'
@@ -164,8 +164,7 @@ export class Planner {
         const isBounded = isBoundedWrite(statement)
         const finish = (write: Insert | Update | Delete): Plan =>
           this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), snapshot, autoParameters)
-        const given = statement.kind === 'insert' ? givenRow(statement, this.#engine.dialect) : undefined
-        const unread = given && returningGiven(finish({ ...statement, returning: [] }), given)
+        const unread = statement.kind === 'insert' ? returningGiven(statement, this.#engine.dialect, finish) : undefined
         return { ...common, plan: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
       }
       default:

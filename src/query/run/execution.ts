@@ -1,5 +1,5 @@
 /** Runs planned statements for a caller. */
-import { inTurns, type Steps } from '../../lib/turns.ts'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
 import { isBounded } from '../engines/cost-class.ts'
 import { type Bindable, type Plan, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
@@ -116,6 +116,9 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
   return resultOf(run, reply)
 }
 
+/** The length of values after which others have a turn. */
+const LONG_ROW = 4096
+
 interface BoundWrite {
   readonly steps: readonly WriteStep[]
   readonly rows: number
@@ -137,14 +140,18 @@ function* bindWrite(
     const { plan } = planned
     if (plan === undefined) throw new Error('A write without a plan')
     const parameterSets: Bindable[][] = []
+    // One object for all rows: a copy of it for each takes longer than the values.
+    const values = { ...given, literals: planned.literals }
     for (const parameters of valueSets) {
-      const set = parametersOf(plan, { ...given, parameters, literals: planned.literals }, env.engine.bind)
+      values.parameters = parameters
+      const set = parametersOf(plan, values, env.engine.bind)
       parameterSets.push(set)
+      const size = sizeOfAll(set)
+      length += size
       rows++
-      length += sizeOfAll(set)
-      yield
+      if (size > LONG_ROW || rows % STEPS_PER_PAUSE === 0) yield
     }
-    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned })
+    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned, rowText: plan.rowText })
   }
   return { steps, rows, length }
 }

@@ -4,9 +4,30 @@ import type { BoundExpression } from '../../iql/bound-query.ts'
 import { typeName } from '../../iql/types.ts'
 import type { Dialect } from './dialect.ts'
 import type { Plan } from './slots.ts'
+import { insertHead } from './write.ts'
+
+/** The plan of the insert without RETURNING, with the slots that it returns; undefined if it has to be read back, or binds a value by its name. */
+export function returningGiven(insert: Insert, dialect: Dialect, finish: (insert: Insert) => Plan): Plan | undefined {
+  const given = givenRow(insert, dialect)
+  if (given === undefined) return undefined
+  const plan = finish({ ...insert, returning: [] })
+  const returned = given.map((value) =>
+    plan.slots.findIndex(
+      ({ source, type }) =>
+        value.kind === 'parameter' &&
+        source.kind === 'parameter' &&
+        source.index === value.index &&
+        typeName(type) === typeName(value.type),
+    ),
+  )
+  if (returned.includes(-1)) return undefined
+  const head = insertHead(insert, dialect)
+  const rowText = plan.shared === undefined && plan.sql.startsWith(head) ? plan.sql.slice(head.length) : undefined
+  return { ...plan, returned, rowText }
+}
 
 /** The parameter that each returned column holds; undefined if one holds something else, or if the row may not be inserted. */
-export function givenRow(insert: Insert, dialect: Dialect): readonly BoundExpression[] | undefined {
+function givenRow(insert: Insert, dialect: Dialect): readonly BoundExpression[] | undefined {
   const { rows, returning, onConflict, check, source, table, columns } = insert
   if (!dialect.keepsParameters || returning.length === 0 || onConflict !== undefined || check !== undefined)
     return undefined
@@ -22,18 +43,4 @@ export function givenRow(insert: Insert, dialect: Dialect): readonly BoundExpres
     given.push(value)
   }
   return given
-}
-
-/** The plan of the insert without RETURNING, with the slots of these parameters; undefined if it binds one by its name. */
-export function returningGiven(plan: Plan, given: readonly BoundExpression[]): Plan | undefined {
-  const returned = given.map((value) =>
-    plan.slots.findIndex(
-      ({ source, type }) =>
-        value.kind === 'parameter' &&
-        source.kind === 'parameter' &&
-        source.index === value.index &&
-        typeName(type) === typeName(value.type),
-    ),
-  )
-  return returned.includes(-1) ? undefined : { ...plan, returned }
 }

@@ -24,11 +24,8 @@ export interface ColumnFacts {
 export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFacts, isBounded: boolean): Sql {
   const { table } = insert
   const { dialect } = emission
-  const target = emitTarget(table, insert.source, emission)
-  const given = new Set(insert.columns.map(({ name }) => name))
-  const filledIn = table.columns.filter(({ name, hasDefault }) => hasDefault && !given.has(name))
-  const columns = [...insert.columns, ...filledIn]
-  const names = columns.map(({ name }) => dialect.identifier(name)).join(', ')
+  addTarget(table, insert.source, emission)
+  const columns = writtenColumns(insert)
   const valueFor = (column: ColumnView, value: BoundExpression | DefaultValue | undefined): Sql =>
     emitValue(table, column, value, emission, facts)
   let rows: Sql
@@ -36,7 +33,7 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
     const lines = insert.rows.rows.map(
       (row) => `(${columns.map((column, index) => valueFor(column, row[index])).join(', ')})`,
     )
-    rows = `VALUES ${lines.join(', ')}`
+    rows = lines.join(', ')
   } else {
     const query = emitQuery(insert.rows.query, emission)
     const outputs = columns.map((column, index) => {
@@ -48,7 +45,20 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
     rows = `SELECT ${outputs.join(', ')} FROM (${query}) AS q WHERE ${dialect.truth(true)}`
   }
   const conflict = emitConflict(insert, emission, facts, isBounded)
-  return `INSERT INTO ${target} (${names}) ${rows}${conflict}${emitReturning(insert, insert.check, emission, rowTrackingOf(insert, dialect)?.track)}`
+  return `${insertHead(insert, dialect)}${rows}${conflict}${emitReturning(insert, insert.check, emission, rowTrackingOf(insert, dialect)?.track)}`
+}
+
+/** The text before the rows. */
+export function insertHead(insert: Insert, dialect: Dialect): Sql {
+  const names = writtenColumns(insert).map(({ name }) => dialect.identifier(name))
+  const values = insert.rows.kind === 'values' ? 'VALUES ' : ''
+  return `INSERT INTO ${targetOf(insert.table, insert.source, dialect)} (${names.join(', ')}) ${values}`
+}
+
+/** Those that the statement names, then those that have a default. */
+function writtenColumns({ table, columns }: Insert): readonly ColumnView[] {
+  const given = new Set(columns.map(({ name }) => name))
+  return [...columns, ...table.columns.filter(({ name, hasDefault }) => hasDefault && !given.has(name))]
 }
 
 /** Undefined when no row can be changed twice, or when the database checks it. */
@@ -110,9 +120,16 @@ function emitFiltered(table: TableView, where: BoundExpression, emission: Emissi
 
 /** SQLite's RETURNING accepts only the table's own name, PostgreSQL's also the alias. */
 function emitTarget(table: TableView, source: number, emission: Emission): Sql {
-  const { dialect } = emission
+  addTarget(table, source, emission)
+  return targetOf(table, source, emission.dialect)
+}
+
+function addTarget(table: TableView, source: number, { dialect, sources }: Emission): void {
   const qualifier = dialect.aliasesTargets ? `s${source}` : dialect.identifier(table.name)
-  emission.sources.set(source, (_ordinal, name) => `${qualifier}.${dialect.identifier(name)}`)
+  sources.set(source, (_ordinal, name) => `${qualifier}.${dialect.identifier(name)}`)
+}
+
+function targetOf(table: TableView, source: number, dialect: Dialect): Sql {
   return dialect.aliasesTargets ? `${dialect.tableName(table)} AS s${source}` : dialect.tableName(table)
 }
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
+import { inTurns } from '../../../lib/turns.ts'
 import { SEVERAL_PAGES } from '../../../store/database.ts'
 import { GroupCommit } from '../../../store/group-commit.ts'
 import type { SharedFile } from '../../../store/shared-file.ts'
@@ -17,9 +18,11 @@ import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
 import { asRefusal } from './failure.ts'
 import { LongRow, refuseLongRows } from './functions.ts'
+import { areGiven, givenOutcome } from './given-rows.ts'
 import { InlineRead } from './inline-read.ts'
 import { SqliteLiveSource } from './live-source.ts'
 import { LongWrites } from './long-writes.ts'
+import { packSets } from './packed-sets.ts'
 import { ReaderPool } from './reader-pool.ts'
 import { toSqlite } from './representation.ts'
 import { StatementCache } from './statement-cache.ts'
@@ -219,11 +222,19 @@ async function writeShort(open: OpenDatabase, request: WriteRequest): Promise<Wr
 
 async function writeApart(
   open: OpenDatabase,
-  { running, owner, tables: _, ...job }: WriteRequest,
+  { running, owner, tables: _, ...request }: WriteRequest,
 ): Promise<WriteReply> {
-  const reply = await runApart(open, owner, job, running.signal)
+  // Rows that are known here need not come back from the other process.
+  const omitsRows = areGiven(request)
+  const reply = await runApart(
+    open,
+    owner,
+    { ...request, steps: request.steps.map(packSets), omitsRows },
+    running.signal,
+  )
   if (reply === undefined) throw new Error('A long write without an outcome')
-  return reply
+  if (!omitsRows || reply.isReplay) return reply
+  return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }
 }
 
 /** SQLite undoes a single statement that fails, but not one that is refused for what it returned. */

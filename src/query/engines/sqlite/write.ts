@@ -1,8 +1,6 @@
 /** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
 import type { Database } from 'better-sqlite3'
-import { MAX_RESULT_ROW_BYTES } from '../../iql/limits.ts'
 import { ReturnedRows, type RowReader } from '../bounded-rows.ts'
-import { type Bindable, sizeOfAll } from '../emit/slots.ts'
 import type {
   ChangeRequest,
   IdempotencyKey,
@@ -12,22 +10,29 @@ import type {
   WriteRequest,
 } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
-import { rowFilterError, rowTooLongError } from '../runtime-error.ts'
+import { rowFilterError } from '../runtime-error.ts'
 import { applyChanges } from './catalogue.ts'
 import { resetTrackedRows } from './functions.ts'
+import { givenRow, insertGiven } from './given-rows.ts'
+import { type JobStep, setsOf } from './packed-sets.ts'
 import { type RawRow, rowReader } from './representation.ts'
 import type { StatementCache } from './statement-cache.ts'
 
 /** Plain data, which can cross to the process for long writes. */
-export type WriteJob = Omit<WriteRequest, 'running' | 'owner' | 'tables'>
+export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tables' | 'steps'> {
+  readonly steps: readonly JobStep[]
+  /** The caller knows the rows that are returned (given-rows.ts), unless the reply is that of an earlier request. */
+  readonly omitsRows?: boolean
+}
 export type ChangeJob = Omit<ChangeRequest, 'signal' | 'owner'>
 
 export function runWrite(database: Database, statements: StatementCache, job: WriteJob): WriteReply {
   const { idempotencyKey } = job
-  if (idempotencyKey === undefined) return { outcome: execute(database, statements, job), isReplay: false }
-  const first = findResponse(database, idempotencyKey)
+  const first = idempotencyKey === undefined ? undefined : findResponse(database, idempotencyKey)
   if (first !== undefined) return { outcome: first, isReplay: true }
-  return storeResponse(database, { idempotencyKey, outcome: execute(database, statements, job) })
+  const outcome = execute(database, statements, job)
+  if (idempotencyKey !== undefined) storeResponse(database, { idempotencyKey, outcome })
+  return { outcome: job.omitsRows ? { ...outcome, rows: [] } : outcome, isReplay: false }
 }
 
 export function runChange(database: Database, { changes, response }: ChangeJob): WriteReply | undefined {
@@ -56,17 +61,18 @@ function storeResponse(database: Database, { idempotencyKey, outcome }: StoredRe
 
 function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
   const { returning, isChecked, isShort } = job
-  const returned = new ReturnedRows(job, readerOf(returning))
+  const needsRows = !job.omitsRows || job.mustBeWhole || job.idempotencyKey !== undefined
+  const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, readerOf(returning))
   let rowsAffected = 0
-  for (const { sql, parameterSets, returned: places } of job.steps) {
+  for (const step of job.steps) {
+    const { sql, returned: places } = step
+    if (places !== undefined) {
+      rowsAffected += insertGiven(database, statements, step)
+      if (needsRows) for (const parameters of setsOf(step)) returned.add(givenRow(parameters, places))
+      continue
+    }
     const statement = statements.get(sql)
-    for (const parameters of parameterSets) {
-      if (places !== undefined) {
-        const row = givenRow(parameters, places)
-        rowsAffected += statement.run(...parameters).changes
-        returned.add(row)
-        continue
-      }
+    for (const parameters of setsOf(step)) {
       if (!statement.reader) {
         rowsAffected += statement.run(...parameters).changes
         continue
@@ -94,20 +100,4 @@ function readerOf(returning: WriteJob['returning']): RowReader<RawRow> {
     readers.set(returning, reader)
   }
   return reader
-}
-
-/** A row as SQLite would return it. Refuses one that is too long, as the emitted RETURNING does (emit/long-rows.ts). */
-function givenRow(parameters: readonly Bindable[], places: readonly number[]): RawRow {
-  const row = places.map((place) => parameters[place] ?? null)
-  // A UTF-16 code unit takes at most three bytes.
-  if (sizeOfAll(row) * 3 > MAX_RESULT_ROW_BYTES && bytesOf(row) > MAX_RESULT_ROW_BYTES)
-    throw rowTooLongError(MAX_RESULT_ROW_BYTES)
-  return row
-}
-
-function bytesOf(row: readonly Bindable[]): number {
-  const lengths = row.map((value) =>
-    typeof value === 'string' || value instanceof Uint8Array ? Buffer.byteLength(value) : 0,
-  )
-  return lengths.reduce((sum, length) => sum + length, 0)
 }
