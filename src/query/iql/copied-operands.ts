@@ -109,6 +109,8 @@ class CopiedSizes {
 
 function timesOf(node: BoundExpression, operand: BoundExpression): number {
   if (node.kind === 'between') return operand === node.operand ? 2 : 1
+  // The SQL itself holds it twice.
+  if (node.kind === 'nullif') return operand === node.value && node.compared !== 'value' ? 2 : 1
   if (node.kind !== 'in-list' || operand !== node.operand) return 1
   return 1 + node.items.filter(({ kind }) => kind !== 'literal' && kind !== 'parameter').length
 }

@@ -6,13 +6,15 @@
 import { isConstant } from './bind-literal.ts'
 import { mapClauses, mapOrder, type Replace } from './bound-map.ts'
 import type { BoundExpression, DerivedSource, Query, Select, TableSource } from './bound-query.ts'
-import { operandsOf } from './bound-walk.ts'
+import { clausesOf, operandsOf } from './bound-walk.ts'
 import { isPlain } from './copied-operands.ts'
 import { SCALAR_FUNCTIONS } from './functions-scalar.ts'
 import { BOOLEAN } from './types.ts'
 
 /** The expressions that a merge may add, because the query uses a computed column more than once. */
 const MAX_ADDED_EXPRESSIONS = 500
+/** How deep a merged expression may be nested. SQLite refuses 1000 levels, and the SQL of an operation has up to a few. */
+const MAX_HEIGHT = 200
 
 export function mergeQueries(query: Query): Query {
   const { body } = query
@@ -42,6 +44,7 @@ function isRepeatable(node: BoundExpression): boolean {
     const entry: { readonly volatility?: string } = SCALAR_FUNCTIONS[node.function]
     if (entry.volatility === 'volatile') return false
   }
+  if (repeatsValue(node)) return false
   return operandsOf(node).every(isRepeatable)
 }
 
@@ -56,6 +59,8 @@ function merge(query: Query, select: Select, id: DerivedSource['id'], inner: Sim
     const size = sizes.get(column.ordinal)
     if (size !== undefined) added += size
     else sizes.set(column.ordinal, isPlain(expression) ? 0 : sizeOf(expression))
+    // Not one of the literals that become parameters: as an output it has a type of its own, which its digits decide.
+    if (expression.kind === 'literal') return { ...expression, written: undefined }
     // LATEST ON knows more than the definition.
     return column.nullable || !expression.nullable ? expression : { ...expression, nullable: false }
   }
@@ -63,11 +68,24 @@ function merge(query: Query, select: Select, id: DerivedSource['id'], inner: Sim
   const orderBy = mapOrder(query.orderBy, replace)
   const keys = [...clauses.groupBy, ...orderBy.map(({ expression }) => expression)]
   if (added > MAX_ADDED_EXPRESSIONS || keys.some(isConstant)) return undefined
+  if (sizes.size > 0 && [...clausesOf(clauses), ...keys].some((node) => heightOf(node) > MAX_HEIGHT)) return undefined
   return { ...query, body: { ...clauses, from: inner.from, where: both(inner.where, clauses.where) }, orderBy }
 }
 
 function sizeOf(node: BoundExpression): number {
   return operandsOf(node).reduce((size, operand) => size + sizeOf(operand), 1)
+}
+
+/** Infinite where the SQL would repeat a merged expression, because that could double it at each level. */
+function heightOf(node: BoundExpression): number {
+  if (repeatsValue(node)) return Number.POSITIVE_INFINITY
+  const height = operandsOf(node).reduce((most, operand) => Math.max(most, heightOf(operand)), 0)
+  return height + (node.kind === 'logic' ? node.operands.length : 1)
+}
+
+/** Whether the SQL holds an operand twice (emitNullIf). */
+function repeatsValue(node: BoundExpression): boolean {
+  return node.kind === 'nullif' && node.compared !== 'value' && !isPlain(node.value)
 }
 
 /** The condition of the inner query comes first. */
