@@ -8,7 +8,7 @@ import { checkJwt } from '../support/id-token.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from '../support/providers/gatehouse.ts'
 import { CALLBACK, type ClientFixture, person } from '../support/providers/provider.ts'
 import { visit } from '../support/visitor.ts'
-import { answer } from './steps.ts'
+import { answer, claimsOf } from './steps.ts'
 import { createTrial, type Trial } from './trial.ts'
 
 interface Listener {
@@ -73,7 +73,12 @@ describe('back-channel logout', () => {
     const trial = await signInEverywhere(refusing)
     await signOut(trial)
     await new Promise((resolve) => setTimeout(resolve, 500))
-    assert.deepEqual(listener.received, [])
+    // The other server may still repeat its calls.
+    const { issuer } = refusing.metadata
+    assert.deepEqual(
+      listener.received.filter(({ token }) => claimsOf(token).iss === issuer),
+      [],
+    )
   })
 
   function received(path: string) {
