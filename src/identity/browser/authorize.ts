@@ -24,6 +24,7 @@ export function authorizeRoutes(env: BrowserEnv): readonly Route[] {
 
 async function authorize(http: Context, parameters: Parameters, env: BrowserEnv): Promise<void> {
   const client = await readClient(parameters, env.clients)
+  http.identify({ client: client.id })
   env.rateLimits.countCaller('pages', http.address, { client: client.id })
   const checked = await check(parameters, client, env)
   try {
