@@ -75,7 +75,14 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
     if (attempted.outcome === 'made') return attempted.result
     if (attempted.outcome === 'busy') return attempted
     const seconds = Math.ceil(attempted.waitMs / 1000)
-    audit.record({ event: 'signin.delayed', ...context, details: { seconds } })
+    const scope = (['address', 'account', 'pair'] as const).filter((name) => attempted.blocked.includes(keys[name]))
+    const user = await users.findByUsername(username)
+    audit.record({
+      event: 'signin.delayed',
+      ...context,
+      actor: user?.id,
+      details: { scope, seconds, username: user?.username },
+    })
     return { outcome: 'delayed', seconds }
   }
 
