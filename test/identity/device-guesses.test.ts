@@ -75,6 +75,7 @@ test('right codes that are looked up together are all found: only failures count
       scopes: ['openid'],
       lifetimeMs: 60_000,
       intervalSeconds: 5,
+      address: '192.0.2.1',
     })
     return async () => (await agent.get(`/device?user_code=${userCode}`)) as Page
   }
@@ -111,6 +112,7 @@ test('C-76: codes in links of other sites are not guesses of the person who is s
     scopes: ['openid'],
     lifetimeMs: 60_000,
     intervalSeconds: 5,
+    address: '192.0.2.1',
   })
   const asked = pageOf(await sentBy(agent, 'cross-site').get(`/device?user_code=${userCode}`))
   assert.ok(!asked.body.includes('Trading Terminal'), 'another site has looked up the code')

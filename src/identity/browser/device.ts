@@ -2,8 +2,8 @@
 
 import type { Context } from '../../http/context.ts'
 import type { Parameters } from '../../http/form.ts'
-import { networkOf } from '../../http/rate-limits.ts'
 import type { Route } from '../../http/route.ts'
+import { networkOf } from '../../lib/network.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceRequest } from '../../store/device-codes.ts'
 import type { ThrottlePolicy } from '../../store/throttles.ts'

@@ -96,7 +96,7 @@ function unasked(logout: LogoutRequest): LogoutRequest {
 }
 
 async function toQuestion(http: Context, request: LogoutRequest, env: BrowserEnv): Promise<void> {
-  const { handle } = await env.flows.begin({ kind: 'sign-out', request, progress: {} })
+  const { handle } = await env.flows.begin({ kind: 'sign-out', request, progress: {} }, http)
   return http.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle)}`)
 }
 

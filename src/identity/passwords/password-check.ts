@@ -1,5 +1,5 @@
 /** Checks a password, for the sign-in page and the password grant. Throttled, and the same reply for every cause of failure. */
-import { networkOf } from '../../http/rate-limits.ts'
+import { networkOf } from '../../lib/network.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
 import { digestOf } from '../../store/opaque.ts'
