@@ -96,7 +96,7 @@ export class Context {
     this.#caller = { ...this.#caller, ...caller }
   }
 
-  /** Who is calling; only on routes with an access rule. */
+  /** Who is calling; only on routes with an access rule, and where a handler has set it. */
   get principal(): Principal {
     if (this.#principal === undefined) throw new Error(`${this.route} has no access rule`)
     return this.#principal

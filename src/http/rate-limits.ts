@@ -1,6 +1,6 @@
 /** Rate limits of route groups: requests are counted by address and, once the caller is known, by client and by user. */
-import { isIPv6 } from 'node:net'
 import { LruMap } from '../lib/lru-map.ts'
+import { networkOf } from '../lib/network.ts'
 import type { Principal } from '../protocol/principal.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -88,25 +88,6 @@ function tooManyRequests(state: LimitState): Refusal {
   return new Refusal('http.too_many_requests', 429, `Too many requests: try again in ${seconds} s`, {
     headers: { [policyName]: policy, [limitName]: limit, 'retry-after': String(seconds) },
   })
-}
-
-/** A host with IPv6 usually has a whole /64: it is counted as one address. */
-export function networkOf(address: string): string {
-  // The expression of `isIPv6` takes as long as the rest of what is done with an address.
-  if (!address.includes(':') || !isIPv6(address)) return address
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (mapped !== undefined) return mapped
-  const [head = '', tail] = address.split('::')
-  const groups = head.split(':').filter((group) => group !== '')
-  if (tail !== undefined) {
-    const rest = tail.split(':').filter((group) => group !== '')
-    while (groups.length + rest.length < 8) groups.push('0')
-    groups.push(...rest)
-  }
-  return `${groups
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')}::/64`
 }
 
 const CACHED_ADDRESSES = 1_000

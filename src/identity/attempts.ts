@@ -3,8 +3,8 @@ import type { ThrottleCount, Throttles } from '../store/throttles.ts'
 
 export type Attempted<T> =
   | { readonly outcome: 'made'; readonly result: T }
-  /** Not made, after too many failures. */
-  | { readonly outcome: 'delayed'; readonly waitMs: number }
+  /** Not made, after too many failures of the keys in `blocked`. */
+  | { readonly outcome: 'delayed'; readonly waitMs: number; readonly blocked: readonly string[] }
   /** Not made: too many attempts are under way, and none of them was decided in time. */
   | { readonly outcome: 'busy' }
 
@@ -86,12 +86,13 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
       const key = blocked.every((each) => lines.has(each)) ? blocked[0] : undefined
       const line = key === undefined ? undefined : lines.get(key)
       // Blocked by failures alone.
-      if (line === undefined) return { outcome: 'delayed', waitMs }
+      if (line === undefined) return { outcome: 'delayed', waitMs, blocked }
       if (line.waiting.size >= limits.mostWaiting) return { outcome: 'busy' }
       const asked = performance.now()
       const signal = await wait(line, deadline)
       if (signal === 'late') return { outcome: 'busy' }
-      if (signal === 'over') return { outcome: 'delayed', waitMs: Math.max(1, waitMs - (performance.now() - asked)) }
+      if (signal === 'over')
+        return { outcome: 'delayed', waitMs: Math.max(1, waitMs - (performance.now() - asked)), blocked }
       for (const other of keys) if (other !== key) enter(other)
     }
   }

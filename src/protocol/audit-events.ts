@@ -8,10 +8,10 @@ export const AUDIT_EVENTS = {
     'methods',
   ),
   'signin.delayed': event(
-    'Too many failures: an account or address must wait before the next attempt.',
+    'Too many failures: the password or code was not checked. `scope` has what must wait: `address`, `account`, `pair` (the account from this address) or `second factor`. The entered name is recorded only if the user exists.',
     'scope',
     'seconds',
-    'failures',
+    'username',
   ),
   'signout.succeeded': event('A user signed out.', 'session', 'clients'),
   'session.ended': event('A user or an operator ended a browser session.', 'session', 'reason'),

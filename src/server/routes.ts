@@ -110,7 +110,7 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
     ...identity,
     users: stores.users,
     publish: bus.publish,
-    flows: createInteractions<Flow>(database.db, clock),
+    flows: createInteractions<Flow>(database, clock),
     audit,
     metrics,
     clock,

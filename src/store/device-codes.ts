@@ -1,10 +1,13 @@
 /** Device authorizations (RFC 8628): the device polls with its device code, a user decides with the user code; the first decision counts. */
 import { randomInt } from 'node:crypto'
-import type { Kysely, Selectable } from 'kysely'
+import type { Selectable } from 'kysely'
+import { networkOf } from '../lib/network.ts'
 import type { Clock } from '../protocol/clock.ts'
+import type { Database } from './database.ts'
 import { sql } from './kysely.ts'
 import { digestOf, newSecret } from './opaque.ts'
-import type { DeviceCodeRow, Schema } from './schema.ts'
+import { boundOpenRows, OPEN_ROWS } from './open-rows.ts'
+import type { DeviceCodeRow } from './schema.ts'
 
 export type DeviceState = 'pending' | 'approved' | 'denied' | 'redeemed'
 
@@ -43,15 +46,19 @@ export type DeviceCodes = ReturnType<typeof createDeviceCodes>
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const SLOW_DOWN_SECONDS = 5
 
-export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
+export function createDeviceCodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Clock, limits = OPEN_ROWS) {
+  // The device of a code that was approved has not fetched its tokens yet.
+  const open = boundOpenRows({ db, engine }, { table: 'device_codes', limits, disposable: sql`state <> 'approved'` })
   return {
     async issue(request: {
       clientId: string
       scopes: readonly string[]
       lifetimeMs: number
       intervalSeconds: number
+      address: string
     }): Promise<IssuedDeviceCode> {
       const deviceCode = newSecret()
+      const network = networkOf(request.address)
       for (;;) {
         const userCode = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('')
         const inserted = await db
@@ -65,13 +72,16 @@ export function createDeviceCodes(db: Kysely<Schema>, clock: Clock) {
             details: '',
             poll_interval: request.intervalSeconds,
             polled_at: null,
+            network,
             created_at: clock(),
             expires_at: clock() + request.lifetimeMs,
           })
           .onConflict((conflict) => conflict.column('user_code').doNothing())
           .returning('digest')
           .executeTakeFirst()
-        if (inserted !== undefined) return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
+        if (inserted === undefined) continue
+        await open.added({ network })
+        return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
       }
     },
 

@@ -122,6 +122,7 @@ export interface DeviceCodeRow {
   details: string
   poll_interval: number
   polled_at: number | null
+  network: string
   created_at: number
   expires_at: number
 }
@@ -149,6 +150,9 @@ export interface SessionClientRow {
 
 export interface InteractionRow {
   digest: string
+  /** Null until the first request with cookies: a cross-site POST has none. */
+  browser: string | null
+  network: string
   details: string
   created_at: number
   expires_at: number

@@ -34,7 +34,7 @@ export function createStores(
     sessions: createSessions(db, clock, sessions),
     consents: createConsents(db, clock),
     factors: createFactors(db, engine, clock),
-    deviceCodes: createDeviceCodes(db, clock),
+    deviceCodes: createDeviceCodes({ db, engine }, clock),
     setUpLinks: createSetUpLinks(db, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),

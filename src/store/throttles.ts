@@ -54,12 +54,27 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
 
     /** Counts one attempt against several keys. If one of them requires a wait, none counts it, and `blocked` names those that do. */
     async takeAll(counts: readonly ThrottleCount[]): Promise<{ waitMs: number; blocked: readonly string[] }> {
+      // An attempt that must wait leaves no row: who must wait could otherwise fill the table with other keys, such as invented names.
+      const known = await throttles.waiting(counts.map(({ key }) => key))
+      if (known.blocked.length > 0) return known
       const waits = await Promise.all(counts.map(({ key, policy }) => throttles.take(key, policy)))
       const keysWhere = (matches: (wait: number) => boolean) =>
         counts.flatMap(({ key }, index) => (matches(waits[index] ?? 0) ? [key] : []))
       const blocked = keysWhere((wait) => wait > 0)
       if (blocked.length > 0) await throttles.refund(keysWhere((wait) => wait === 0))
       return { waitMs: Math.max(...waits), blocked }
+    },
+
+    /** Which of the keys require a wait now. */
+    async waiting(keys: readonly string[]): Promise<{ waitMs: number; blocked: readonly string[] }> {
+      const now = clock()
+      const rows = await db
+        .selectFrom('throttles')
+        .select(['key', 'until'])
+        .where('key', 'in', keys)
+        .where('until', '>', now)
+        .execute()
+      return { waitMs: Math.max(0, ...rows.map(({ until }) => until - now)), blocked: rows.map(({ key }) => key) }
     },
 
     /** Undoes the count of an attempt that did not fail. */

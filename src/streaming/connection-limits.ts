@@ -1,5 +1,5 @@
 /** Limits the number of open connections, in total and for each network address. */
-import { networkOf } from '../http/rate-limits.ts'
+import { networkOf } from '../lib/network.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { StreamSettings } from './settings.ts'
 

@@ -3,7 +3,7 @@
  * requests, for the node and for each network address. When a bound is exceeded, the connection with the longest queue
  * is closed: at the bound of the node, one of the address that has the most bytes queued.
  */
-import { networkOf } from '../http/rate-limits.ts'
+import { networkOf } from '../lib/network.ts'
 import type { StreamSettings } from './settings.ts'
 
 export type QueueLimit = 'node' | 'address'

@@ -50,6 +50,28 @@ describe('the request log', () => {
     assert.match(String(line?.user), /^usr_/)
   })
 
+  test('userinfo names the user and the client of its token, also where it refuses', async () => {
+    const { access_token: token } = await signIn(server, ADMIN)
+    const headers = { authorization: `Bearer ${token}`, 'request-id': 'userinfo' }
+    assert.equal((await fetch(url('/connect/userinfo'), { headers })).status, 200)
+    const [line] = await linesOf('userinfo')
+    assert.equal(line?.client, 'demo-cli')
+    assert.match(String(line?.user), /^usr_/)
+    const body = new URLSearchParams({ grant_type: 'client_credentials' })
+    const authorization = `Basic ${btoa('demo-service:demo-service-secret')}`
+    const machine = await fetch(url('/connect/token'), { method: 'POST', body, headers: { authorization } })
+    const { access_token: own } = (await machine.json()) as { access_token: string }
+    const refused = { authorization: `Bearer ${own}`, 'request-id': 'userinfo-refused' }
+    assert.equal((await fetch(url('/connect/userinfo'), { headers: refused })).status, 403)
+    assert.equal((await linesOf('userinfo-refused')).find(({ msg }) => msg === 'request')?.client, 'demo-service')
+  })
+
+  test('an authorization request names its client', async () => {
+    const query = new URLSearchParams({ client_id: 'demo-spa', response_type: 'code', prompt: 'none' })
+    await fetch(url(`/connect/authorize?${query}`), { headers: { 'request-id': 'authorize' }, redirect: 'manual' })
+    assert.equal((await linesOf('authorize')).find(({ msg }) => msg === 'request')?.client, 'demo-spa')
+  })
+
   test('a request without a caller names none', async () => {
     await fetch(url('/healthz'), { headers: { 'request-id': 'anonymous' } })
     const [line] = await linesOf('anonymous')

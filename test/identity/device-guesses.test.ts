@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../src/store/password-hash.ts'
 import { openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
-import type { Page, UserAgent } from '../support/user-agent.ts'
+import { createUserAgent, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
 const PASSWORD = 'a password for many people'
@@ -22,6 +22,15 @@ async function comeFrom(address: string, username: string): Promise<UserAgent> {
   const shown = await signIn(agent, page, { username, password: PASSWORD })
   assert.ok(shown.kind === 'page' && shown.url.pathname === '/device', `${username} is not signed in`)
   return agent
+}
+
+/** The same browser, sent to our page by another site, or by a program that says nothing about where it comes from. */
+function sentBy(agent: UserAgent, site: string): UserAgent {
+  return createUserAgent({
+    home: place.server.issuer,
+    jar: agent.jar,
+    headers: { 'x-forwarded-for': '198.51.100.20', 'sec-fetch-site': site },
+  })
 }
 
 async function guess(agent: UserAgent): Promise<Page> {
@@ -66,6 +75,7 @@ test('right codes that are looked up together are all found: only failures count
       scopes: ['openid'],
       lifetimeMs: 60_000,
       intervalSeconds: 5,
+      address: '192.0.2.1',
     })
     return async () => (await agent.get(`/device?user_code=${userCode}`)) as Page
   }
@@ -84,4 +94,29 @@ test('C-76: wrong codes that are looked up together get no more tries than one a
   const statuses = pages.map(({ status }) => status)
   assert.equal(statuses.filter((status) => status === 400).length, 6)
   assert.equal(statuses.filter((status) => status === 429).length, 6)
+})
+
+test('C-76: codes in links of other sites are not guesses of the person who is signed in: the page asks for them', async () => {
+  await place.stores.users.create({ username: 'lured', passwordHash })
+  const agent = await comeFrom('198.51.100.20', 'lured')
+  for (const site of ['cross-site', 'same-site', '']) {
+    for (let tries = 0; tries < 8; tries++) {
+      const page = await guess(sentBy(agent, site))
+      assert.equal(page.status, 200, `${site} ${tries}`)
+      assert.match(page.body, /value="BBBB-CCCC"/)
+    }
+  }
+  assert.equal((await guess(agent)).status, 400, 'the first guess of the person')
+  const { userCode } = await place.stores.deviceCodes.issue({
+    clientId: 'device',
+    scopes: ['openid'],
+    lifetimeMs: 60_000,
+    intervalSeconds: 5,
+    address: '192.0.2.1',
+  })
+  const asked = pageOf(await sentBy(agent, 'cross-site').get(`/device?user_code=${userCode}`))
+  assert.ok(!asked.body.includes('Trading Terminal'), 'another site has looked up the code')
+  const form = asked.forms.find(({ fields }) => fields.some(({ name }) => name === 'user_code'))
+  assert.ok(form)
+  assert.match(pageOf(await agent.submit(form)).body, /Trading Terminal/)
 })

@@ -7,6 +7,7 @@ import { hashPassword } from '../../src/store/password-hash.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 test('the semaphore limits concurrency, bounds its queue, and recovers', async () => {
   const semaphore = createSemaphore(2, 3)
@@ -62,6 +63,38 @@ onEveryEngineInLongRuns('passwords', (place) => {
     }
     assert.ok(accepted.length > 60, `${accepted.length} of ${names.length} were accepted`)
     assert.equal(await attempt('colleague-0', PASSWORD, '198.51.100.120'), true, 'the address is delayed afterwards')
+  })
+
+  test('delayed sign-ins leave no rows but the count that delays them, and the audit log says whom', async () => {
+    const address = '203.0.113.77'
+    const throttles = async () => (await gate.database.db.selectFrom('throttles').select('key').execute()).length
+    for (let count = 0; count < 6; count++) await attempt('boss', 'a wrong password', address)
+    assert.equal((await ask('boss', PASSWORD, address)).status, 429)
+    assert.equal((await ask('BOSS', PASSWORD, address)).status, 429)
+    // Fifty failures: after them the whole address waits.
+    for (let count = 0; (await ask(`nobody-${count}`, 'x', address)).status !== 429; count++) assert.ok(count < 60)
+    const before = await throttles()
+    for (let count = 0; count < 5; count++) assert.equal((await ask(`stranger-${count}`, 'x', address)).status, 429)
+    assert.equal(await throttles(), before, 'names that nobody has are counted while their address must wait')
+    const boss = await gate.stores.users.findByUsername('boss')
+    const delayed = () =>
+      gate.database.db
+        .selectFrom('audit_log')
+        .select(['event', 'actor', 'client', 'details'])
+        .where('address', '=', address)
+        .where('event', 'in', ['signin.delayed', 'token.refused'])
+        .orderBy('seq')
+        .execute()
+    await until('the delays are recorded', 2000, async () => (await delayed()).at(-1)?.actor === null)
+    const rows = (await delayed()).filter(({ event }) => event === 'signin.delayed')
+    assert.deepEqual(
+      [rows[0]?.actor, rows[0]?.client, JSON.parse(rows[0]?.details ?? '')],
+      [boss?.id, 'cli', { scope: ['pair'], seconds: 1, username: 'boss' }],
+    )
+    const last = JSON.parse(rows.at(-1)?.details ?? '')
+    assert.deepEqual([rows.at(-1)?.actor, last.scope, last.username], [null, ['address'], undefined])
+    const twice = (await delayed()).filter(({ details }) => details.includes('temporarily_unavailable'))
+    assert.deepEqual(twice, [], 'a delayed sign-in is recorded twice')
   })
 
   test('C-111: guesses made at the same time get no more tries than the policy, and the right password then has to wait', async () => {

@@ -17,7 +17,10 @@ onEveryEngine('browser stores', (place) => {
 
   test('C-33: the database contains neither cookies nor handles', async () => {
     const { cookie } = await open.stores.sessions.open('usr_dump', SIGN_IN)
-    const { handle } = await createInteractions<object>(open.database.db, open.clock).begin({ a: 1 })
+    const { handle } = await createInteractions<object>(open.database, open.clock).begin(
+      { a: 1 },
+      { address: '192.0.2.1' },
+    )
     const dump = JSON.stringify([
       await open.database.db.selectFrom('sessions').selectAll().execute(),
       await open.database.db.selectFrom('interactions').selectAll().execute(),
@@ -82,15 +85,15 @@ onEveryEngine('browser stores', (place) => {
   })
 
   test('C-117: an interaction leaves each state once, is finished once and expires', async () => {
-    const interactions = createInteractions<{ step: number }>(open.database.db, open.clock)
-    const begun = await interactions.begin({ step: 1 })
+    const interactions = createInteractions<{ step: number }>(open.database, open.clock)
+    const begun = await interactions.begin({ step: 1 }, { address: '192.0.2.1' })
     const replaced = await Promise.all(Array.from({ length: 20 }, () => interactions.replace(begun, { step: 2 })))
     assert.equal(replaced.filter(Boolean).length, 1)
     assert.deepEqual((await interactions.find(begun.handle))?.details, { step: 2 })
     const finished = await Promise.all(Array.from({ length: 20 }, () => interactions.finish(begun.handle)))
     assert.equal(finished.filter(Boolean).length, 1)
     assert.equal(await interactions.find(begun.handle), undefined)
-    const old = await interactions.begin({ step: 1 })
+    const old = await interactions.begin({ step: 1 }, { address: '192.0.2.1' })
     open.clock.advance(INTERACTION_LIFETIME_MS)
     assert.equal(await interactions.find(old.handle), undefined)
   })

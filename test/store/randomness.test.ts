@@ -47,17 +47,23 @@ onEveryEngine('random values', (place) => {
   })
 
   test('C-33: session cookies, sid, browser state, interaction handles', async () => {
-    const flows = createInteractions<object>(open.database.db, open.clock)
+    const flows = createInteractions<object>(open.database, open.clock)
     const samples = await sample(async () => {
       const { cookie, session } = await open.stores.sessions.open('usr_1', SIGN_IN)
-      return [cookie, session.id, session.browserState, (await flows.begin({})).handle]
+      return [cookie, session.id, session.browserState, (await flows.begin({}, { address: '192.0.2.1' })).handle]
     })
     for (const [index, values] of samples.entries())
       assertRandom(['cookie', 'sid', 'browser state', 'handle'][index], values)
   })
 
   test('C-33: device codes and jti', async () => {
-    const request = { clientId: 'tv', scopes: ['openid'], lifetimeMs: 600_000, intervalSeconds: 5 }
+    const request = {
+      clientId: 'tv',
+      scopes: ['openid'],
+      lifetimeMs: 600_000,
+      intervalSeconds: 5,
+      address: '192.0.2.1',
+    }
     const samples = await sample(async () => {
       const { deviceCode } = await open.stores.deviceCodes.issue(request)
       return [deviceCode, createTokenId(undefined, open.clock())]

@@ -208,7 +208,13 @@ onEveryEngine('stores', (place) => {
     const rotation = await refreshTokens.rotate(token, found, LIFETIMES)
     assert.ok(rotation.outcome === 'rotated')
     const code = await codes.issue(grant.id, { redirectUri: 'https://a/' }, 60_000)
-    const { deviceCode } = await deviceCodes.issue({ clientId: 'tv', scopes: [], lifetimeMs: 1, intervalSeconds: 5 })
+    const { deviceCode } = await deviceCodes.issue({
+      clientId: 'tv',
+      scopes: [],
+      lifetimeMs: 1,
+      intervalSeconds: 5,
+      address: '192.0.2.1',
+    })
     const dump = JSON.stringify([
       await open.database.db.selectFrom('refresh_tokens').selectAll().execute(),
       await open.database.db.selectFrom('codes').selectAll().execute(),
@@ -236,7 +242,13 @@ onEveryEngine('stores', (place) => {
 
   test('C-74, C-78: a device code is decided once and redeemed once, also under concurrency', async () => {
     const { deviceCodes } = open.stores
-    const request = { clientId: 'tv', scopes: ['openid'], lifetimeMs: 600_000, intervalSeconds: 5 }
+    const request = {
+      clientId: 'tv',
+      scopes: ['openid'],
+      lifetimeMs: 600_000,
+      intervalSeconds: 5,
+      address: '192.0.2.1',
+    }
     const { deviceCode, userCode } = await deviceCodes.issue(request)
     assert.match(userCode, /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/)
     assert.equal((await deviceCodes.findPending(` ${userCode.toLowerCase().replace('-', ' ')} `))?.clientId, 'tv')
@@ -258,7 +270,13 @@ onEveryEngine('stores', (place) => {
 
   test('C-72: polling faster than the interval increases it by five seconds', async () => {
     const { deviceCodes } = open.stores
-    const { deviceCode } = await deviceCodes.issue({ clientId: 'tv', scopes: [], lifetimeMs: HOUR, intervalSeconds: 5 })
+    const { deviceCode } = await deviceCodes.issue({
+      clientId: 'tv',
+      scopes: [],
+      lifetimeMs: HOUR,
+      intervalSeconds: 5,
+      address: '192.0.2.1',
+    })
     const outcomes: string[] = []
     for (const wait of [0, 4999, 9999, 15_000, 15_000]) {
       open.clock.advance(wait)

@@ -45,6 +45,7 @@ async function work(worker: number): Promise<void> {
       scopes: [],
       lifetimeMs: 60_000,
       intervalSeconds: 5,
+      address: '192.0.2.1',
     })
     await stores.deviceCodes.decide(device.userCode, { userId, sessionId: undefined, scopes: [], authTime: 0, amr: [] })
     await stores.deviceCodes.redeem(device.deviceCode)

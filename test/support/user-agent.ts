@@ -53,12 +53,20 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
   const origin = new URL(home).origin
   const hops: Hop[] = []
 
-  async function go(method: 'GET' | 'POST', target: URL, body?: URLSearchParams): Promise<Page | Departure> {
+  /** Where a request comes from, as browsers tell it: an address that a person opens, a page of the provider, another site. */
+  type Site = 'none' | 'same-origin' | 'cross-site'
+
+  async function go(
+    method: 'GET' | 'POST',
+    target: URL,
+    site: Site,
+    body?: URLSearchParams,
+  ): Promise<Page | Departure> {
     let url = target
     let how = method
     let content = body
     for (let count = 0; count < MOST_REDIRECTS; count++) {
-      const response = await context(how, url, content)
+      const response = await context(how, url, site, content)
       const location = response.headers.get('location')
       if (response.status < 300 || response.status > 399 || location === null) return arrive(url, response)
       await response.arrayBuffer()
@@ -73,12 +81,12 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
     throw new Error(`More than ${MOST_REDIRECTS} redirects from ${target.href}`)
   }
 
-  async function context(method: string, url: URL, body: URLSearchParams | undefined): Promise<Response> {
+  async function context(method: string, url: URL, site: Site, body: URLSearchParams | undefined): Promise<Response> {
     const cookie = jar.header(url)
     const response = await fetch(url, {
       method,
       redirect: 'manual',
-      headers: { accept: 'text/html', ...headers, ...(cookie === undefined ? {} : { cookie }) },
+      headers: { accept: 'text/html', 'sec-fetch-site': site, ...headers, ...(cookie === undefined ? {} : { cookie }) },
       ...(body === undefined ? {} : { body }),
     })
     jar.store(url, response.headers.getSetCookie())
@@ -101,19 +109,20 @@ export function createUserAgent({ home, now = Date.now, jar = createCookieJar(no
   const agent: UserAgent = {
     jar,
     hops,
-    get: (url) => go('GET', new URL(url, home)),
+    get: (url) => go('GET', new URL(url, home), 'none'),
     post: (url, form) =>
       go(
         'POST',
         new URL(url, home),
+        'cross-site',
         new URLSearchParams([...form].map(([name, value]): [string, string] => [name, value])),
       ),
     submit(form, filled = {}, pressed = form.buttons[0]) {
       const values = new URLSearchParams(formValues(form, filled, pressed))
-      if (form.method === 'POST') return go('POST', form.action, values)
+      if (form.method === 'POST') return go('POST', form.action, 'same-origin', values)
       const url = new URL(form.action)
       url.search = values.toString()
-      return go('GET', url)
+      return go('GET', url, 'same-origin')
     },
   }
   return agent

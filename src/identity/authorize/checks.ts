@@ -6,6 +6,7 @@ import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import { refuse } from './authorization-error.ts'
 import { readClaims, readSubjects } from './claims.ts'
 import { type AuthorizationRequest, gives, type Prompt, type Target, type UncheckedRequest } from './request.ts'
+import { readHint, refuseTooLong } from './stored-parameters.ts'
 import { defaultMode } from './target.ts'
 
 export interface CheckEnv {
@@ -22,6 +23,7 @@ export async function checkRequest(
   env: CheckEnv,
 ): Promise<AuthorizationRequest> {
   refuseRepeated(unchecked)
+  refuseTooLong(unchecked.parameters)
   refuseRegistration(unchecked)
   const responseType = readResponseType(unchecked)
   checkResponseMode(unchecked)
@@ -44,8 +46,8 @@ export async function checkRequest(
     maxAge,
     claims,
     subjects,
-    loginHint: unchecked.parameters.get('login_hint')?.slice(0, 200),
-    uiLocales: unchecked.parameters.get('ui_locales'),
+    loginHint: readHint('login_hint', unchecked.parameters),
+    uiLocales: readHint('ui_locales', unchecked.parameters),
   }
 }
 

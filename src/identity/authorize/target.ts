@@ -3,6 +3,7 @@ import type { Client } from '../../store/client-metadata.ts'
 import type { Clients } from '../../store/clients.ts'
 import { refuse } from './authorization-error.ts'
 import type { RequestParameters, ResponseMode, Target } from './request.ts'
+import { isTooLong } from './stored-parameters.ts'
 
 export async function readClient(parameters: RequestParameters, clients: Pick<Clients, 'find'>): Promise<Client> {
   const clientId = parameters.get('client_id')
@@ -19,7 +20,8 @@ export function readTarget(parameters: RequestParameters, client: Client): Targe
   if (parameters.repeated.has('redirect_uri')) throw refuse('invalid_request', 'redirect_uri is repeated')
   if (!isRegistered(redirectUri, client))
     throw refuse('invalid_request', 'redirect_uri is not registered for this client')
-  const state = parameters.repeated.has('state') ? undefined : parameters.get('state')
+  const isUnusable = parameters.repeated.has('state') || isTooLong('state', parameters)
+  const state = isUnusable ? undefined : parameters.get('state')
   return { redirectUri, mode: modeOf(parameters), state }
 }
 

@@ -21,7 +21,7 @@ import {
 import type { BrowserContext, SignedInBrowser } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { factorAdded, isFresh, type SetUpPlace, showNewRecoveryCodes, showSetUp, takeSetUp } from './factor-set-up.ts'
-import type { OwnNeeds } from './flow.ts'
+import { beginFlow, type OwnNeeds } from './flow.ts'
 import { frameFor, sendPage } from './page-reply.ts'
 import { redirectedFirst } from './proceed.ts'
 
@@ -93,12 +93,11 @@ async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, faile
     displayNameOf(context.user),
     known,
   )
-  const { handle } = await env.flows.begin({
-    kind: 'own',
-    page: { name: 'passkey' },
-    browser: context.browser(),
-    progress: { challenge },
-  })
+  const { handle } = await beginFlow(
+    { kind: 'own', page: { name: 'passkey' }, progress: { challenge } },
+    context,
+    env.flows,
+  )
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const formError = failed ? { text: frame.language.messages.passkeyFailed } : undefined
   const page = passkeySetUpPage(frame, { flow: handle, options, formError })
@@ -108,7 +107,7 @@ async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, faile
 async function addPasskey(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const handle = form.get('flow') ?? ''
   const flow = await env.flows.find(handle)
-  const challenge = flow?.details.browser === context.browser() ? flow.details.progress.challenge : undefined
+  const challenge = flow?.browser === context.browser() ? flow.details.progress.challenge : undefined
   // A challenge can be used once.
   const finished = await env.flows.finish(handle)
   const passkey = finished

@@ -24,6 +24,7 @@ export function authorizeRoutes(env: BrowserEnv): readonly Route[] {
 
 async function authorize(http: Context, parameters: Parameters, env: BrowserEnv): Promise<void> {
   const client = await readClient(parameters, env.clients)
+  http.identify({ client: client.id })
   env.rateLimits.countCaller('pages', http.address, { client: client.id })
   const checked = await check(parameters, client, env)
   try {
@@ -35,7 +36,7 @@ async function authorize(http: Context, parameters: Parameters, env: BrowserEnv)
     const details = { kind: 'authorize', request: checked.request, progress: {} } as const
     if (http.method === 'GET') return await proceed(context, { handle: undefined, details }, env)
     // A form posted from another site brings no Lax cookie; the redirect that follows does (B-08).
-    const { handle } = await env.flows.begin(details)
+    const { handle } = await env.flows.begin(details, http)
     return http.redirect(`${env.pages.base}/continue?flow=${encodeURIComponent(handle)}`)
   } catch (error) {
     const asked = 'refusal' in checked ? checked.refusal : checked.request

@@ -1,8 +1,9 @@
 /** `/device`: a person authorizes a device by the code it shows (RFC 8628 §3.3); guesses are throttled. */
 
+import type { Context } from '../../http/context.ts'
 import type { Parameters } from '../../http/form.ts'
-import { networkOf } from '../../http/rate-limits.ts'
 import type { Route } from '../../http/route.ts'
+import { networkOf } from '../../lib/network.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import type { DeviceRequest } from '../../store/device-codes.ts'
 import type { ThrottlePolicy } from '../../store/throttles.ts'
@@ -32,7 +33,9 @@ export function deviceRoutes(env: BrowserEnv): readonly Route[] {
     pageRoute(
       '/device',
       whenSignedIn((context, userCode) =>
-        userCode === undefined ? askCode(context, undefined, env) : showRequest(context, userCode, env),
+        userCode !== undefined && isOpenedByPerson(context.http)
+          ? showRequest(context, userCode, env)
+          : askCode(context, { userCode }, env),
       ),
       env,
     ),
@@ -51,17 +54,27 @@ export function deviceRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
+/**
+ * Whether the address was typed, scanned or opened by a program, or is a redirect of our own. A code in a link of another site is
+ * not looked up until its person sends the form: other sites could otherwise use up the attempts of everybody who visits them.
+ */
+function isOpenedByPerson({ headers }: Context): boolean {
+  const site = headers['sec-fetch-site']
+  return site === 'none' || site === 'same-origin'
+}
+
 function askCode(
   context: SignedInBrowser,
-  formError:
-    | { readonly status: number; readonly userCode: string; readonly told: (text: Messages) => string }
-    | undefined,
+  {
+    status = 200,
+    userCode,
+    told,
+  }: { readonly status?: number; readonly userCode: string | undefined; readonly told?: (text: Messages) => string },
   env: BrowserEnv,
 ): void {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
-  const told = formError && { text: formError.told(frame.language.messages), field: 'user_code' }
-  const page = deviceCodePage(frame, { userCode: formError?.userCode, formError: told })
-  sendPage(context.http, page, { status: formError?.status ?? 200 })
+  const formError = told && { text: told(frame.language.messages), field: 'user_code' }
+  sendPage(context.http, deviceCodePage(frame, { userCode, formError }), { status })
 }
 
 interface Found {

@@ -5,6 +5,7 @@ import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/client-metadata.ts'
 import { refuse } from '../authorize/authorization-error.ts'
 import { addParameters } from '../authorize/response.ts'
+import { readHint, refuseTooLong } from '../authorize/stored-parameters.ts'
 import { signedOutPage, signOutPage, stillSignedInPage } from '../pages/sign-out.ts'
 import { displayNameOf } from '../tokens/claims.ts'
 import { hintReader } from './authorize.ts'
@@ -54,6 +55,7 @@ async function decideSignOut(context: BrowserContext, form: Parameters, env: Bro
 
 async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<LogoutRequest> {
   if (parameters.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
+  refuseTooLong(parameters)
   const idToken = parameters.get('id_token_hint')
   const hinted = idToken === undefined ? undefined : await hintReader(env)(idToken)
   if (idToken !== undefined && hinted?.clientId === undefined)
@@ -67,7 +69,7 @@ async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<Logo
   return {
     clientId: client?.id,
     next: readNext(parameters, client),
-    uiLocales: parameters.get('ui_locales'),
+    uiLocales: readHint('ui_locales', parameters),
     ...(hinted === undefined ? {} : { hinted: { subject: hinted.subject, sessionId: hinted.sessionId } }),
   }
 }
@@ -94,7 +96,7 @@ function unasked(logout: LogoutRequest): LogoutRequest {
 }
 
 async function toQuestion(http: Context, request: LogoutRequest, env: BrowserEnv): Promise<void> {
-  const { handle } = await env.flows.begin({ kind: 'sign-out', request, progress: {} })
+  const { handle } = await env.flows.begin({ kind: 'sign-out', request, progress: {} }, http)
   return http.redirect(`${env.pages.base}/sign-out?flow=${encodeURIComponent(handle)}`)
 }
 

@@ -31,8 +31,6 @@ export interface LogoutRequest {
 }
 
 export type Flow = {
-  /** The browser it belongs to; undefined until the first request with cookies (a cross-site POST has none). */
-  readonly browser?: string
   readonly progress: SignInProgress
 } & (
   | { readonly kind: 'authorize'; readonly request: AuthorizationRequest }
@@ -65,6 +63,10 @@ export interface OwnNeeds {
 export type FlowInteraction = Interaction<Flow>
 export type Flows = Interactions<Flow>
 
+export function beginFlow(details: Flow, context: BrowserContext, flows: Flows): Promise<FlowInteraction> {
+  return flows.begin(details, { address: context.http.address, browser: context.browser() })
+}
+
 /** The interaction with this handle, if it is alive and belongs to this browser. */
 export async function claimFlow(
   handle: string | undefined,
@@ -73,11 +75,11 @@ export async function claimFlow(
 ): Promise<FlowInteraction> {
   const flow = handle === undefined ? undefined : await flows.find(handle)
   if (flow === undefined) throw expired()
-  if (flow.details.browser === undefined) {
-    const claimed = { ...flow, details: { ...flow.details, browser: context.browser() } }
-    return (await flows.replace(flow, claimed.details)) ? claimed : claimFlow(handle, context, flows)
+  if (flow.browser === undefined) {
+    await flows.claim(flow.handle, context.browser())
+    return claimFlow(handle, context, flows)
   }
-  if (flow.details.browser !== context.browser()) throw expired()
+  if (flow.browser !== context.browser()) throw expired()
   return flow
 }
 

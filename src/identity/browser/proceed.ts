@@ -11,7 +11,16 @@ import { FORM_POST_SCRIPT_SOURCE, formPostPage } from '../pages/form-post.ts'
 import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
 import type { BrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
-import { expired, type Flow, noteProgress, type OwnNeeds, type OwnPage, pathOf, type SignInProgress } from './flow.ts'
+import {
+  beginFlow,
+  expired,
+  type Flow,
+  noteProgress,
+  type OwnNeeds,
+  type OwnPage,
+  pathOf,
+  type SignInProgress,
+} from './flow.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 
 /** A flow, with its handle once it is stored. */
@@ -157,8 +166,8 @@ async function keep(
   env: BrowserEnv,
 ): Promise<string> {
   if (handle === undefined) {
-    const begun = { ...details, progress: { ...details.progress, ...progress }, browser: context.browser() }
-    return (await env.flows.begin(begun)).handle
+    const begun = { ...details, progress: { ...details.progress, ...progress } }
+    return (await beginFlow(begun, context, env.flows)).handle
   }
   await noteProgress({ handle, details }, progress, env.flows)
   return handle

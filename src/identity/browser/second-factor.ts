@@ -109,7 +109,14 @@ async function takeCode(
     const seconds = isBusy ? BUSY_SECONDS : Math.ceil(attempted.waitMs / 1000)
     context.http.setHeader('retry-after', String(seconds))
     if (!isBusy)
-      env.audit.record({ event: 'signin.delayed', actor: user.id, address: context.http.address, details: { seconds } })
+      env.audit.record({
+        event: 'signin.delayed',
+        actor: user.id,
+        client: clientIdOf(flow),
+        address: context.http.address,
+        requestId: context.http.id,
+        details: { scope: ['second factor'], seconds, username: user.username },
+      })
     return showSecondFactor(context, flow, byRecovery, env, {
       status: isBusy ? 503 : 429,
       told: (text) => ({ text: text.tryLater(seconds) }),

@@ -10,7 +10,7 @@ import { firstAdministratorPage, setUpPage, unusableLinkPage } from '../pages/ne
 import { displayNameOf } from '../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
-import { expired } from './flow.ts'
+import { beginFlow, expired } from './flow.ts'
 import { hashNew, recordReplaced, replacePassword, type Told } from './new-password.ts'
 import { frameFor, sendPage } from './page-reply.ts'
 import { passFirstFactor } from './sign-in.ts'
@@ -154,7 +154,7 @@ async function signInWithPassword(context: BrowserContext, userId: string, env: 
   if (user === undefined || user.disabled) throw expired()
   // The console is for those who have rights in it.
   const page = { name: env.pages.places.includes('console') && user.rights.size > 0 ? 'console' : 'account' } as const
-  const flow = await env.flows.begin({ kind: 'own', page, browser: context.browser(), progress: {} })
+  const flow = await beginFlow({ kind: 'own', page, progress: {} }, context, env.flows)
   return passFirstFactor(context, flow, user, ['pwd'], env)
 }
 

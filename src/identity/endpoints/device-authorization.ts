@@ -36,6 +36,7 @@ async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): P
     scopes,
     lifetimeMs: LIFETIME_SECONDS * 1000,
     intervalSeconds: INTERVAL_SECONDS,
+    address: context.address,
   })
   const page = `${env.issuerName}/device`
   return {

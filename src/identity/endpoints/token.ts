@@ -148,7 +148,8 @@ async function issue(
   }
 }
 
-const WAITING = new Set(['authorization_pending', 'slow_down'])
+/** Not refused for good; a sign-in that was delayed is in the audit log as `signin.delayed`. */
+const WAITING = new Set(['authorization_pending', 'slow_down', 'temporarily_unavailable'])
 
 function recordRefusal(error: unknown, asked: string, client: Client, caller: Caller, env: TokenEnv): void {
   if (!(error instanceof Refusal)) return

@@ -44,6 +44,7 @@ export function userinfoRoutes({ authenticate, users, stores, rateLimits }: User
 
   function admit(context: Context, principal: Principal | undefined): void | Promise<void> {
     if (principal === undefined) throw notValid()
+    context.principal = principal
     context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
     if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
     const user = users.findById(principal.subject)

@@ -1,5 +1,5 @@
 /** Throttles guessing of second factors. An attacker who knows the password must not be able to lock the user out. */
-import { networkOf } from '../../http/rate-limits.ts'
+import { networkOf } from '../../lib/network.ts'
 import type { Clock } from '../../protocol/clock.ts'
 import { digestOf } from '../../store/opaque.ts'
 import type { ThrottlePolicy, Throttles } from '../../store/throttles.ts'

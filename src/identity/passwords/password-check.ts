@@ -1,5 +1,5 @@
 /** Checks a password, for the sign-in page and the password grant. Throttled, and the same reply for every cause of failure. */
-import { networkOf } from '../../http/rate-limits.ts'
+import { networkOf } from '../../lib/network.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
 import { digestOf } from '../../store/opaque.ts'
@@ -75,7 +75,14 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
     if (attempted.outcome === 'made') return attempted.result
     if (attempted.outcome === 'busy') return attempted
     const seconds = Math.ceil(attempted.waitMs / 1000)
-    audit.record({ event: 'signin.delayed', ...context, details: { seconds } })
+    const scope = (['address', 'account', 'pair'] as const).filter((name) => attempted.blocked.includes(keys[name]))
+    const user = await users.findByUsername(username)
+    audit.record({
+      event: 'signin.delayed',
+      ...context,
+      actor: user?.id,
+      details: { scope, seconds, username: user?.username },
+    })
     return { outcome: 'delayed', seconds }
   }
 
