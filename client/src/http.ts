@@ -64,6 +64,10 @@ export interface RequestOptions {
   readonly body?: unknown
   /** Whether it may be sent again when it is not known whether it arrived. Without it, as the method says. */
   readonly idempotent?: boolean | undefined
+  /** How often it is sent at most, in place of the option of the client. */
+  readonly attempts?: number | undefined
+  /** Called before each attempt is sent, when there is a token. */
+  readonly onSend?: (() => void) | undefined
   /** Shown in errors. */
   readonly statement?: string | undefined
   readonly signal?: AbortSignal | undefined
@@ -128,7 +132,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   async request(path: string, options: RequestOptions = {}): Promise<Response> {
     const { method = 'GET', idempotent = IDEMPOTENT.includes(method), statement } = options
     const signal = either(options.signal, this.closed)
-    const { attempts = 4 } = this.options
+    const { attempts = this.options.attempts ?? 4 } = options
     let refused: string | undefined
     for (let attempt = 0; ; attempt++) {
       let error: unknown
@@ -136,6 +140,7 @@ export class Http<Source extends TokenSource = TokenSource> {
       try {
         const token = await abortable(this.auth.token(refused), signal)
         isSent = true
+        options.onSend?.()
         const response = await this.#send(path, options, token, signal, attempt)
         if (response.ok) return response
         error = await errorOf(response, statement)
