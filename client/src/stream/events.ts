@@ -87,7 +87,8 @@ export async function* liveMessages(
       }
       throw new ConnectionError('The server closed the connection')
     } catch (error) {
-      if (wanted.aborted || !(error instanceof GatehouseError)) throw error
+      wanted.throwIfAborted()
+      if (!(error instanceof GatehouseError)) throw error
       // If the server does not know the position any more, the whole result follows.
       if (error.code === 'Request.BadPosition' && position !== undefined) {
         position = undefined
