@@ -97,7 +97,6 @@ export class Http<Source extends TokenSource = TokenSource> {
   readonly #closed = new AbortController()
   /** The option `fetch`, or the global one. */
   readonly fetch: Fetch
-  #metadata: Promise<Readonly<Record<string, unknown>>> | undefined
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
     if (!/^https?:\/\//.test(url)) throw new TypeError(`Not http: or https: "${url}"`)
@@ -110,16 +109,19 @@ export class Http<Source extends TokenSource = TokenSource> {
     const auth: Auth<TokenSource> = options.auth ?? noAuth
     const issuer = withoutSlash(options.issuer ?? url)
     const signal = this.#closed.signal
+    let known: ReturnType<typeof discover> | undefined
+    const metadata = (): ReturnType<typeof discover> => {
+      known ??= discover(issuer, fetch).catch((error) => {
+        known = undefined
+        throw error
+      })
+      return known
+    }
     this.auth = auth({
       issuer,
       fetch: (address, init) => fetch(address, { signal, ...init }),
-      endpoint: async (name) => {
-        this.#metadata ??= discover(issuer, fetch).catch((error) => {
-          this.#metadata = undefined
-          throw error
-        })
-        return String((await this.#metadata)[`${name}_endpoint`])
-      },
+      metadata,
+      endpoint: async (name) => String((await metadata())[`${name}_endpoint`]),
     }) as Source
   }
 
@@ -150,7 +152,7 @@ export class Http<Source extends TokenSource = TokenSource> {
           continue
         }
       } catch (failure) {
-        if (signal.aborted) throw signal.reason
+        signal.throwIfAborted()
         error = failure
       }
       const wait = attempt + 1 < attempts ? waitBefore(error, attempt, idempotent || !isSent) : undefined
@@ -228,7 +230,7 @@ export async function read<T>(act: () => Promise<T>, signal?: AbortSignal): Prom
   try {
     return await act()
   } catch (error) {
-    if (signal?.aborted) throw signal.reason
+    signal?.throwIfAborted()
     if (error instanceof GatehouseError) throw error
     throw new ConnectionError('The reply broke off', { cause: error })
   }
