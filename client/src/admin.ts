@@ -73,7 +73,7 @@ export class Collection<Item = Row> {
   }
 
   get(id: string, options: CallOptions = {}): Promise<Item> {
-    return this.#send('GET', `/${encodeURIComponent(id)}`, undefined, options)
+    return this.#send('GET', pathOf(id), undefined, options)
   }
 
   create(body: Partial<Item>, options: CallOptions = {}): Promise<Item> {
@@ -86,11 +86,11 @@ export class Collection<Item = Row> {
     patch: { readonly [Name in keyof Item]?: Item[Name] | null },
     options: ChangeOptions = {},
   ): Promise<Item> {
-    return this.#send('PATCH', `/${encodeURIComponent(id)}`, patch, { ifMatch: '*', ...options })
+    return this.#send('PATCH', pathOf(id), patch, { ifMatch: '*', ...options })
   }
 
   async delete(id: string, options: ChangeOptions = {}): Promise<void> {
-    await this.#send('DELETE', `/${encodeURIComponent(id)}`, undefined, options)
+    await this.#send('DELETE', pathOf(id), undefined, options)
   }
 
   /** Deletes all, or those that the query names. */
@@ -105,6 +105,10 @@ export class Collection<Item = Row> {
     }
     return (await this.#http.json(this.#path + path, { method, body, headers, signal })) as Item
   }
+}
+
+function pathOf(id: string): string {
+  return `/${encodeURIComponent(id)}`
 }
 
 /** `gate.admin`. */
@@ -147,7 +151,7 @@ export interface Admin {
  */
 export function createAdmin(http: Http): Admin {
   const collection = (name: string): Collection => new Collection(http, `/admin/${name}`)
-  const users = (user: string): string => `users/${encodeURIComponent(user)}`
+  const users = (user: string): string => `users${pathOf(user)}`
   const own: Pick<Admin, 'of' | 'setPassword'> = {
     of: (user, what) => collection(`${users(user)}/${what}`),
     async setPassword(user, password, { signal } = {}) {

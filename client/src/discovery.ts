@@ -48,7 +48,7 @@ export async function reach(fetch: Fetch, url: string, init: RequestInit): Promi
   try {
     return await fetch(url, { redirect: 'error', ...init })
   } catch (error) {
-    if (init.signal?.aborted) throw init.signal.reason
+    init.signal?.throwIfAborted()
     throw new ConnectionError(`${new URL(url).origin} cannot be reached${reasonOf(error)}`, { cause: error })
   }
 }

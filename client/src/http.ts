@@ -64,6 +64,10 @@ export interface RequestOptions {
   readonly body?: unknown
   /** Whether it may be sent again when it is not known whether it arrived. Without it, as the method says. */
   readonly idempotent?: boolean | undefined
+  /** How often it is sent at most, in place of the option of the client. */
+  readonly attempts?: number | undefined
+  /** Called before each attempt is sent, when there is a token. */
+  readonly onSend?: (() => void) | undefined
   /** Shown in errors. */
   readonly statement?: string | undefined
   readonly signal?: AbortSignal | undefined
@@ -93,7 +97,6 @@ export class Http<Source extends TokenSource = TokenSource> {
   readonly #closed = new AbortController()
   /** The option `fetch`, or the global one. */
   readonly fetch: Fetch
-  #metadata: Promise<Readonly<Record<string, unknown>>> | undefined
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
     if (!/^https?:\/\//.test(url)) throw new TypeError(`Not http: or https: "${url}"`)
@@ -106,16 +109,19 @@ export class Http<Source extends TokenSource = TokenSource> {
     const auth: Auth<TokenSource> = options.auth ?? noAuth
     const issuer = withoutSlash(options.issuer ?? url)
     const signal = this.#closed.signal
+    let known: ReturnType<typeof discover> | undefined
+    const metadata = (): ReturnType<typeof discover> => {
+      known ??= discover(issuer, fetch).catch((error) => {
+        known = undefined
+        throw error
+      })
+      return known
+    }
     this.auth = auth({
       issuer,
       fetch: (address, init) => fetch(address, { signal, ...init }),
-      endpoint: async (name) => {
-        this.#metadata ??= discover(issuer, fetch).catch((error) => {
-          this.#metadata = undefined
-          throw error
-        })
-        return String((await this.#metadata)[`${name}_endpoint`])
-      },
+      metadata,
+      endpoint: async (name) => String((await metadata())[`${name}_endpoint`]),
     }) as Source
   }
 
@@ -128,7 +134,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   async request(path: string, options: RequestOptions = {}): Promise<Response> {
     const { method = 'GET', idempotent = IDEMPOTENT.includes(method), statement } = options
     const signal = either(options.signal, this.closed)
-    const { attempts = 4 } = this.options
+    const { attempts = this.options.attempts ?? 4 } = options
     let refused: string | undefined
     for (let attempt = 0; ; attempt++) {
       let error: unknown
@@ -136,6 +142,7 @@ export class Http<Source extends TokenSource = TokenSource> {
       try {
         const token = await abortable(this.auth.token(refused), signal)
         isSent = true
+        options.onSend?.()
         const response = await this.#send(path, options, token, signal, attempt)
         if (response.ok) return response
         error = await errorOf(response, statement)
@@ -145,7 +152,7 @@ export class Http<Source extends TokenSource = TokenSource> {
           continue
         }
       } catch (failure) {
-        if (signal.aborted) throw signal.reason
+        signal.throwIfAborted()
         error = failure
       }
       const wait = attempt + 1 < attempts ? waitBefore(error, attempt, idempotent || !isSent) : undefined
@@ -223,7 +230,7 @@ export async function read<T>(act: () => Promise<T>, signal?: AbortSignal): Prom
   try {
     return await act()
   } catch (error) {
-    if (signal?.aborted) throw signal.reason
+    signal?.throwIfAborted()
     if (error instanceof GatehouseError) throw error
     throw new ConnectionError('The reply broke off', { cause: error })
   }

@@ -28,9 +28,9 @@ export class Queue<T> implements AsyncIterableIterator<T, undefined> {
     else if (this.#values.length < limit) this.#values.push(value)
     else {
       this.end(
-        new GatehouseError(`More than ${limit} messages wait to be read`, {
+        new GatehouseError('Too many messages wait to be read', {
           code: 'client.slow',
-          hint: "read faster, or ask for the latest only: { slow: 'latest' }",
+          hint: "read faster, or use { slow: 'latest' }",
         }),
       )
       onLeave?.()

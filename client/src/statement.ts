@@ -12,19 +12,20 @@ import { encode, encodeMembers, type Value } from './values.ts'
 export class Statement {
   readonly strings: readonly string[]
   readonly values: readonly unknown[]
-  readonly #named: Readonly<Record<string, unknown>> | undefined
+  readonly #given: Given | undefined
 
-  constructor(strings: readonly string[], values: readonly unknown[], named?: Readonly<Record<string, unknown>>) {
+  constructor(strings: readonly string[], values: readonly unknown[], given?: Given) {
     this.strings = strings
     this.values = values
-    this.#named = named
+    this.#given = given
   }
 
   /** The text with `$1`, `$2` … and the parameters in their order, or by name. */
-  compile(): { text: string; parameters: readonly unknown[] | Readonly<Record<string, unknown>> } {
+  compile(): { text: string; parameters: Given } {
     const parameters: unknown[] = []
     const text = this.#write(parameters)
-    return { text, parameters: this.#named === undefined ? parameters : encodeMembers(this.#named) }
+    const given = this.#given ?? parameters
+    return { text, parameters: Array.isArray(given) ? given.map(encode) : encodeMembers(given) }
   }
 
   #write(parameters: unknown[]): string {
@@ -34,11 +35,14 @@ export class Statement {
   /** A list becomes `$1, $2`, for `in (…)`. */
   static #part(value: unknown, parameters: unknown[]): string {
     if (value instanceof Statement) return value.#write(parameters)
-    if (!Array.isArray(value)) return `$${parameters.push(encode(value))}`
+    if (!Array.isArray(value)) return `$${parameters.push(value)}`
     if (value.length === 0) throw new TypeError('A list cannot be empty')
     return value.map((item) => Statement.#part(item, parameters)).join(', ')
   }
 }
+
+/** Parameters by their order, or by name. */
+type Given = readonly unknown[] | Readonly<Record<string, unknown>>
 
 /** What can stand in `${…}`: a value, a list of values for `in (…)`, another statement, or a name. */
 export type Part = Value | undefined | readonly Value[] | Statement
@@ -83,10 +87,7 @@ export function statement(
   text: string,
   parameters: Readonly<Record<string, Value>> | readonly Value[] = {},
 ): Statement {
-  const named = Array.isArray(parameters)
-    ? Object.fromEntries(parameters.map((value: Value, index) => [String(index + 1), value]))
-    : (parameters as Readonly<Record<string, Value>>)
-  return new Statement([text], [], named)
+  return new Statement([text], [], parameters)
 }
 
 /** A tag that makes something of a statement, and also takes options first or a finished statement. */

@@ -1,5 +1,6 @@
 /** Values of results: exact by default, and in the types that the program wants. */
 import { objectOf } from './errors.ts'
+import { random } from './random.ts'
 
 /** How values are given. What is not set stays as it is described here. */
 export interface ValueOptions {
@@ -32,16 +33,15 @@ export class Values {
   }
 
   /** JSON whose integers keep all their digits. */
-  parse(text: string): unknown {
-    return parseExact(text)
-  }
+  readonly parse = parseExact
 
   /** `Columns` of a reply, in order. */
   columns(description: unknown): Column[] {
-    return Object.entries(objectOf(description))
-      .map(([name, column]) => ({ name, ...(column as { Ordinal: number; Type: string; Nullable: boolean }) }))
-      .sort((a, b) => a.Ordinal - b.Ordinal)
-      .map(({ name, Type, Nullable }) => ({ name, type: Type, nullable: Nullable }))
+    const columns: Column[] = []
+    const described = objectOf(description) as Record<string, { Ordinal: number; Type: string; Nullable: boolean }>
+    for (const [name, { Ordinal, Type, Nullable }] of Object.entries(described))
+      columns[Ordinal] = { name, type: Type, nullable: Nullable }
+    return columns
   }
 
   /** Decodes a row in place, by names or by places; undefined when nothing has to be done. */
@@ -82,7 +82,7 @@ export class Values {
 }
 
 /** Tells our own marks in a text from everything that a server could send. */
-const MARK = `${Math.random().toString(36)}${Math.random().toString(36)}:`
+const MARK = random()
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
 
 /** Few texts have a number so long; the others are left to JSON.parse. */

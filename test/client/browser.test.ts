@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, before, test } from 'node:test'
+import { after, before, type TestContext, test } from 'node:test'
 import { buildClient } from '../../client/build.js'
 import { Gatehouse, password } from '../../client/src/index.ts'
 import { signIn } from '../browser/scene.ts'
@@ -229,4 +229,102 @@ test('without a refresh token: silent renewal in a hidden frame, as long as ther
   const renewed = await inPage(`gate.auth.token(${JSON.stringify(before)})`)
   assert.equal(typeof renewed, 'string')
   assert.notEqual(renewed, before)
+})
+
+/** A page of a fresh profile, where nobody is signed in. */
+async function freshPage(t: TestContext): Promise<{ fresh: Page; asked: string[] }> {
+  const own = await browser.newContext()
+  t.after(() => own.close())
+  const fresh = await own.newPage()
+  const asked: string[] = []
+  fresh.on('request', (request) => {
+    if (request.url().endsWith('/connect/token')) asked.push(request.url())
+  })
+  return { fresh, asked }
+}
+
+/** The page has sent its user to sign in, and waits for the answer to this state. */
+async function leaveToSignIn(fresh: Page): Promise<string> {
+  await fresh.goto(origin)
+  await settled(fresh)
+  const sent = fresh.waitForRequest((request) => request.url().includes('/connect/authorize'))
+  await inPage('void gate.auth.signIn()', fresh)
+  await fresh.waitForURL(`${server.issuer}/**`)
+  return new URL((await sent).url()).searchParams.get('state') ?? ''
+}
+
+test('an address with a state and a code that are not ours is left to whom it belongs', async (t) => {
+  const { fresh, asked } = await freshPage(t)
+  const foreign = ['?state=p.x&code=y', '?state=f.x&error=y', '?state=r.x&code=y&tab=1#top', '?state=r.&code=y']
+  // These look like ours, but nobody waits for them.
+  const madeUp = ['p', 'f', 'r'].map((kind) => `?tab=1&state=${kind}.${'123456789-'.repeat(8)}&code=y&iss=z#top`)
+  for (const address of [...foreign, ...madeUp]) {
+    await fresh.goto(`${origin}/${address}`)
+    await settled(fresh)
+    assert.equal(await inPage('signedIn', fresh), false, address)
+    assert.equal(fresh.url(), `${origin}/${address}`)
+  }
+  assert.deepEqual(asked, [])
+})
+
+test('RFC 9207 §2.4: an answer without the issuer that the server announces is not accepted', async (t) => {
+  for (const iss of ['', '&iss=https%3A%2F%2Fevil.example']) {
+    const { fresh, asked } = await freshPage(t)
+    const state = await leaveToSignIn(fresh)
+    await fresh.goto(`${origin}/?code=stolen&state=${state}${iss}`)
+    await settled(fresh)
+    assert.equal(await inPage('signedIn', fresh), 'client.untrusted', iss)
+    assert.deepEqual(asked, [])
+    assert.equal(fresh.url(), `${origin}/`)
+  }
+})
+
+test('a sign-in that was begun at another issuer, or for another client, is not finished here', async (t) => {
+  for (const other of [`gatehouse:https://other.example:page`, `gatehouse:${server.issuer}:other`]) {
+    const { fresh, asked } = await freshPage(t)
+    const state = await leaveToSignIn(fresh)
+    await fresh.goto(origin)
+    await settled(fresh)
+    // As another client of this page keeps it.
+    const change = `(() => {
+      const [[key, kept], ...more] = Object.entries(sessionStorage)
+      if (more.length > 0 || key !== 'gatehouse:${server.issuer}:page:${state}') throw new Error('Kept as ' + key)
+      sessionStorage.clear()
+      sessionStorage['${other}:${state}'] = kept
+      return kept
+    })()`
+    const kept = await inPage(change, fresh)
+    const address = `${origin}/?code=stolen&state=${state}&iss=${encodeURIComponent(server.issuer)}`
+    await fresh.goto(address)
+    await settled(fresh)
+    assert.equal(await inPage('signedIn', fresh), false)
+    assert.deepEqual(asked, [])
+    // Another client of this page may be the one that began it.
+    assert.equal(fresh.url(), address)
+    assert.equal(await inPage(`sessionStorage['${other}:${state}']`, fresh), kept)
+  }
+})
+
+test('a sign-in leads back to this origin only, and an aborted one ends', async (t) => {
+  const { fresh } = await freshPage(t)
+  await fresh.goto(origin)
+  await settled(fresh)
+  for (const returnTo of ['https://evil.example/', '//evil.example/', 'javascript:alert(1)', 'http://['])
+    assert.equal(
+      await inPage(`gate.auth.signIn({ returnTo: ${JSON.stringify(returnTo)} }).catch(({ name }) => name)`, fresh),
+      'TypeError',
+      returnTo,
+    )
+  assert.equal(fresh.url(), `${origin}/`)
+  const aborted = 'gate.auth.signIn({ popup: true, signal: AbortSignal.abort() }).catch(({ code }) => code)'
+  assert.equal(await inPage(aborted, fresh), 'client.no_answer')
+})
+
+test('without any storage a page still knows that nobody is signed in', async (t) => {
+  const { fresh } = await freshPage(t)
+  await fresh.addInitScript(`for (const name of ['localStorage', 'sessionStorage'])
+    Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError') } })`)
+  await fresh.goto(origin)
+  await settled(fresh)
+  assert.equal(await inPage('signedIn', fresh), false)
 })

@@ -1,8 +1,8 @@
 /** Live queries of the client library by server-sent events, against the real server: where no WebSocket can be opened. */
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { after, afterEach, before, test } from 'node:test'
+import { after, afterEach, before, type TestContext, test } from 'node:test'
 import {
   AuthError,
   createLive,
@@ -192,6 +192,119 @@ test('the messages themselves, with options of the query string, until they are 
   })
   await assert.rejects(impatient.next(), { code: 'client.offline' })
 })
+
+test('a server that says nothing more is left for another connection, which goes on where it ended', async (t) => {
+  const silent = await startScripted((count, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(`id: p${count}\ndata: ${count}\n\n`)
+  })
+  try {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const losses: string[] = []
+    const gate = new Gatehouse(silent.url, { auth: getToken(() => 'x') })
+    clients.push(gate)
+    const messages = liveMessages(gate, { Statement: '' }, { onLost: ({ message }) => losses.push(message) })
+    assert.equal((await messages.next()).value, '1')
+    // A reader may take its time: only the silence of the server counts.
+    t.mock.timers.tick(60_000)
+    for (const [expected, position] of [
+      ['2', 'p1'],
+      ['3', 'p2'],
+    ]) {
+      const next = messages.next()
+      await passing(t, next)
+      assert.equal((await next).value, expected)
+      assert.equal(silent.ids.at(-1), position)
+    }
+    assert.deepEqual(losses, ['The server is silent', 'The server is silent'])
+    const last = messages.next()
+    gate.close()
+    await assert.rejects(last, { code: 'client.closed' })
+  } finally {
+    silent.close()
+  }
+})
+
+test('the wait that a busy server asks for is kept, although it is longer than a silence', async (t) => {
+  const asked: number[] = []
+  let now = 0
+  const busy = await startScripted((count, response) => {
+    asked.push(now)
+    if (count === 1) response.writeHead(503, { 'retry-after': '60' }).end()
+    else response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+  })
+  try {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const gate = new Gatehouse(busy.url, { auth: getToken(() => 'x') })
+    clients.push(gate)
+    const losses: string[] = []
+    const messages = liveMessages(gate, { Statement: '' }, { onLost: ({ message }) => losses.push(message) })
+    const next = messages.next()
+    await passing(t, next, (milliseconds) => {
+      now += milliseconds
+    })
+    assert.equal((await next).value, '1')
+    assert.deepEqual(losses, ['The server answered 503'])
+    assert.ok((asked[1] ?? 0) >= 60_000, `came back after ${asked[1]} ms`)
+    await messages.return()
+  } finally {
+    busy.close()
+  }
+})
+
+test('a position that the server does not know any more is dropped, and the whole result follows', async () => {
+  const forgetful = await startScripted((count, response) => {
+    if (count === 2) {
+      response.writeHead(400, { 'content-type': 'application/problem+json' })
+      response.end('{"Code":"Request.BadPosition","status":400}')
+    } else {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.write(`id: p${count}\nretry: soon\ndata: ${count}\n\n`)
+      if (count === 1) response.end()
+    }
+  })
+  try {
+    const gate = new Gatehouse(forgetful.url, { auth: getToken(() => 'x') })
+    clients.push(gate)
+    const messages = liveMessages(gate, { Statement: '' })
+    assert.equal((await messages.next()).value, '1')
+    assert.equal((await messages.next()).value, '3')
+    assert.deepEqual(forgetful.ids, [undefined, 'p1', undefined])
+    await messages.return()
+  } finally {
+    forgetful.close()
+  }
+})
+
+/** A server that answers each request as the test says; `ids` has the Last-Event-IDs. */
+async function startScripted(answer: (count: number, response: ServerResponse) => void) {
+  const ids: (string | string[] | undefined)[] = []
+  const scripted = createServer(({ headers }, response) => {
+    ids.push(headers['last-event-id'])
+    answer(ids.length, response)
+  })
+  await new Promise<void>((resolve) => void scripted.listen(0, '127.0.0.1', resolve))
+  const close = (): void => {
+    scripted.closeAllConnections()
+    scripted.close()
+  }
+  return { url: `http://127.0.0.1:${(scripted.address() as AddressInfo).port}`, ids, close }
+}
+
+/** Moves the mocked timers on by steps of a second, between which sockets are served, until the promise is settled. */
+async function passing(t: TestContext, promise: Promise<unknown>, onStep = (_: number): void => {}): Promise<void> {
+  let isSettled = false
+  const settle = (): void => {
+    isSettled = true
+  }
+  promise.then(settle, settle)
+  const end = performance.now() + LATE_MS
+  while (!isSettled && performance.now() < end) {
+    t.mock.timers.tick(1000)
+    onStep(1000)
+    for (let turn = 0; turn < 20 && !isSettled; turn++) await new Promise(setImmediate)
+  }
+}
 
 test('events in pieces of any size, comments, and lines that are not known; a page is not taken for events', async () => {
   const script =

@@ -2,7 +2,9 @@
 import { reach } from '../discovery.ts'
 import { AuthError, errorOf, objectOf, problemError } from '../errors.ts'
 import { withSearch } from '../http.ts'
-import { either } from '../wait.ts'
+import { random } from '../random.ts'
+import { abortable, either } from '../wait.ts'
+import type { Page } from './page.ts'
 import type { TokenStorage } from './storage.ts'
 import {
   type Auth,
@@ -39,7 +41,7 @@ export interface SignInOptions {
   /** `login` asks for the password again, `select_account` for the account. */
   readonly prompt?: string | undefined
   readonly loginHint?: string | undefined
-  /** Where to go afterwards; by default back to where the user was. */
+  /** Where to go afterwards, on the origin of the page; by default back to where the user was. */
   readonly returnTo?: string | undefined
   /** Ends the waiting for a pop-up. */
   readonly signal?: AbortSignal | undefined
@@ -51,42 +53,6 @@ export interface SignOutOptions {
   readonly redirect?: boolean | undefined
 }
 
-/** The globals of a page that are used here: the types of the DOM are not everywhere. */
-interface Page {
-  readonly location: {
-    readonly href: string
-    readonly origin: string
-    readonly pathname: string
-    readonly search: string
-    assign(url: string): void
-    replace(url: string): void
-  }
-  readonly history: { replaceState(state: unknown, title: string, url: string): void }
-  readonly sessionStorage: Storage
-  readonly localStorage: Storage | undefined
-  readonly document: { createElement(name: 'iframe'): Frame; readonly body: { append(frame: Frame): void } }
-  open(
-    url: string,
-    name: string,
-    features: string,
-  ): { location: unknown; readonly closed: boolean; close(): void } | null
-  close(): void
-  addEventListener(type: 'storage', listener: (event: { readonly key: string | null }) => void): void
-  removeEventListener(type: 'storage', listener: (event: { readonly key: string | null }) => void): void
-}
-
-interface Storage {
-  getItem(key: string): string | null
-  setItem(key: string, value: string): void
-  removeItem(key: string): void
-}
-
-interface Frame {
-  src: string
-  hidden: boolean
-  remove(): void
-}
-
 /** What has to be known when the user comes back. */
 interface Transaction {
   readonly state: string
@@ -95,8 +61,12 @@ interface Transaction {
   readonly returnTo: string
 }
 
+/** Of ours: by redirect, in a pop-up or in a frame. */
+const STATE = /^[rpf]\.[\d-]{43,}$/
 /** How long the hidden frame may take. */
 const SILENT_MS = 10_000
+/** How long the page that opened a pop-up or frame may take to say so. */
+const OPENER_MS = 1_000
 const forever = new Promise<never>(() => {})
 
 /**
@@ -163,23 +133,28 @@ export class Browser implements TokenSource {
 
   /** Signs in: by redirect the page is left, and the promise never settles; with a pop-up it resolves afterwards. */
   async signIn({ popup = false, prompt, loginHint, returnTo, signal }: SignInOptions = {}): Promise<void> {
-    const { location, sessionStorage } = this.#page
+    const { location } = this.#page
+    // Whoever takes it from the address of the page must not lead the user elsewhere, or into `javascript:`.
+    const target = new URL(returnTo ?? location.href, location.href)
+    if (target.origin !== location.origin) throw new TypeError(`Not of this origin: "${returnTo}"`)
     // Before anything is awaited: browsers allow a window only in the handler of a click.
     const window = popup ? this.#page.open('about:blank', '_blank', 'popup,width=480,height=640') : undefined
     if (window === null) throw new AuthError('The window was blocked', { code: 'client.popup_blocked' })
-    const transaction = start(window === undefined ? 'r' : 'p', returnTo ?? location.href)
+    const transaction = start(window === undefined ? 'r' : 'p', target.href)
     try {
       const url = await this.#authorizeUrl(transaction, { prompt, login_hint: loginHint })
       if (window === undefined) {
-        sessionStorage.setItem(keyOf(transaction.state), JSON.stringify(transaction))
+        this.#page.sessionStorage.setItem(this.#keyOf(transaction.state), JSON.stringify(transaction))
         location.assign(url)
         return forever
       }
+      window.location = url
       const gone = new AbortController()
       const watch = setInterval(() => window.closed && gone.abort(), 500)
-      const answer = receive(transaction.state, either(signal, gone.signal))
-      window.location = url
-      await this.#redeem(await answer.finally(() => clearInterval(watch)), transaction)
+      const answer = receive(this.#keyOf(transaction.state), either(signal, gone.signal)).finally(() =>
+        clearInterval(watch),
+      )
+      await this.#redeem(await answer, transaction)
     } finally {
       window?.close()
     }
@@ -206,7 +181,7 @@ export class Browser implements TokenSource {
   /** The scopes that were granted: what the client asked for, as far as the user holds it. */
   async scopes(): Promise<readonly string[]> {
     const { scope = '' } = (await this.#granted.current()) ?? {}
-    return scope.split(' ').filter((name) => name !== '')
+    return scope.match(/\S+/g) ?? []
   }
 
   refuse(token: string): void {
@@ -242,8 +217,8 @@ export class Browser implements TokenSource {
     const transaction = start('f', '')
     try {
       const url = await this.#authorizeUrl(transaction, { prompt: 'none' })
-      const origins = [url, this.#redirectUri].map((address) => new URL(address).origin)
-      const isHere = origins.every((origin) => origin === this.#page.location.origin)
+      const { origin } = this.#page.location
+      const isHere = [url, this.#redirectUri].every((address) => new URL(address).origin === origin)
       const answer = isHere ? await this.#request(url) : await this.#frame(url, transaction.state)
       return await this.#exchange(answer, transaction)
     } catch (error) {
@@ -266,11 +241,10 @@ export class Browser implements TokenSource {
     const { document } = this.#page
     const frame = document.createElement('iframe')
     try {
-      const answer = receive(state, AbortSignal.timeout(SILENT_MS))
       frame.hidden = true
       frame.src = url
       document.body.append(frame)
-      return await answer
+      return await receive(this.#keyOf(state), AbortSignal.timeout(SILENT_MS))
     } finally {
       frame.remove()
     }
@@ -283,7 +257,6 @@ export class Browser implements TokenSource {
   ): Promise<string> {
     const { clientId, scope } = this.#options
     const authorize = await this.#env.endpoint('authorization')
-    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
     return withSearch(authorize, {
       client_id: clientId,
       redirect_uri: this.#redirectUri,
@@ -291,41 +264,44 @@ export class Browser implements TokenSource {
       scope,
       state,
       nonce,
-      code_challenge: base64Url(new Uint8Array(digest)),
+      code_challenge: await challengeOf(verifier),
       code_challenge_method: 'S256',
       ...more,
     })
   }
 
-  /** If this page is where the user came back to. */
+  /** What is kept, and said between pages, is bound to the issuer and the client: an answer is for the one that asked. */
+  #keyOf(state: string): string {
+    return `${this.#granted.key}:${state}`
+  }
+
+  /** If this page is where the user came back to. Others use `state` and `code` too, and anybody can make up an address. */
   async #finishRedirect(): Promise<void> {
-    const { location, history, sessionStorage } = this.#page
+    const { location, history } = this.#page
     const answer = new URLSearchParams(location?.search)
     const state = answer.get('state') ?? ''
-    if (!/^[rpf]\./.test(state) || !(answer.has('code') || answer.has('error'))) return
+    if (!STATE.test(state)) return
+    const key = this.#keyOf(state)
     if (!state.startsWith('r')) {
-      // This page is the pop-up or the hidden frame: the one that opened it goes on.
-      const channel = new BroadcastChannel(keyOf(state))
-      channel.postMessage(location.search)
-      channel.close()
+      // This page is the pop-up or the hidden frame: the one that opened it goes on, if there is one.
+      const taken = talk(key, AbortSignal.timeout(OPENER_MS), location.search)
       this.#page.close()
-      return forever
+      return taken.then(
+        () => forever,
+        () => {},
+      )
     }
-    const kept = sessionStorage.getItem(keyOf(state))
-    const { pathname } = location
-    if (kept === null) {
-      // Reloaded, or opened from the history.
-      history.replaceState(null, '', pathname)
-      return
-    }
-    sessionStorage.removeItem(keyOf(state))
+    const { sessionStorage } = this.#page
+    const kept = sessionStorage.getItem(key)
+    // Opened from the history, or asked for by another client of this page.
+    if (kept === null) return
+    sessionStorage.removeItem(key)
     const transaction = JSON.parse(kept) as Transaction
-    const returnTo = new URL(transaction.returnTo, location.href)
-    const isHere = returnTo.pathname === pathname
-    history.replaceState(null, '', isHere ? returnTo.href : pathname)
+    const isHere = new URL(transaction.returnTo).pathname === location.pathname
+    history.replaceState(null, '', isHere ? transaction.returnTo : location.pathname)
     await this.#redeem(answer, transaction)
     if (isHere) return
-    location.replace(returnTo.href)
+    location.replace(transaction.returnTo)
     return forever
   }
 
@@ -334,8 +310,10 @@ export class Browser implements TokenSource {
   }
 
   /** RFC 6749 §4.1.3; the checks of RFC 9207 §2.4 and OpenID Connect Core §3.1.3.7. */
-  async #exchange(answer: URLSearchParams, { verifier, nonce }: Transaction): Promise<Tokens> {
-    if ((answer.get('iss') ?? this.#env.issuer) !== this.#env.issuer) throw untrusted('the answer is of another issuer')
+  async #exchange(answer: URLSearchParams, { state, verifier, nonce }: Transaction): Promise<Tokens> {
+    const { authorization_response_iss_parameter_supported: namesIssuer } = await this.#env.metadata()
+    const from = answer.get('iss') ?? (namesIssuer === true ? undefined : this.#env.issuer)
+    if (from !== this.#env.issuer || answer.get('state') !== state) throw untrusted()
     const code = answer.get('code')
     if (code === null) throw problemError(Object.fromEntries(answer))
     const tokens = await requestTokens(this.#env, this.#options, {
@@ -347,7 +325,7 @@ export class Browser implements TokenSource {
     if (tokens.idToken === undefined) return tokens
     const { iss, aud, nonce: returned } = claimsOf(tokens.idToken)
     if (iss !== this.#env.issuer || ![aud].flat().includes(this.#options.clientId) || returned !== nonce)
-      throw untrusted('the ID token is not for this sign-in')
+      throw untrusted()
     return tokens
   }
 }
@@ -356,33 +334,36 @@ function start(kind: 'r' | 'p' | 'f', returnTo: string): Transaction {
   return { state: `${kind}.${random()}`, verifier: random(), nonce: random(), returnTo }
 }
 
-/** The query of the page that the pop-up or frame came back to. */
-function receive(state: string, signal?: AbortSignal): Promise<URLSearchParams> {
-  const channel = new BroadcastChannel(keyOf(state))
-  const answer = new Promise<URLSearchParams>((resolve, reject) => {
-    channel.onmessage = ({ data }) => resolve(new URLSearchParams(String(data)))
-    signal?.addEventListener('abort', () =>
-      reject(new AuthError('Nobody came back', { code: 'client.no_answer', cause: signal.reason })),
-    )
-  }).finally(() => channel.close())
-  // Awaited later.
-  answer.catch(() => {})
-  return answer
+/** The query of the page that the pop-up or frame comes back to. */
+async function receive(key: string, signal: AbortSignal): Promise<URLSearchParams> {
+  try {
+    return new URLSearchParams(await talk(key, signal))
+  } catch (cause) {
+    throw new AuthError('Nobody came back', { code: 'client.no_answer', cause })
+  }
 }
 
-function keyOf(state: string): string {
-  return `gatehouse:${state}`
+/** Between the page that opened a pop-up or frame and the page there: sends the text, and resolves with what the other sends. */
+function talk(key: string, signal: AbortSignal, text?: string): Promise<string> {
+  const channel = new BroadcastChannel(key)
+  const heard = new Promise<string>((resolve) => {
+    channel.onmessage = ({ data }) => {
+      // The other one learns that it was heard.
+      channel.postMessage('')
+      resolve(String(data))
+    }
+  })
+  if (text !== undefined) channel.postMessage(text)
+  return abortable(heard, signal).finally(() => channel.close())
 }
 
-function random(): string {
-  return base64Url(crypto.getRandomValues(new Uint8Array(32)))
-}
-
-function base64Url(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes))
+/** RFC 7636 §4.2. */
+async function challengeOf(verifier: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
+  return btoa(String.fromCharCode(...new Uint8Array(digest)))
     .replace(/\+/g, '-')
     .replace(/\//g, '_')
-    .replace(/=+$/, '')
+    .replace('=', '')
 }
 
 /**
@@ -398,6 +379,6 @@ function loginRequired(): AuthError {
   return new AuthError('Nobody is signed in', { code: 'login_required' })
 }
 
-function untrusted(reason: string): AuthError {
-  return new AuthError(`The sign-in was not accepted: ${reason}`, { code: 'client.untrusted' })
+function untrusted(): AuthError {
+  return new AuthError('The answer is not of this sign-in', { code: 'client.untrusted' })
 }

@@ -44,7 +44,9 @@ export interface User {
 export interface AuthEnv {
   readonly issuer: string
   readonly fetch: Fetch
-  /** The address of an endpoint, once the issuer is checked. */
+  /** What the server says of itself (RFC 8414 §2), once the issuer is checked. */
+  metadata(): Promise<Readonly<Record<string, unknown>>>
+  /** The address of an endpoint in it. */
   endpoint(name: EndpointName): Promise<string>
 }
 
@@ -199,7 +201,7 @@ export class GrantedTokens implements TokenSource {
   #locked<T>(act: () => Promise<T>): Promise<T> {
     const { storage } = this.#options
     if (storage?.lock !== undefined) return storage.lock(this.key, act)
-    const { locks } = objectOf(objectOf(globalThis).navigator) as { locks?: Locks }
+    const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {}
     return storage === undefined || locks === undefined ? act() : locks.request(this.key, act)
   }
 }

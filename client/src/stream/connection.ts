@@ -1,7 +1,7 @@
 /** One connection over time: token, socket, authentication, renewal, heartbeat, and the way back after each loss. */
 import { AuthError, ConnectionError, errorOf, GatehouseError, objectOf } from '../errors.ts'
 import type { Http, WebSocketClass, WebSocketLike } from '../http.ts'
-import { backoff, either, unref } from '../wait.ts'
+import { backoff, either, pause, unref } from '../wait.ts'
 import { afterClose, type Message, NO_WEBSOCKET, readTimeSpan, type State, type StateChange } from './protocol.ts'
 import { listenForWakes } from './wake.ts'
 
@@ -41,7 +41,7 @@ export class Connection {
   #state: State = 'ended'
   #socket: WebSocketLike | undefined
   /** The run that goes on; another may start while the one before is still ending. */
-  #run: object | undefined
+  #run: AbortController | undefined
   #token = ''
   /** Ends the current session, whatever the socket does. */
   #drop: ((lost: Lost) => void) | undefined
@@ -53,7 +53,6 @@ export class Connection {
   #renewal: ReturnType<typeof setTimeout> | undefined
   #heartbeat: ReturnType<typeof setTimeout> | undefined
   #heardAt = 0
-  #unlisten: (() => void) | undefined
 
   constructor(http: Http, events: ConnectionEvents) {
     this.#http = http
@@ -68,13 +67,11 @@ export class Connection {
   /** Starts, unless it is running. */
   open(): void {
     if (this.#run !== undefined || this.#http.closed.aborted) return
-    const run = {}
-    this.#run = run
-    this.#unlisten = listenForWakes({
-      wake: () => this.#wake(),
-      offline: () => this.#drop?.({ code: 'client.offline', reason: 'the network is gone' }),
-    })
-    void this.#keepOpen(run)
+    this.#run = new AbortController()
+    const { signal } = this.#run
+    const offline = (): void => this.#drop?.({ code: 'client.offline', reason: 'the network is gone' })
+    listenForWakes({ wake: () => this.#wake(), offline }, signal)
+    void this.#keepOpen(signal)
   }
 
   send(message: Message): void {
@@ -84,8 +81,8 @@ export class Connection {
   /** For good: no attempt follows by itself. */
   end(error: GatehouseError, code: number | string = error.code): void {
     if (this.#run === undefined) return
+    this.#run.abort()
     this.#run = undefined
-    this.#unlisten?.()
     this.#drop?.({ code, reason: error.message })
     this.#drop = undefined
     this.#hurry?.()
@@ -93,19 +90,19 @@ export class Connection {
     this.#events.onEnded(error)
   }
 
-  async #keepOpen(run: object): Promise<void> {
+  async #keepOpen(run: AbortSignal): Promise<void> {
     let failures = 0
     /** Upgrades in a row that failed although the server would have accepted them. */
     let blocked = 0
     let refused: string | undefined
     let reason = 'opening'
-    while (this.#run === run) {
+    while (!run.aborted) {
       this.#setState('connecting', undefined, reason)
       let lost: Lost
       let onlineMs = 0
       try {
         const token = await this.#http.auth.token(refused)
-        if (this.#run !== run) return
+        if (run.aborted) return
         this.#token = token
         ;({ lost, onlineMs } = await this.#session())
         if (onlineMs > 0) blocked = 0
@@ -116,23 +113,23 @@ export class Connection {
         }
       } catch (error) {
         const known = asError(error)
-        if (this.#run !== run) return
+        if (run.aborted) return
         if (!known.retryable) {
           this.end(known)
           return
         }
         lost = { code: known.code, reason: known.message, retryAfter: known.retryAfter }
       }
-      if (this.#run !== run) return
+      if (run.aborted) return
       const after = typeof lost.code === 'number' ? afterClose(lost.code) : 'retry'
       const error = new ConnectionError(`The connection was lost: ${lost.reason}`, { details: { code: lost.code } })
       if (after === 'end') {
         this.#http.auth.refuse?.(this.#token)
-        this.end(endError(lost), lost.code)
+        this.end(endError(lost.code, error.message), lost.code)
         return
       }
       if (lost.refused && refused !== undefined) {
-        this.end(new AuthError('The server does not accept the token', { code: 'invalid_token', status: 401 }))
+        this.end(new AuthError(error.message, { code: 'invalid_token', status: 401 }))
         return
       }
       if (onlineMs > 0) refused = undefined
@@ -143,14 +140,9 @@ export class Connection {
       failures++
       reason = lost.reason
       this.#setState('offline', lost.code, reason, wait)
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, wait)
-        this.#hurry = () => {
-          clearTimeout(timer)
-          resolve()
-        }
-      })
-      this.#hurry = undefined
+      const hurry = new AbortController()
+      this.#hurry = () => hurry.abort()
+      await pause(wait, hurry.signal).catch(() => {})
     }
   }
 
@@ -160,11 +152,8 @@ export class Connection {
     const Socket: WebSocketClass | undefined =
       options.WebSocket ?? (globalThis as unknown as { WebSocket?: WebSocketClass }).WebSocket
     if (Socket === undefined)
-      throw new ConnectionError('There is no WebSocket here: give the option WebSocket', {
-        code: NO_WEBSOCKET,
-        retryable: false,
-      })
-    let onlineAt: number | undefined
+      throw new ConnectionError('Give the option WebSocket', { code: NO_WEBSOCKET, retryable: false })
+    let onlineAt = 0
     const socket = new Socket(`${url.replace(/^http/, 'ws')}/Platform?version=2.0`, 'PlatformJson')
     let opening: ReturnType<typeof setTimeout> | undefined
     const lost = await new Promise<Lost>((resolve) => {
@@ -180,13 +169,13 @@ export class Connection {
       }
       socket.onmessage = ({ data }: { data: unknown }) => this.#receive(String(data))
       socket.onclose = ({ code, reason }: { code: number; reason: unknown }) => {
-        resolve({ code, reason: String(reason) || (onlineAt === undefined ? 'not accepted' : 'closed') })
+        resolve({ code, reason: String(reason) || (onlineAt > 0 ? 'closed' : 'not accepted') })
       }
       socket.onerror = () => {}
     })
     clearTimeout(opening)
     this.#forget(socket)
-    return { lost, onlineMs: onlineAt === undefined ? 0 : performance.now() - onlineAt }
+    return { lost, onlineMs: onlineAt && performance.now() - onlineAt }
   }
 
   /** A browser hides the reply to a refused upgrade; a plain request to the same address gets the reason, or 426. */
@@ -334,11 +323,8 @@ function asError(error: unknown): GatehouseError {
     : new GatehouseError(error instanceof Error ? error.message : String(error), { code: 'client.token', cause: error })
 }
 
-function endError({ code, reason }: Lost): GatehouseError {
+function endError(code: number | string, message: string): GatehouseError {
   return code === 4000
-    ? new AuthError(`The session has ended: ${reason}`, { code: 'session_ended' })
-    : new ConnectionError(`Closed with ${code}: ${reason}`, {
-        code: `close.${code}`,
-        retryable: false,
-      })
+    ? new AuthError(message, { code: 'session_ended' })
+    : new ConnectionError(message, { code: `close.${code}`, retryable: false })
 }

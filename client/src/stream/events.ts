@@ -41,23 +41,25 @@ export async function* liveMessages(
   { Resume, ...body }: LiveRequest,
   { search = {}, onOpen, onLost, ...options }: EventOptions = {},
 ): AsyncGenerator<string, void, undefined> {
+  const wanted = either(options.signal, http.closed)
   let position = Resume
   let retry = 0
   for (let failures = 0; ; failures++) {
     const attempt = new AbortController()
-    const signal = either(options.signal, AbortSignal.any([attempt.signal, http.closed]))
+    const signal = AbortSignal.any([attempt.signal, wanted])
     let timer: ReturnType<typeof setTimeout> | undefined
     const watch = (): void => {
       clearTimeout(timer)
       timer = setTimeout(() => attempt.abort(new ConnectionError('The server is silent')), SILENCE_MS)
     }
     try {
-      watch()
       const response = await http.request(withSearch('/query', search), {
         method: 'POST',
         headers: { accept: 'text/event-stream', 'last-event-id': position },
         body,
-        idempotent: true,
+        // It is repeated here, where each loss is told.
+        attempts: 1,
+        onSend: watch,
         statement: body.Statement,
         signal,
       })
@@ -66,13 +68,14 @@ export async function* liveMessages(
       onOpen?.()
       let [type, data] = ['', '']
       for await (const lines of linesOf(response, signal)) {
-        watch()
+        // The reader may take its time: only while we wait for the server does its silence count.
+        clearTimeout(timer)
         for (const line of lines) {
           const [, field, value = ''] = /^(\w*):? ?(.*)/.exec(line) ?? []
           if (field === 'event') type = value
           else if (field === 'data') data += value
           else if (field === 'id') position = value || undefined
-          else if (field === 'retry') retry = Number(value)
+          else if (field === 'retry') retry = Number(value) || 0
           else if (line === '' && data !== '') {
             if (type === 'end') throw endOf(data, body.Statement)
             yield data
@@ -80,12 +83,20 @@ export async function* liveMessages(
             data = ''
           }
         }
+        watch()
       }
       throw new ConnectionError('The server closed the connection')
     } catch (error) {
-      if (!(error instanceof GatehouseError && error.retryable)) throw error
+      wanted.throwIfAborted()
+      if (!(error instanceof GatehouseError)) throw error
+      // If the server does not know the position any more, the whole result follows.
+      if (error.code === 'Request.BadPosition' && position !== undefined) {
+        position = undefined
+        continue
+      }
+      if (!error.retryable) throw error
       onLost?.(error)
-      await pause(Math.max((error.retryAfter ?? 0) * 1000, retry) + backoff(failures), signal)
+      await pause(Math.max((error.retryAfter ?? 0) * 1000, retry) + backoff(failures), wanted)
     } finally {
       clearTimeout(timer)
       attempt.abort()

@@ -7,7 +7,7 @@ import { abortable, backoff, type Deferred, deferred, either } from '../wait.ts'
 import { type Channel, type Channels, keyOf } from './channel.ts'
 import { Connection } from './connection.ts'
 import { errorOfMessage, type Message, type State, type StateChange } from './protocol.ts'
-import { type SubscribeOptions, Subscription } from './subscription.ts'
+import { type Shared, type SubscribeOptions, Subscription } from './subscription.ts'
 
 interface Subscribed {
   readonly channel: Channel
@@ -42,6 +42,7 @@ export class Stream implements Channels {
   readonly #connection: Connection
   readonly #states = new Emitter<StateChange>()
   readonly #subscribed = new Map<string, Subscribed>()
+  readonly #shared = new Map<string, Shared>()
   readonly #pending = new Map<number, Deferred<Message>>()
   /** For those who wait until the connection is online. */
   #online: Deferred<void> | undefined
@@ -68,14 +69,13 @@ export class Stream implements Channels {
   }
 
   /** Resolves once the connection is online. Everything else connects by itself. */
-  connect({ signal }: CallOptions = {}): Promise<void> {
-    const { closed } = this.http
-    const aborted = signal?.aborted ? signal : closed
-    if (aborted.aborted) return Promise.reject(aborted.reason)
-    if (this.state === 'online') return Promise.resolve()
+  async connect({ signal }: CallOptions = {}): Promise<void> {
+    const wanted = either(signal, this.http.closed)
+    wanted.throwIfAborted()
+    if (this.state === 'online') return
     this.#online ??= deferred()
     this.#connection.open()
-    return abortable(this.#online.promise, signal)
+    return abortable(this.#online.promise, wanted)
   }
 
   /** Sends a request and resolves with the `Data` of its reply. */
@@ -104,7 +104,7 @@ export class Stream implements Channels {
 
   /** Messages of a topic, until the loop is left. */
   subscribe<T = unknown>(controller: string, topic: string, options: SubscribeOptions = {}): Subscription<T> {
-    return new Subscription<T>(this, controller, topic, options)
+    return new Subscription<T>(this, this.#shared, controller, topic, options)
   }
 
   /** Ends the connection; another request or subscription opens a new one. */

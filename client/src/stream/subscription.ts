@@ -17,14 +17,12 @@ export interface SubscribeOptions extends CallOptions {
 }
 
 /** Those of one topic share one subscription on the server. */
-interface Shared {
+export interface Shared {
   readonly channel: Channel
   readonly members: Set<Subscription<unknown>>
   isOpen: boolean
   last?: { readonly data: unknown }
 }
-
-const shared = new WeakMap<Channels, Map<string, Shared>>()
 
 /**
  * Messages of one topic, for `for await`. It survives reconnects; what was published meanwhile is not sent later, which
@@ -42,15 +40,22 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
   readonly topic: string
   /** Called after a reconnect. `recovered` is false: messages in between were missed, unless the topic sends its state. */
   onResume: ((event: { readonly recovered: boolean }) => void) | undefined
-  readonly #stream: Channels
+  readonly #leave: () => void
   readonly #queue: Queue<T>
   readonly #signal: AbortSignal | undefined
   readonly #opened = deferred<void>()
 
-  constructor(stream: Channels, controller: string, topic: string, { slow = 'error', data, signal }: SubscribeOptions) {
+  /** `all` are those of the stream, by topic. */
+  constructor(
+    stream: Channels,
+    all: Map<string, Shared>,
+    controller: string,
+    topic: string,
+    { slow = 'error', data, signal }: SubscribeOptions,
+  ) {
     this.controller = controller
     this.topic = topic
-    this.#stream = stream
+    this.#leave = () => leave(stream, all, this as Subscription<unknown>)
     this.#signal = signal
     this.#queue = new Queue<T>({
       onLeave: () => this.close(),
@@ -61,7 +66,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
       return
     }
     signal?.addEventListener('abort', this.#abort, { once: true })
-    join(stream, this as Subscription<unknown>, data)
+    join(stream, all, this as Subscription<unknown>, data)
   }
 
   /** Resolves when the server has confirmed; rejects when it has refused. */
@@ -72,7 +77,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
   /** Ends the subscription, and the loop over it. */
   close(): void {
     this.#signal?.removeEventListener('abort', this.#abort)
-    leave(this.#stream, this as Subscription<unknown>)
+    this.#leave()
     this.#queue.end()
   }
 
@@ -81,7 +86,7 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
   }
 
   readonly #abort = (): void => {
-    leave(this.#stream, this as Subscription<unknown>)
+    this.#leave()
     this.fail(this.#signal?.reason)
   }
 
@@ -102,10 +107,8 @@ export class Subscription<T = unknown> implements AsyncIterable<T> {
   }
 }
 
-function join(stream: Channels, member: Subscription<unknown>, data: unknown): void {
+function join(stream: Channels, all: Map<string, Shared>, member: Subscription<unknown>, data: unknown): void {
   const { controller, topic } = member
-  const all = shared.get(stream) ?? new Map<string, Shared>()
-  shared.set(stream, all)
   const key = keyOf(member)
   const found = all.get(key)
   if (found !== undefined) {
@@ -142,11 +145,10 @@ function join(stream: Channels, member: Subscription<unknown>, data: unknown): v
   stream.attach(opened.channel)
 }
 
-function leave(stream: Channels, member: Subscription<unknown>): void {
-  const all = shared.get(stream)
+function leave(stream: Channels, all: Map<string, Shared>, member: Subscription<unknown>): void {
   const key = keyOf(member)
-  const found = all?.get(key)
+  const found = all.get(key)
   if (found === undefined || !found.members.delete(member) || found.members.size > 0) return
-  all?.delete(key)
+  all.delete(key)
   stream.detach(found.channel)
 }

@@ -8,12 +8,11 @@ export interface Wakes {
 }
 
 interface Target {
-  addEventListener?(type: string, listener: () => void): void
-  removeEventListener?(type: string, listener: () => void): void
+  addEventListener?(type: string, listener: () => void, options: { readonly signal: AbortSignal }): void
 }
 
-/** Returns what ends the listening. Outside of browsers there is nothing to listen to. */
-export function listenForWakes({ wake, offline }: Wakes): () => void {
+/** Until the signal is aborted. Outside of browsers there is nothing to listen to. */
+export function listenForWakes({ wake, offline }: Wakes, signal: AbortSignal): void {
   const page = globalThis as Target & { document?: Target & { readonly visibilityState?: string } }
   const { document } = page
   const seen = (): void => {
@@ -27,8 +26,5 @@ export function listenForWakes({ wake, offline }: Wakes): () => void {
     // Chromium thaws a frozen page.
     [document, 'resume', wake],
   ]
-  for (const [target, type, listener] of listeners) target?.addEventListener?.(type, listener)
-  return () => {
-    for (const [target, type, listener] of listeners) target?.removeEventListener?.(type, listener)
-  }
+  for (const [target, type, listener] of listeners) target?.addEventListener?.(type, listener, { signal })
 }

@@ -73,7 +73,7 @@ async function printMessages(
         isOpen = true
       },
       onLost(error) {
-        if (!isOpen) throw error
+        if (!isOpen && error.retryAfter === undefined) throw error
         warn(error.message)
       },
     },
@@ -81,7 +81,7 @@ async function printMessages(
   for await (const text of messages) await write(`${process.stdout.isTTY ? printable(text) : text}\n`)
 }
 
-/** By server-sent events, which pass every proxy. A first connection that fails is not tried again. */
+/** By server-sent events, which pass every proxy. A first connection that fails is tried again only if the server asks for it. */
 function follow(
   gate: Gate,
   { statement, parameters, maxRate }: LiveQuery,
@@ -91,7 +91,7 @@ function follow(
   const events = new LiveEvents(gate, {
     search: searchOf(parameters),
     onLost(error) {
-      if (live.columns.length === 0) throw error
+      if (live.columns.length === 0 && error.retryAfter === undefined) throw error
       onLost(error.message)
     },
   })

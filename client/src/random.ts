@@ -1,0 +1,6 @@
+/** Texts that nobody can guess: states, verifiers, idempotency keys. */
+
+/** 256 random bits as digits, which every protocol takes. `randomUUID` is missing in pages that come by plain HTTP. */
+export function random(): string {
+  return crypto.getRandomValues(new Uint32Array(8)).join('-')
+}
