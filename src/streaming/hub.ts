@@ -1,4 +1,5 @@
 /** Publish and subscribe within one node. A message is encoded once for each codec, not for each subscriber. */
+import { textBytes } from '../lib/text-memory.ts'
 import type { Message } from '../protocol/envelope.ts'
 import type { JsonText } from '../protocol/json-text.ts'
 import type { Codec } from './codec/codec.ts'
@@ -16,6 +17,10 @@ export interface Subscriber {
 const SHARED_BYTES = 16 * 1024 * 1024
 /** The payload, its frame and the compressed frame of both codecs. */
 const COPIES = 4
+
+function sizeOf({ text }: JsonText): number {
+  return textBytes(text) * COPIES
+}
 
 export class Hub {
   readonly #topics = new Map<string, Set<Subscriber>>()
@@ -68,11 +73,11 @@ export class Hub {
     if (known !== undefined) return known
     const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
     this.#shared.set(data, topics.set(key, broadcast))
-    this.#sharedBytes += data.text.length * COPIES
+    this.#sharedBytes += sizeOf(data)
     for (const [oldest, { size }] of this.#shared) {
       if (this.#sharedBytes <= SHARED_BYTES || oldest === data) break
       this.#shared.delete(oldest)
-      this.#sharedBytes -= oldest.text.length * COPIES * size
+      this.#sharedBytes -= sizeOf(oldest) * size
     }
     return broadcast
   }

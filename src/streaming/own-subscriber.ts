@@ -72,7 +72,18 @@ export class OwnSubscriber implements SubscriberSink {
     } else {
       // Its topic has closed it already.
       this.#running = undefined
-      this.#host.onEnd(reason)
+      this.#tellEnd(reason)
+    }
+  }
+
+  /** A client that cannot be told must not wait for messages that do not come. */
+  #tellEnd(reason: Refusal): void {
+    const { transport, onEnd } = this.#host
+    try {
+      onEnd(reason)
+    } catch (error) {
+      transport.close('internalError', 'the server failed')
+      throw error
     }
   }
 

@@ -240,20 +240,20 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onDrain(): void {
-    this.#countQueue()
-    this.#checkCongestion()
-    this.#wakeWaiting()
+    try {
+      this.#countQueue()
+      this.#checkCongestion()
+      this.#wakeWaiting()
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   #wakeWaiting(): void {
     if (!this.#hasWaiting || this.#closing !== undefined) return
     if (this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 4) return
     this.#hasWaiting = false
-    try {
-      this.connection.subscriptions.onDrained()
-    } catch (error) {
-      this.#fail(error)
-    }
+    this.connection.subscriptions.onDrained()
   }
 
   #checkCongestion(): void {

@@ -33,7 +33,8 @@ export class EventResponse implements LiveSink {
   readonly #env: EventResponseEnv
   #subscription: LiveSubscription | undefined
   #principal: Principal
-  #state: 'opening' | 'open' | 'closed' = 'opening'
+  /** `ending`: the client has not read everything yet. */
+  #state: 'opening' | 'open' | 'ending' | 'closed' = 'opening'
   #endReason: Refusal | undefined
   #writtenAt = 0
   #congestedSince: number | undefined
@@ -69,8 +70,8 @@ export class EventResponse implements LiveSink {
     context.setHeaders(HEADERS)
     context.stream(EVENT_STREAM).flushHeaders()
     response.on('close', () => {
-      if (!response.writableFinished) context.onReplied()
       this.#close()
+      if (!response.writableFinished) context.onReplied()
     })
     response.on('drain', () => this.#onDrain())
     this.#write(COMMENT)
@@ -89,7 +90,7 @@ export class EventResponse implements LiveSink {
   /** The last event; its data is the problem document. */
   end(reason: Refusal): void {
     if (this.#state === 'opening') this.#endReason ??= reason
-    else this.#finish(reason, '')
+    else this.#finish(reason)
   }
 
   /** The server stops. The clients do not all come back at once. */
@@ -107,7 +108,7 @@ export class EventResponse implements LiveSink {
 
   tick(): void {
     const now = this.#env.clock()
-    if (this.#isExpired) this.end(refuse('Auth.InvalidToken', 'The access token has expired'))
+    if (this.#state === 'open' && this.#isExpired) this.end(refuse('Auth.InvalidToken', 'The access token has expired'))
     else if (this.#congestedSince !== undefined) {
       if (now - this.#congestedSince >= STALLED_MS) this.context.response.destroy()
     } else if (now - this.#writtenAt >= COMMENT_MS) this.#write(COMMENT)
@@ -117,11 +118,21 @@ export class EventResponse implements LiveSink {
     return this.#env.clock() >= this.#principal.expiresAt * 1000
   }
 
-  #finish(reason: Refusal, retry: string): void {
+  /** What the client has not read still counts, and it is given no more time to read it than any other. */
+  #finish(reason: Refusal, retry = ''): void {
     if (this.#state !== 'open') return
-    const problem = JSON.stringify(problemFor(reason, this.context))
-    this.context.response.end(`event: end\n${retry}data: ${problem}\n\n`)
-    this.#close()
+    const { response, log } = this.context
+    this.#state = 'ending'
+    this.#congestedSince = this.#env.clock()
+    try {
+      const problem = JSON.stringify(problemFor(reason, this.context))
+      response.end(`event: end\n${retry}data: ${problem}\n\n`)
+    } catch (error) {
+      // A client that cannot be told must not wait for events that do not come.
+      log.error({ err: error }, 'the end of a live statement could not be sent')
+      response.destroy()
+    }
+    this.#subscription?.close()
   }
 
   #write(text: string | Buffer): void {
@@ -134,10 +145,11 @@ export class EventResponse implements LiveSink {
   }
 
   #onDrain(): void {
-    this.#congestedSince = undefined
     this.#release?.()
     this.#release = undefined
-    if (this.#state === 'open') this.#subscription?.drained()
+    if (this.#state !== 'open') return
+    this.#congestedSince = undefined
+    this.#subscription?.drained()
   }
 
   #close(): void {

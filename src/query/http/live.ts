@@ -8,6 +8,7 @@ import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
 import type { ParameterInput } from '../iql/parameters.ts'
 import type { Json } from '../json.ts'
+import { shuttingDown } from '../live/limits.ts'
 import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/live-query.ts'
 import { requirePlatformAccess } from '../plan/rights.ts'
 import { EventResponse } from './event-response.ts'
@@ -164,10 +165,6 @@ function concerns(event: GateEvent, principal: Principal): boolean {
     default:
       return false
   }
-}
-
-export function shuttingDown(): Refusal {
-  return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
 }
 
 function single({ query }: Context, name: string): string | undefined {

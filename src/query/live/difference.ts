@@ -1,5 +1,6 @@
 /** The difference between two states of a live result, by key. */
 import { createHash } from 'node:crypto'
+import { textBytes } from '../../lib/text-memory.ts'
 import type { LiveRow } from '../engines/live-source.ts'
 import { movedKeys } from './ordered-difference.ts'
 import { ROWS_PER_STEP, type SlicedWork } from './slices.ts'
@@ -17,7 +18,7 @@ export interface LiveState {
 const ROW_BYTES = 120
 
 export function sizeOfRow(key: string, row: string | undefined): number {
-  return row === undefined ? 0 : ROW_BYTES + key.length + row.length
+  return row === undefined ? 0 : ROW_BYTES + textBytes(key) + textBytes(row)
 }
 
 /** The keys that differ, each with the row that was held before; undefined: none was. */
@@ -37,9 +38,10 @@ export function* stateOf(
     if (index % ROWS_PER_STEP === 0) yield
     const key = ownText(keyOf(row))
     const before = held?.rows.get(key)
-    rows.set(key, before === row.row ? before : ownText(row.row))
+    const text = before === row.row ? before : ownText(row.row)
+    rows.set(key, text)
     order?.push(key)
-    bytes += sizeOfRow(key, row.row)
+    bytes += sizeOfRow(key, text)
   }
   return { rows, order, bytes }
 }

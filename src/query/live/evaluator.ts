@@ -6,6 +6,7 @@ import { refuse } from '../errors.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { LiveCounts } from './counts.ts'
+import { failed } from './limits.ts'
 import { MAX_RATE, MIN_RATE } from './live-query.ts'
 import type { LiveResult, ResultEvaluator } from './live-result.ts'
 import type { LiveReader } from './reader.ts'
@@ -109,7 +110,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     const wait = this.#dueAt() - performance.now()
     if (wait <= TOLERANCE_MS) {
       this.#isRunning = true
-      void this.env.starts.run(() => this.#run())
+      this.env.starts.run(() => this.#run()).catch(this.env.onError)
     } else {
       this.#timer = setTimeout(() => this.#schedule(), wait)
       this.#timer.unref()
@@ -142,8 +143,8 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     try {
       this.env.counts.evaluations[this.method]++
       const changed = await this.evaluate({ startedAt: this.#startedAt, onStart })
-      this.#failures = 0
       await inSlices(this.#publish(changed))
+      this.#failures = 0
       if (changed.length > 0) this.env.counts.delivered(performance.now() - dirtySince)
       for (const { resolve } of waiting) resolve()
     } catch (error) {
@@ -171,12 +172,10 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
     this.#failures++
     const mayPass = refusal === undefined || refusal.code === 'Limit.Time'
+    if (refusal === undefined) this.env.onError(error)
     if (refusal !== undefined && isTransient(refusal)) this.#retry()
     else if (mayPass && this.#failures < MAX_FAILURES) this.#retry()
-    else {
-      if (refusal === undefined) this.env.onError(error)
-      this.end(refusal ?? refuse('Limit.Overload', 'The statement could not be evaluated'))
-    }
+    else this.end(refusal ?? failed())
   }
 
   #retry(): void {

@@ -1,4 +1,5 @@
 /** The recent changes of a live result, for subscribers that are behind and for those that come back. */
+import { textBytes } from '../../lib/text-memory.ts'
 import type { Changes } from './difference.ts'
 
 interface Batch {
@@ -105,6 +106,6 @@ const KEY_BYTES = 60
 
 function sizeOf(changes: Changes): number {
   let bytes = 0
-  for (const [key, before] of changes) bytes += KEY_BYTES + key.length + (before?.length ?? 0)
+  for (const [key, before] of changes) bytes += KEY_BYTES + textBytes(key) + textBytes(before ?? '')
   return bytes
 }

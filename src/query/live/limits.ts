@@ -1,4 +1,4 @@
-/** The limits of live queries, and the count of live statements of each connection and user. */
+/** The limits of live queries, the count of live statements of each connection and user, and the refusals. */
 import type { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
 
@@ -70,6 +70,24 @@ export function tooManyRows({ rows }: LiveLimits): Refusal {
   return refuse('Limit.Rows', `The result has more than ${rows} rows, which is the limit of a live statement`)
 }
 
+/** What one owner may have of the memory: others always find some. */
+export function shareOf({ bytes }: LiveLimits): number {
+  return bytes / 2
+}
+
 export function tooManyBytes(): Refusal {
-  return refuse('Limit.Memory', 'The live results of this server take too much memory')
+  return refuse('Limit.Memory', 'The live results of this server take too much memory, and yours take the most')
+}
+
+export function tooManyOwnBytes(): Refusal {
+  return refuse('Limit.Memory', 'Your live results take more than half of the memory for live results of this server')
+}
+
+export function shuttingDown(): Refusal {
+  return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
+}
+
+/** A fault of ours, which is in the log. */
+export function failed(): Refusal {
+  return refuse('Limit.Overload', 'The statement could not be evaluated')
 }

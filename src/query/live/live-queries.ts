@@ -10,7 +10,7 @@ import { ownerOf, shownStatement } from '../run/running.ts'
 import { asUnavailable } from '../unavailable.ts'
 import { LiveCounts } from './counts.ts'
 import { isTransient } from './evaluator.ts'
-import { type LiveLimits, StatementCounts } from './limits.ts'
+import { failed, type LiveLimits, StatementCounts, shuttingDown } from './limits.ts'
 import {
   type LiveListing,
   type LiveQueries,
@@ -64,11 +64,10 @@ export class LiveStatements implements LiveQueries {
     this.#subscriberEnv = {
       counts,
       onError,
-      release: (result) => this.#results.release(result),
+      release: (result, subscriber) => this.#results.release(result, subscriber),
       replan: (subscriber, principal) => this.#replan(subscriber, principal),
       hasEnded: (subscriber) => this.#forget(subscriber),
-      hold: (messages, reader) => this.#results.hold(messages, reader),
-      letGo: (messages, reader) => this.#results.letGo(messages, reader),
+      budget: this.#results.budget,
     }
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()
@@ -99,7 +98,7 @@ export class LiveStatements implements LiveQueries {
   async #begin(subscriber: Subscriber): Promise<void> {
     const { request } = subscriber
     for (let target = this.#targetOf(subscriber, request.principal); ; ) {
-      const result = await this.#results.acquire(target)
+      const result = await this.#results.acquire(target, subscriber)
       try {
         const start = request.resume === undefined ? undefined : await this.#resumes.startAt(request.resume, result)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
@@ -114,10 +113,10 @@ export class LiveStatements implements LiveQueries {
         // A table was redefined while the result was read.
         target = now
       } catch (error) {
-        this.#results.release(result)
+        this.#results.release(result, subscriber)
         throw error
       }
-      this.#results.release(result)
+      this.#results.release(result, subscriber)
     }
   }
 
@@ -163,7 +162,7 @@ export class LiveStatements implements LiveQueries {
     this.#counts.watch(metrics, this.#options.engine.kind)
     metrics.watch('gatehouse_live_families', () => [[{}, this.#results.families]])
     metrics.watch('gatehouse_live_rows', () => [[{}, this.#results.rows]])
-    metrics.watch('gatehouse_live_bytes', () => [[{}, this.#results.bytes]])
+    metrics.watch('gatehouse_live_bytes', () => [[{}, this.#results.budget.bytes]])
     metrics.watch('gatehouse_live_log_changes', () => {
       const { logged } = this.#reader.source
       return [
@@ -220,7 +219,7 @@ export class LiveStatements implements LiveQueries {
     if (result === undefined) return
     const isWanted = this.#targets.get(subscriber) === target
     if (isWanted && result.endedBy === undefined) subscriber.follow(result, undefined)
-    else this.#results.release(result)
+    else this.#results.release(result, subscriber)
     if (isWanted && result.endedBy !== undefined) throw result.endedBy
   }
 
@@ -228,7 +227,7 @@ export class LiveStatements implements LiveQueries {
   async #acquireWhenPossible(subscriber: Subscriber, target: LiveTarget): Promise<LiveResult | undefined> {
     while (this.#targets.get(subscriber) === target) {
       try {
-        return await this.#results.acquire(target)
+        return await this.#results.acquire(target, subscriber)
       } catch (error) {
         const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
         if (refusal === undefined || !isTransient(refusal)) throw error
@@ -253,7 +252,7 @@ export class LiveStatements implements LiveQueries {
     this.#results.catalogueChanged()
     for (const subscriber of [...this.#targets.keys()]) {
       yield
-      this.#replan(subscriber, subscriber.principal)
+      subscriber.setPrincipal(subscriber.principal)
     }
   }
 
@@ -286,12 +285,4 @@ function keyOf({ principal, requestId }: LiveRequest): string {
 function shapeOf({ plan }: LiveTarget): string {
   const tables = plan.tables.map(({ columns, primaryKey }) => [columns, primaryKey])
   return JSON.stringify([tables, plan.views.map(({ columns, view }) => [columns, view?.text])])
-}
-
-function shuttingDown(): Refusal {
-  return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
-}
-
-function failed(): Refusal {
-  return refuse('Limit.Overload', 'The statement could not be evaluated')
 }

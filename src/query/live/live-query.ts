@@ -38,14 +38,17 @@ export interface LiveMessage {
   readonly text: string
   /** Undefined for a Reset and for every piece but the last. */
   readonly position: string | undefined
+  /** The memory of the text, and of what a transport encodes once for all. */
+  readonly bytes: number
 }
 
 /** A transport's end of a live statement. */
 export interface LiveSink {
+  /** If it throws, the statement ends. */
   send(message: LiveMessage): void
   /** While true nothing is sent. The transport calls `drained` when it turns false. */
   readonly isCongested: boolean
-  /** The statement has ended, and nothing follows. It is called at most once, and not after `close`. */
+  /** The statement has ended, and nothing follows. It is called at most once, and not after `close`. A transport that cannot tell it closes. */
   end(reason: Refusal): void
 }
 

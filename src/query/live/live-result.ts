@@ -10,7 +10,7 @@ import { writePosition } from './position.ts'
 import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 import type { LiveTarget } from './target.ts'
 
-/** Who has to know of changes. */
+/** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
 export interface Follower {
   resultChanged(): void
   end(reason: Refusal): void
@@ -33,6 +33,11 @@ export interface Step {
   readonly messages: readonly LiveMessage[]
   /** A Change without rows and keys. */
   readonly isEmpty: boolean
+}
+
+/** A step without the memory of its messages. */
+interface KeptStep extends Omit<Step, 'messages'> {
+  readonly messages: WeakRef<readonly LiveMessage[]>
 }
 
 /** Longer changes are applied and encoded in slices, and so is a longer order. */
@@ -63,12 +68,11 @@ export class LiveResult {
   readonly #history = new History(1)
   #position: string | undefined
   #progress: LiveMessage | undefined
-  /** To this version, by the version before and whether they answer a resume. */
-  readonly #steps = new Map<string, Step | Promise<Step>>()
-  /** While it is encoded. */
-  #snapshot: Promise<Step> | undefined
-  /** The messages of this version, kept alive by the subscribers that are being sent them. */
-  #snapshotMessages: WeakRef<readonly LiveMessage[]> | undefined
+  /**
+   * To this version, by the version before and whether they answer a resume; and the whole state. They are kept while they are
+   * encoded, and then kept alive by the subscribers that are being sent them, who are charged for them.
+   */
+  readonly #steps = new Map<string, Promise<Step> | KeptStep>()
 
   constructor(target: LiveTarget, state: LiveState, positions: Positions) {
     this.target = target
@@ -89,9 +93,10 @@ export class LiveResult {
     return this.#ownBytes + this.#state.bytes + this.#history.bytes
   }
 
-  /** Memory is scarce: those who are behind, or come back, may need a snapshot. */
-  shortenHistory(): void {
+  /** Memory is scarce: those who are behind, or come back, may need a snapshot. Returns the bytes that are left. */
+  shortenHistory(): number {
     this.#history.shorten()
+    return this.bytes
   }
 
   get version(): number {
@@ -177,29 +182,44 @@ export class LiveResult {
   #turn(at: number): void {
     this.#version++
     this.#changedAt = at
-    this.#snapshot = undefined
-    this.#snapshotMessages = undefined
+    this.#steps.clear()
   }
 
   /** The whole state. Subscribers that ask at the same version share it. */
-  snapshot(): Promise<Step> {
-    const version = this.#version
-    const messages = this.#snapshotMessages?.deref()
-    if (messages !== undefined) return Promise.resolve({ version, messages, isEmpty: false })
-    this.#snapshot ??= this.#encodeAll(version)
-    return this.#snapshot
+  snapshot(): Step | Promise<Step> {
+    return this.#shared('snapshot', () => this.#encodeAll())
   }
 
-  async #encodeAll(version: number): Promise<Step> {
+  async #encodeAll(): Promise<Step> {
+    const version = this.#version
     const { method, plan, columns } = this.target
     const head = { method, keyNames: plan.keyNames, columns }
     const entries = entriesOf(this.#state)
     const messages = await this.#whileReading(inSlices(snapshotPieces(head, entries, this.position)))
-    if (version === this.#version) {
-      this.#snapshot = undefined
-      this.#snapshotMessages = new WeakRef(messages)
-    }
     return { version, messages, isEmpty: false }
+  }
+
+  /** Encodes what subscribers share. What fails is not kept: the next who asks tries again. */
+  #shared(key: string, encode: () => Step | Promise<Step>): Step | Promise<Step> {
+    const known = this.#steps.get(key)
+    if (known instanceof Promise) return known
+    const messages = known?.messages.deref()
+    if (known !== undefined && messages !== undefined) return { ...known, messages }
+    const step = encode()
+    const keep = (ready: Step): void => {
+      this.#steps.set(key, { ...ready, messages: new WeakRef(ready.messages) })
+    }
+    if (!(step instanceof Promise)) {
+      keep(step)
+      return step
+    }
+    this.#steps.set(key, step)
+    const isCurrent = (): boolean => this.#steps.get(key) === step
+    step.then(
+      (ready) => isCurrent() && keep(ready),
+      () => isCurrent() && this.#steps.delete(key),
+    )
+    return step
   }
 
   async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
@@ -213,12 +233,7 @@ export class LiveResult {
 
   /** What leads from a version that is covered to this one. */
   stepFrom(version: number, isRecovered: boolean): Step | Promise<Step> {
-    const key = `${version} ${isRecovered}`
-    const known = this.#steps.get(key)
-    if (known !== undefined) return known
-    const step = this.#encode(this.#history.since(version), isRecovered)
-    this.#steps.set(key, step)
-    return step
+    return this.#shared(`${version} ${isRecovered}`, () => this.#encode(this.#history.since(version), isRecovered))
   }
 
   /**

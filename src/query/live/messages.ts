@@ -1,4 +1,5 @@
 /** The messages of live queries as JSON texts, cut into pieces. They are put together from the texts of keys and rows. */
+import { textBytes } from '../../lib/text-memory.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
 import { ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 
@@ -41,7 +42,9 @@ export function* snapshotPieces(
 /** A snapshot that answers a position that could not be resumed at. */
 export function notRecovered(pieces: readonly LiveMessage[]): LiveMessage[] {
   return pieces.map((piece, index) =>
-    index === 0 ? { ...piece, text: piece.text.replace('"Snapshot"', '"Snapshot","Recovered":false') } : piece,
+    index === 0
+      ? messageOf('Snapshot', piece.text.replace('"Snapshot"', '"Snapshot","Recovered":false'), piece.position)
+      : piece,
   )
 }
 
@@ -65,7 +68,7 @@ export function* changePieces(
 }
 
 export function progressMessage(position: string): LiveMessage {
-  return { kind: 'Progress', text: `{"Kind":"Progress","Position":"${position}"}`, position }
+  return messageOf('Progress', `{"Kind":"Progress","Position":"${position}"}`, position)
 }
 
 export const RESETS: Readonly<Record<ResetReason, LiveMessage>> = {
@@ -75,8 +78,13 @@ export const RESETS: Readonly<Record<ResetReason, LiveMessage>> = {
   Overflow: resetMessage('Overflow'),
 }
 
+/** There are four of them, whoever is sent one. */
 function resetMessage(reason: ResetReason): LiveMessage {
-  return { kind: 'Reset', text: `{"Kind":"Reset","Reason":"${reason}"}`, position: undefined }
+  return { kind: 'Reset', text: `{"Kind":"Reset","Reason":"${reason}"}`, position: undefined, bytes: 0 }
+}
+
+function messageOf(kind: LiveMessage['kind'], text: string, position: string | undefined): LiveMessage {
+  return { kind, text, position, bytes: textBytes(text) + Buffer.byteLength(text) }
 }
 
 class Pieces {
@@ -125,7 +133,7 @@ class Pieces {
     const put = this.#put === '' && this.#kind === 'Change' ? '' : `,"Put":[${this.#put}]`
     const removed = this.#removed === '' ? '' : `,"Remove":[${this.#removed}]`
     const text = `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`
-    this.#done.push({ kind: this.#kind, text, position })
+    this.#done.push(messageOf(this.#kind, text, position))
     this.#members = ''
     this.#put = ''
     this.#removed = ''

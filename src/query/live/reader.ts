@@ -5,7 +5,7 @@ import { FairSlots } from '../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
 import type { LiveCounts } from './counts.ts'
-import { type LiveLimits, tooManyBytes, tooManyRows } from './limits.ts'
+import { type LiveLimits, shareOf, shuttingDown, tooManyOwnBytes, tooManyRows } from './limits.ts'
 import type { FamilyTarget, LiveTarget } from './target.ts'
 
 export interface ReaderOptions {
@@ -93,7 +93,7 @@ export class LiveReader {
         }
       })
       if (reply.exceeded === 'rows') throw tooManyRows(this.limits)
-      if (reply.exceeded === 'bytes') throw tooManyBytes()
+      if (reply.exceeded === 'bytes') throw tooManyOwnBytes()
       counts.ran('ok', run.elapsed)
       return reply
     } catch (error) {
@@ -119,11 +119,11 @@ export class LiveReader {
   }
 
   close(): void {
-    this.#closing.abort(refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } }))
+    this.#closing.abort(shuttingDown())
   }
 
   #request(parts: ReturnType<LiveTarget['read']>): LiveReadRequest {
-    return { ...parts, maxRows: this.limits.rows, maxBytes: this.limits.bytes }
+    return { ...parts, maxRows: this.limits.rows, maxBytes: shareOf(this.limits) }
   }
 
   async #take<Result>(

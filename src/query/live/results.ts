@@ -3,19 +3,18 @@ import { TurnQueue } from '../../lib/turns.ts'
 import type { LiveCounts } from './counts.ts'
 import type { EvaluatorEnv } from './evaluator.ts'
 import { Family } from './family.ts'
-import { tooManyBytes } from './limits.ts'
-import type { LiveMessage } from './live-query.ts'
+import { shuttingDown, tooManyOwnBytes } from './limits.ts'
 import { LiveResult } from './live-result.ts'
+import { type Charge, MemoryBudget, type MemoryUser } from './memory-budget.ts'
 import type { LiveReader } from './reader.ts'
 import { evaluateWhole, Rerun, readState } from './rerun.ts'
 import { TableWatches } from './table-watches.ts'
 import type { LiveTarget } from './target.ts'
-import { type SlowReader, UnsentMessages } from './unsent.ts'
 
 interface Entry {
   readonly target: LiveTarget
-  /** Those who follow the result or wait for it. */
-  users: number
+  /** Its users follow the result or wait for it. */
+  readonly charge: Charge
   /** Resolves when the result has been read, or brought up to date after nobody followed it. */
   ready: Promise<LiveResult>
   result: LiveResult | undefined
@@ -36,19 +35,13 @@ export class LiveResults {
   readonly #idle = new Set<Entry>()
   readonly #families = new Map<string, Family>()
   readonly #reruns = new Map<LiveResult, Rerun>()
-  readonly #sizes = new Map<LiveResult, number>()
-  readonly #unsent = new UnsentMessages()
-  /** Of the results. */
-  #bytes = 0
+  readonly budget: MemoryBudget
 
   constructor({ reader, counts, onError }: ResultsEnv) {
     const watches = new TableWatches(reader.source, onError)
-    const hasChanged = (result: LiveResult): void => this.#limitMemory(result)
+    const hasChanged = (result: LiveResult): void => this.#entryOf(result)?.charge.resize(result.bytes)
     this.#env = { reader, counts, onError, watches, starts: new TurnQueue(), hasChanged }
-  }
-
-  get bytes(): number {
-    return this.#bytes + this.#unsent.bytes
+    this.budget = new MemoryBudget({ limits: reader.limits, dropIdle: () => this.#dropIdle() })
   }
 
   get rows(): number {
@@ -62,38 +55,45 @@ export class LiveResults {
   }
 
   /** The result, up to date when it is new or was idle. Each call needs one of `release`. */
-  async acquire(target: LiveTarget): Promise<LiveResult> {
+  async acquire(target: LiveTarget, user: MemoryUser): Promise<LiveResult> {
     const entry = this.#entries.get(target.identity) ?? this.#create(target)
     if (entry.idleSince !== undefined && entry.result !== undefined) {
       entry.idleSince = undefined
       this.#idle.delete(entry)
       entry.ready = this.#wake(entry.result)
     }
-    entry.users++
+    // It has to share the memory from now on, and may be ended because of it.
+    entry.charge.add(user)
+    let result: LiveResult
     try {
-      const result = await entry.ready
-      if (this.#entries.get(target.identity) !== entry) throw result.endedBy ?? tooManyBytes()
-      return result
+      result = await entry.ready
     } catch (error) {
       this.#drop(entry)
       throw error
     }
+    if (entry.charge.has(user)) return result
+    throw result.endedBy ?? tooManyOwnBytes()
   }
 
-  release(result: LiveResult): void {
-    const entry = this.#entries.get(result.target.identity)
-    // It may have been dropped, and another may have taken its place.
-    if (entry?.result !== result) return
-    entry.users--
-    if (entry.users > 0) return
+  release(result: LiveResult, user: MemoryUser): void {
+    const entry = this.#entryOf(result)
+    if (entry === undefined) return
+    entry.charge.delete(user)
+    if (entry.charge.size > 0) return
     this.#rest(result)
     const { method, readsSystemTables } = result.target
     if (method === 'clock' || readsSystemTables || result.endedBy !== undefined) this.#drop(entry)
     else {
       entry.idleSince = performance.now()
       this.#idle.add(entry)
-      this.#limitMemory(result)
+      entry.charge.resize(result.bytes)
     }
+  }
+
+  /** Undefined if the result was dropped; another may have taken its place. */
+  #entryOf(result: LiveResult): Entry | undefined {
+    const entry = this.#entries.get(result.target.identity)
+    return entry?.result === result ? entry : undefined
   }
 
   /** System tables show the catalogue. */
@@ -112,21 +112,27 @@ export class LiveResults {
   }
 
   #create(target: LiveTarget): Entry {
-    const ready = this.#load(target)
-    const entry: Entry = { target, users: 0, ready, result: undefined, idleSince: undefined }
+    const { promise: ready, resolve } = Promise.withResolvers<LiveResult>()
+    const charge = this.budget.chargeFor({
+      shorten: () => entry.result?.shortenHistory() ?? 0,
+      drop: () => this.#drop(entry),
+    })
+    const entry: Entry = { target, charge, ready, result: undefined, idleSince: undefined }
     this.#entries.set(target.identity, entry)
+    resolve(this.#load(entry))
     return entry
   }
 
-  async #load(target: LiveTarget): Promise<LiveResult> {
+  async #load(entry: Entry): Promise<LiveResult> {
+    const { target, charge } = entry
     const { next, positions } = await readState(target, this.#env.reader)
     const result = new LiveResult(target, next, positions)
-    const entry = this.#entries.get(target.identity)
-    if (entry === undefined) throw new Error('A live result was read after the service was closed')
+    // Dropped while it was read: the service has closed.
+    if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
     entry.result = result
-    this.#count(result)
-    this.#makeRoom()
-    if (result.endedBy !== undefined) throw result.endedBy
+    charge.resize(result.bytes)
+    // Those who wait for it were ended, because it takes too much.
+    if (charge.size === 0) throw tooManyOwnBytes()
     this.#tend(result)
     return result
   }
@@ -174,70 +180,15 @@ export class LiveResults {
     if (this.#entries.get(entry.target.identity) !== entry) return
     this.#entries.delete(entry.target.identity)
     this.#idle.delete(entry)
-    if (entry.result === undefined) return
-    this.#rest(entry.result)
-    this.#bytes -= this.#sizes.get(entry.result) ?? 0
-    this.#sizes.delete(entry.result)
+    this.budget.remove(entry.charge)
+    if (entry.result !== undefined) this.#rest(entry.result)
   }
 
-  #count(result: LiveResult): void {
-    if (result.endedBy !== undefined) return
-    this.#bytes += result.bytes - (this.#sizes.get(result) ?? 0)
-    this.#sizes.set(result, result.bytes)
-  }
-
-  #limitMemory(result: LiveResult): void {
-    if (this.#entries.get(result.target.identity)?.result !== result) return
-    this.#count(result)
-    this.#makeRoom()
-  }
-
-  /** Messages that wait for a slow reader. */
-  hold(messages: readonly LiveMessage[], reader: SlowReader): void {
-    this.#unsent.add(messages, reader)
-    this.#makeRoom()
-  }
-
-  letGo(messages: readonly LiveMessage[], reader: SlowReader): void {
-    this.#unsent.remove(messages, reader)
-  }
-
-  /**
-   * What is most easily missed goes first: results that nobody follows, what is kept for those who are behind, what slow readers
-   * have not read. Only then statements end, those of the user whose results take the most.
-   */
-  #makeRoom(): void {
-    const { bytes: limit } = this.#env.reader.limits
-    if (this.bytes <= limit) return
+  #dropIdle(): boolean {
     for (const entry of this.#idle) {
-      if (this.bytes <= limit) return
       this.#drop(entry)
+      return true
     }
-    // More than is needed, so that not every change begins anew.
-    for (const result of this.#sizes.keys()) {
-      if (this.bytes <= 0.9 * limit) return
-      result.shortenHistory()
-      this.#count(result)
-    }
-    while (this.bytes > limit && this.#unsent.dropOldest());
-    while (this.bytes > limit) {
-      const result = this.#heaviest()
-      if (result === undefined) return
-      this.#bytes -= this.#sizes.get(result) ?? 0
-      this.#sizes.delete(result)
-      result.end(tooManyBytes())
-    }
-  }
-
-  /** The largest result of the user whose results take the most. */
-  #heaviest(): LiveResult | undefined {
-    const owners = new Map<string, { bytes: number; largest: LiveResult }>()
-    for (const [result, bytes] of this.#sizes) {
-      const owner = owners.get(result.target.owner) ?? { bytes: 0, largest: result }
-      owner.bytes += bytes
-      if (bytes > (this.#sizes.get(owner.largest) ?? 0)) owner.largest = result
-      owners.set(result.target.owner, owner)
-    }
-    return [...owners.values()].sort((a, b) => b.bytes - a.bytes)[0]?.largest
+    return false
   }
 }

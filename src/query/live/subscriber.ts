@@ -1,31 +1,34 @@
 /** One subscriber of a live result: what it has been sent, and what it is sent next. */
 import type { Principal } from '../../protocol/principal.ts'
 import type { Refusal } from '../../protocol/refusal.ts'
+import { ownerOf } from '../run/running.ts'
 import type { LiveCounts } from './counts.ts'
+import { failed } from './limits.ts'
 import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from './live-query.ts'
 import type { Follower, LiveResult, Step } from './live-result.ts'
+import type { MemoryBudget, MemoryUser } from './memory-budget.ts'
 import { notRecovered, RESETS } from './messages.ts'
 import type { Start } from './resume.ts'
-import type { SlowReader } from './unsent.ts'
 
 export interface SubscriberEnv {
   readonly counts: LiveCounts
   /** The result is not followed any more. */
-  readonly release: (result: LiveResult) => void
+  readonly release: (result: LiveResult, subscriber: Subscriber) => void
   /** Plans the statement again for a caller whose rights may have changed. */
   readonly replan: (subscriber: Subscriber, principal: Principal) => void
   readonly hasEnded: (subscriber: Subscriber) => void
-  /** Messages that it has been sent in part, or not yet: from when they have to wait, and until they need not. */
-  readonly hold: (messages: readonly LiveMessage[], reader: SlowReader) => void
-  readonly letGo: (messages: readonly LiveMessage[], reader: SlowReader) => void
+  /** Counts the messages that it has been sent in part, or not yet, while they have to wait. */
+  readonly budget: Pick<MemoryBudget, 'hold' | 'letGo'>
   readonly onError: (error: unknown) => void
 }
 
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
 
-export class Subscriber implements LiveSubscription, Follower, SlowReader {
+/** Whoever calls it serves others too: a fault ends this statement, with an error, and nothing else. */
+export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
+  readonly owner: string
   readonly startedAt: number
   principal: Principal
   readonly #sink: LiveSink
@@ -53,6 +56,7 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
 
   constructor(request: LiveRequest, sink: LiveSink, env: SubscriberEnv, startedAt: number) {
     this.request = request
+    this.owner = ownerOf(request.principal)
     this.principal = request.principal
     this.startedAt = startedAt
     this.#sink = sink
@@ -97,16 +101,21 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
 
   /** What the client holds is void, and a snapshot follows when there is a result. */
   reset(reason: ResetReason): void {
+    this.#startAnew(reason)
+    this.#pump()
+  }
+
+  /** It is congested, or paused: there is nothing to send before it reads again. */
+  overflow(): void {
+    this.#startAnew('Overflow')
+  }
+
+  #startAnew(reason: ResetReason): void {
     this.#env.counts.resets[reason]++
     this.#turn++
     this.#isPreparing = false
     this.#version = 0
     this.#setQueue([RESETS[reason]])
-    this.#pump()
-  }
-
-  overflow(): void {
-    this.reset('Overflow')
   }
 
   /** Leaves its result. Nothing but the queue is sent until it follows another. */
@@ -117,7 +126,7 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     clearTimeout(this.#timer)
     result.followers.delete(this)
     result.evaluator?.removeRate(this.request.maxRate)
-    this.#env.release(result)
+    this.#env.release(result, this)
   }
 
   start(): void {
@@ -134,7 +143,7 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
   }
 
   setPrincipal(principal: Principal): void {
-    if (!this.#isClosed) this.#env.replan(this, principal)
+    if (!this.#isClosed) this.#guard(() => this.#env.replan(this, principal))
   }
 
   pause(): void {
@@ -160,8 +169,29 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     this.close()
     this.#endedBy = reason
     // Before it follows anything, the caller of `subscribe` is refused; until it starts, the caller may not be ready.
-    if (this.#isStarted) this.#sink.end(reason)
-    else if (this.#hasFollowed) setImmediate(() => this.#sink.end(reason))
+    if (this.#isStarted) this.#tellEnd(reason)
+    else if (this.#hasFollowed) setImmediate(() => this.#tellEnd(reason))
+  }
+
+  #tellEnd(reason: Refusal): void {
+    try {
+      this.#sink.end(reason)
+    } catch (error) {
+      this.#env.onError(error)
+    }
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#env.onError(error)
+    this.end(failed())
   }
 
   /** Tells the position if there has been no message for a while. */
@@ -169,8 +199,9 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     const result = this.#result
     if (result === undefined || this.#version !== result.version || this.#queue.length > 0) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
-    if (this.#sink.isCongested) return
-    this.#send(result.progress())
+    this.#guard(() => {
+      if (!this.#sink.isCongested) this.#send(result.progress())
+    })
   }
 
   /** Nothing is sent, whether or not the sink has room. */
@@ -178,8 +209,17 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
   }
 
-  /** Sends whatever can be sent now. With many subscribers the sink is what costs: it is asked once for each message. */
+  /** Sends whatever can be sent now. */
   #pump(): void {
+    try {
+      this.#sendAll()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** With many subscribers the sink is what costs: it is asked once for each message. */
+  #sendAll(): void {
     let hasRoom = false
     while (!this.#isHeld && this.#hasMore) {
       hasRoom ||= !this.#sink.isCongested
@@ -198,14 +238,14 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
       else this.#take(step)
     }
     if (this.#sent === this.#queue.length) this.#setQueue([])
-    else if (!this.#isQueueHeld) {
+    else if (!this.#isQueueHeld && !this.#isClosed) {
       this.#isQueueHeld = true
-      this.#env.hold(this.#queue, this)
+      this.#env.budget.hold(this.#queue, this)
     }
   }
 
   #setQueue(messages: readonly LiveMessage[]): void {
-    if (this.#isQueueHeld) this.#env.letGo(this.#queue, this)
+    if (this.#isQueueHeld) this.#env.budget.letGo(this.#queue, this)
     this.#isQueueHeld = false
     this.#queue = messages
     this.#sent = 0
@@ -233,7 +273,10 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
         this.#take(ready)
         this.#pump()
       },
-      (error: unknown) => this.#env.onError(error),
+      (error: unknown) => {
+        if (turn === this.#turn) this.#fail(error)
+        else this.#env.onError(error)
+      },
     )
   }
 
@@ -247,8 +290,8 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     const result = this.#result
     if (result === undefined) return undefined
     if (this.#version === 0) {
-      if (this.#answers !== 'not recovered') return result.snapshot()
-      return result.snapshot().then((step) => ({ ...step, messages: notRecovered(step.messages) }))
+      const snapshot = result.snapshot()
+      return this.#answers === 'not recovered' ? withoutRecovery(snapshot) : snapshot
     }
     const isAnswer = this.#answers === 'recovered'
     if (this.#version === result.version && !isAnswer) return undefined
@@ -275,4 +318,9 @@ export class Subscriber implements LiveSubscription, Follower, SlowReader {
     }
     return true
   }
+}
+
+async function withoutRecovery(snapshot: Step | Promise<Step>): Promise<Step> {
+  const step = await snapshot
+  return { ...step, messages: notRecovered(step.messages) }
 }

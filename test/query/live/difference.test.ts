@@ -6,10 +6,8 @@ import { difference, type LiveState, stateOf } from '../../../src/query/live/dif
 import { LiveResult } from '../../../src/query/live/live-result.ts'
 import { isPosition, readPosition, writePosition } from '../../../src/query/live/position.ts'
 import { atOnce, inSlices } from '../../../src/query/live/slices.ts'
-import type { LiveTarget } from '../../../src/query/live/target.ts'
 import { Applier } from './applier.ts'
-
-const FINGERPRINT = Buffer.alloc(16, 7)
+import { FINGERPRINT, targetWith } from './result-target.ts'
 
 /** Rows with few keys and few values, so that states have much in common. */
 const entries = fc.uniqueArray(fc.tuple(fc.nat(15), fc.nat(3)), { selector: ([key]) => key, maxLength: 14 })
@@ -27,51 +25,6 @@ function wholeRows(values: readonly number[], isOrdered: boolean): LiveState {
       { hasKeys: false, isOrdered },
     ),
   )
-}
-
-function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): LiveTarget {
-  const statement = {
-    sql: '',
-    cost: 'unbounded',
-    isSimple: false,
-    columns: [],
-    keyColumns: [],
-    routeColumns: [],
-  } as const
-  const plan = { sql: '', slots: [] }
-  return {
-    identity: 'test',
-    fingerprint: FINGERPRINT,
-    method: 'rerun',
-    plan: {
-      method: 'rerun',
-      keyNames,
-      reason: '',
-      isOrdered,
-      statement,
-      tables: [],
-      views: [],
-      plan,
-      former: () => undefined,
-      family: undefined,
-    },
-    tables: ['t'],
-    family: undefined,
-    columns: '{}',
-    encoding: { rows: 'objects', integers: 'numbers' },
-    owner: 'user:test',
-    readsSystemTables: false,
-    readsAuditLog: false,
-    readFormer: () => undefined,
-    read: () => ({
-      owner: 'user:test',
-      tables: ['t'],
-      statement,
-      parameters: [],
-      encoding: { rows: 'objects', integers: 'numbers' },
-      since: undefined,
-    }),
-  }
 }
 
 function positionsAt(version: number): Map<string, string> {

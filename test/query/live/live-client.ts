@@ -29,8 +29,14 @@ export class LiveClient implements LiveSink {
   readonly texts: string[] = []
   isCongested = false
   ended: Refusal | undefined
+  /** The service ends a statement whose sink throws; that a check has failed must not be lost. */
+  #failure: unknown
   #subscription: LiveSubscription | undefined
-  #waiting: { readonly isMet: () => boolean; readonly resolve: () => void }[] = []
+  #waiting: {
+    readonly isMet: () => boolean
+    readonly resolve: () => void
+    readonly reject: (error: unknown) => void
+  }[] = []
   #onMessage: (message: LiveMessage) => void = () => {}
 
   constructor(applier = new Applier()) {
@@ -65,8 +71,10 @@ export class LiveClient implements LiveSink {
   }
 
   static closeAll(): void {
-    for (const client of opened) client.close()
+    const clients = [...opened]
     opened.clear()
+    for (const client of clients) client.close()
+    for (const client of clients) if (client.#failure !== undefined) throw client.#failure
   }
 
   /** Opens, and waits for the first state. */
@@ -87,13 +95,23 @@ export class LiveClient implements LiveSink {
   }
 
   send(message: LiveMessage): void {
+    try {
+      this.#receive(message)
+    } catch (error) {
+      this.#failure ??= error
+      throw error
+    } finally {
+      this.#wake()
+    }
+  }
+
+  #receive(message: LiveMessage): void {
     assert.equal(this.isCongested, false, 'a congested sink is sent nothing')
     assert.equal(this.ended, undefined, 'nothing follows the end')
     this.texts.push(message.text)
     this.applier.apply(message.text)
     assert.equal(message.position, JSON.parse(message.text).Position)
     this.#onMessage(message)
-    this.#wake()
   }
 
   end(reason: Refusal): void {
@@ -112,11 +130,12 @@ export class LiveClient implements LiveSink {
   }
 
   async until(what: string, isMet: () => boolean): Promise<void> {
+    if (this.#failure !== undefined) throw this.#failure
     if (isMet()) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const late = (): void => reject(new Error(`It did not happen: ${what}. The client holds ${this.#shown()}`))
     const timer = setTimeout(late, PATIENCE_MS)
-    this.#waiting.push({ isMet, resolve })
+    this.#waiting.push({ isMet, resolve, reject })
     await promise.finally(() => clearTimeout(timer))
   }
 
@@ -131,6 +150,7 @@ export class LiveClient implements LiveSink {
   }
 
   #wake(): void {
+    if (this.#failure !== undefined) for (const { reject } of this.#waiting.splice(0)) reject(this.#failure)
     const met = this.#waiting.filter(({ isMet }) => isMet())
     this.#waiting = this.#waiting.filter((waiting) => !met.includes(waiting))
     for (const { resolve } of met) resolve()

@@ -1,11 +1,14 @@
 /** The memory of live results: what counts, what goes first when it is scarce, and that nothing is left behind. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { Refusal } from '../../../src/protocol/refusal.ts'
 import { onEveryEngineInLongRuns } from '../../support/engines.ts'
-import { type QueryServer, startQueryServer } from '../query-server.ts'
+import { caller, type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'
 
 const LIMIT = 1_500_000
+const SECOND = caller('second', ['Platform/Market'], [])
+const THIRD = caller('third', ['Platform/Market'], [])
 
 onEveryEngineInLongRuns('the memory of live results', (place) => {
   let server: QueryServer
@@ -33,6 +36,26 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
       .find((line) => line.startsWith(`${name} `))
     return Number(line?.split(' ').at(-1))
   }
+
+  const refusedAs = (code: string) => (error: unknown) => error instanceof Refusal && error.code === code
+  const failures = (): readonly string[] => server.log.filter((line) => line.includes('the query service failed'))
+
+  test('texts count as memory holds them: two bytes for a character where one of them is wide', async () => {
+    const bytesOf = async (t: string): Promise<number> => {
+      await run('DELETE FROM m ALL')
+      assert.equal((await server.call('/query/m/insert', [{ id: 1, v: 1, t }])).status, 200)
+      const before = metric('gatehouse_live_bytes')
+      const client = await LiveClient.follow(server, `SELECT t, '${t[0]}' AS c FROM m`)
+      const bytes = metric('gatehouse_live_bytes') - before
+      client.close()
+      return bytes
+    }
+    const narrow = await bytesOf('e'.repeat(50_000))
+    const latin = await bytesOf('é'.repeat(50_000))
+    const wide = await bytesOf('€'.repeat(50_000))
+    assert.ok(Math.abs(latin - narrow) < 5_000, `${narrow} bytes for e, ${latin} for é`)
+    assert.ok(Math.abs(wide - narrow - 50_000) < 5_000, `${narrow} bytes for e, ${wide} for €`)
+  })
 
   test('empty results that nobody follows count too, and are dropped when there are many', async () => {
     for (let value = 0; value < 400; value++) {
@@ -90,21 +113,94 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
 
   test('then the largest statement of the user with the most ends, not that of somebody else', async () => {
     await run('DELETE FROM m ALL')
-    await insert(0, 550)
-    const greedy = await LiveClient.follow(server, 'SELECT t FROM m', { as: 'trader' })
+    await insert(0, 300)
+    const greedy = await LiveClient.follow(server, 'SELECT t FROM m WHERE id < 200', { as: 'trader' })
     const large = await LiveClient.follow(server, 'SELECT t, id FROM m', { as: 'trader' })
+    const others = [
+      await LiveClient.follow(server, 'SELECT t, v FROM m', { as: SECOND }),
+      await LiveClient.follow(server, 'SELECT t, v FROM m WHERE id < 100', { as: SECOND }),
+      await LiveClient.follow(server, 'SELECT t, v, id FROM m', { as: THIRD }),
+    ]
     const modest = await LiveClient.follow(server, 'SELECT id FROM m WHERE v < 10', { as: 'market' })
-    await insert(550, 100)
-    await run('UPDATE m SET v = 9 WHERE id = 649')
+    // Nobody has more than a user may, but together they have more than there is.
+    for (let n = 0; n < 60; n += 20) await insert(300 + n, 20)
+    await large.until('the largest ends', () => large.ended !== undefined)
+    assert.equal(large.ended?.code, 'Limit.Memory')
+    await run('UPDATE m SET v = 9 WHERE id = 200')
     await modest.until('the change', () => modest.applier.size === 11)
-    await large.until('one ends', () => large.ended !== undefined || greedy.ended !== undefined)
-    const ended = [greedy, large].filter(({ ended }) => ended !== undefined)
-    assert.deepEqual(
-      ended.map(({ ended }) => ended?.code),
-      ['Limit.Memory'],
-    )
-    assert.equal(modest.ended, undefined)
+    assert.ok([greedy, modest, ...others].every(({ ended }) => ended === undefined))
     const another = await LiveClient.follow(server, 'SELECT id, v FROM m WHERE v < 10', { as: 'market' })
     assert.equal(another.applier.size, 11, 'there is room for others')
+  })
+
+  /** Follows a statement and stops reading after the first piece. */
+  const stall = async (statement: string, as: string): Promise<LiveClient> => {
+    const client = await LiveClient.open(server, statement, { as })
+    client.onMessage(() => {
+      client.isCongested = true
+    })
+    await client.until('the first piece', () => client.texts.length > 0 || client.ended !== undefined)
+    return client
+  }
+
+  test('statements that fill the memory and are not read take nothing from others', async () => {
+    await run('DELETE FROM m ALL')
+    await insert(0, 500)
+    await run(`INSERT INTO m VALUES (1000, -1, 'small')`)
+    const stalled: LiveClient[] = []
+    for (const column of ['id', 'v', 'id + 1 AS n', 'v + 1 AS w']) {
+      try {
+        stalled.push(await stall(`SELECT t, ${column} FROM m WHERE v >= 0`, 'trader'))
+      } catch (error) {
+        assert.ok(error instanceof Refusal)
+        assert.equal(error.code, 'Limit.Memory')
+      }
+      assert.ok(metric('gatehouse_live_bytes') <= LIMIT, `${metric('gatehouse_live_bytes')} bytes`)
+    }
+    const others: LiveClient[] = []
+    for (let n = 0; n < 9; n++)
+      others.push(await LiveClient.follow(server, `SELECT t, ${n} AS n FROM m WHERE v < 0`, { as: 'market' }))
+    await run(`UPDATE m SET t = 'changed' WHERE id = 1000`)
+    for (const [n, other] of others.entries()) await other.holds([{ t: 'changed', n }])
+    // The results grow, and one is read again.
+    for (let from = 2000; from < 2200; from += 50) await insert(from, 50)
+    for (const client of stalled) {
+      client.onMessage(() => {})
+      if (client.ended === undefined) client.release()
+    }
+    await run(`UPDATE m SET t = 'again' WHERE id = 1000`)
+    for (const [n, other] of others.entries()) await other.holds([{ t: 'again', n }])
+    assert.ok(others.every(({ ended, applier }) => ended === undefined && applier.seen.Reset === 0))
+    assert.ok(metric('gatehouse_live_bytes') <= LIMIT)
+    assert.deepEqual(failures(), [])
+  })
+
+  test('one user has at most half of the memory, also when nobody else wants any', async () => {
+    await run('DELETE FROM m ALL')
+    await insert(0, 300)
+    const first = await LiveClient.follow(server, 'SELECT t FROM m', { as: 'trader' })
+    const second = await LiveClient.follow(server, 'SELECT t, id FROM m', { as: 'trader' })
+    await assert.rejects(LiveClient.open(server, 'SELECT t, v, id FROM m', { as: 'trader' }), refusedAs('Limit.Memory'))
+    assert.deepEqual([first.ended, second.ended], [undefined, undefined])
+    await LiveClient.follow(server, 'SELECT t, v FROM m', { as: 'market' })
+  })
+
+  test('a result that many follow is charged to all of them, and only those of the heaviest owner lose it', async () => {
+    await run('DELETE FROM m ALL')
+    await insert(0, 300)
+    const shared = 'SELECT t FROM m'
+    const greedy = await LiveClient.follow(server, shared, { as: 'trader' })
+    const others = [
+      await LiveClient.follow(server, shared, { as: 'market' }),
+      await LiveClient.follow(server, shared, { as: SECOND }),
+    ]
+    for (let n = 0; n < 7; n++)
+      await LiveClient.follow(server, `SELECT t, ${n} AS n FROM m WHERE id < 80`, { as: 'trader' })
+    await insert(300, 10)
+    await run('UPDATE m SET v = -5 WHERE id = 1')
+    for (const client of others) await client.until('all rows', () => client.applier.size === 310)
+    await greedy.until('it ends', () => greedy.ended !== undefined)
+    assert.equal(greedy.ended?.code, 'Limit.Memory')
+    assert.ok(others.every(({ ended }) => ended === undefined))
   })
 })
