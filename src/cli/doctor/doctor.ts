@@ -12,6 +12,7 @@ import { checkContent } from './content.ts'
 import { checkDatabase } from './database.ts'
 import { type Finding, fault } from './finding.ts'
 import { checkFolder } from './folder.ts'
+import { checkInstallation } from './installation.ts'
 import { readableFolder } from './readable-folder.ts'
 import { checkSettings } from './settings.ts'
 
@@ -45,6 +46,7 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
   try {
     const stored = await examineStored({ ...config, data: readable.path }, folder, now)
     return [
+      ...(await checkInstallation(config)),
       ...checkSettings(config),
       ...folder,
       ...checkCertificate(config, now()),
