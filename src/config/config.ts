@@ -64,6 +64,11 @@ export const SETTINGS = {
     'Key that protects keys and secrets at rest, 32 random bytes in Base64; all nodes on one database need the same. Empty: a file generated in the data folder.',
     'secret',
   ),
+  settingsFile: setting(
+    '',
+    parseText,
+    'File with settings as GATEHOUSE_NAME=value, one per line, in the syntax of systemd (EnvironmentFile). The environment overrides it.',
+  ),
   config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start.'),
   services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),
   workers: setting(

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { environmentName, fileName, flagName, issuerOf, SETTINGS, settingNames } from '../../src/config/config.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { isOfPlatform, loadConfig } from '../../src/config/load.ts'
 import { BadSetting, choicesOf } from '../../src/config/parsers.ts'
 
 function configOf(flags: Record<string, string>) {
@@ -37,17 +37,21 @@ test('the documented defaults', () => {
   assert.ok(Object.isFrozen(config))
 })
 
-test('flags take precedence over the environment, the environment over the file', () => {
+test('precedence: flags, the environment, the settings file, the declarative file', () => {
   const given = {
-    file: { port: '1001', log_level: 'warn', host: 'localhost' },
+    file: { port: '1001', log_level: 'warn', host: 'localhost', workers: '2' },
+    settingsFile: {
+      path: '/etc/gatehouse.env',
+      variables: { GATEHOUSE_PORT: '1004', GATEHOUSE_LOG_LEVEL: 'error', GATEHOUSE_WORKERS: '3', OTHER: 'x' },
+    },
     environment: { GATEHOUSE_PORT: '1002', GATEHOUSE_LOG_LEVEL: 'debug', PATH: '/bin' },
     flags: { '--port': '1003' },
   }
   const { config, sources, texts } = loadConfig(given)
-  assert.deepEqual([config.port, config.logLevel, config.host], [1003, 'debug', 'localhost'])
+  assert.deepEqual([config.port, config.logLevel, config.workers, config.host], [1003, 'debug', 3, 'localhost'])
   assert.deepEqual(
-    [sources.port, sources.logLevel, sources.host, sources.data],
-    ['flag', 'environment', 'file', 'default'],
+    [sources.port, sources.logLevel, sources.workers, sources.host, sources.data],
+    ['flag', 'environment', 'settings_file', 'file', 'default'],
   )
   assert.equal(texts.port, '1003')
 })
@@ -56,6 +60,14 @@ describe('errors use the name as it was written', () => {
   const cases: readonly (readonly [Parameters<typeof loadConfig>[0], RegExp])[] = [
     [{ flags: { '--prot': '1' } }, /^Unknown setting --prot; did you mean --port\?$/],
     [{ environment: { GATEHOUSE_PROT: '1' } }, /^Unknown setting GATEHOUSE_PROT; did you mean GATEHOUSE_PORT\?$/],
+    [
+      { settingsFile: { path: 'a.env', variables: { GATEHOUSE_PROT: '1' } } },
+      /^Unknown setting GATEHOUSE_PROT in a\.env; did you mean GATEHOUSE_PORT in a\.env\?$/,
+    ],
+    [
+      { settingsFile: { path: 'a.env', variables: { GATEHOUSE_PORT: 'x' } } },
+      /^GATEHOUSE_PORT in a\.env: "x" is not a whole number$/,
+    ],
     [{ file: { prot: '1' } }, /^Unknown setting settings\.prot; did you mean settings\.port\?$/],
     [{ flags: { '--entirely-unknown-thing': '1' } }, /^Unknown setting --entirely-unknown-thing$/],
     [{ flags: { '--port': '70000' } }, /^--port: 70000 is not a port/],
@@ -136,4 +148,52 @@ test('every choice is known to the docs: a value that is refused with a list has
     assert.deepEqual(choicesOf(SETTINGS[name].parse), listed.split(', '), name)
   }
   assert.ok(lists >= 3)
+})
+
+/** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
+function variablesOfService(name: string, ports: readonly { name?: string; port: number; protocol: string }[]) {
+  const prefix = name.toUpperCase().replaceAll('-', '_')
+  const urlOf = ({ protocol, port }: { protocol: string; port: number }) => `${protocol}://10.96.0.11:${port}`
+  const [first] = ports
+  assert.ok(first !== undefined)
+  return {
+    [`${prefix}_SERVICE_HOST`]: '10.96.0.11',
+    [`${prefix}_SERVICE_PORT`]: String(first.port),
+    [`${prefix}_PORT`]: urlOf(first),
+    ...Object.assign(
+      {},
+      ...ports.map((port) => {
+        const link = `${prefix}_PORT_${port.port}_${port.protocol.toUpperCase()}`
+        const named = port.name?.toUpperCase().replaceAll('-', '_')
+        return {
+          ...(named === undefined ? {} : { [`${prefix}_SERVICE_PORT_${named}`]: String(port.port) }),
+          [link]: urlOf(port),
+          [`${link}_PROTO`]: port.protocol,
+          [`${link}_PORT`]: String(port.port),
+          [`${link}_ADDR`]: '10.96.0.11',
+        }
+      }),
+    ),
+  }
+}
+
+test('variables that Kubernetes makes for Services named gatehouse or gatehouse-… are ignored', () => {
+  const environment = {
+    ...variablesOfService('gatehouse', [
+      { name: 'http', port: 5080, protocol: 'tcp' },
+      { name: 'grpc-web', port: 80, protocol: 'sctp' },
+    ]),
+    ...variablesOfService('gatehouse-metrics', [{ port: 9464, protocol: 'tcp' }]),
+    ...variablesOfService('gatehouse-data-2', [{ name: 'dns', port: 53, protocol: 'udp' }]),
+  }
+  assert.ok(Object.keys(environment).length > 20)
+  const { config, sources } = loadConfig({ environment })
+  assert.deepEqual([config.port, config.metricsPort], [5080, undefined])
+  assert.ok(Object.values(sources).every((source) => source === 'default'))
+  // What an operator sets is still taken, or refused.
+  assert.equal(loadConfig({ environment: { ...environment, GATEHOUSE_PORT: '8080' } }).config.port, 8080)
+  for (const name of ['GATEHOUSE_SERVICE', 'GATEHOUSE_SERVICE_HOSTS', 'GATEHOUSE_PORT_TCP', 'GATEHOUSE_HTTP_PORT'])
+    assert.throws(() => loadConfig({ environment: { ...environment, [name]: '1' } }), /Unknown setting/, name)
+  assert.throws(() => loadConfig({ environment: { GATEHOUSE_PORT: 'http://10.96.0.11' } }), /not a whole number/)
+  for (const name of settingNames()) assert.equal(isOfPlatform(environmentName(name), '1'), false, name)
 })
