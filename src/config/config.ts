@@ -1,5 +1,6 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
 import { isIP } from 'node:net'
+import { parseDatabaseUrl } from './database-url.ts'
 import {
   LOG_FORMATS,
   LOG_LEVELS,
@@ -10,7 +11,6 @@ import {
   parseBudgets,
   parseColour,
   parseContact,
-  parseDatabaseUrl,
   parseDays,
   parseInteger,
   parseIssuer,

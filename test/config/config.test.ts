@@ -92,6 +92,16 @@ describe('errors use the name as it was written', () => {
       /^--trace-endpoint: the URL must not contain a user or passw/,
     ],
     [{ flags: { '--database-url': 'mysql://x' } }, /^--database-url: it must look like postgres:/],
+    [
+      { flags: { '--database-url': 'postgres://u:p@h/d?sslmod=require' } },
+      /^--database-url: the parameter "sslmod" is not one of host, .*; did you mean sslmode\?$/,
+    ],
+    [
+      { flags: { '--database-url': 'postgres://u:p@h/d?sslmode=verify-fall' } },
+      /^--database-url: the sslmode "verify-fall" is not one of disable, .*; did you mean verify-full\?$/,
+    ],
+    [{ flags: { '--database-url': 'postgres://u:p@h/d?sslmode=allow' } }, /the sslmode "allow" is not one of/],
+    [{ flags: { '--database-url': 'postgres://u:p@h/d?options=-c%20x=y' } }, /the parameter "options" is not one of/],
     [{ flags: { '--issuer': 'http://id.example.com' } }, /must use https/],
     [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer must not have a query/],
     [{ flags: { '--issuer': 'id.example.com' } }, /^--issuer: /],
@@ -109,13 +119,66 @@ describe('errors use the name as it was written', () => {
   }
 
   test('an error does not quote a secret', () => {
-    for (const flag of ['--database-url', '--master-key']) {
+    for (const [flag, value] of [
+      ['--database-url', 'hidden-value'],
+      ['--master-key', 'hidden-value'],
+      ['--issuer', 'htps://user:hidden-value@id.example.com'],
+      ['--issuer', 'https://:hidden-value@id.example.com'],
+      ['--trace-endpoint', 'htps://user:hidden-value@id.example.com'],
+      ['--server', 'user:hidden-value@id.example.com'],
+      ['--stream-origins', 'https://user:hidden-value@id.example.com'],
+      ['--stream-origins', 'app://user:hidden-value@id.example.com'],
+      ['--support-contact', 'ftp://user:hidden-value@id.example.com'],
+    ] as const) {
       assert.throws(
-        () => configOf({ [flag]: 'hidden-value' }),
-        (error: Error) => !error.message.includes('hidden-value'),
+        () => configOf({ [flag]: value }),
+        (error: Error) => error instanceof BadSetting && !error.message.includes('hidden-value'),
+        value,
       )
     }
   })
+
+  test('a database URL with a password that is not percent-encoded is refused, and no part of it is shown', () => {
+    // The first part is a port, so that what follows the odd character looks like the rest of a valid URL.
+    for (const password of [
+      '12/hidden',
+      '12#hidden',
+      '12?hidden',
+      '12?hidden=1',
+      '12?sslmode=hidden',
+      '12/h?hidden',
+      'a@12/hidden',
+    ])
+      assertHidden(`postgres://gate:${password}@db.example/gatehouse`, password)
+    for (const password of ['50%hidden', 'a hidden', '%E0%hidden', 'hid\nden', 'a:b/hidden', '[hidden/', 'hidden%'])
+      assertHidden(`postgres://gate:${password}@db.example/gatehouse`, password)
+    for (const password of ['a@b', 'a:b', 'a%2Fb', 'a%20b', "a'b", 'a$b', 'a\\b', 'a!b*(c)'])
+      assert.ok(
+        configOf({ '--database-url': `postgres://gate:${password}@db.example/gatehouse` }).databaseUrl,
+        password,
+      )
+  })
+
+  function assertHidden(url: string, password: string): void {
+    assert.throws(
+      () => configOf({ '--database-url': url }),
+      (error: Error) =>
+        error instanceof BadSetting && /percent-encoded/.test(error.message) && !/hid/.test(error.message),
+      password,
+    )
+  }
+})
+
+test('sslmode: every mode that verifies is the strictest one, without a warning of the driver', async () => {
+  const parsed = (url: string) => configOf({ '--database-url': url }).databaseUrl
+  for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full'])
+    assert.equal(
+      parsed(`postgres://u:p%2F@h:1/d?sslmode=${mode}&sslrootcert=/etc/ca.pem`),
+      'postgres://u:p%2F@h:1/d?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem',
+    )
+  for (const url of ['postgres://u@h/d', 'postgres:///d?host=%2Frun%2Fpostgresql', 'postgresql://u:p@[::1]:5432/d'])
+    assert.equal(parsed(url), url)
+  assert.equal(parsed('postgres://u:p@h/d?sslmode=disable'), 'postgres://u:p@h/d?sslmode=disable')
 })
 
 test('the issuer is as set, or derived from scheme, host and port', () => {
