@@ -2,16 +2,16 @@
 // Runs the program with Node ≥ 24, which runs TypeScript: this one, or the one in node_modules.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import module from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { enableCompileCache } from './compile-cache.js'
 import { programOf } from './program.js'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const packaged = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node')
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
-  module.enableCompileCache?.()
+  enableCompileCache()
   const { main } = await import(programOf('cli/main.ts', process.argv[2] === 'serve' ? 'serve' : 'main'))
   await main(process.argv.slice(2))
 } else if (existsSync(packaged)) {

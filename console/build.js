@@ -2,8 +2,9 @@
  * Builds console/dist: files whose names contain a digest of their content, each also compressed, and manifest.json, which
  * names what the HTML page loads. Does nothing when it is up to date.
  */
+import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -93,7 +94,9 @@ function staticImports(output, built, found = new Set()) {
 /** Into a new folder that then takes the place of the old one: another process may read it meanwhile. */
 async function writeFiles(outputFiles, manifest) {
   await mkdir(dist, { recursive: true })
-  const fresh = await mkdtemp(join(folder, 'dist-'))
+  // Not mkdtemp, whose folder nobody else can read: a server may run as another user than the one that builds.
+  const fresh = join(folder, `dist-${randomUUID()}`)
+  await mkdir(fresh)
   await Promise.all(
     outputFiles.map(async ({ path, contents }) => {
       const file = join(fresh, relative(dist, path))

@@ -1,13 +1,17 @@
 // Installs the packages of the lock file if node_modules is out of date, and builds the client, the console, one file of Kysely and the bundle of the server. Runs on Node ≥ 20.
 // `--production` omits the development dependencies.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const production = process.argv.includes('--production')
+/** What the steps below write. */
+const BUILT = ['dist', 'client/dist', 'console/dist', 'src/store/kysely.bundle.cjs']
 
+// The server may run as another user than the one that sets it up, who may have a stricter umask.
+process.umask(0o022)
 if (!isCurrent()) install()
 const { buildClient } = await import('../client/build.js')
 await buildClient()
@@ -17,6 +21,8 @@ const { bundleKysely } = await import('./bundle-kysely.js')
 await bundleKysely()
 const { bundleServer } = await import('./bundle-server.js')
 await bundleServer()
+for (const path of BUILT) makeReadable(join(root, path))
+warnIfClosed()
 
 function isCurrent() {
   const installed = join(root, 'node_modules', '.package-lock.json')
@@ -39,4 +45,24 @@ function install() {
   if (status === 0) return
   console.error(`gatehouse: npm ci failed${error ? ` (${error.message})` : ''}; check the network and try again.`)
   process.exit(1)
+}
+
+/** Also what an earlier set-up has written. */
+function makeReadable(path) {
+  const found = statSync(path)
+  const wanted = found.isDirectory() ? 0o555 : 0o444
+  if ((found.mode & wanted) !== wanted) chmodSync(path, (found.mode & 0o777) | wanted)
+  if (found.isDirectory()) for (const name of readdirSync(path)) makeReadable(join(path, name))
+}
+
+/** Packages and sources keep their modes: whoever cloned them decides who may read them. */
+function warnIfClosed() {
+  if (process.getuid?.() !== 0) return
+  const closed = ['.', 'bin', 'src', 'node_modules'].filter(
+    (name) => (lstatSync(join(root, name)).mode & 0o005) !== 0o005,
+  )
+  if (closed.length > 0)
+    console.error(
+      `gatehouse: only root can read ${closed.map((name) => join(root, name)).join(', ')}; for a server that runs as another user: chmod -R go+rX ${root}`,
+    )
 }

@@ -6,6 +6,7 @@ import { openAuditLog } from '../store/audit.ts'
 import { type DataLocation, takeBackup } from '../store/backup/backup.ts'
 import type { Manifest } from '../store/backup/manifest.ts'
 import { restoreBackup } from '../store/backup/restore.ts'
+import { requireDatabase } from '../store/check-stored.ts'
 import { type Database, openDatabase, openUnmigrated } from '../store/database.ts'
 import { schemaVersion } from '../store/migration-plan.ts'
 import { MIGRATIONS } from '../store/migrations/list.ts'
@@ -15,6 +16,7 @@ import { loadSettings } from './settings.ts'
 export async function backup(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)
   const [folder = ''] = args.positionals
+  await requireDatabase(placeOf(config))
   const manifest = await takeBackup(placeOf(config), folder)
   await recordBackup(config, manifest)
   report(args.has('--json'), `Backed up ${config.data} to`, folder, manifest)

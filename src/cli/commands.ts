@@ -78,13 +78,17 @@ The folder must not exist yet. The backup contains the keys of this installation
   {
     name: 'migrate',
     options: {
+      '--create': { help: 'create the database if there is none' },
       '--dry-run': { help: 'run the pending migrations on the real data, then roll them back' },
       '--json': { help: 'print the migrations as JSON' },
     },
     settings: true,
     summary: 'Migrates the database to the schema of this version, as every start of the server does.',
-    notes: 'Nodes that start together migrate one after another. Each migration is applied completely or not at all.',
-    examples: ['migrate --dry-run', 'migrate --database-url postgres://gatehouse@db/gatehouse'],
+    notes: `
+Nodes that start together migrate one after another. Each migration is applied completely or not at all. Servers of an
+earlier version that run on the database stop serving. Without --create the database has to exist: except for this one,
+for "serve" and for "restore", no command creates or migrates a database.`,
+    examples: ['migrate --create', 'migrate --dry-run', 'migrate --database-url postgres://gatehouse@db/gatehouse'],
     load: async () => (await import('./migrate.ts')).migrate,
   },
   {

@@ -42,6 +42,8 @@ function origin(name: SettingName, { sources, config }: LoadedConfig): string {
       return 'default'
     case 'file':
       return `file ${config.config}`
+    case 'settings_file':
+      return `${environmentName(name)} in ${config.settingsFile}`
     case 'environment':
       return environmentName(name)
     case 'flag':

@@ -1,12 +1,27 @@
-/** Loads the settings of a command: flags override the environment, which overrides the declarative file. */
-import { environmentName, flagName } from '../config/config.ts'
+/** Loads the settings of a command: flags override the environment, which overrides the settings file and the declarative file. */
+import { environmentName, flagName, type SettingName } from '../config/config.ts'
 import { type LoadedConfig, loadConfig } from '../config/load.ts'
+import { BadSetting } from '../config/parsers.ts'
+import { readSettingsFile, type SettingsFile } from '../config/settings-file.ts'
 import type { Arguments } from './args.ts'
 
 export async function loadSettings({ settings: flags }: Arguments): Promise<LoadedConfig> {
-  const environment = process.env
-  const path = flags[flagName('config')] ?? environment[environmentName('config')] ?? ''
-  if (path === '') return loadConfig({ environment, flags })
+  const given = (name: SettingName) => flags[flagName(name)] ?? process.env[environmentName(name)]
+  const settingsFile = openSettingsFile(given('settingsFile') ?? '')
+  const sources = { environment: process.env, flags, settingsFile }
+  const path = given('config') ?? settingsFile?.variables[environmentName('config')] ?? ''
+  if (path === '') return loadConfig(sources)
   const { readDeclaration, settingsOf } = await import('../declarative/read.ts')
-  return loadConfig({ environment, flags, file: settingsOf(readDeclaration(path), environment) })
+  return loadConfig({ ...sources, file: settingsOf(readDeclaration(path), process.env) })
+}
+
+/** Variables that are no settings go to the environment: a declarative file may refer to them. */
+function openSettingsFile(path: string): SettingsFile | undefined {
+  if (path === '') return undefined
+  const file = readSettingsFile(path)
+  if (Object.hasOwn(file.variables, environmentName('settingsFile')))
+    throw new BadSetting(`${environmentName('settingsFile')} in ${path}: a file cannot name another file`)
+  for (const [name, text] of Object.entries(file.variables))
+    if (!name.startsWith('GATEHOUSE_')) process.env[name] ??= text
+  return file
 }

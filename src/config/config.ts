@@ -1,5 +1,6 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
 import { isIP } from 'node:net'
+import { parseDatabaseUrl } from './database-url.ts'
 import {
   LOG_FORMATS,
   LOG_LEVELS,
@@ -10,7 +11,6 @@ import {
   parseBudgets,
   parseColour,
   parseContact,
-  parseDatabaseUrl,
   parseDays,
   parseInteger,
   parseIssuer,
@@ -63,6 +63,11 @@ export const SETTINGS = {
     parseMasterKey,
     'Key that protects keys and secrets at rest, 32 random bytes in Base64; all nodes on one database need the same. Empty: a file generated in the data folder.',
     'secret',
+  ),
+  settingsFile: setting(
+    '',
+    parseText,
+    'File with settings as GATEHOUSE_NAME=value, one per line, in the syntax of systemd (EnvironmentFile). The environment overrides it.',
   ),
   config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start.'),
   services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),

@@ -1,10 +1,11 @@
-/** Reads the settings from the declarative file, the environment and the flags, and checks them. */
+/** Reads the settings from the declarative file, the settings file, the environment and the flags, and checks them. */
 import { nearest } from '../lib/nearest-word.ts'
 import { isLoopback } from '../protocol/addresses.ts'
 import { type Config, environmentName, fileName, flagName, SETTINGS, type SettingName, settingNames } from './config.ts'
 import { BadSetting } from './parsers.ts'
+import type { SettingsFile } from './settings-file.ts'
 
-export type Source = 'default' | 'file' | 'environment' | 'flag'
+export type Source = 'default' | 'file' | 'settings_file' | 'environment' | 'flag'
 export type SourceOf = { readonly [Name in SettingName]: Source }
 
 export interface LoadedConfig {
@@ -16,17 +17,22 @@ export interface LoadedConfig {
 
 export interface ConfigSources {
   readonly file?: Readonly<Record<string, string>>
+  readonly settingsFile?: SettingsFile | undefined
   readonly environment?: Readonly<Record<string, string | undefined>>
   readonly flags?: Readonly<Record<string, string>>
 }
 
-/** Precedence: flags, environment, file, defaults. */
+/** Precedence: flags, environment, settings file, declarative file, defaults. */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const given = new Map<SettingName, { text: string; source: Source; writtenAs: string }>()
   for (const [name, text] of Object.entries(sources.file ?? {})) take(`settings.${name}`, text, 'file', pathInFile)
-  for (const [name, text] of Object.entries(sources.environment ?? {})) {
-    if (name.startsWith('GATEHOUSE_') && text !== undefined) take(name, text, 'environment', environmentName)
-  }
+  const { path = '', variables = {} } = sources.settingsFile ?? {}
+  for (const [name, text] of Object.entries(variables))
+    if (isOurs(name))
+      take(`${name} in ${path}`, text, 'settings_file', (known) => `${environmentName(known)} in ${path}`)
+  for (const [name, text] of Object.entries(sources.environment ?? {}))
+    if (isOurs(name) && text !== undefined && !isOfPlatform(name, text))
+      take(name, text, 'environment', environmentName)
   for (const [name, text] of Object.entries(sources.flags ?? {})) take(name, text, 'flag', flagName)
 
   const from: Record<string, Source> = {}
@@ -46,6 +52,20 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     given.set(name, { text, source, writtenAs: written })
   }
 }
+
+function isOurs(name: string): boolean {
+  return name.startsWith('GATEHOUSE_')
+}
+
+/**
+ * Kubernetes describes every Service of the namespace to its containers, in the form of Docker's links: for one named `gatehouse` or
+ * `gatehouse-…` these names begin like ours, and GATEHOUSE_PORT is a URL.
+ */
+export function isOfPlatform(name: string, text: string): boolean {
+  return OF_PLATFORM.test(name) || (/_PORT$/.test(name) && /^(tcp|udp|sctp):\/\//.test(text))
+}
+
+const OF_PLATFORM = /_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
 
 /** The settings from their texts; `writtenAs` is how messages name one, otherwise as in the environment. */
 export function parseTexts(

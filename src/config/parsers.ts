@@ -93,7 +93,7 @@ export function parseContact(text: string): string {
   const contact = text.trim()
   if (contact.length > 200) throw new BadSetting('it is longer than 200 characters')
   if (/^[a-z][a-z0-9+.-]*:/i.test(contact) && !/^https?:\/\/\S+$/i.test(contact))
-    throw new BadSetting(`"${contact}" is not an http or https URL; write an e-mail address without mailto:`)
+    throw new BadSetting(`${shown(contact)} is not an http or https URL; write an e-mail address without mailto:`)
   return contact
 }
 
@@ -127,13 +127,13 @@ export function parseOrigins(text: string): readonly string[] {
   const origins = parseList(text)
   for (const given of origins) {
     const origin = /^https?:/i.test(given) ? URL.parse(given)?.origin : APP_ORIGIN.exec(given)?.[0]
-    if (origin === undefined) throw new BadSetting(`"${given}" is not an origin like https://desk.example.com`)
-    if (origin !== given) throw new BadSetting(`"${given}" is not a plain origin: write ${origin}`)
+    if (origin === undefined) throw new BadSetting(`${shown(given)} is not an origin like https://desk.example.com`)
+    if (origin !== given) throw new BadSetting(`${shown(given)} is not a plain origin: write ${origin}`)
   }
   return origins
 }
 
-const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]+$/
+const APP_ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]+$/
 
 export const parseServices = offering(SERVICES, (text: string): readonly ServiceName[] => {
   const names = parseList(text)
@@ -173,11 +173,16 @@ export function parseWebAddress(text: string): string {
   if (text === '') return text
   const address = URL.parse(text)
   if (address === null || !/^https?:$/.test(address.protocol))
-    throw new BadSetting(`"${text}" is not an http or https URL`)
+    throw new BadSetting(`${shown(text)} is not an http or https URL`)
   // Credentials here would be shown and logged with the setting.
   if (address.username !== '' || address.password !== '')
     throw new BadSetting('the URL must not contain a user or password')
   return text
+}
+
+/** A value in a message, unless it may contain a password. */
+export function shown(value: string): string {
+  return value.includes('@') ? 'it' : `"${value}"`
 }
 
 export function parseServer(text: string): string {
@@ -194,29 +199,13 @@ export function parseIssuer(text: string): string {
   if (text === '') return text
   const address = URL.parse(text)
   if (address === null || !['http:', 'https:'].includes(address.protocol))
-    throw new BadSetting(`"${text}" is not an http or https URL`)
-  if (
-    address.search !== '' ||
-    address.hash !== '' ||
-    address.username !== '' ||
-    text.includes('?') ||
-    text.includes('#')
-  ) {
-    throw new BadSetting('an issuer must not have a query, fragment or user')
-  }
+    throw new BadSetting(`${shown(text)} is not an http or https URL`)
+  if (/[?#]/.test(text) || address.username !== '' || address.password !== '')
+    throw new BadSetting('an issuer must not have a query, fragment, user or password')
   if (address.protocol === 'http:' && !isLoopback(address.hostname)) {
     throw new BadSetting(`"${text}" must use https: http is allowed on loopback only`)
   }
   return text.replace(/\/$/, '')
-}
-
-export function parseDatabaseUrl(text: string): string {
-  if (text === '') return text
-  const address = URL.parse(text)
-  if (address === null || !['postgres:', 'postgresql:'].includes(address.protocol)) {
-    throw new BadSetting('it must look like postgres://user:password@host:5432/database')
-  }
-  return text
 }
 
 export function parseMasterKey(text: string): Buffer | undefined {

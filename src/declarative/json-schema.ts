@@ -16,7 +16,7 @@ export function declarationJsonSchema(): object {
         ...settings,
         properties: Object.fromEntries(
           settingNames()
-            .filter((name) => name !== 'config')
+            .filter((name) => name !== 'config' && name !== 'settingsFile')
             .map((name) => [fileName(name), { ...value, description: SETTINGS[name].help }]),
         ),
         additionalProperties: false,

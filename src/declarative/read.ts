@@ -31,7 +31,8 @@ export function settingsOf(
   const settings: [name: string, text: string][] = []
   const faults: Fault[] = []
   for (const [name, value] of Object.entries(declaration.settings ?? {})) {
-    if (name === 'config') faults.push({ path: 'settings.config', text: 'a file cannot name another file' })
+    if (name === 'config' || name === 'settings_file')
+      faults.push({ path: `settings.${name}`, text: 'a file cannot name another file' })
     else if (typeof value !== 'object') settings.push([name, String(value)])
     else if (Array.isArray(value)) settings.push([name, value.join(',')])
     else {

@@ -1,4 +1,4 @@
-/** The data of an installation for commands, without serving it; a server may run on it at the same time. */
+/** The data of an installation for commands, without serving it; a server may run on it at the same time. Never creates or migrates it. */
 import type { Config } from '../config/config.ts'
 import type { ReconcileEnv } from '../declarative/reconcile.ts'
 import type { TablesPort } from '../declarative/tables-port.ts'
@@ -6,10 +6,10 @@ import { type ClusterCaller, createClusterCaller } from '../events/cluster.ts'
 import { openBus } from '../events/open-bus.ts'
 import { systemClock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
-import { checkStored } from '../store/check-stored.ts'
+import { checkStored, requireFile } from '../store/check-stored.ts'
 import { lockStart } from '../store/start-lock.ts'
 import { type Cleanup, createCleanup } from './cleanup.ts'
-import { openResources, type ResourceOptions, type Resources } from './resources.ts'
+import { openExisting, type ResourceOptions, type Resources } from './resources.ts'
 
 export interface Offline extends Resources {
   readonly reconcileEnv: ReconcileEnv
@@ -48,10 +48,11 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
 /** A server that starts at the same time, or another command, waits. Nothing is changed if the master key is wrong. */
 async function openPrepared(config: Config, options: ResourceOptions, cleanup: Cleanup): Promise<Resources> {
   const { data: dataFolder, databaseUrl: url, masterKey } = config
+  requireFile({ dataFolder, url })
   const unlock = await lockStart({ dataFolder, url })
   try {
-    await checkStored({ dataFolder, url, masterKey })
-    return await openResources(config, options, cleanup)
+    await checkStored({ dataFolder, url, masterKey, mustBeCurrent: true })
+    return openExisting(config, options, cleanup)
   } finally {
     await unlock()
   }

@@ -7,8 +7,8 @@ import { exceptOutages } from '../lib/unavailable.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { type AuditLog, openAuditLog } from '../store/audit.ts'
 import { openDataFolder } from '../store/data-folder.ts'
-import { type Database, type DatabaseOptions, openDatabase } from '../store/database.ts'
-import { type MasterKey, openMasterKey } from '../store/master-key.ts'
+import { type Database, type DatabaseOptions, openDatabase, openUnmigrated } from '../store/database.ts'
+import { type MasterKey, openMasterKey, requireMasterKey } from '../store/master-key.ts'
 import { nodeName } from '../store/nodes.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -33,16 +33,26 @@ export interface ResourceOptions {
 }
 
 export async function openResources(config: Config, options: ResourceOptions, cleanup: Cleanup): Promise<Resources> {
-  const { clock, onAuditError, onStatement, onAvailability, shared } = options
-  const folder = openDataFolder(config.data)
-  const masterKey = openMasterKey(folder, config.masterKey)
-  const database = await openDatabase({
-    dataFolder: config.data,
-    url: config.databaseUrl,
-    onStatement,
-    onAvailability,
-    shared,
-  })
+  const { onStatement, onAvailability, shared } = options
+  const masterKey = openMasterKey(openDataFolder(config.data), config.masterKey)
+  const place = { dataFolder: config.data, url: config.databaseUrl }
+  const database = await openDatabase({ ...place, onStatement, onAvailability, shared })
+  return assemble(config, { masterKey, database }, options, cleanup)
+}
+
+/** Of an installation that has been checked, as it is. */
+export function openExisting(config: Config, options: ResourceOptions, cleanup: Cleanup): Resources {
+  const masterKey = requireMasterKey(config.data, config.masterKey)
+  const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl })
+  return assemble(config, { masterKey, database }, options, cleanup)
+}
+
+function assemble(
+  config: Config,
+  { masterKey, database }: Pick<Resources, 'masterKey' | 'database'>,
+  { clock, onAuditError }: ResourceOptions,
+  cleanup: Cleanup,
+): Resources {
   cleanup.add(() => database.close())
   const node = nodeName()
   const audit = openAuditLog(database, { clock, node, onError: onAuditError })

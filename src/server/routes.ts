@@ -1,5 +1,4 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
-import { fileURLToPath } from 'node:url'
 import type { Live } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
@@ -17,6 +16,7 @@ import type { Identity } from '../identity/identity.ts'
 import { VERSION } from '../protocol/version.ts'
 import type { BuiltInClients } from '../store/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { CONSOLE_FOLDER } from './installation.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
@@ -134,7 +134,7 @@ function consoleRoutes(
       const { logoType } = await import('../identity/pages/brand.ts')
       const group = consoleGroup({
         ...options,
-        folder: fileURLToPath(new URL('../../console/dist', import.meta.url)),
+        folder: CONSOLE_FOLDER,
         base,
         version: VERSION,
         name: brand.name,

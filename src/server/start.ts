@@ -34,6 +34,7 @@ import { createCleanup } from './cleanup.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
+import { watchInstallation } from './installation.ts'
 import { createLiveController } from './live-controller.ts'
 import { createNodeStatus } from './node-status.ts'
 import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
@@ -198,6 +199,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       process: async () => (stopping.signal.aborted ? 'stopping' : undefined),
       database: async () => failureOf(database.check()),
       ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
+      installation: watchInstallation(config, logger),
     }
     const gateway = streaming?.gateway
     handleLiveCalls(cluster, {

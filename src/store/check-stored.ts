@@ -13,6 +13,7 @@ import { schemaVersion } from './migration-plan.ts'
 import { MIGRATIONS } from './migrations/list.ts'
 import { type Ask, checkPrivileges } from './privileges.ts'
 import type { Schema } from './schema.ts'
+import { noDatabaseIn, noTablesIn, UnfitDatabase } from './unfit-database.ts'
 
 export interface StoredOptions {
   readonly dataFolder: string
@@ -21,23 +22,54 @@ export interface StoredOptions {
   readonly masterKey: Buffer | undefined
   /** The connections to PostgreSQL that must be free. */
   readonly freeConnections?: number
+  /** For commands, which neither create nor migrate a database. */
+  readonly mustBeCurrent?: true
 }
 
 /** Returns the names of the roles, to which a declarative file may refer. */
 export async function checkStored(options: StoredOptions): Promise<readonly string[]> {
-  const { dataFolder, url, masterKey, freeConnections = 0 } = options
-  checkDataFolder(dataFolder)
+  const { dataFolder, url, masterKey, freeConnections = 0, mustBeCurrent = false } = options
+  if (mustBeCurrent) requireFile(options)
+  else checkDataFolder(dataFolder)
   if (url === '') checkFile(join(dataFolder, 'query.db'))
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
   const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
   try {
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
+    if (mustBeCurrent) await requireCurrent(database)
     return await checkContent(database, findMasterKey(dataFolder, masterKey))
   } catch (error) {
     throw explainDamage(error, database.location)
   } finally {
     await database.close().catch(() => {})
   }
+}
+
+/** Throws UnfitDatabase if there is no SQLite file. Writes nothing. */
+export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder' | 'url'>): void {
+  if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
+}
+
+/** Throws UnfitDatabase if there is no database. */
+export async function requireDatabase(place: Pick<StoredOptions, 'dataFolder' | 'url'>): Promise<void> {
+  requireFile(place)
+  const database = openUnmigrated({ ...place, poolSize: 1 })
+  try {
+    if ((await schemaVersion(database)) === 0) throw noTablesIn(database.location)
+  } catch (error) {
+    throw explainDamage(error, database.location)
+  } finally {
+    await database.close().catch(() => {})
+  }
+}
+
+async function requireCurrent(database: Database): Promise<void> {
+  const version = await schemaVersion(database)
+  if (version === 0) throw noTablesIn(database.location)
+  if (version < MIGRATIONS.length)
+    throw new UnfitDatabase(
+      `The database ${database.location} has schema ${version}, but this version uses ${MIGRATIONS.length}: run "gatehouse migrate", or start the server, which migrates it. Servers of the earlier version then stop serving.`,
+    )
 }
 
 /** That it is a database at all; `gatehouse doctor` checks its pages. */

@@ -28,6 +28,14 @@ export function findMasterKey(dataFolder: string, configured: Buffer | undefined
   return existsSync(file) ? derivedFrom(readFileSync(file)) : undefined
 }
 
+export function requireMasterKey(dataFolder: string, configured: Buffer | undefined): MasterKey {
+  const key = findMasterKey(dataFolder, configured)
+  if (key !== undefined) return key
+  throw new WrongMasterKey(
+    'The master key is missing: set GATEHOUSE_MASTER_KEY as for the server, or restore master.key in the data folder.',
+  )
+}
+
 function derivedFrom(key: Buffer): MasterKey {
   return { derive: (purpose) => Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `gatehouse ${purpose}`, BYTES)) }
 }

@@ -6,11 +6,14 @@ import { currentVersion, type Database, openUnmigrated, SchemaTooNew } from './d
 import { sql } from './kysely.ts'
 import { MIGRATIONS } from './migrations/list.ts'
 import type { Schema } from './schema.ts'
+import { noDatabaseIn, noTablesIn } from './unfit-database.ts'
 
 export interface MigrationPlan {
   /** The schema version of the database; 0 when it is empty. */
   readonly found: number
   readonly known: number
+  /** The file or URL without credentials. */
+  readonly location: string
   readonly pending: readonly { readonly version: number; readonly name: string; readonly milliseconds?: number }[]
 }
 
@@ -19,19 +22,26 @@ export interface PlanOptions {
   readonly url: string
   /** Run them on the real data and roll back. */
   readonly dryRun: boolean
+  /** Otherwise there has to be one. */
+  readonly mayCreate: boolean
 }
 
-export async function planMigrations({ dataFolder, url, dryRun }: PlanOptions): Promise<MigrationPlan> {
-  if (url === '' && !existsSync(join(dataFolder, 'identity.db')))
-    return { found: 0, known: MIGRATIONS.length, pending: named(0) }
+export async function planMigrations({ dataFolder, url, dryRun, mayCreate }: PlanOptions): Promise<MigrationPlan> {
+  const file = join(dataFolder, 'identity.db')
+  if (url === '' && !existsSync(file)) {
+    if (!mayCreate) throw noDatabaseIn(dataFolder)
+    return { found: 0, known: MIGRATIONS.length, location: file, pending: named(0) }
+  }
   const database = openUnmigrated({ dataFolder, url })
   try {
     const found = await schemaVersion(database)
+    if (found === 0 && !mayCreate) throw noTablesIn(database.location)
     if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, database.location)
     const pending = named(found)
     return {
       found,
       known: MIGRATIONS.length,
+      location: database.location,
       pending: dryRun && pending.length > 0 ? await runAndRollBack(database, found) : pending,
     }
   } finally {

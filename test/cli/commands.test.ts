@@ -3,13 +3,14 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { runInProcess } from '../support/in-process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-cli-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 const data = ['--data', join(base, 'data')]
+before(() => runInProcess(['migrate', '--create', ...data]))
 
 test('help lists every command, and each has its own help', async () => {
   const overview = await runInProcess(['--help'])

@@ -102,6 +102,7 @@ test('a line break of the server does not begin a line of its own', async () => 
 
 test('names in a declarative file are printed without control characters', async () => {
   const file = join(base, 'hostile.json')
+  await runInProcess(['migrate', '--create', '--data', join(base, 'data')])
   for (const declaration of [
     { [`set${HOSTILE}`]: {} },
     { settings: { [`log${HOSTILE}`]: 'x' } },

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { matchesGolden, steady } from '../support/golden.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -11,6 +11,7 @@ import { runInProcess } from '../support/in-process.ts'
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-golden-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 const data = ['--data', join(base, 'data')]
+before(() => runInProcess(['migrate', '--create', ...data]))
 
 /** Run in order on one data folder; a word in capitals is an id from the output of an earlier step. */
 const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Readonly<Record<string, RegExp>> }[] = [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
 import { environmentName, fileName, flagName, issuerOf, SETTINGS, settingNames } from '../../src/config/config.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { isOfPlatform, loadConfig } from '../../src/config/load.ts'
 import { BadSetting, choicesOf } from '../../src/config/parsers.ts'
 
 function configOf(flags: Record<string, string>) {
@@ -37,17 +37,21 @@ test('the documented defaults', () => {
   assert.ok(Object.isFrozen(config))
 })
 
-test('flags take precedence over the environment, the environment over the file', () => {
+test('precedence: flags, the environment, the settings file, the declarative file', () => {
   const given = {
-    file: { port: '1001', log_level: 'warn', host: 'localhost' },
+    file: { port: '1001', log_level: 'warn', host: 'localhost', workers: '2' },
+    settingsFile: {
+      path: '/etc/gatehouse.env',
+      variables: { GATEHOUSE_PORT: '1004', GATEHOUSE_LOG_LEVEL: 'error', GATEHOUSE_WORKERS: '3', OTHER: 'x' },
+    },
     environment: { GATEHOUSE_PORT: '1002', GATEHOUSE_LOG_LEVEL: 'debug', PATH: '/bin' },
     flags: { '--port': '1003' },
   }
   const { config, sources, texts } = loadConfig(given)
-  assert.deepEqual([config.port, config.logLevel, config.host], [1003, 'debug', 'localhost'])
+  assert.deepEqual([config.port, config.logLevel, config.workers, config.host], [1003, 'debug', 3, 'localhost'])
   assert.deepEqual(
-    [sources.port, sources.logLevel, sources.host, sources.data],
-    ['flag', 'environment', 'file', 'default'],
+    [sources.port, sources.logLevel, sources.workers, sources.host, sources.data],
+    ['flag', 'environment', 'settings_file', 'file', 'default'],
   )
   assert.equal(texts.port, '1003')
 })
@@ -56,6 +60,14 @@ describe('errors use the name as it was written', () => {
   const cases: readonly (readonly [Parameters<typeof loadConfig>[0], RegExp])[] = [
     [{ flags: { '--prot': '1' } }, /^Unknown setting --prot; did you mean --port\?$/],
     [{ environment: { GATEHOUSE_PROT: '1' } }, /^Unknown setting GATEHOUSE_PROT; did you mean GATEHOUSE_PORT\?$/],
+    [
+      { settingsFile: { path: 'a.env', variables: { GATEHOUSE_PROT: '1' } } },
+      /^Unknown setting GATEHOUSE_PROT in a\.env; did you mean GATEHOUSE_PORT in a\.env\?$/,
+    ],
+    [
+      { settingsFile: { path: 'a.env', variables: { GATEHOUSE_PORT: 'x' } } },
+      /^GATEHOUSE_PORT in a\.env: "x" is not a whole number$/,
+    ],
     [{ file: { prot: '1' } }, /^Unknown setting settings\.prot; did you mean settings\.port\?$/],
     [{ flags: { '--entirely-unknown-thing': '1' } }, /^Unknown setting --entirely-unknown-thing$/],
     [{ flags: { '--port': '70000' } }, /^--port: 70000 is not a port/],
@@ -80,6 +92,16 @@ describe('errors use the name as it was written', () => {
       /^--trace-endpoint: the URL must not contain a user or passw/,
     ],
     [{ flags: { '--database-url': 'mysql://x' } }, /^--database-url: it must look like postgres:/],
+    [
+      { flags: { '--database-url': 'postgres://u:p@h/d?sslmod=require' } },
+      /^--database-url: the parameter "sslmod" is not one of host, .*; did you mean sslmode\?$/,
+    ],
+    [
+      { flags: { '--database-url': 'postgres://u:p@h/d?sslmode=verify-fall' } },
+      /^--database-url: the sslmode "verify-fall" is not one of disable, .*; did you mean verify-full\?$/,
+    ],
+    [{ flags: { '--database-url': 'postgres://u:p@h/d?sslmode=allow' } }, /the sslmode "allow" is not one of/],
+    [{ flags: { '--database-url': 'postgres://u:p@h/d?options=-c%20x=y' } }, /the parameter "options" is not one of/],
     [{ flags: { '--issuer': 'http://id.example.com' } }, /must use https/],
     [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer must not have a query/],
     [{ flags: { '--issuer': 'id.example.com' } }, /^--issuer: /],
@@ -97,13 +119,66 @@ describe('errors use the name as it was written', () => {
   }
 
   test('an error does not quote a secret', () => {
-    for (const flag of ['--database-url', '--master-key']) {
+    for (const [flag, value] of [
+      ['--database-url', 'hidden-value'],
+      ['--master-key', 'hidden-value'],
+      ['--issuer', 'htps://user:hidden-value@id.example.com'],
+      ['--issuer', 'https://:hidden-value@id.example.com'],
+      ['--trace-endpoint', 'htps://user:hidden-value@id.example.com'],
+      ['--server', 'user:hidden-value@id.example.com'],
+      ['--stream-origins', 'https://user:hidden-value@id.example.com'],
+      ['--stream-origins', 'app://user:hidden-value@id.example.com'],
+      ['--support-contact', 'ftp://user:hidden-value@id.example.com'],
+    ] as const) {
       assert.throws(
-        () => configOf({ [flag]: 'hidden-value' }),
-        (error: Error) => !error.message.includes('hidden-value'),
+        () => configOf({ [flag]: value }),
+        (error: Error) => error instanceof BadSetting && !error.message.includes('hidden-value'),
+        value,
       )
     }
   })
+
+  test('a database URL with a password that is not percent-encoded is refused, and no part of it is shown', () => {
+    // The first part is a port, so that what follows the odd character looks like the rest of a valid URL.
+    for (const password of [
+      '12/hidden',
+      '12#hidden',
+      '12?hidden',
+      '12?hidden=1',
+      '12?sslmode=hidden',
+      '12/h?hidden',
+      'a@12/hidden',
+    ])
+      assertHidden(`postgres://gate:${password}@db.example/gatehouse`, password)
+    for (const password of ['50%hidden', 'a hidden', '%E0%hidden', 'hid\nden', 'a:b/hidden', '[hidden/', 'hidden%'])
+      assertHidden(`postgres://gate:${password}@db.example/gatehouse`, password)
+    for (const password of ['a@b', 'a:b', 'a%2Fb', 'a%20b', "a'b", 'a$b', 'a\\b', 'a!b*(c)'])
+      assert.ok(
+        configOf({ '--database-url': `postgres://gate:${password}@db.example/gatehouse` }).databaseUrl,
+        password,
+      )
+  })
+
+  function assertHidden(url: string, password: string): void {
+    assert.throws(
+      () => configOf({ '--database-url': url }),
+      (error: Error) =>
+        error instanceof BadSetting && /percent-encoded/.test(error.message) && !/hid/.test(error.message),
+      password,
+    )
+  }
+})
+
+test('sslmode: every mode that verifies is the strictest one, without a warning of the driver', async () => {
+  const parsed = (url: string) => configOf({ '--database-url': url }).databaseUrl
+  for (const mode of ['prefer', 'require', 'verify-ca', 'verify-full'])
+    assert.equal(
+      parsed(`postgres://u:p%2F@h:1/d?sslmode=${mode}&sslrootcert=/etc/ca.pem`),
+      'postgres://u:p%2F@h:1/d?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem',
+    )
+  for (const url of ['postgres://u@h/d', 'postgres:///d?host=%2Frun%2Fpostgresql', 'postgresql://u:p@[::1]:5432/d'])
+    assert.equal(parsed(url), url)
+  assert.equal(parsed('postgres://u:p@h/d?sslmode=disable'), 'postgres://u:p@h/d?sslmode=disable')
 })
 
 test('the issuer is as set, or derived from scheme, host and port', () => {
@@ -136,4 +211,52 @@ test('every choice is known to the docs: a value that is refused with a list has
     assert.deepEqual(choicesOf(SETTINGS[name].parse), listed.split(', '), name)
   }
   assert.ok(lists >= 3)
+})
+
+/** https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables */
+function variablesOfService(name: string, ports: readonly { name?: string; port: number; protocol: string }[]) {
+  const prefix = name.toUpperCase().replaceAll('-', '_')
+  const urlOf = ({ protocol, port }: { protocol: string; port: number }) => `${protocol}://10.96.0.11:${port}`
+  const [first] = ports
+  assert.ok(first !== undefined)
+  return {
+    [`${prefix}_SERVICE_HOST`]: '10.96.0.11',
+    [`${prefix}_SERVICE_PORT`]: String(first.port),
+    [`${prefix}_PORT`]: urlOf(first),
+    ...Object.assign(
+      {},
+      ...ports.map((port) => {
+        const link = `${prefix}_PORT_${port.port}_${port.protocol.toUpperCase()}`
+        const named = port.name?.toUpperCase().replaceAll('-', '_')
+        return {
+          ...(named === undefined ? {} : { [`${prefix}_SERVICE_PORT_${named}`]: String(port.port) }),
+          [link]: urlOf(port),
+          [`${link}_PROTO`]: port.protocol,
+          [`${link}_PORT`]: String(port.port),
+          [`${link}_ADDR`]: '10.96.0.11',
+        }
+      }),
+    ),
+  }
+}
+
+test('variables that Kubernetes makes for Services named gatehouse or gatehouse-… are ignored', () => {
+  const environment = {
+    ...variablesOfService('gatehouse', [
+      { name: 'http', port: 5080, protocol: 'tcp' },
+      { name: 'grpc-web', port: 80, protocol: 'sctp' },
+    ]),
+    ...variablesOfService('gatehouse-metrics', [{ port: 9464, protocol: 'tcp' }]),
+    ...variablesOfService('gatehouse-data-2', [{ name: 'dns', port: 53, protocol: 'udp' }]),
+  }
+  assert.ok(Object.keys(environment).length > 20)
+  const { config, sources } = loadConfig({ environment })
+  assert.deepEqual([config.port, config.metricsPort], [5080, undefined])
+  assert.ok(Object.values(sources).every((source) => source === 'default'))
+  // What an operator sets is still taken, or refused.
+  assert.equal(loadConfig({ environment: { ...environment, GATEHOUSE_PORT: '8080' } }).config.port, 8080)
+  for (const name of ['GATEHOUSE_SERVICE', 'GATEHOUSE_SERVICE_HOSTS', 'GATEHOUSE_PORT_TCP', 'GATEHOUSE_HTTP_PORT'])
+    assert.throws(() => loadConfig({ environment: { ...environment, [name]: '1' } }), /Unknown setting/, name)
+  assert.throws(() => loadConfig({ environment: { GATEHOUSE_PORT: 'http://10.96.0.11' } }), /not a whole number/)
+  for (const name of settingNames()) assert.equal(isOfPlatform(environmentName(name), '1'), false, name)
 })

@@ -17,6 +17,7 @@ describe('names that every object inherits', () => {
   let token: string
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-names-'))
   before(async () => {
+    await runInProcess(['migrate', '--create', '--data', join(folder, 'data')])
     const opened = await openPlace('sqlite')
     leave = opened.leave
     server = await startTestServer(opened.place, { flags: { '--demo': 'true', '--limit-exempt': '' } })

@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly cwd?: string
   /** Run as this user; only root may. */
   readonly uid?: number
+  /** Another installation than this one. */
+  readonly program?: string
   /** As the leader of a process group, which can be sent a signal as systemd and terminals send it: to all its processes. */
   readonly detached?: boolean
 }
@@ -59,9 +61,9 @@ export async function serveProcess(args: readonly string[], options: RunOptions 
 /** Starts a command; the caller handles its input and output. */
 export function launchGatehouse(
   args: readonly string[],
-  { environment = {}, cwd, uid, detached = false }: RunOptions = {},
+  { environment = {}, cwd, uid, program = PROGRAM, detached = false }: RunOptions = {},
 ) {
-  const child = spawn(process.execPath, [PROGRAM, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     ...(cwd === undefined ? {} : { cwd }),
     ...(uid === undefined ? {} : { uid, gid: uid }),
     detached,

@@ -9,8 +9,6 @@ export interface AdminCommand {
   readonly options?: OptionTable
   readonly summary: string
   readonly examples: readonly string[]
-  /** Whether it may create the data folder. */
-  readonly createsData?: true
   /** The question to ask before something is destroyed; `--yes` skips it. */
   confirm?(positionals: readonly string[]): string
   run(call: AdminCommandCall): Promise<Output>

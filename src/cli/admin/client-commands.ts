@@ -58,7 +58,6 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'client add',
     positionals: ['CLIENT'],
-    createsData: true,
     options: { '--public': { help: 'a public client, without a secret' }, ...METADATA },
     summary: 'Registers a client; its secret is shown only once.',
     examples: [
@@ -146,7 +145,6 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'role add',
     positionals: ['ROLE'],
-    createsData: true,
     options: ROLE,
     summary: 'Creates a role.',
     examples: ['role add trader --scope Platform/Trading --scope Platform/Market'],

@@ -20,7 +20,6 @@ export const LINK_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user invite',
     positionals: ['USERNAME'],
-    createsData: true,
     options: {
       '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
       '--name': { value: 'NAME', help: 'the display name' },
@@ -47,7 +46,6 @@ export const LINK_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'user first-admin',
-    createsData: true,
     summary: 'Prints a one-time link with which the first administrator is created, as long as there is none.',
     examples: ['user first-admin'],
     run: (call) => createLink(call, { first_administrator: true }),

@@ -1,7 +1,5 @@
 /** Administration of the data on this machine; a running server learns of changes through the database. */
-import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
-import { join } from 'node:path'
 import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
 import { createLive } from '../../admin/live.ts'
@@ -12,17 +10,11 @@ import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
 import { type Offline, withData } from '../../server/offline.ts'
 import { builtInClients } from '../../store/built-in-clients.ts'
-import { BadDataFolder, MARK } from '../../store/data-folder.ts'
 import { hashPassword } from '../../store/password-hash.ts'
 import { runningIssuer } from '../../store/running-servers.ts'
 import type { AdminRequest } from './admin-command.ts'
 
-export async function connectLocally(
-  loaded: LoadedConfig,
-  createsData: boolean,
-): Promise<{ request: AdminRequest; close(): Promise<void> }> {
-  if (!createsData) requireData(loaded)
-  else if (!hasData(loaded)) process.stderr.write(`gatehouse: creating the new data folder ${loaded.config.data}\n`)
+export async function connectLocally(loaded: LoadedConfig): Promise<{ request: AdminRequest; close(): Promise<void> }> {
   const { data, close } = await openData(loaded)
   const caller = localOperator()
   const env = {
@@ -50,17 +42,6 @@ export async function connectLocally(
     },
     close,
   }
-}
-
-/** A mistyped folder must not look like an empty installation with an intact audit log. */
-function requireData(loaded: LoadedConfig): void {
-  if (hasData(loaded)) return
-  const { data } = loaded.config
-  throw new BadDataFolder(`${data} is not a gatehouse data folder: name the folder with --data or GATEHOUSE_DATA.`)
-}
-
-function hasData({ config: { data, databaseUrl } }: LoadedConfig): boolean {
-  return databaseUrl !== '' || existsSync(join(data, MARK))
 }
 
 /** Turns the callback of `withData` into an open and a close. */

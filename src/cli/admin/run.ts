@@ -13,7 +13,7 @@ export async function runAdminCommand(command: AdminCommand, args: Arguments): P
   const { positionals } = args
   const loaded = await loadSettings(args)
   if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(positionals))
-  const { request, close } = await connect(loaded, command.createsData === true)
+  const { request, close } = await connect(loaded)
   try {
     const output = await command.run({ args, positionals, request, readPassword: readNewPassword })
     await print(output, args.has('--json'))
@@ -23,12 +23,9 @@ export async function runAdminCommand(command: AdminCommand, args: Arguments): P
 }
 
 /** Each way is imported only when it is used. */
-async function connect(
-  loaded: LoadedConfig,
-  createsData: boolean,
-): Promise<{ request: AdminRequest; close(): Promise<void> }> {
+async function connect(loaded: LoadedConfig): Promise<{ request: AdminRequest; close(): Promise<void> }> {
   const { server } = loaded.config
-  if (server === '') return (await import('./local.ts')).connectLocally(loaded, createsData)
+  if (server === '') return (await import('./local.ts')).connectLocally(loaded)
   return (await import('./remote.ts')).connectRemotely(server)
 }
 

@@ -24,7 +24,6 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user add',
     positionals: ['USERNAME'],
-    createsData: true,
     options: {
       '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
       ...PROFILE,

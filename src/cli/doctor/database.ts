@@ -1,5 +1,5 @@
 /** Checks the databases: reachable, undamaged, with a known schema and the same time as this machine. */
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import type { Config } from '../../config/config.ts'
@@ -25,7 +25,7 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
   const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl, poolSize: 2 })
   try {
     const version = await schemaVersion(database)
-    const findings = [...checkVersion(version), ...(await checkClock(database, now))]
+    const findings = [...checkVersion(version, database.location), ...(await checkClock(database, now))]
     if (version === MIGRATIONS.length)
       return {
         findings: [
@@ -49,6 +49,21 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
       database: undefined,
     }
   }
+}
+
+/** A command that was called without the URL, in a version that then made a database, or an installation before its move. */
+export function checkStray({ data, databaseUrl }: Config): Finding[] {
+  if (databaseUrl === '') return []
+  const stray = ['identity.db', 'query.db'].filter((name) => existsSync(join(data, name)))
+  if (stray.length === 0) return []
+  const changed = new Date(Math.max(...stray.map((name) => statSync(join(data, name)).mtimeMs))).toISOString()
+  return [
+    warning(
+      'database.stray',
+      `The data folder ${data} has a SQLite database (${stray.join(', ')}, last changed ${changed}), which the server does not use: GATEHOUSE_DATABASE_URL is set`,
+      'If you miss what was changed there, make the changes again. Then move these files away.',
+    ),
+  ]
 }
 
 function checkFiles(folder: string): Finding[] {
@@ -80,7 +95,15 @@ function checkFile(file: string): Finding[] {
   }
 }
 
-function checkVersion(version: number): Finding[] {
+function checkVersion(version: number, location: string): Finding[] {
+  if (version === 0)
+    return [
+      fault(
+        'database.empty',
+        `The database ${location} has no tables of gatehouse`,
+        'Set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA as for the server. The first "gatehouse serve" or "gatehouse migrate --create" creates them.',
+      ),
+    ]
   if (version > MIGRATIONS.length)
     return [
       fault(

@@ -9,9 +9,10 @@ import { loadSettings } from '../settings.ts'
 import { printableLines } from '../table.ts'
 import { checkCertificate } from './certificate.ts'
 import { checkContent } from './content.ts'
-import { checkDatabase } from './database.ts'
+import { checkDatabase, checkStray } from './database.ts'
 import { type Finding, fault } from './finding.ts'
 import { checkFolder } from './folder.ts'
+import { checkInstallation } from './installation.ts'
 import { readableFolder } from './readable-folder.ts'
 import { checkSettings } from './settings.ts'
 
@@ -45,9 +46,11 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
   try {
     const stored = await examineStored({ ...config, data: readable.path }, folder, now)
     return [
+      ...(await checkInstallation(config)),
       ...checkSettings(config),
       ...folder,
       ...checkCertificate(config, now()),
+      ...checkStray(config),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
     ]
   } finally {

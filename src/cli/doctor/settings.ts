@@ -1,8 +1,9 @@
 /** Checks for settings that are valid on their own but not together. */
+import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { Config } from '../../config/config.ts'
 import { isLoopback } from '../../protocol/addresses.ts'
-import { type Finding, ok, warning } from './finding.ts'
+import { type Finding, fault, ok, warning } from './finding.ts'
 
 export function checkSettings(config: Config): Finding[] {
   const findings: Finding[] = []
@@ -46,6 +47,14 @@ export function checkSettings(config: Config): Finding[] {
         'settings.demo',
         'Demonstration users with publicly known passwords are created',
         'Remove --demo before anyone else can reach this server.',
+      ),
+    )
+  if (config.settingsFile !== '' && (statSync(config.settingsFile).mode & 0o007) !== 0)
+    findings.push(
+      fault(
+        'settings.file_open',
+        `Other users can read ${config.settingsFile}, which may have the master key and the password of the database`,
+        `chmod o= ${config.settingsFile}`,
       ),
     )
   const cores = availableParallelism()

@@ -91,7 +91,7 @@ export interface SettingItem {
   readonly name: string
   readonly environment: string
   readonly value: string
-  readonly source: 'default' | 'file' | 'environment' | 'flag'
+  readonly source: 'default' | 'file' | 'settings_file' | 'environment' | 'flag'
 }
 
 export interface BackupItem {

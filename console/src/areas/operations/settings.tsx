@@ -57,7 +57,7 @@ export function Settings({ query }: AreaProps) {
                     {
                       title: 'From',
                       cell: ({ source: from }) => (
-                        <Badge kind={from === 'default' ? undefined : 'accent'}>{from}</Badge>
+                        <Badge kind={from === 'default' ? undefined : 'accent'}>{from.replace('_', ' ')}</Badge>
                       ),
                     },
                     { title: 'Environment', cell: ({ environment }) => <code>{environment}</code>, wide: true },

@@ -250,7 +250,7 @@ export const de: Messages = {
   healthy: 'Alles läuft',
   unhealthy: 'Nicht alles läuft',
   healthUnknown: 'Der Server antwortet nicht',
-  healthPart: { process: 'Server', database: 'Datenbank', query: 'Abfragedienst' },
+  healthPart: { process: 'Server', database: 'Datenbank', query: 'Abfragedienst', installation: 'Installation' },
   healthOk: 'läuft',
   version: (version) => `Version ${version}`,
 

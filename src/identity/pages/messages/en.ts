@@ -243,7 +243,12 @@ export const en = {
   healthy: 'Everything is running',
   unhealthy: 'Not everything is running',
   healthUnknown: 'The server does not answer',
-  healthPart: { process: 'Server', database: 'Database', query: 'Query service' } as Readonly<Record<string, string>>,
+  healthPart: {
+    process: 'Server',
+    database: 'Database',
+    query: 'Query service',
+    installation: 'Installation',
+  } as Readonly<Record<string, string>>,
   healthOk: 'running',
   version: (version: string) => `Version ${version}`,
 
