@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { connectionAddress } from '../../src/http/client-address.ts'
 import type { Context } from '../../src/http/context.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
@@ -42,9 +42,10 @@ async function serve(t: TestContext, routes: readonly Route[], isReady: Promise<
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
   const groups = [{ at: ['/'], routes }]
-  const addressOf = clientAddress([])
   void isReady.then(() =>
-    listener.answerWith(createPipeline({ groups, logger, metrics, addressOf, tracing: tracing as Tracing })),
+    listener.answerWith(
+      createPipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
+    ),
   )
   return {
     port: listener.port,
