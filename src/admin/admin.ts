@@ -76,11 +76,24 @@ function send(context: Context, route: AdminRoute, { status, body, lines, header
   context.setHeaders({ 'cache-control': 'no-store', ...headers })
   if (lines !== undefined) {
     const response = context.stream(route.mediaType ?? 'text/plain', status)
-    pipeline(Readable.from(lines), response, (error) => {
+    pipeline(Readable.from(withFailure(context, lines)), response, (error) => {
       if (error != null && !response.destroyed) response.destroy()
     })
   } else if (body === undefined) context.end(204)
   else context.json(body, status)
+}
+
+/** The status has been sent: that the rest could not be is said in the log. */
+async function* withFailure(context: Context, lines: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* lines
+  } catch (error) {
+    if (!context.response.destroyed) {
+      context.log.error({ err: error }, 'request failed after the reply had begun')
+      context.incompleteStatus = 500
+    }
+    throw error
+  }
 }
 
 function readJson(text: string): unknown {

@@ -123,7 +123,11 @@ export const SETTINGS = {
     'new streaming connections and failed sign-ins on them',
   ),
   limitAdmin: limit('address=1200/60 client=6000/60 user=1200/60', 'administration'),
-  limitExempt: setting('127.0.0.0/8,::1', parseAddresses, 'Addresses or networks exempt from rate limits.'),
+  limitExempt: setting(
+    '127.0.0.0/8,::1',
+    parseAddresses,
+    'Addresses or networks exempt from rate limits, except for what they forward for others as a proxy that trusted_proxies does not list.',
+  ),
   accessTokenLifetime: setting(
     '3600',
     parseTokenLifetime,

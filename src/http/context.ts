@@ -13,6 +13,8 @@ const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-co
 const JSON_TYPE = 'application/json; charset=utf-8'
 const NOBODY = {}
 const NO_BODY = Buffer.alloc(0)
+/** The client closed the connection before the end of the reply: the status that nginx logs, and never sends. */
+export const CLIENT_LEFT = 499
 const NO_LIMITS: readonly LimitState[] = []
 
 export type Headers = Readonly<Record<string, string>>
@@ -34,8 +36,8 @@ export class Context {
   route = 'none'
   /** The bytes of the body, read before the handler runs. */
   body: Buffer = NO_BODY
-  /** Writes the log line and counts the request; for a handler whose client ends the reply, where nothing else would. */
-  onReplied: () => void = nothing
+  /** What log, metrics and span show of a reply that is not sent to its end: the client has left, unless a handler says otherwise. */
+  incompleteStatus = CLIENT_LEFT
   /** Shows a problem document to a person; undefined where the server has no pages. */
   problemPage: ProblemPage | undefined
   #response: ServerResponse | undefined
@@ -192,8 +194,6 @@ export class Context {
     return head
   }
 }
-
-function nothing(): void {}
 
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
 

@@ -10,10 +10,10 @@ import type { RequestSpan, Tracing } from '../telemetry/traces.ts'
 import { createAccessLog } from './access-log.ts'
 import { authenticateRequest } from './authentication.ts'
 import { hasBody, readBody } from './body.ts'
-import { Context, type ProblemPage } from './context.ts'
+import { CLIENT_LEFT, Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
 import { checkHost } from './host-header.ts'
-import { replyWithProblem } from './problem.ts'
+import { logFailure, replyWithProblem } from './problem.ts'
 import { callerOf, type RateLimits } from './rate-limits.ts'
 import { checkTargetLength, localTarget, segmentsOf } from './request-target.ts'
 import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
@@ -66,15 +66,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       context.problemPage = problemPage
       const span = tracing?.open(request.headers.traceparent)
       if (span !== undefined) context.setHeader('traceresponse', span.header)
-      context.onReplied = () => {
+      /** After the end of the reply as well as after the client has left. */
+      const observe = (): void => {
         // A body that was read in one piece has not reached its end yet.
         request.read()
-        finish(context, response.statusCode)
-        span?.end({ method: context.method, route: context.route, status: response.statusCode, id: context.id })
+        const status = statusOf(context)
+        finish(context, status)
+        span?.end({ method: context.method, route: context.route, status, id: context.id })
       }
-      response.on('finish', context.onReplied)
+      // It left while the server was starting.
+      if (response.closed) return observe()
+      response.on('close', observe)
       // Without a listener the error would end the process; the client is gone.
-      response.on('error', (error) => context.log.info({ err: error }, 'the reply could not be sent'))
+      response.on('error', ignore)
       try {
         checkHost(request)
         dispatch(context, span)
@@ -94,12 +98,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         refuse(context, socket, error)
         return
       }
-      if (taken === undefined) finish(context, 101)
-      else
-        taken.then(
-          () => finish(context, 101),
-          (error) => refuse(context, socket, error),
-        )
+      const accepted = (): void => finish(context, socket.destroyed ? CLIENT_LEFT : 101)
+      if (taken === undefined) accepted()
+      else taken.then(accepted, (error) => refuse(context, socket, error))
     },
   }
 
@@ -207,6 +208,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   function fail(context: Context, group: RouteGroup | undefined, error: unknown): void {
     if (context.isReplied) {
       context.log.error({ err: error }, 'request failed after the reply had begun')
+      context.incompleteStatus = 500
       context.response.destroy()
     } else if (group?.fail === undefined || context.route === 'none') replyWithProblem(context, error)
     else group.fail(context, error)
@@ -229,8 +231,12 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   function refuse(context: Context, socket: Duplex, error: unknown): void {
-    const { response } = context
-    response.on('finish', () => finish(context, response.statusCode))
+    if (socket.destroyed) {
+      logFailure(context, error)
+      finish(context, CLIENT_LEFT)
+      return
+    }
+    context.response.on('close', () => finish(context, statusOf(context)))
     refuseUpgrade(context, socket, () => replyWithProblem(context, error))
   }
 
@@ -270,6 +276,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     for (const at of group.at) prefixes.unshift([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
     prefixes.sort(([a], [b]) => b.length - a.length)
   }
+}
+
+function statusOf({ response, incompleteStatus }: Context): number {
+  return response.writableFinished ? response.statusCode : incompleteStatus
 }
 
 function isRead(method: string): boolean {

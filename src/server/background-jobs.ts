@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import type { Bus } from '../events/bus.ts'
-import { clientAddress } from '../http/client-address.ts'
+import { connectionAddress } from '../http/client-address.ts'
 import { type Listener, openListener } from '../http/listener.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { createPipeline } from '../http/pipeline.ts'
@@ -70,9 +70,8 @@ export function serveMetrics(
   logger: Logger,
   render: () => string | Promise<string>,
 ): void {
-  const addressOf = clientAddress([])
   const groups = [{ at: ['/metrics'], routes: [metricsRoute(render)] }]
-  listener.answerWith(createPipeline({ groups, logger, metrics, addressOf }))
+  listener.answerWith(createPipeline({ groups, logger, metrics, addressOf: connectionAddress }))
   listener.server.unref()
 }
 

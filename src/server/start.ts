@@ -74,6 +74,8 @@ export interface StartOptions {
 const STOP_GRACE_MS = 10_000
 /** Clients that keep their connections learn from a reply within this time that they should open another one. */
 const HAND_OVER_MS = 1_000
+const UNLISTED_PROXY =
+  'a proxy forwards requests from an address in limit_exempt: they are limited as one address until trusted_proxies lists the proxy and it sends X-Forwarded-For'
 /** How long a statement of the identity store may take once the server answers requests. */
 const STATEMENT_MS = 5_000
 
@@ -248,7 +250,11 @@ export async function startServer(config: Config, options: StartOptions): Promis
       }),
       base,
       problemPage: pages.problemPage,
-      addressOf: clientAddress(config.trustedProxies),
+      addressOf: clientAddress({
+        trustedProxies: config.trustedProxies,
+        exempt: config.limitExempt,
+        onUnlistedProxy: (address) => logger.warn({ address }, UNLISTED_PROXY),
+      }),
       authenticate,
       rateLimits,
       metrics,

@@ -9,7 +9,12 @@ export const METRICS = {
     'node',
     'name',
   ),
-  gatehouse_http_requests_total: counter('HTTP requests answered.', 'method', 'route', 'status'),
+  gatehouse_http_requests_total: counter(
+    'HTTP requests. Status 499: the client left before the end of the reply.',
+    'method',
+    'route',
+    'status',
+  ),
   gatehouse_http_request_seconds: histogram('Time from a request to the end of its reply.', FAST, 'route'),
   gatehouse_http_connections_refused_total: counter('Connections refused because their address has too many.'),
   gatehouse_http_rejected_total: counter(

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { buildConsole } from '../../console/build.js'
 import { chooseEncoding, consoleGroup } from '../../src/console/routes.ts'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { connectionAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
@@ -196,7 +196,7 @@ test('before it is built the page says what to do; afterwards it is there withou
   })
   const logger = createLogger({ level: 'silent', format: 'json', destination: { write() {} } })
   const metrics = createMetrics()
-  listener.answerWith(createPipeline({ groups: [group], logger, metrics, addressOf: clientAddress([]) }))
+  listener.answerWith(createPipeline({ groups: [group], logger, metrics, addressOf: connectionAddress }))
   const ask = () => fetch(`http://127.0.0.1:${listener.port}/console/query`)
   const before = await ask()
   assert.equal(before.status, 503)

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { get } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { requireScope } from '../../src/http/authentication.ts'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { connectionAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline, type PipelineOptions } from '../../src/http/pipeline.ts'
 import type { Route, RouteGroup } from '../../src/http/route.ts'
@@ -31,7 +31,7 @@ async function serve(
   const metrics = createMetrics()
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
-  listener.answerWith(createPipeline({ groups, logger, metrics, addressOf: clientAddress([]), ...options }))
+  listener.answerWith(createPipeline({ groups, logger, metrics, addressOf: connectionAddress, ...options }))
   const { port } = listener
   return {
     port,

@@ -107,6 +107,62 @@ describe('limits by address', () => {
   })
 })
 
+describe('a proxy on an exempt address', () => {
+  let opened: { place: TestPlace; leave(): Promise<void> }
+  before(async () => {
+    opened = await openPlace('sqlite')
+  })
+  after(() => opened.leave())
+
+  /** The statuses of six requests with these headers, where three are allowed, and the warnings. */
+  async function sixRequests(flags: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>>) {
+    const server = await startTestServer(opened.place, { flags: { '--limit-pages': 'address=3/60', ...flags } })
+    try {
+      const statuses: number[] = []
+      for (let index = 0; index < 6; index++)
+        statuses.push((await fetch(`${server.issuer}/nothing`, { headers })).status)
+      // Its own requests are exempt all the same.
+      assert.equal((await fetch(`${server.issuer}/nothing`)).status, 404)
+      return { statuses, warnings: server.log.filter((line) => line.includes('trusted_proxies')) }
+    } finally {
+      await server.stop()
+    }
+  }
+  const LIMITED = [404, 404, 404, 429, 429, 429]
+  const UNLIMITED = [404, 404, 404, 404, 404, 404]
+
+  test('that is not listed: what it forwards is limited as one address, and one warning says what to set', async () => {
+    for (const headers of [
+      { 'x-forwarded-for': '203.0.113.5' },
+      { forwarded: 'for=203.0.113.5' },
+      { 'x-real-ip': '203.0.113.5' },
+      { 'x-forwarded-proto': 'https' },
+      { via: '1.1 proxy' },
+    ]) {
+      const { statuses, warnings } = await sixRequests({}, headers)
+      assert.deepEqual(statuses, LIMITED, Object.keys(headers)[0])
+      assert.equal(warnings.length, 1)
+      assert.partialDeepStrictEqual(JSON.parse(warnings[0] ?? ''), { level: 'warn', address: '127.0.0.1' })
+    }
+  })
+
+  test('that is not listed while others are', async () => {
+    const { statuses } = await sixRequests({ '--trusted-proxies': '192.0.2.1' }, { 'x-forwarded-for': '203.0.113.5' })
+    assert.deepEqual(statuses, LIMITED)
+  })
+
+  test('that is listed and does not say for whom it forwards', async () => {
+    const { statuses, warnings } = await sixRequests({ '--trusted-proxies': '127.0.0.1' }, { via: '1.1 proxy' })
+    assert.deepEqual([statuses, warnings.length], [LIMITED, 1])
+  })
+
+  test('that is listed: an exempt client is exempt', async () => {
+    const flags = { '--trusted-proxies': '127.0.0.1' }
+    const { statuses, warnings } = await sixRequests(flags, { 'x-forwarded-for': '127.0.0.1' })
+    assert.deepEqual([statuses, warnings], [UNLIMITED, []])
+  })
+})
+
 describe('limits over two nodes', () => {
   let nodes: TestServer[]
   let opened: { place: TestPlace; leave(): Promise<void> }

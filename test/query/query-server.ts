@@ -1,6 +1,6 @@
 /** The query service on a free port, with callers whose tokens are their names. */
 import type { Bus } from '../../src/events/bus.ts'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { connectionAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import { logAvailability } from '../../src/lib/availability.ts'
@@ -124,7 +124,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     groups: service.routes({ metrics, authenticate }),
     logger,
     metrics,
-    addressOf: clientAddress([]),
+    addressOf: connectionAddress,
     authenticate,
   })
   listener.answerWith(pipeline)

@@ -3,7 +3,7 @@ import { adminGroup } from '../../src/admin/admin.ts'
 import { createLive, handleLiveCalls, type LocalLive } from '../../src/admin/live.ts'
 import type { AdminEnv } from '../../src/admin/route.ts'
 import { openCluster } from '../../src/events/cluster.ts'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { connectionAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import type { GateEvent } from '../../src/protocol/gate-event.ts'
@@ -84,7 +84,7 @@ export async function startTestAdmin(
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
-  const options = { logger, metrics: createMetrics(), addressOf: clientAddress([]), authenticate }
+  const options = { logger, metrics: createMetrics(), addressOf: connectionAddress, authenticate }
   listener.answerWith(createPipeline({ ...options, groups: [adminGroup(env, options.authenticate)] }))
   return {
     env,

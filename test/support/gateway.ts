@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Bus } from '../../src/events/bus.ts'
-import { clientAddress } from '../../src/http/client-address.ts'
+import { connectionAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
 import type { RateLimits } from '../../src/http/rate-limits.ts'
@@ -79,7 +79,7 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
       groups,
       logger,
       metrics: createMetrics(),
-      addressOf: clientAddress([]),
+      addressOf: connectionAddress,
       ...(rateLimits === undefined ? {} : { rateLimits }),
     }),
   )

@@ -69,10 +69,9 @@ export class EventResponse implements LiveSink {
     context.route = ROUTE
     context.setHeaders(HEADERS)
     context.stream(EVENT_STREAM).flushHeaders()
-    response.on('close', () => {
-      this.#close()
-      if (!response.writableFinished) context.onReplied()
-    })
+    // Clients end it, not the server.
+    context.incompleteStatus = 200
+    response.on('close', () => this.#close())
     response.on('drain', () => this.#onDrain())
     this.#write(COMMENT)
     subscription.drained()

@@ -102,8 +102,11 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
           measured.failed(error)
           const problem = problemFor(error, context)
           const bytes = errorInResult(encoding, problem, context.id)
-          // The client cannot see the reason.
-          if (bytes === undefined) context.log.info({ code: problem.Code, reason: problem.detail }, 'result cut off')
+          if (bytes === undefined) {
+            // The client cannot see the reason.
+            context.log.info({ code: problem.Code, reason: problem.detail }, 'result cut off')
+            context.incompleteStatus = problem.status
+          }
           return bytes
         },
         done,
@@ -257,7 +260,6 @@ function stopWhenClosed(context: Context, running: RunningQuery): () => void {
   const onClose = (): void => {
     // What was stopped for another reason is closed by us.
     if (response.writableFinished || running.signal.aborted) return
-    context.log.info({ status: 499 }, 'the client closed the connection')
     running.stop(refuse('Limit.Cancelled', 'The client closed the connection'))
   }
   response.on('close', onClose)

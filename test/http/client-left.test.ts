@@ -1,0 +1,312 @@
+/** A client that leaves before its reply is complete leaves a log line, a count and a span, exactly once, with status 499. */
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { after, before, describe, type TestContext, test } from 'node:test'
+import { connectionAddress } from '../../src/http/client-address.ts'
+import type { Context } from '../../src/http/context.ts'
+import { openListener } from '../../src/http/listener.ts'
+import { createPipeline } from '../../src/http/pipeline.ts'
+import type { Route, Upgrade } from '../../src/http/route.ts'
+import { Refusal } from '../../src/protocol/refusal.ts'
+import { createLogger } from '../../src/telemetry/log.ts'
+import { createMetrics } from '../../src/telemetry/metrics.ts'
+import type { Tracing } from '../../src/telemetry/traces.ts'
+import { ADMIN, signIn } from '../support/demo-user.ts'
+import { openPlace } from '../support/engines.ts'
+import { openEvents } from '../support/event-client.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+interface Served {
+  readonly port: number
+  /** Status and route of the log lines of requests, in order. */
+  readonly logged: () => [status: number, path: string][]
+  /** Status and route of the ended spans. */
+  readonly spans: [status: number, route: string][]
+  readonly counted: (route: string, status: number) => number
+}
+
+async function serve(t: TestContext, routes: readonly Route[], isReady: Promise<void> = Promise.resolve()) {
+  const log: string[] = []
+  const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
+  const metrics = createMetrics()
+  const spans: Served['spans'] = []
+  const tracing: Pick<Tracing, 'open'> = {
+    open: () => ({
+      header: 'x',
+      run: (act) => act(),
+      end: ({ status, route }) => void spans.push([status, route]),
+    }),
+  }
+  const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
+  t.after(() => listener.close(0))
+  const groups = [{ at: ['/'], routes }]
+  void isReady.then(() =>
+    listener.answerWith(
+      createPipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
+    ),
+  )
+  return {
+    port: listener.port,
+    server: listener.server,
+    logged: () =>
+      log
+        .map((line) => JSON.parse(line))
+        .filter(({ msg }) => msg === 'request')
+        .map(({ req, res }) => [res.status, req.path]),
+    spans,
+    counted(route: string, status: number) {
+      const line = metrics
+        .render()
+        .split('\n')
+        .find(
+          (each) =>
+            each.startsWith('gatehouse_http_requests_total{') &&
+            each.includes(`route="${route}"`) &&
+            each.includes(`status="${status}"`),
+        )
+      return Number(line?.split(' ')[1] ?? 0)
+    },
+  }
+}
+
+/** A route whose handler waits for `answer`, and tells when it was called. */
+function waitingRoute(path: string, more: Partial<Route> = {}) {
+  const called: Context[] = []
+  const answers: (() => void)[] = []
+  const route: Route = {
+    method: 'GET',
+    path,
+    handle(context) {
+      called.push(context)
+      return new Promise((resolve) => {
+        answers.push(() => {
+          context.json({})
+          resolve()
+        })
+      })
+    },
+    ...more,
+  }
+  return { route, called, answer: () => answers.shift()?.() }
+}
+
+async function send(port: number, text: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(text)
+  return socket
+}
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+
+test('one that leaves before the reply begins', async (t) => {
+  const slow = waitingRoute('/slow')
+  const { port, logged, spans, counted } = await serve(t, [slow.route])
+  const socket = await send(port, get('/slow'))
+  await until('the handler runs', 1000, () => slow.called.length === 1)
+  socket.destroy()
+  await until('it is logged', 1000, () => logged().length === 1)
+  // The reply that comes later changes nothing.
+  slow.answer()
+  const other = await send(port, get('/none'))
+  await until('another is logged', 1000, () => logged().length === 2)
+  other.destroy()
+  assert.deepEqual(logged(), [
+    [499, '/slow'],
+    [404, '/none'],
+  ])
+  assert.deepEqual(spans[0], [499, '/slow'])
+  assert.deepEqual([counted('/slow', 499), counted('/slow', 200)], [1, 0])
+})
+
+test('one that leaves before its body has arrived', async (t) => {
+  const { port, logged } = await serve(t, [
+    { method: 'POST', path: '/body', body: { limit: 100 }, handle: (context) => context.json({}) },
+  ])
+  const socket = await send(port, 'POST /body HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nbegin')
+  socket.end()
+  socket.destroy()
+  await until('it is logged', 1000, () => logged().length === 1)
+  assert.deepEqual(logged(), [[499, '/body']])
+})
+
+test('one that leaves in the middle of a reply', async (t) => {
+  let response: Context['response'] | undefined
+  const { port, logged, spans } = await serve(t, [
+    {
+      method: 'GET',
+      path: '/stream',
+      handle(context) {
+        response = context.stream('text/plain')
+        response.write('some')
+      },
+    },
+  ])
+  const socket = await send(port, get('/stream'))
+  await once(socket, 'data')
+  socket.destroy()
+  await until('it is logged', 1000, () => logged().length === 1)
+  response?.end('more')
+  assert.deepEqual([logged(), spans], [[[499, '/stream']], [[499, '/stream']]])
+})
+
+test('a reply that we cut off is not a client that left', async (t) => {
+  const { port, logged, counted } = await serve(t, [
+    {
+      method: 'GET',
+      path: '/broken',
+      async handle(context) {
+        context.stream('text/plain').write('some')
+        throw new Error('in the middle')
+      },
+    },
+  ])
+  const socket = await send(port, get('/broken'))
+  await once(socket.resume(), 'close')
+  await until('it is logged', 1000, () => logged().length === 1)
+  assert.deepEqual([logged(), counted('/broken', 500)], [[[500, '/broken']], 1])
+})
+
+test('pipelined requests whose turn had not come', async (t) => {
+  const slow = waitingRoute('/slow')
+  let isTold = false
+  const { port, logged } = await serve(t, [
+    slow.route,
+    {
+      method: 'GET',
+      path: '/second',
+      handle(context) {
+        context.response.on('close', () => {
+          isTold = true
+        })
+        return new Promise(() => {})
+      },
+    },
+    { method: 'GET', path: '/third', handle: (context) => context.json({}) },
+  ])
+  const socket = await send(port, get('/slow') + get('/second') + get('/third'))
+  await until('the handler runs', 1000, () => slow.called.length === 1)
+  socket.destroy()
+  await until('all are logged', 1000, () => logged().length === 3)
+  assert.deepEqual(logged().toSorted(), [
+    [499, '/second'],
+    [499, '/slow'],
+    [499, '/third'],
+  ])
+  assert.ok(isTold, 'the handler learns of it too')
+})
+
+test('pipelined requests that are answered are logged once', async (t) => {
+  const { port, logged } = await serve(t, [{ method: 'GET', path: '/a', handle: (context) => context.json({}) }])
+  const socket = await send(port, get('/a') + get('/a') + get('/a'))
+  await until('all are logged', 1000, () => logged().length === 3)
+  socket.destroy()
+  await send(port, get('/none'))
+  await until('another is logged', 1000, () => logged().length === 4)
+  assert.deepEqual(
+    logged().map(([status]) => status),
+    [200, 200, 200, 404],
+  )
+})
+
+test('one that leaves while the server starts', async (t) => {
+  const { promise: isReady, resolve } = Promise.withResolvers<void>()
+  let calls = 0
+  const route: Route = {
+    method: 'GET',
+    path: '/early',
+    handle: (context) => {
+      calls++
+      context.json({})
+    },
+  }
+  const { port, server, logged } = await serve(t, [route], isReady)
+  const closed = new Promise<void>((done) =>
+    server.once('request', (_request, response) => response.on('close', () => done())),
+  )
+  const socket = await send(port, get('/early'))
+  await once(server, 'request')
+  socket.destroy()
+  await closed
+  resolve()
+  await until('it is logged', 1000, () => logged().length === 1)
+  assert.deepEqual([logged(), calls], [[[499, '/early']], 0])
+})
+
+const UPGRADE =
+  'GET /up HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n'
+
+for (const outcome of ['accepted', 'refused'] as const)
+  test(`an upgrade whose client leaves before it is ${outcome}`, async (t) => {
+    const taken: Upgrade[] = []
+    const { promise: decided, resolve: decide } = Promise.withResolvers<void>()
+    const { port, logged, counted } = await serve(t, [
+      {
+        method: 'GET',
+        path: '/up',
+        handle: () => {},
+        async upgrade(_context, upgrade) {
+          taken.push(upgrade)
+          await decided
+          if (outcome === 'refused') throw new Refusal('stream.invalid_token', 401, 'no')
+        },
+      },
+    ])
+    const socket = await send(port, UPGRADE)
+    await until('the handler runs', 1000, () => taken.length === 1)
+    socket.resetAndDestroy()
+    await until('the connection is closed', 1000, () => taken[0]?.socket.destroyed === true)
+    decide()
+    await until('it is logged', 1000, () => logged().length === 1)
+    assert.deepEqual([logged(), counted('/up', 499)], [[[499, '/up']], 1])
+  })
+
+describe('of the whole server', () => {
+  let server: TestServer
+  let leave: () => Promise<void>
+  let token: string
+  before(async () => {
+    const opened = await openPlace('sqlite')
+    leave = opened.leave
+    server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+    token = (await signIn(server, ADMIN)).access_token
+  })
+  after(async () => {
+    await server.stop()
+    await leave()
+  })
+
+  async function statusesOf(requestId: string): Promise<number[]> {
+    const lines = () =>
+      server.log
+        .map((line) => JSON.parse(line))
+        .filter(({ reqId, msg }) => reqId === requestId && msg === 'request')
+        .map(({ res }) => res.status)
+    await until('the request is logged', 1000, () => lines().length > 0)
+    return lines()
+  }
+
+  test('server-sent events are ended by their client: 200', async () => {
+    const headers = { 'request-id': 'events', 'content-type': 'text/plain' }
+    const url = `http://127.0.0.1:${server.port}/query`
+    const events = await openEvents(url, { token, headers, body: 'SELECT id FROM trades' })
+    await events.next()
+    events.close()
+    assert.deepEqual(await statusesOf('events'), [200])
+  })
+
+  test('a streamed result whose client leaves: 499', async () => {
+    const body = "SELECT n, repeat('x', 1000) AS t FROM generate_series(1, 200000) AS n"
+    const socket = await send(
+      server.port,
+      `POST /query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nRequest-Id: streamed\r\nAccept: text/csv\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    )
+    const [begin] = await once(socket, 'data')
+    assert.match(String(begin), /^HTTP\/1.1 200 /)
+    socket.destroy()
+    assert.deepEqual(await statusesOf('streamed'), [499])
+  })
+})
