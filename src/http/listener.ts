@@ -3,6 +3,7 @@ import type http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
+import { createListenerClose } from './listener-close.ts'
 import { nodeHttp, nodeHttps } from './node-http.ts'
 import type { Pipeline } from './pipeline.ts'
 
@@ -68,6 +69,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   // Replaced once there is a log; until then a handshake that fails must not stay open either.
   server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
+  const closing = createListenerClose(server)
   if (!isLater) await listen(server, host, port)
   return {
     server,
@@ -83,10 +85,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     setCertificate(certificate) {
       if (server instanceof TlsServer) server.setSecureContext({ ...certificate, ...TLS })
     },
-    announceClose: () => announceClose(server),
+    announceClose: closing.announce,
     close(graceMs) {
       early.end()
-      return close(server, graceMs)
+      return closing.close(graceMs)
     },
   }
 }
@@ -122,24 +124,4 @@ function listen(server: http.Server, host: string, port: number): Promise<void> 
       resolve()
     })
   })
-}
-
-function announceClose(server: http.Server): void {
-  if (!server.listeners('request').includes(sayClose)) server.prependListener('request', sayClose)
-}
-
-function sayClose(_request: http.IncomingMessage, response: http.ServerResponse): void {
-  response.setHeader('connection', 'close')
-}
-
-async function close(server: http.Server, graceMs: number): Promise<void> {
-  announceClose(server)
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-  server.closeIdleConnections()
-  // A connection that becomes idle only now would otherwise stay open until its keep-alive time is over.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50)
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
-  await closed
-  clearInterval(sweep)
-  clearTimeout(cut)
 }

@@ -1,0 +1,90 @@
+/** Closes a listening server so that no request is cut off: connections that wait, requests on their way, replies being read. */
+import type http from 'node:http'
+import { Server, type Socket } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { Server as TlsServer } from 'node:tls'
+
+export interface ListenerClose {
+  /** From now on every reply says `Connection: close`. */
+  announce(): void
+  /** Stops accepting, waits up to the grace period for requests in flight, then closes the rest. */
+  close(graceMs: number): Promise<void>
+}
+
+/** How long a turn of the event loop without a new connection is waited for. */
+const LONGEST_ACCEPT_MS = 1_000
+/** A turn in which other events took longer may have missed a connection. */
+const QUIET_TURN_MS = 1
+const SWEEP_MS = 50
+/** Browsers open connections that they may need, and send nothing on them. */
+const LONGEST_UNUSED_MS = 1_000
+
+export function createListenerClose(server: http.Server): ListenerClose {
+  const open = new Set<Socket>()
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    open.add(socket)
+    socket.on('close', forget)
+  })
+  // One for all connections, of which streams are many.
+  function forget(this: Socket): void {
+    open.delete(this)
+  }
+  const announce = (): void => {
+    if (!server.listeners('request').includes(sayClose)) server.prependListener('request', sayClose)
+  }
+  return {
+    announce,
+    async close(graceMs) {
+      announce()
+      if (server.listening) await acceptWaiting(server)
+      const closed = new AbortController()
+      // Not the method of an HTTP server, which closes all connections whose reply was handed over, whether or not it has been sent.
+      Server.prototype.close.call(server, () => closed.abort())
+      const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+      await closeUnused(server, open, closed.signal)
+      clearTimeout(cut)
+      // Ends its timers.
+      server.close()
+    },
+  }
+}
+
+function sayClose(_request: http.IncomingMessage, response: http.ServerResponse): void {
+  response.setHeader('connection', 'close')
+}
+
+/**
+ * The kernel resets connections that it has completed, and that the event loop, which accepts one in each turn, has not accepted when
+ * the port closes. The port is closed right after a turn that has found none.
+ */
+async function acceptWaiting(server: http.Server): Promise<void> {
+  let isQuiet = false
+  const onConnection = (): void => {
+    isQuiet = false
+  }
+  server.on('connection', onConnection)
+  // A whole turn begins here.
+  await nextTurn()
+  const end = performance.now() + LONGEST_ACCEPT_MS
+  for (let now = performance.now(); !isQuiet && now < end; ) {
+    isQuiet = true
+    await nextTurn()
+    const since = now
+    now = performance.now()
+    if (now - since > QUIET_TURN_MS) isQuiet = false
+  }
+  server.off('connection', onConnection)
+}
+
+/** Until all connections are closed: those that nobody uses, each time right after the event loop has read what had arrived. */
+async function closeUnused(server: http.Server, open: ReadonlySet<Socket>, closed: AbortSignal): Promise<void> {
+  const since = performance.now()
+  while (!closed.aborted) {
+    // Node takes a connection for idle when its reply has been handed over, although the client may have yet to read it.
+    if (![...open].some(({ writableLength }) => writableLength > 0)) server.closeIdleConnections()
+    if (performance.now() - since > LONGEST_UNUSED_MS)
+      for (const socket of open) if (socket.bytesRead === 0) socket.destroy()
+    await sleep(SWEEP_MS, undefined, { signal: closed }).catch(() => {})
+    await nextTurn()
+  }
+}
