@@ -211,6 +211,16 @@ export const SETTINGS = {
     parseSeconds,
     'Seconds that a write waits for a long write of another user on SQLite before the long one is stopped; 0 waits on.',
   ),
+  queryTempBytes: setting(
+    '1073741824',
+    parseInteger,
+    'Maximum bytes of the temporary files of one query: for sorts, groups and joins that do not fit into memory.',
+  ),
+  queryTempBytesPerUser: setting(
+    '3221225472',
+    parseInteger,
+    'Maximum bytes of the temporary files of all running queries of one user. On PostgreSQL each connection that a user can have gets an equal share.',
+  ),
   liveStatementsPerConnection: setting('100', parseInteger, 'Maximum live statements of one connection.'),
   liveStatementsPerUser: setting('1000', parseInteger, 'Maximum live statements of one user on this node.'),
   liveStatements: setting('20000', parseInteger, 'Maximum live statements of this node.'),

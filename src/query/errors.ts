@@ -214,6 +214,12 @@ export const QUERY_ERRORS = {
     advice: 'Request pages with `limit`, or NDJSON, which reports where it was cut.',
   },
   'Limit.Memory': { status: 422, title: 'The query needs too much memory', advice: 'Request less data at once.' },
+  'Limit.Disk': {
+    status: 422,
+    title: 'The query needs too much disk space',
+    advice:
+      'Sort, group or join less data, or shorter texts, at once; run fewer such queries at a time; or raise the setting that the detail names: `query_temp_bytes`, or `query_temp_bytes_per_user`.',
+  },
   'Limit.Value': {
     status: 422,
     title: 'A text is too long',

@@ -41,6 +41,9 @@ export interface QueryLimits {
   readonly writeWaitMs: number
   /** The most tables of the embedded engine. */
   readonly maxTables: number
+  /** Of the temporary files of one statement, and of all running ones of a user. */
+  readonly tempBytes: number
+  readonly tempBytesPerUser: number
   readonly stallMs: number
   readonly sendQueueBytes: number
   /** How long the changes of a table are kept for live queries that resume, and how many of them. */
@@ -62,6 +65,8 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   waiting: 256,
   writeWaitMs: 5000,
   maxTables: 5000,
+  tempBytes: 1024 * 1024 * 1024,
+  tempBytesPerUser: 3 * 1024 * 1024 * 1024,
   stallMs: 5000,
   sendQueueBytes: 128 * 1024 * 1024,
   logMs: 600_000,
@@ -147,6 +152,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     maxTables,
     availability,
     log,
+    temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
   })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {

@@ -40,6 +40,8 @@ export function queryLimitsOf(config: Config) {
     stallMs: config.queryStall,
     sendQueueBytes: config.querySendQueueBytes,
     writeWaitMs: config.queryWriteWait,
+    tempBytes: config.queryTempBytes,
+    tempBytesPerUser: config.queryTempBytesPerUser,
     logMs: config.liveLogTime,
     logChanges: config.liveLogChanges,
   }

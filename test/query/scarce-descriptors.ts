@@ -1,6 +1,7 @@
 /** Runs reads in a process without free descriptors, and prints the outcomes. */
 import { closeSync, openSync } from 'node:fs'
 import { ReaderPool } from '../../src/query/engines/sqlite/reader-pool.ts'
+import { TempBudget } from '../../src/query/engines/sqlite/temp-budget.ts'
 
 const TAKEN: number[] = []
 try {
@@ -8,7 +9,13 @@ try {
 } catch {
   // All descriptors are in use.
 }
-const readers = new ReaderPool({ path: '/tmp/none', maximum: 1, maximumWaiting: 9, idleMilliseconds: 1000 })
+const readers = new ReaderPool({
+  path: '/tmp/none',
+  maximum: 1,
+  maximumWaiting: 9,
+  idleMilliseconds: 1000,
+  budget: new TempBudget({ statement: 1e9, user: 1e9 }),
+})
 const job = {
   sql: 'SELECT 1',
   parameters: [],

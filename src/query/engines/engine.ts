@@ -47,6 +47,12 @@ export interface EngineLoad {
   readonly stoppedWrites: number
 }
 
+/** The most bytes of the temporary files of one statement, and of all running ones of a user. */
+export interface TempLimits {
+  readonly statement: number
+  readonly user: number
+}
+
 export interface ReadStatement {
   readonly sql: string
   /** The columns of the result. */

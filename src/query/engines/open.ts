@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Availability } from '../../lib/availability.ts'
 import type { SharedFile } from '../../store/shared-file.ts'
-import type { Engine } from './engine.ts'
+import type { Engine, TempLimits } from './engine.ts'
 import type { LogLimits } from './live-source.ts'
 
 export interface EngineOptions {
@@ -24,6 +24,8 @@ export interface EngineOptions {
   readonly shared?: SharedFile | undefined
   /** What is kept of the change logs. */
   readonly log: LogLimits
+  /** The most bytes of temporary files. */
+  readonly temp: TempLimits
 }
 
 /** Only the engine in use is loaded. */
@@ -38,6 +40,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       maxTables: options.maxTables,
       availability: options.availability,
       log: options.log,
+      temp: options.temp,
       shared: options.shared,
     })
   }
@@ -50,5 +53,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     exportMilliseconds: options.exportMilliseconds ?? options.milliseconds,
     availability: options.availability,
     log: options.log,
+    temp: options.temp,
   })
 }

@@ -31,6 +31,17 @@ export const negativePowerError = (): Refusal =>
 /** A parameter of percentile_cont or percentile_disc. */
 export const badFractionError = (): Refusal =>
   iqlError('BadValue', 'The fraction of a percentile is a number from 0 to 1')
+/** Of one process or connection. */
+export const memoryError = (): Refusal => refuse('Limit.Memory', 'The query needs more memory than one query may use')
+/** Files for sorts, groups and joins that do not fit into memory. */
+export const tempFilesError = (
+  bytes: number,
+  setting: 'query_temp_bytes' | 'query_temp_bytes_per_user' = 'query_temp_bytes',
+): Refusal =>
+  refuse(
+    'Limit.Disk',
+    `${setting === 'query_temp_bytes' ? 'The query needs' : 'Your queries need'} temporary files of more than ${bytes} bytes, which is the limit (the setting ${setting})`,
+  )
 /** A group of a median or a percentile. */
 export const manyValuesError = (): Refusal =>
   refuse('Limit.Memory', 'A group has more values than the medians and percentiles of a statement may hold')

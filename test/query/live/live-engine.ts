@@ -32,11 +32,19 @@ export interface LiveEngine {
 
 const ADMIN = caller('admin', ['Platform/Admin', 'Platform/Market'], [])
 const NEVER = new AbortController()
+const UNLIMITED = { statement: Number.MAX_SAFE_INTEGER, user: Number.MAX_SAFE_INTEGER }
 const LIMITS: LogLimits = { milliseconds: 600_000, changes: 1_000_000 }
 
 export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<LiveEngine> {
   const { dataFolder, databaseUrl } = place
-  const limits = { concurrency: 2, waiting: 100, milliseconds: 30_000, writeWaitMs: 5000, maxTables: 1000 }
+  const limits = {
+    concurrency: 2,
+    waiting: 100,
+    milliseconds: 30_000,
+    writeWaitMs: 5000,
+    maxTables: 1000,
+    temp: UNLIMITED,
+  }
   const engine = await openEngine({ dataFolder, databaseUrl, ...limits, availability: new Availability(() => {}), log })
   const bus = createLocalBus()
   const catalogue = await Catalogue.open(engine, bus, (error) => {

@@ -45,10 +45,18 @@ export interface Planning {
 
 const NOW = Date.parse('2026-01-31T10:00:00Z')
 const LINES = { format: 'ndjson', rows: 'arrays', integers: 'numbers' } as const
+const UNLIMITED = { statement: Number.MAX_SAFE_INTEGER, user: Number.MAX_SAFE_INTEGER }
 const LIMITS = { skip: 0, rows: 1000, bytes: 1_000_000 }
 
 export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Promise<Planning> {
-  const limits = { concurrency: 1, waiting: 10, milliseconds: 30_000, writeWaitMs: 5000, maxTables: 1000 }
+  const limits = {
+    concurrency: 1,
+    waiting: 10,
+    milliseconds: 30_000,
+    writeWaitMs: 5000,
+    maxTables: 1000,
+    temp: UNLIMITED,
+  }
   const engine = await openEngine({
     dataFolder,
     databaseUrl,

@@ -22,6 +22,7 @@ import { POSTGRES } from './dialect.ts'
 import type { Acquire } from './pool.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
 import { withRetries } from './retry.ts'
+import type { TempFileSetting } from './temp-files.ts'
 import { runOnce } from './write.ts'
 
 export const CATALOGUE: CatalogueDialect = {
@@ -75,10 +76,16 @@ export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> 
 const NEVER = new AbortController().signal
 
 /** Writers that hold a table which it alters can be in a deadlock with it. */
-export function change(acquire: Acquire, request: ChangeRequest): Promise<WriteReply | undefined> {
+export function change(
+  acquire: Acquire,
+  request: ChangeRequest,
+  { temp_file_limit: tempKib }: TempFileSetting,
+): Promise<WriteReply | undefined> {
   const { owner, signal = NEVER } = request
   return withRetries(acquire, { owner, signal, inTransaction: true }, async (client) => {
     await client.query('BEGIN')
+    // An index is built with a sort. The service itself has no limit.
+    if (tempKib !== undefined && owner !== undefined) await client.query(`SET LOCAL temp_file_limit = ${tempKib}`)
     return applyAll(client, request)
   })
 }

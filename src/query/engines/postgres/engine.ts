@@ -4,7 +4,7 @@ import type { Availability } from '../../../lib/availability.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
 import { isBounded } from '../cost-class.ts'
 import { createDocumentRows, DOCUMENTS, type DocumentStatement } from '../document-rows.ts'
-import type { Engine } from '../engine.ts'
+import type { Engine, TempLimits } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
 import { createBatchedReads } from './batched-read.ts'
@@ -20,6 +20,7 @@ import { rowReader, SCHEMA, toPostgres } from './representation.ts'
 import { Responsiveness } from './responsiveness.ts'
 import { prepareDatabase } from './setup.ts'
 import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
+import { readTempFileLimit, tempFileSetting } from './temp-files.ts'
 import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
 
 export interface PostgresOptions {
@@ -32,6 +33,7 @@ export interface PostgresOptions {
   readonly exportMilliseconds: number
   readonly availability: Availability
   readonly log: LogLimits
+  readonly temp: TempLimits
 }
 
 /** For each node, beside the connections of long queries. */
@@ -60,12 +62,19 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     responsiveness: new Responsiveness(),
   }
   const owner = createPool({ ...common, max: CONNECTIONS.owner })
-  const role = await prepare(owner)
+  const { role, limit } = await prepare(owner)
+  const tempFiles = tempFileSetting(limit, options.temp, options.connections)
   const createQueryPool = (max: number, settings = {}): Pool =>
     createPool({
       ...common,
       max,
-      settings: { ...(role === '' ? {} : { role }), statement_timeout: milliseconds + MARGIN_MS, ...settings },
+      // The role may not set the limit, so that it comes before it.
+      settings: {
+        ...tempFiles,
+        ...(role === '' ? {} : { role }),
+        statement_timeout: milliseconds + MARGIN_MS,
+        ...settings,
+      },
     })
   // Short statements have connections of their own, so that long queries cannot delay them.
   const longest = Math.max(milliseconds, exportMilliseconds) + MARGIN_MS
@@ -120,7 +129,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       live.catalogueLoaded(rows)
       return rows
     },
-    change: (request) => change(acquireChange, request),
+    change: (request) => change(acquireChange, request, tempFiles),
     findResponse: (key) => withClient(owner, (client) => findResponse(client, key)),
     deleteResponsesBefore: (time) => deleteResponsesBefore(owner, time),
     auditCopy: createAuditCopy({
@@ -154,9 +163,12 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   }
 }
 
-async function prepare(owner: Pool): Promise<string> {
+async function prepare(owner: Pool) {
   try {
-    return await withClient(owner, prepareDatabase)
+    return await withClient(owner, async (client) => ({
+      role: await prepareDatabase(client),
+      limit: await readTempFileLimit(client),
+    }))
   } catch (error) {
     await owner.end()
     throw error

@@ -17,6 +17,7 @@ import {
   rowNumberError,
   rowTooLongError,
   rowTwiceError,
+  tempFilesError,
   underflowError,
   valueTooLongError,
   zeroPowerError,
@@ -73,6 +74,9 @@ export function asRefusal(error: unknown): Refusal | undefined {
       return refuse('Limit.Complexity', 'The statement is too large for the database', { cause: error })
     case '53200':
       return refuse('Limit.Memory', 'The query needs more memory than the database has', { cause: error })
+    case '53400':
+      if (!/temp_file_limit/.test(message)) return asUnavailable(error)
+      return tempFilesError(1024 * Number(/\((\d+)kB\)/.exec(message)?.[1]))
     case '57014':
       return refuse('Limit.Time', 'The time limit was reached (the setting query_seconds)', { cause: error })
     default:

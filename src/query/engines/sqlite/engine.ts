@@ -11,7 +11,15 @@ import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
-import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
+import type {
+  ChangeRequest,
+  Engine,
+  PreparedRead,
+  ReadStatement,
+  TempLimits,
+  WriteReply,
+  WriteRequest,
+} from '../engine.ts'
 import type { LogLimits } from '../live-source.ts'
 import { areLong, prepareCatalogue, readCatalogue, refuseTooMany } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
@@ -27,6 +35,7 @@ import { ReaderPool } from './reader-pool.ts'
 import { toSqlite } from './representation.ts'
 import { StatementCache } from './statement-cache.ts'
 import { SQLITE_AUDIT_TABLE } from './system-tables.ts'
+import { TempBudget } from './temp-budget.ts'
 import { type ChangeJob, findResponse, runChange, runWrite, type WriteJob } from './write.ts'
 import { Writer } from './writer.ts'
 
@@ -40,6 +49,7 @@ export interface SqliteOptions {
   readonly maxTables: number
   readonly availability: Availability
   readonly log: LogLimits
+  readonly temp: TempLimits
   /** For workers on one file. */
   readonly shared?: SharedFile | undefined
 }
@@ -49,7 +59,7 @@ const IDLE_MS = 60_000
 const NEVER = new AbortController().signal
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
-  const { path, readers, waitingReads, writeWaitMs, maxTables, availability, log, shared } = options
+  const { path, readers, waitingReads, writeWaitMs, maxTables, availability, log, temp, shared } = options
   const writing = openForWriting(path)
   prepareCatalogue(writing)
   const reading = openForReading(path)
@@ -57,11 +67,13 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   refuseLongRows(writing)
   const commits = new GroupCommit(writing, path, shared)
   const readingStatements = new StatementCache(reading)
+  const budget = new TempBudget(temp)
   const pool = new ReaderPool({
     path,
     maximum: readers,
     maximumWaiting: waitingReads,
     idleMilliseconds: IDLE_MS,
+    budget,
   })
   const live = new SqliteLiveSource({
     reading,
@@ -80,7 +92,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     readingStatements,
     pool,
     longWrites: new LongWrites(writeWaitMs),
-    writer: new Writer(path, IDLE_MS),
+    writer: new Writer(path, IDLE_MS, budget),
     maxTables,
     availability,
     isShared: shared !== undefined,
@@ -282,7 +294,7 @@ function runApart(
           commits.waitForLock(() => tryLock(writing), { owners: () => [owner ?? ''] }),
           stopped,
         )
-      const reply = await writer.run(job, stopped)
+      const reply = await writer.run(owner, job, stopped)
       commits.committed()
       return reply
     } finally {

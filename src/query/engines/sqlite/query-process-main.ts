@@ -7,6 +7,7 @@ import { createEncoder } from '../../results/byte-encoder.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES } from '../bounded-rows.ts'
 import type { BoundSql, ReadOutcome, WriteOutcome, WriteReply } from '../engine.ts'
+import { tempFilesError } from '../runtime-error.ts'
 import { openForReading, openForWriting, prepareLongReads } from './connection.ts'
 import { describeFailure } from './failure.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -23,7 +24,7 @@ import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
 const INPUT = 0
 const OUTPUT = 1
 
-const [, , path, task] = process.argv
+const [, , path, task, tempBytes] = process.argv
 if (path === undefined) throw new Error('The path of the database is missing')
 
 // On its own this process would wait for the thread below before it ends, and the server would wait for this process.
@@ -72,12 +73,18 @@ async function readJobs(database: string): Promise<void> {
         'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, feed, helper, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
-      writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+      const failure = isFileLimit(error) ? tempFilesError(Number(tempBytes)) : error
+      writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(failure)))
     }
     // Written now, so that the next process starts faster: this one will be killed, and would not write it at exit.
     if (isFirst) flushCompileCache()
   }
   process.exit()
+}
+
+/** A reader writes to temporary files alone, whose length the operating system limits (RLIMIT_FSIZE). */
+function isFileLimit(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'SQLITE_IOERR_WRITE'
 }
 
 function sendText(encoder: TextRowEncoder): void {

@@ -4,14 +4,17 @@ import { dirname, join } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { Refusal } from '../../../protocol/refusal.ts'
 import { refuse } from '../../errors.ts'
 import type { Cell } from '../../results/encoding.ts'
 import type { ReadOutcome, ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../engine.ts'
+import { memoryError } from '../runtime-error.ts'
 import { type Failure, reviveFailure } from './failure.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
 import type { LiveJob, LiveOutcome } from './live-read.ts'
-import { couldNotRun, watchMemory, withMemoryLimit } from './process-memory.ts'
+import { couldNotRun, UseWatch, withLimits } from './process-limits.ts'
 import { BACKGROUND_PRIORITY, lowerPriority } from './process-priority.ts'
+import type { TempBudget } from './temp-budget.ts'
 import type { ChangeJob, WriteJob } from './write.ts'
 
 /** Plain data, which can cross to another process. */
@@ -30,14 +33,18 @@ export class QueryProcess {
   readonly #output: FrameReader
   /** Resolves when the process has ended: with the signal that ended it, if any, or the error if it could not be started. */
   readonly exited: Promise<NodeJS.Signals | Error | null>
+  readonly #budget: TempBudget
+  readonly #watch = new UseWatch()
   isAlive = true
-  #hasExcess = false
+  /** Why it was killed: it used too much. */
+  #excess: Refusal | undefined
 
-  constructor(path: string, task: QueryTask) {
+  constructor(path: string, task: QueryTask, budget: TempBudget) {
     // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
     const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(dirname(path), 'cache') }
-    const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task]
-    const child = spawn(...withMemoryLimit(process.execPath, args), {
+    const fileBytes = budget.limits.statement
+    const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task, String(fileBytes)]
+    const child = spawn(...withLimits(process.execPath, args, task === 'write' ? undefined : fileBytes), {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       env,
       // Its own process group: a signal to the group of the server, as from a terminal, must not end a query.
@@ -55,6 +62,7 @@ export class QueryProcess {
     })
     // There are no pipes when the server has run out of descriptors.
     if (!child.stdin || !child.stdout) throw cannotStart()
+    this.#budget = budget
     this.#process = child
     this.#input = child.stdin
     this.#output = new FrameReader(child.stdout)
@@ -62,8 +70,11 @@ export class QueryProcess {
   }
 
   /** Yields the chunks of the result. */
-  async *read<Job extends ReadJob | LiveJob>(job: Job): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
-    const unwatch = this.#start(job)
+  async *read<Job extends ReadJob | LiveJob>(
+    owner: string,
+    job: Job,
+  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+    const end = this.#start(owner, job)
     try {
       for (;;) {
         const frame = await this.#output.next()
@@ -73,12 +84,12 @@ export class QueryProcess {
         else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
     } finally {
-      unwatch()
+      end()
     }
   }
 
-  async write(job: WriteJob | ChangeJob): Promise<WriteReply | undefined> {
-    const unwatch = this.#start(job)
+  async write(owner: string | undefined, job: WriteJob | ChangeJob): Promise<WriteReply | undefined> {
+    const end = this.#start(owner, job)
     const rows: (readonly Cell[])[] = []
     try {
       for (;;) {
@@ -94,17 +105,23 @@ export class QueryProcess {
         } else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
     } finally {
-      unwatch()
+      end()
     }
   }
 
-  /** Returns a function that ends the watch of the memory. */
-  #start(job: ReadJob | LiveJob | WriteJob | ChangeJob): () => void {
-    this.#input.write(encodeFrame(FRAME.job, job))
-    return watchMemory(this.#process.pid, () => {
-      this.#hasExcess = true
+  /** Returns a function that ends the watch of what it uses. */
+  #start(owner: string | undefined, job: ReadJob | LiveJob | WriteJob | ChangeJob): () => void {
+    const stop = (error: Refusal): void => {
+      this.#excess = error
       this.kill()
-    })
+    }
+    const account = this.#budget.open(owner, stop)
+    this.#input.write(encodeFrame(FRAME.job, job))
+    if (this.#process.pid !== undefined) this.#watch.start(this.#process.pid, account, stop)
+    return () => {
+      this.#watch.stop()
+      account.close()
+    }
   }
 
   /** Lets the reads of others come first. */
@@ -129,8 +146,8 @@ export class QueryProcess {
     // A process without an output may still be running.
     this.kill()
     const reason = await this.exited
-    if (this.#hasExcess || reason === 'SIGABRT' || reason === 'SIGTRAP')
-      return refuse('Limit.Memory', 'The query needs more memory than one query may use')
+    if (this.#excess !== undefined) return this.#excess
+    if (reason === 'SIGABRT' || reason === 'SIGTRAP') return memoryError()
     return reason instanceof Error
       ? cannotStart(reason)
       : new ProcessGone(`The process of the query was ended by ${reason}`)

@@ -4,6 +4,7 @@ import { FairSlots, type Slot } from '../fair-slots.ts'
 import type { Background } from '../live-source.ts'
 import type { LiveJob } from './live-read.ts'
 import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
+import type { TempBudget } from './temp-budget.ts'
 
 export interface ReaderPoolOptions {
   readonly path: string
@@ -11,6 +12,7 @@ export interface ReaderPoolOptions {
   /** Jobs that may wait for a reader before further ones are refused. */
   readonly maximumWaiting: number
   readonly idleMilliseconds: number
+  readonly budget: TempBudget
 }
 
 type ReadTask = Exclude<QueryTask, 'write'>
@@ -21,8 +23,8 @@ const LONG_MS = 500
 class Reader extends QueryProcess {
   task: ReadTask
 
-  constructor(path: string, task: ReadTask) {
-    super(path, task)
+  constructor({ path, budget }: ReaderPoolOptions, task: ReadTask) {
+    super(path, task, budget)
     this.task = task
   }
 
@@ -68,7 +70,7 @@ export class ReaderPool {
       signal.addEventListener('abort', stop, { once: true })
       isReusable = false
       timer = this.#letOthersFirst(owner, reader)
-      const outcome = yield* reader.read(job)
+      const outcome = yield* reader.read(owner, job)
       isReusable = true
       return outcome
     } catch (error) {
@@ -148,7 +150,7 @@ export class ReaderPool {
   }
 
   #start(task: ReadTask): Reader {
-    const reader = new Reader(this.#options.path, task)
+    const reader = new Reader(this.#options, task)
     this.#all.add(reader)
     void reader.exited.then(() => {
       this.#all.delete(reader)

@@ -1,29 +1,36 @@
 /** The process that runs long writes: started by the first one, kept for the next ones, ended when idle. */
 import type { WriteReply } from '../engine.ts'
 import { ProcessGone, QueryProcess } from './query-process.ts'
+import type { TempBudget } from './temp-budget.ts'
 import type { ChangeJob, WriteJob } from './write.ts'
 
 export class Writer {
   readonly #path: string
+  readonly #budget: TempBudget
   readonly #idleMilliseconds: number
   #process: QueryProcess | undefined
   #idleTimer: NodeJS.Timeout | undefined
 
-  constructor(path: string, idleMilliseconds: number) {
+  constructor(path: string, idleMilliseconds: number, budget: TempBudget) {
     this.#path = path
+    this.#budget = budget
     this.#idleMilliseconds = idleMilliseconds
   }
 
   /** One at a time. If the signal aborts it, its process is killed, and nothing has been written. */
-  async run(job: WriteJob | ChangeJob, signal: AbortSignal): Promise<WriteReply | undefined> {
+  async run(
+    owner: string | undefined,
+    job: WriteJob | ChangeJob,
+    signal: AbortSignal,
+  ): Promise<WriteReply | undefined> {
     signal.throwIfAborted()
     clearTimeout(this.#idleTimer)
-    const writer = this.#process?.isAlive ? this.#process : new QueryProcess(this.#path, 'write')
+    const writer = this.#process?.isAlive ? this.#process : new QueryProcess(this.#path, 'write', this.#budget)
     this.#process = writer
     const stop = (): void => writer.kill()
     signal.addEventListener('abort', stop, { once: true })
     try {
-      return await writer.write(job)
+      return await writer.write(owner, job)
     } catch (error) {
       throw error instanceof ProcessGone && signal.aborted ? signal.reason : error
     } finally {
