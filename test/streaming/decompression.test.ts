@@ -50,6 +50,16 @@ test('a message of empty blocks, each with its own codes, is not decompressed on
   assert.ok(used < baseline / 2, `${used} µs, and ${baseline} µs for the decompression alone`)
 })
 
+test('after a long message that cannot be decompressed the rest is read, and the connection ends', async (t) => {
+  const { port, gateway } = await startGateway(t)
+  const peer = await openRaw(port, '/Platform?version=1.1', { 'Sec-WebSocket-Extensions': 'permessage-deflate' })
+  // Longer than what is decompressed on the thread of the other connections, and of a block type that does not exist.
+  peer.write(frame({ opcode: OPCODE.text, payload: Buffer.alloc(20_000, 0xff), reserved: 4 }), Buffer.alloc(500_000))
+  assert.equal(await peer.closeCode(), 1007)
+  // The clock stands still: no time limit ends it.
+  await until('the server has read the end', 2000, () => gateway.liveSessions().length === 0)
+})
+
 test('requests before the client’s FIN are answered, and then the connection ends', async (t) => {
   const { port } = await startGateway(t)
   const socket = new WebSocket(`ws://127.0.0.1:${port}/Platform?version=1.1`, 'PlatformJson')

@@ -30,6 +30,7 @@ export interface RunningQuery {
   stop(reason: unknown): void
   /** The first rows are sent, in a format for whole tables: from now on the time limit of exports counts. */
   beginExport(): void
+  /** Further calls do nothing. */
   end(): void
 }
 
@@ -101,7 +102,7 @@ export class RunningQueries {
 class Entry implements RunningQuery {
   readonly live: LiveQuery
   readonly #limits: RunningLimits
-  readonly #forget: () => void
+  #forget: () => void
   #controller: AbortController | undefined
   #timer: NodeJS.Timeout | undefined
 
@@ -143,8 +144,12 @@ class Entry implements RunningQuery {
   end(): void {
     clearTimeout(this.#timer)
     this.#forget()
+    // Once: the next query of the user may have the same id.
+    this.#forget = nothing
   }
 }
+
+function nothing(): void {}
 
 /** A statement as lists show it. */
 export function shownStatement(statement: string): string {

@@ -220,7 +220,8 @@ export class ServerSocket implements TurnTaker {
 
   /** Not at once: the caller may be in the middle of handling a message. */
   #readSoon(): void {
-    if (this.#willRead) return
+    // What is dropped needs no turn, and a pause would last.
+    if (this.#willRead || this.#state === 'deaf') return
     this.#willRead = true
     this.#tcp.pause()
     waitForTurn(this)

@@ -1,5 +1,6 @@
 /** Connection pools with the session settings of the service; how a connection is borrowed, cancelled and given back. */
 import pg, { type Pool, type PoolClient } from 'pg'
+import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
 import type { FairSlots } from '../fair-slots.ts'
 import type { Background } from '../live-source.ts'
@@ -85,17 +86,18 @@ export function acquireFrom(pool: Pool, slots: FairSlots): Acquire {
 }
 
 /** A query that is cancelled while it waits fails immediately; the connection it would have got goes back to the pool. */
-function connectUnlessAborted(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason)
-    signal.addEventListener('abort', abort, { once: true })
-    pool.connect().then((client) => {
-      signal.removeEventListener('abort', abort)
-      if (signal.aborted) client.release()
-      else resolve(client)
-    }, reject)
-  })
+async function connectUnlessAborted(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
+  signal.throwIfAborted()
+  const connected = pool.connect()
+  try {
+    return await abortable(connected, signal)
+  } catch (error) {
+    connected.then((client) => client.release(), ignore)
+    throw error
+  }
 }
+
+function ignore(): void {}
 
 const CANCEL_AGAIN_MS = 200
 
@@ -113,6 +115,10 @@ export async function borrow(
 ): Promise<Borrowed> {
   signal.throwIfAborted()
   const { client, release } = await acquire(owner, signal, background)
+  if (signal.aborted) {
+    release(false)
+    throw signal.reason
+  }
   let cancelled: Promise<void> | undefined
   let again: NodeJS.Timeout | undefined
   let giveUp: NodeJS.Timeout | undefined

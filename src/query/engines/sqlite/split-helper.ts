@@ -32,6 +32,8 @@ export interface SplitJob {
 
 /** How long a thread that has started before takes at most to begin, unless the machine is busy. */
 const BEGIN_MS = 5
+/** For the last part of the other thread, or a sign of it: a thread that has died gives none. */
+export const MAX_WAIT_MS = 10_000
 /** For a moment without commits. */
 const MAX_ATTEMPTS = 5
 
@@ -61,14 +63,20 @@ export class SplitHelper {
     this.#witness ??= new Sqlite(this.#path, { readonly: true, timeout: 1000 })
     const waitMs = this.#worker === undefined ? 0 : BEGIN_MS
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const share = new SplitShare(this.#witness)
-      this.#thread().postMessage({ split, cursor: cursor.buffer, ...share.theirs }, [share.theirs.port])
-      connection.exec('BEGIN')
-      beginToRead(connection)
-      share.waitUntilBegun(waitMs)
-      if (share.isUnchanged) return share
+      const worker = this.#thread()
+      const share = new SplitShare(this.#witness, () => this.#forget(worker))
+      worker.postMessage({ split, cursor: cursor.buffer, ...share.theirs }, [share.theirs.port])
+      let isShared = false
+      try {
+        connection.exec('BEGIN')
+        beginToRead(connection)
+        share.waitUntilBegun(waitMs)
+        isShared = share.isUnchanged
+        if (isShared) return share
+      } finally {
+        if (!isShared) share.close()
+      }
       connection.exec('ROLLBACK')
-      share.close()
     }
     return undefined
   }
@@ -83,25 +91,33 @@ export class SplitHelper {
       stderr: true,
       resourceLimits: RESOURCE_LIMITS,
     })
-    // The next query starts another one.
-    worker.on('error', () => {
-      this.#worker = undefined
-    })
+    worker.on('error', () => this.#forget(worker)).unref()
     this.#worker = worker
     return worker
+  }
+
+  /** The next query starts another one. */
+  #forget(worker: Worker): void {
+    if (this.#worker === worker) this.#worker = undefined
+    void worker.terminate()
   }
 }
 
 /** The share of the other thread in one query. */
 export class SplitShare {
   readonly #witness: Database
+  readonly #onStuck: () => void
+  readonly #maxWaitMs: number
   readonly #version: unknown
   readonly #turn = new Int32Array(new SharedArrayBuffer(4))
   readonly #channel = new MessageChannel()
+  #isStuck = false
 
-  /** Before either thread begins. */
-  constructor(witness: Database) {
+  /** Before either thread begins. `onStuck` is called if the other thread does not end. */
+  constructor(witness: Database, onStuck: () => void, maxWaitMs = MAX_WAIT_MS) {
     this.#witness = witness
+    this.#onStuck = onStuck
+    this.#maxWaitMs = maxWaitMs
     this.#version = dataVersion(witness)
   }
 
@@ -120,13 +136,13 @@ export class SplitShare {
 
   /** Lets the other thread take parts if it has begun in time. To be called now and then. */
   startIfBegun(): void {
-    if (this.#now === TURN.begun) this.#give(this.isUnchanged ? TURN.started : TURN.cancelled)
+    if (this.#now === TURN.begun) this.#answer(this.isUnchanged ? TURN.started : TURN.cancelled)
   }
 
   /** Waits for the end. False if the other thread has failed. */
   finish(add: (parts: readonly RawRow[]) => void): boolean {
     this.#end()
-    if (this.#now === TURN.failed) return false
+    if (this.#isStuck || this.#now === TURN.failed) return false
     for (;;) {
       const received = receiveMessageOnPort(this.#channel.port1)
       if (received === undefined) return true
@@ -134,26 +150,30 @@ export class SplitShare {
     }
   }
 
-  /** The other thread is free for another query. */
+  /** The other thread is free for another query, or gone. */
   close(): void {
     this.#end()
     this.#channel.port1.close()
   }
 
   #end(): void {
+    if (this.#isStuck) return
     // If it has not begun yet, it will not do so later.
     Atomics.compareExchange(this.#turn, 0, TURN.asked, TURN.cancelled)
-    if (this.#now === TURN.begun) this.#give(TURN.cancelled)
-    while (this.#now === TURN.started) Atomics.wait(this.#turn, 0, TURN.started)
+    this.#answer(TURN.cancelled)
+    Atomics.wait(this.#turn, 0, TURN.started, this.#maxWaitMs)
+    if (this.#now !== TURN.started) return
+    this.#isStuck = true
+    this.#onStuck()
   }
 
   get #now(): number {
     return Atomics.load(this.#turn, 0)
   }
 
-  #give(turn: number): void {
-    Atomics.store(this.#turn, 0, turn)
-    Atomics.notify(this.#turn, 0)
+  /** The other thread waits for an answer once it has begun. */
+  #answer(turn: number): void {
+    if (Atomics.compareExchange(this.#turn, 0, TURN.begun, turn) === TURN.begun) Atomics.notify(this.#turn, 0)
   }
 }
 

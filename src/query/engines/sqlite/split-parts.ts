@@ -26,43 +26,37 @@ interface PartRange {
   readonly next: bigint | undefined
 }
 
-/** Where the next part begins, for all threads. */
+/** In place of the first row of the next part. A part that follows another one begins after the least row. */
+export const NO_PART = -(2n ** 63n)
+
+/** Where the next part begins, for all threads. None of them waits for another. */
 export class PartCursor {
-  /** Whether a thread is using it, and whether it has ended. */
-  readonly #flags: Int32Array<SharedArrayBuffer>
-  /** The first row of the next part. */
   readonly #next: BigInt64Array<SharedArrayBuffer>
   readonly buffer: SharedArrayBuffer
 
-  constructor(buffer = new SharedArrayBuffer(16)) {
+  constructor(buffer = new SharedArrayBuffer(8)) {
     this.buffer = buffer
-    this.#next = new BigInt64Array(buffer, 0, 1)
-    this.#flags = new Int32Array(buffer, 8, 2)
+    this.#next = new BigInt64Array(buffer)
   }
 
   startAt(first: bigint): void {
-    this.#next[0] = first
+    Atomics.store(this.#next, 0, first)
   }
 
   /** `rangeFrom` finds the part that begins with a row. */
   take(rangeFrom: (first: bigint) => PartRange): PartRange | undefined {
-    while (Atomics.compareExchange(this.#flags, 0, 0, 1) !== 0) Atomics.wait(this.#flags, 0, 1)
-    try {
-      if (Atomics.load(this.#flags, 1) === 1) return undefined
+    for (;;) {
       const first = Atomics.load(this.#next, 0)
+      if (first === NO_PART) return undefined
       const range = rangeFrom(first)
-      if (range.next === undefined) this.end()
-      else Atomics.store(this.#next, 0, range.next)
-      return range
-    } finally {
-      Atomics.store(this.#flags, 0, 0)
-      Atomics.notify(this.#flags, 0, 1)
+      // Otherwise another thread has taken it meanwhile.
+      if (Atomics.compareExchange(this.#next, 0, first, range.next ?? NO_PART) === first) return range
     }
   }
 
   /** No part follows, for any thread. */
   end(): void {
-    Atomics.store(this.#flags, 1, 1)
+    this.startAt(NO_PART)
   }
 }
 

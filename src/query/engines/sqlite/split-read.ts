@@ -3,7 +3,7 @@ import type { Database } from 'better-sqlite3'
 import type { BoundSql, SplitRun } from '../engine.ts'
 import type { ReadJob } from './query-process.ts'
 import type { SplitHelper, SplitShare } from './split-helper.ts'
-import { PART_SIZE, PartCursor, PartTable } from './split-parts.ts'
+import { NO_PART, PART_SIZE, PartCursor, PartTable } from './split-parts.ts'
 
 /** A smaller table is sorted: the first part could be in vain. */
 const LEAST_ROWS = 10 * PART_SIZE
@@ -23,32 +23,28 @@ export function readSplit(
 ): boolean {
   const rows = estimateRows(connection, split)
   if (rows < LEAST_ROWS || !sortsTable(connection, job)) return false
-  const cursor = new PartCursor()
-  // The file itself is open for reading only.
-  connection.pragma('query_only = OFF')
-  // One transaction: all parts are of the same state of the table.
-  const other = rows < LEAST_SHARED_ROWS ? undefined : helper?.begin(connection, split, cursor)
-  if (other === undefined) connection.exec('BEGIN')
   try {
-    if (!fillTogether(connection, split, cursor, other)) return false
+    // The file itself is open for reading only.
+    connection.pragma('query_only = OFF')
+    if (!fillTogether(connection, split, rows < LEAST_SHARED_ROWS ? undefined : helper)) return false
     read(split.whole)
     return true
   } finally {
     // The temporary table goes too.
-    connection.exec('ROLLBACK')
+    if (connection.inTransaction) connection.exec('ROLLBACK')
     connection.pragma('query_only = ON')
   }
 }
 
-function fillTogether(
-  connection: Database,
-  split: SplitRun,
-  cursor: PartCursor,
-  other: SplitShare | undefined,
-): boolean {
+/** Begins a transaction, so that all parts are of the same state of the table. */
+function fillTogether(connection: Database, split: SplitRun, helper: SplitHelper | undefined): boolean {
+  const cursor = new PartCursor()
+  let other: SplitShare | undefined
   try {
+    other = helper?.begin(connection, split, cursor)
+    if (other === undefined) connection.exec('BEGIN')
     const parts = new PartTable(connection, split)
-    if (parts.first === undefined) return false
+    if (parts.first === undefined || parts.first === NO_PART) return false
     cursor.startAt(parts.first)
     const isFilled = parts.fill(cursor, () => {
       other?.startIfBegun()

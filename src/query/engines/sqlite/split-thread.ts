@@ -3,7 +3,7 @@ import { flushCompileCache } from 'node:module'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Database } from 'better-sqlite3'
 import { openForReading, prepareLongReads } from './connection.ts'
-import { beginToRead, type SplitJob, TURN } from './split-helper.ts'
+import { beginToRead, MAX_WAIT_MS, type SplitJob, TURN } from './split-helper.ts'
 import { PartCursor, PartTable } from './split-parts.ts'
 
 /** So many parts are made one, and sent, before more are added. */
@@ -16,17 +16,12 @@ prepareLongReads(connection)
 connection.pragma('query_only = OFF')
 
 parentPort?.on('message', (job: SplitJob) => {
-  if (!begin(job)) return
-  let turn: number = TURN.failed
   try {
-    if (fill(connection, job)) turn = TURN.done
+    if (begin(job)) takeParts(job)
   } catch {
-    // The first thread reads the result in the usual way.
+    // The first thread does without this one.
   } finally {
-    connection.exec('ROLLBACK')
-    if (turn === TURN.failed) new PartCursor(job.cursor).end()
-    Atomics.store(job.turn, 0, turn)
-    Atomics.notify(job.turn, 0)
+    if (connection.inTransaction) connection.exec('ROLLBACK')
   }
   // So that the next one starts faster: this one ends with its process.
   flushCompileCache()
@@ -37,13 +32,21 @@ function begin({ turn }: SplitJob): boolean {
   if (Atomics.load(turn, 0) !== TURN.asked) return false
   connection.exec('BEGIN')
   beginToRead(connection)
-  if (Atomics.compareExchange(turn, 0, TURN.asked, TURN.begun) === TURN.asked) {
-    Atomics.notify(turn, 0)
-    Atomics.wait(turn, 0, TURN.begun)
-    if (Atomics.load(turn, 0) === TURN.started) return true
+  if (Atomics.compareExchange(turn, 0, TURN.asked, TURN.begun) !== TURN.asked) return false
+  Atomics.notify(turn, 0)
+  Atomics.wait(turn, 0, TURN.begun, MAX_WAIT_MS)
+  return Atomics.compareExchange(turn, 0, TURN.begun, TURN.cancelled) === TURN.started
+}
+
+function takeParts(job: SplitJob): void {
+  let turn: number = TURN.failed
+  try {
+    if (fill(connection, job)) turn = TURN.done
+  } finally {
+    if (turn === TURN.failed) new PartCursor(job.cursor).end()
+    Atomics.store(job.turn, 0, turn)
+    Atomics.notify(job.turn, 0)
   }
-  connection.exec('ROLLBACK')
-  return false
 }
 
 function fill(database: Database, { split, cursor: buffer, port }: SplitJob): boolean {
