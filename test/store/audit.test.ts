@@ -42,7 +42,7 @@ onEveryEngine('audit log', (place) => {
   async function recordMany(count: number): Promise<void> {
     for (let index = 0; index < count; index++) {
       clock.advance(1000)
-      log.record({ event: 'token.issued', actor: `user-${index}`, client: 'app', details: { grant_type: 'password' } })
+      log.record({ event: 'token.revoked', actor: `user-${index}`, client: 'app', details: { what: 'access token' } })
     }
     await log.flush()
   }
@@ -65,7 +65,7 @@ onEveryEngine('audit log', (place) => {
     const logs = [log, open(other, 'two'), open(other, 'three')]
     for (let round = 0; round < 30; round++) {
       for (const writer of logs) {
-        for (let index = 0; index < 50; index++) writer.record({ event: 'token.issued', actor: `user-${index}` })
+        for (let index = 0; index < 50; index++) writer.record({ event: 'token.revoked', actor: `user-${index}` })
       }
       await Promise.all(logs.map((writer) => writer.flush()))
     }
@@ -171,7 +171,7 @@ onEveryEngine('audit log', (place) => {
     const lines = (await Array.fromAsync(exportAuditLog(database.db, {}))).map((line) => JSON.parse(line))
     assert.deepEqual(
       lines.map(({ seq, event }) => `${seq} ${event}`),
-      ['1 token.issued', '2 token.issued', '3 token.issued', '4 signin.refused'],
+      ['1 token.revoked', '2 token.revoked', '3 token.revoked', '4 signin.refused'],
     )
     assert.partialDeepStrictEqual(lines[3], { actor: 'mallory', outcome: 'refused', details: { reason: 'password' } })
     assert.equal((await Array.fromAsync(exportAuditLog(database.db, { event: 'signin' }))).length, 1)
