@@ -70,6 +70,12 @@ connections and their subscriptions, running and waiting queries, live statement
 connections to PostgreSQL) that are busy. \`/metrics\` has more, for one node.
 \`GET /admin/backups\` lists the [backups](backup.md) that the audit log knows of.
 
+## What was changed
+
+\`gatehouse audit list --changes\` and \`GET /admin/audit?changes=true\` show who changed what, newest first: users, roles, clients, secrets,
+keys, tables and the rest that the [audit log](audit.md) marks as a change, without sign-ins, tokens and refusals. Other filters narrow it:
+\`--actor olivia\`, \`--target alice\`, \`--event client\`, \`--since 2026-11-01T00:00:00Z\`.
+
 ## Many users
 
 Lists are read page by page: \`next\` is the path of the next page, \`limit\` the size of one. Every page reads a range of an

@@ -13,11 +13,16 @@ change by an administrator. It is an append-only table in the identity database.
 before a node stops; a node that is killed may lose the rows of its last 200 ms.
 
 \`\`\`
+gatehouse audit list --changes
 gatehouse audit list --event signin --since 2026-11-01T00:00:00Z
 gatehouse audit follow --event token.refused
 gatehouse audit export > audit.ndjson
 gatehouse audit verify
 \`\`\`
+
+\`--changes\` shows what people changed: users, roles, clients, secrets, keys, passwords, second factors, links, consents, grants,
+tables, saved queries, declarative files and restores. It leaves out sign-ins, tokens, refusals and what the server does by itself. The
+API has it as \`?changes=true\`, the [console](console.md) as the switch "Changes only"; the table below marks these events.
 
 Over HTTP, \`GET /admin/audit\` has the newest rows first and the path of the next page in \`next\`. A filter without an index (outcome,
 client, target, address) looks at 20,000 rows for each page, so that a long log delays nobody: such a page may have few rows, or
@@ -27,13 +32,27 @@ To **follow** the log, ask for \`?after=SEQ&wait=20\`: the reply comes as soon a
 20 seconds without any, and \`next\` is where to go on. \`for await (const row of gate.admin.audit.list({ after, wait: 20 }))\` of the
 [client library](client.md) does that.
 
+## What repeats is counted
+
+Anybody who reaches the server can be refused again and again. So that nobody can fill the log with it, the first ten refusals of a kind
+have rows of their own. The rest is counted: every ten minutes one row has their number in \`count\` and the time of the first of them in
+\`since\`; its other members are those of the last one. After ten minutes without one, refusals have rows of their own again. A kind is
+the same event, actor, client, target, network (an address, or a /64 of IPv6) and reason. One network can have 100 kinds at a time, a node
+10,000; beyond that, refusals are counted by event and network, then by event alone, and such a row has no actor, client or reason.
+
+\`authorization.granted\` and \`token.issued\` are counted from the second on, because a page may get tokens each time it is loaded. Their
+rows always name the user and the client. Sign-ins and changes are never counted.
+
+A count is written when its ten minutes are over, and before the node stops; a node that is killed loses the counts of the interval
+under way. The rows of a count are in the chain like all others.
+
 ## In IQL
 
 The table \`auditlog\` of the [query service](query.md) has the same rows, for callers whose token has \`Identity/Admin\` and a
 platform scope; for everybody else it does not exist. It can be joined and grouped like any table, and is read-only.
 
 \`\`\`
-gatehouse query "SELECT address, count(*) AS refusals FROM auditlog
+gatehouse query "SELECT address, sum(coalesce(CAST(json_text(details, 'count') AS Integer), 1)) AS refusals FROM auditlog
   WHERE event = 'signin.refused' AND at > now() - INTERVAL '1 day' GROUP BY address ORDER BY refusals DESC LIMIT 10"
 \`\`\`
 
@@ -61,15 +80,16 @@ Rows older than \`GATEHOUSE_AUDIT_RETENTION_DAYS\` (default 400; 0 keeps all) ar
 
 \`seq\`, \`at\`, \`event\`, \`outcome\` (\`success\` or \`refused\`), \`actor\` (who), \`client\` (through which), \`target\` (to whom),
 \`address\`, \`request_id\`, \`node\`, \`details\`, \`hash\`. Details have only the members listed below, never passwords, tokens, codes
-or secrets. The name entered at a sign-in is recorded only if the user exists.
+or secrets; besides, a row that [counts](#what-repeats-is-counted) has \`count\` and \`since\`. The name entered at a sign-in is recorded only if the user exists.
 
-| event | outcome | meaning | details |
-|---|---|---|---|
+| event | outcome | change | meaning | details |
+|---|---|---|---|---|
 ${(Object.keys(AUDIT_EVENTS) as AuditEventName[]).map(row).join('\n')}
 `,
 }
 
 function row(name: AuditEventName): string {
-  const { meaning, members } = AUDIT_EVENTS[name]
-  return `| \`${name}\` | ${outcomeOf(name)} | ${meaning} | ${members.map((member) => `\`${member}\``).join(', ')} |`
+  const { meaning, members, isChange } = AUDIT_EVENTS[name]
+  const details = members.map((member) => `\`${member}\``).join(', ')
+  return `| \`${name}\` | ${outcomeOf(name)} | ${isChange ? 'yes' : ''} | ${meaning} | ${details} |`
 }

@@ -7,6 +7,7 @@ import {
   exportAuditLog,
   followAuditLog,
   headOf,
+  isNamed,
   presentAuditRow,
   scanAuditPage,
 } from '../store/audit-read.ts'
@@ -15,12 +16,13 @@ import type { AuditRow } from '../store/schema.ts'
 import { subjectNames } from '../store/subject-names.ts'
 import { USER_ID_PREFIX } from '../store/users.ts'
 import { record } from './change.ts'
-import { readCount, readTime } from './parameters.ts'
+import { readCount, readFlag, readTime } from './parameters.ts'
 import type { AdminCall, AdminEnv, AdminReply, AdminRoute } from './route.ts'
 import { requireActor, targetsOf } from './subjects.ts'
 
 const FILTERS = {
   event: 'An event name such as token.refused, or its first part, such as token.',
+  changes: 'true: only what people changed, without sign-ins, tokens and refusals.',
   outcome: 'success or refused.',
   actor: 'The user or client who did it, by name or id.',
   client: 'The client through which it was done.',
@@ -111,11 +113,12 @@ export const auditRoutes: readonly AdminRoute[] = [
 
 async function readFilter({ query }: AdminCall, { stores, database }: AdminEnv): Promise<AuditFilter> {
   const names = Object.keys(AUDIT_EVENTS)
-  if (query.event !== undefined && !names.some((name) => name === query.event || name.startsWith(`${query.event}.`)))
+  if (query.event !== undefined && !names.some((name) => isNamed(name, query.event ?? '')))
     throw new Refusal('admin.bad_parameter', 400, `event must be one of ${names.join(', ')}`)
   const { event, outcome, actor, client, target, address } = query
   return {
     event,
+    changes: readFlag(query.changes, 'changes'),
     outcome,
     actor: actor === undefined ? undefined : await requireActor(stores, database, actor),
     client,

@@ -15,13 +15,13 @@ export const AUDIT_EVENTS = {
   ),
   'signout.succeeded': event('A user signed out.', 'session', 'clients'),
   'session.ended': event('A user or an operator ended a browser session.', 'session', 'reason'),
-  'factor.added': event('A second factor was enrolled.', 'kind', 'factor', 'label'),
-  'factor.removed': event('A second factor was removed.', 'kind', 'factor', 'label', 'reason'),
-  'password.changed': event('A user changed their password.', 'reason'),
-  'password.reset': event('An operator set or cleared a password.', 'reason'),
-  'link.created': event('A one-time set-up link was created.', 'link', 'kind', 'expires'),
-  'link.used': event('A one-time set-up link was used to choose a password.', 'link', 'kind'),
-  'link.revoked': event('A one-time set-up link was revoked.', 'link', 'kind'),
+  'factor.added': change('A second factor was enrolled.', 'kind', 'factor', 'label'),
+  'factor.removed': change('A second factor was removed.', 'kind', 'factor', 'label', 'reason'),
+  'password.changed': change('A user changed their password.', 'reason'),
+  'password.reset': change('An operator set or cleared a password.', 'reason'),
+  'link.created': change('A one-time set-up link was created.', 'link', 'kind', 'expires'),
+  'link.used': change('A one-time set-up link was used to choose a password.', 'link', 'kind'),
+  'link.revoked': change('A one-time set-up link was revoked.', 'link', 'kind'),
   'link.refused': event('A one-time set-up link that is no longer valid was opened.', 'link', 'kind', 'reason'),
   'authorization.granted': event(
     'The authorization endpoint issued a code or tokens.',
@@ -30,9 +30,9 @@ export const AUDIT_EVENTS = {
     'grant',
   ),
   'authorization.refused': event('The authorization endpoint refused a request.', 'response_type', 'error', 'reason'),
-  'consent.granted': event('A user consented to scopes of a client.', 'scope'),
+  'consent.granted': change('A user consented to scopes of a client.', 'scope'),
   'consent.refused': event('A user refused consent to a client.', 'scope'),
-  'consent.withdrawn': event(
+  'consent.withdrawn': change(
     'Consent to a client was withdrawn, and its grants were revoked.',
     'client',
     'scope',
@@ -56,53 +56,53 @@ export const AUDIT_EVENTS = {
     'what',
   ),
   'token.revoked': event('A token was revoked.', 'token', 'grant', 'what'),
-  'grant.revoked': event('A grant and all its tokens were revoked.', 'grant', 'reason'),
+  'grant.revoked': change('A grant and all its tokens were revoked.', 'grant', 'reason'),
   'client.refused': event('A client failed to authenticate.', 'method', 'reason'),
   'access.refused': event('A caller lacked the required scope.', 'method', 'path', 'needs', 'reason'),
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),
   'query.cancelled': event('An operator cancelled a running query or ended a live statement.', 'query'),
   'live.refused': event('A live statement on a stream was refused: the caller has no right of the platform.', 'reason'),
-  'query.defined': event(
+  'query.defined': change(
     'A table or index was created, changed or dropped.',
     'statement',
     'table',
     'changed',
     'request',
   ),
-  'saved.shared': event('A saved query or board was shared, or is no longer shared.', 'kind', 'shared'),
-  'saved.changed': event(
+  'saved.shared': change('A saved query or board was shared, or is no longer shared.', 'kind', 'shared'),
+  'saved.changed': change(
     'An administrator changed a saved query or board of somebody else.',
     'kind',
     'owner',
     'changed',
   ),
-  'saved.deleted': event(
+  'saved.deleted': change(
     'An administrator deleted a saved query or board of somebody else.',
     'kind',
     'owner',
     'changed',
   ),
-  'user.created': event('A user was created.', 'changed', 'source'),
-  'user.changed': event('A user was changed.', 'changed', 'source'),
-  'user.disabled': event('A user was disabled, and all tokens were revoked.', 'source'),
-  'user.enabled': event('A user was enabled again.', 'source'),
-  'user.deleted': event('A user was deleted.', 'source'),
-  'role.created': event('A role was created.', 'changed', 'source'),
-  'role.changed': event('A role was changed.', 'changed', 'source'),
-  'role.deleted': event('A role was deleted.', 'source'),
-  'client.created': event('A client was registered.', 'changed', 'source'),
-  'client.changed': event('A client was changed.', 'changed', 'source'),
-  'client.disabled': event('A client was disabled, and all tokens were revoked.', 'source'),
-  'client.enabled': event('A client was enabled again.', 'source'),
-  'client.deleted': event('A client was deleted.', 'source'),
-  'client.secret_added': event('A secret was added to a client.', 'secret', 'expires', 'source'),
-  'client.secret_removed': event('A client secret was removed.', 'secret', 'source'),
-  'key.created': event('A signing key was created.', 'kid', 'active_from', 'reason'),
-  'key.retired': event('A signing key stopped signing.', 'kid', 'reason'),
-  'declaration.applied': event('A declarative file was reconciled.', 'created', 'changed', 'deleted'),
+  'user.created': change('A user was created.', 'changed', 'source'),
+  'user.changed': change('A user was changed.', 'changed', 'source'),
+  'user.disabled': change('A user was disabled, and all tokens were revoked.', 'source'),
+  'user.enabled': change('A user was enabled again.', 'source'),
+  'user.deleted': change('A user was deleted.', 'source'),
+  'role.created': change('A role was created.', 'changed', 'source'),
+  'role.changed': change('A role was changed.', 'changed', 'source'),
+  'role.deleted': change('A role was deleted.', 'source'),
+  'client.created': change('A client was registered.', 'changed', 'source'),
+  'client.changed': change('A client was changed.', 'changed', 'source'),
+  'client.disabled': change('A client was disabled, and all tokens were revoked.', 'source'),
+  'client.enabled': change('A client was enabled again.', 'source'),
+  'client.deleted': change('A client was deleted.', 'source'),
+  'client.secret_added': change('A secret was added to a client.', 'secret', 'expires', 'source'),
+  'client.secret_removed': change('A client secret was removed.', 'secret', 'source'),
+  'key.created': change('A signing key was created.', 'kid', 'active_from', 'reason'),
+  'key.retired': change('A signing key stopped signing.', 'kid', 'reason'),
+  'declaration.applied': change('A declarative file was reconciled.', 'created', 'changed', 'deleted'),
   'backup.taken': event('A backup was written.', 'rows', 'bytes'),
-  'backup.restored': event('The data was restored from a backup.', 'rows', 'taken'),
+  'backup.restored': change('The data was restored from a backup.', 'rows', 'taken'),
   'audit.pruned': event(
     'Rows past their retention were removed; the chain continues from this hash.',
     'through',
@@ -115,6 +115,10 @@ export const AUDIT_EVENTS = {
 } as const
 
 export type AuditEventName = keyof typeof AUDIT_EVENTS
+/** The names of the changes. */
+export const CHANGES: readonly string[] = Object.entries(AUDIT_EVENTS).flatMap(([name, { isChange }]) =>
+  isChange ? [name] : [],
+)
 export type AuditValue = string | number | boolean | readonly string[]
 export type AuditOutcome = 'success' | 'refused'
 
@@ -150,5 +154,10 @@ export function outcomeOf(name: AuditEventName): AuditOutcome {
 }
 
 function event<const Member extends string>(meaning: string, ...members: Member[]) {
-  return { meaning, members }
+  return { meaning, members, isChange: false }
+}
+
+/** What an operator or a person changed, as opposed to sign-ins, refusals and what the server does by itself. */
+function change<const Member extends string>(meaning: string, ...members: Member[]) {
+  return { meaning, members, isChange: true }
 }

@@ -1,10 +1,14 @@
 /** Reads the audit log: pages with the newest row first, what follows a position, or an export in order. */
+import { CHANGES } from '../protocol/audit-events.ts'
 import type { Database } from './database.ts'
+import { sql } from './kysely.ts'
 import type { AuditRow } from './schema.ts'
 
 export interface AuditFilter {
   /** A full name (`token.refused`) or the part before the dot (`token`). */
   readonly event?: string | undefined
+  /** Only what people changed. */
+  readonly changes?: boolean | undefined
   readonly outcome?: string | undefined
   readonly actor?: string | undefined
   readonly client?: string | undefined
@@ -38,15 +42,24 @@ export async function scanAuditPage(
 ): Promise<{ rows: AuditRow[]; next: number | undefined }> {
   const end = before ?? (await headOf(db)) + 1
   const start = isIndexed(filter) ? 0 : Math.max(0, end - scanned)
-  const rows = await filtered(db, filter)
-    .where('seq', '<', end)
-    .where('seq', '>=', start)
-    .orderBy('seq', 'desc')
-    .limit(limit)
-    .execute()
+  const newest = (of: AuditFilter) =>
+    filtered(db, of).where('seq', '<', end).where('seq', '>=', start).orderBy('seq', 'desc').limit(limit)
+  const rows = await (filter.changes === true ? newestOf(CHANGES, filter, newest) : newest(filter)).execute()
   if (rows.length === limit) return { rows, next: rows.at(-1)?.seq }
   const oldest = start === 0 ? undefined : await oldestOf(db, filter)
   return { rows, next: oldest !== undefined && oldest < start ? start : undefined }
+}
+
+/** Rare events may be far apart, and an index has the newest of each. */
+function newestOf(
+  events: readonly string[],
+  filter: AuditFilter,
+  newest: (of: AuditFilter) => FilteredRows,
+): FilteredRows {
+  const named = events.filter((name) => filter.event === undefined || isNamed(name, filter.event))
+  const each = named.map((event) => sql`select seq from (${newest({ ...filter, event, changes: false })}) as newest`)
+  const seqs = each.length === 0 ? sql`select 0` : sql.join(each, sql` union all `)
+  return newest({}).where('seq', 'in', sql<number>`(${seqs})`)
 }
 
 /** Before this row none can match. Nodes write rows a little out of order, and their clocks differ. */
@@ -79,8 +92,8 @@ export async function headOf(db: Database['db']): Promise<number> {
 }
 
 /** Whether an index leads to the matching rows in the order of the log. */
-function isIndexed({ event, actor }: AuditFilter): boolean {
-  return actor !== undefined || event?.includes('.') === true
+function isIndexed({ event, actor, changes }: AuditFilter): boolean {
+  return actor !== undefined || event?.includes('.') === true || changes === true
 }
 
 /** One JSON object per line, oldest first, up to the row that was last when the export began. What `check` throws ends it. */
@@ -145,6 +158,13 @@ function present(values: Readonly<Record<string, string | null>>): Record<string
   return Object.fromEntries(Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== null))
 }
 
+/** Whether an event has a name, or begins with a part of it. */
+export function isNamed(event: string, name: string): boolean {
+  return event === name || event.startsWith(`${name}.`)
+}
+
+type FilteredRows = ReturnType<typeof filtered>
+
 function filtered(db: Database['db'], filter: AuditFilter) {
   let query = db.selectFrom('audit_log').selectAll()
   if (filter.event !== undefined) {
@@ -152,6 +172,7 @@ function filtered(db: Database['db'], filter: AuditFilter) {
       ? query.where('event', '=', filter.event)
       : query.where('event', 'like', `${filter.event.replaceAll('%', '')}.%`)
   }
+  if (filter.changes === true) query = query.where('event', 'in', CHANGES)
   for (const name of ['outcome', 'actor', 'client', 'address'] as const) {
     const value = filter[name]
     if (value !== undefined) query = query.where(name, '=', value)

@@ -1,11 +1,12 @@
-/** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. */
+/** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. What repeats is counted. */
 import { type Audit, type AuditEvent, type AuditValue, outcomeOf } from '../protocol/audit-events.ts'
 import type { Clock } from '../protocol/clock.ts'
 import { extendChain, type UnchainedRow } from './audit-chain.ts'
+import { AuditRepeats } from './audit-repeats.ts'
 import type { Database } from './database.ts'
 
 export interface AuditLog extends Audit {
-  /** Resolves when everything recorded so far is durable. */
+  /** Resolves when everything recorded so far is durable; counts are when their interval is over. */
   flush(): Promise<void>
   /** Flushes, then discards further events. */
   close(): Promise<void>
@@ -23,6 +24,8 @@ export interface AuditOptions {
 
 const FLUSH_AFTER_MS = 200
 const RETRY_AFTER_MS = 1_000
+/** How often it is checked which counts of repeated events are due. */
+const COUNTS_EVERY_MS = 30_000
 const ROWS_AT_ONCE = 1_000
 /** Rows kept while the database is unavailable. Further rows are counted as lost and logged. */
 const MOST_WAITING = 50_000
@@ -37,21 +40,21 @@ export function openAuditLog(
   let writing: Promise<void> | undefined
   let closed = false
   let lost = 0
+  const repeats = new AuditRepeats()
+  const counting = setInterval(() => enqueue(repeats.due(clock())), COUNTS_EVERY_MS).unref()
 
   return {
     record(event) {
-      if (closed || queue.length >= MOST_WAITING) {
-        lost += 1
-        if (lost === 1 || lost % 1_000 === 0) onError(new Error(`${lost} audit rows were lost`))
-        return
-      }
-      queue.push(rowOf(event, clock(), node))
-      if (queue.length >= ROWS_AT_ONCE) writeInBackground()
-      else schedule(FLUSH_AFTER_MS)
+      enqueue(repeats.take(event, rowOf(event, clock(), node)))
     },
-    flush: writeAll,
+    flush() {
+      enqueue(repeats.due(clock()))
+      return writeAll()
+    },
     async close() {
+      enqueue(repeats.all(clock()))
       closed = true
+      clearInterval(counting)
       clearTimeout(timer)
       // An unavailable database does not block the shutdown; the loss is logged.
       await writeAll().catch(onError)
@@ -62,6 +65,17 @@ export function openAuditLog(
     get lost() {
       return lost
     },
+  }
+
+  function enqueue(rows: readonly UnchainedRow[]): void {
+    for (const row of rows) {
+      if (closed || queue.length >= MOST_WAITING) {
+        lost += 1
+        if (lost === 1 || lost % 1_000 === 0) onError(new Error(`${lost} audit rows were lost`))
+      } else queue.push(row)
+    }
+    if (queue.length >= ROWS_AT_ONCE) writeInBackground()
+    else if (rows.length > 0) schedule(FLUSH_AFTER_MS)
   }
 
   function schedule(delay: number): void {

@@ -204,13 +204,28 @@ onEveryEngine('administration', (place) => {
     assert.match(exported.headers.get('content-type') ?? '', /^application\/x-ndjson/)
     const lines = exported.text.trimEnd().split('\n')
     assert.ok(lines.every((line) => JSON.parse(line).event.startsWith('user.')))
+    const forbidden = await admin.call('GET', '/admin/audit', { token: 'Platform-Admin' })
+    assert.equal(forbidden.status, 403)
+    assert.equal((await admin.call('GET', '/admin/audit?limit=1')).body.items[0].event, 'access.refused')
+    const [change] = (await admin.call('GET', '/admin/audit?changes=true')).body.items
+    assert.equal(change.event, 'user.created')
+    const changes = await admin.call('GET', '/admin/audit/export?changes=true')
+    assert.equal(JSON.parse(changes.text.trimEnd().split('\n').at(-1) ?? '').seq, change.seq)
     const verdict = await admin.call('GET', '/admin/audit/verify')
     assert.deepEqual(verdict.body.faults, [])
     const { seq, hash } = verdict.body.head
     assert.deepEqual((await admin.call('GET', `/admin/audit/verify?head=${seq}:${hash}`)).body.faults, [])
     const rewritten = await admin.call('GET', `/admin/audit/verify?head=${seq}:${'0'.repeat(64)}`)
     assert.equal(rewritten.body.faults[0].kind, 'head-mismatch')
-    for (const bad of ['event=nonsense', 'since=yesterday', 'limit=0', 'before=x', 'constructor=x', '__proto__=x'])
+    for (const bad of [
+      'event=nonsense',
+      'since=yesterday',
+      'changes=1',
+      'limit=0',
+      'before=x',
+      'constructor=x',
+      '__proto__=x',
+    ])
       assert.equal((await admin.call('GET', `/admin/audit?${bad}`)).status, 400, bad)
   })
 })

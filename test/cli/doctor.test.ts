@@ -339,7 +339,12 @@ onEveryEngine('migrations', (place) => {
       onDatabase(
         place(),
         `drop table set_up_links; alter table users drop column must_change_password;
-         create index refresh_tokens_by_grant_id on refresh_tokens (grant_id); delete from schema_version where version >= 7`,
+         create index refresh_tokens_by_grant_id on refresh_tokens (grant_id);
+         drop index interactions_by_network; drop index device_codes_by_network;
+         alter table interactions drop column network; alter table interactions drop column browser;
+         alter table device_codes drop column network;
+         insert into interactions (digest, details, created_at, expires_at) values ('d', '{"browser":"b"}', 1, 2);
+         delete from schema_version where version >= 7`,
       )
       const rehearsed = JSON.parse((await runInProcess(['migrate', '--dry-run', '--json', ...settings])).stdout)
       assert.partialDeepStrictEqual(rehearsed.pending, [{ version: 7, name: 'set-up links' }])
@@ -350,6 +355,11 @@ onEveryEngine('migrations', (place) => {
       database.close()
       const migrated = await runInProcess(['migrate', ...settings])
       assert.match(migrated.stdout, /was migrated from schema 6 to \d+/)
+      const after = new SqliteDatabase(join(place().dataFolder, 'identity.db'))
+      assert.deepEqual(after.prepare('select browser, network from interactions').all(), [
+        { browser: 'b', network: '' },
+      ])
+      after.close()
     }
   })
 })

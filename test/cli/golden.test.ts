@@ -65,6 +65,7 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'queries list', status: 1 },
   { args: 'queries cancel none --yes', status: 1 },
   { args: 'audit list --event role --limit 2' },
+  { args: 'audit list --changes --limit 1' },
   { args: 'audit list --event nonsense', status: 1 },
   { args: 'audit verify' },
   { args: 'settings list' },

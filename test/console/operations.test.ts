@@ -109,6 +109,20 @@ test('the audit log is filtered, followed, opened and verified', async () => {
   const { page } = admin
   await page.getByRole('link', { name: 'Audit log' }).click()
   await page.getByRole('row', { name: /key\.retired.*admin/s }).waitFor()
+  await page
+    .getByRole('row', { name: /token\.issued/ })
+    .first()
+    .waitFor()
+  await page.getByRole('switch', { name: 'Changes only' }).click()
+  await page.waitForURL(/audit\?changes=true$/)
+  await page.getByRole('row', { name: /key\.retired.*admin/s }).waitFor()
+  await page
+    .getByRole('row', { name: /token\.issued/ })
+    .first()
+    .waitFor({ state: 'detached' })
+  assert.deepEqual(await admin.axe(), [])
+  await page.getByRole('switch', { name: 'Changes only' }).click()
+  await page.waitForURL(/audit$/)
   await page.getByLabel('Event').fill('user')
   await page.getByLabel('Actor').fill('admin')
   await page.getByRole('button', { name: 'Filter', exact: true }).click()

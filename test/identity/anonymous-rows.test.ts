@@ -11,6 +11,7 @@ import {
   POST_LOGOUT,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
+import { until } from '../support/until.ts'
 import { pageOf } from '../support/user-agent.ts'
 import { signIn, visit } from '../support/visitor.ts'
 
@@ -109,6 +110,41 @@ onEveryEngine('rows of anonymous callers', (place) => {
     await Promise.all(Array.from({ length: 20 }, (_, worker) => flood(30, worker)))
     assertBetween((await flows()).length - before, 1000, 1100)
     assert.equal((await visit(other, shown, ALICE)).end.kind, 'left')
+  })
+
+  test('refusals of unknown clients, bad requests and delayed sign-ins are counted in the audit log', async () => {
+    const headers = { 'x-forwarded-for': '203.0.113.44' }
+    const send = (path: string, form: Readonly<Record<string, string>>) =>
+      fetch(gate.server.issuer + path, { method: 'POST', body: new URLSearchParams(form), headers, redirect: 'manual' })
+    const before = await gate.database.db.selectFrom('audit_log').select('seq').execute()
+    for (let round = 0; round < 40; round++)
+      await Promise.all([
+        send('/connect/token', { grant_type: 'client_credentials', client_id: `x${round}`, client_secret: 'y' }),
+        send('/connect/token', { grant_type: `g${round}`, client_id: 'spa' }),
+        send('/connect/deviceauthorization', { client_id: `x${round}` }),
+        send('/connect/revocation', { client_id: `x${round}`, token: 't' }),
+        send('/connect/authorize', asked({ response_type: `r${round}` })),
+      ])
+    const written = async () => {
+      const rows = await gate.database.db
+        .selectFrom('audit_log')
+        .select(['event', 'details'])
+        .where('seq', '>', before.length)
+        .where('address', '=', '203.0.113.44')
+        .execute()
+      return rows.map(({ event, details }) => ({ event, count: JSON.parse(details).count ?? 1 }))
+    }
+    const events = ['authorization.refused', 'client.refused', 'client.refused', 'token.refused']
+    await until('rows are written', 2000, async () => (await written()).length >= 10 * events.length)
+    assert.equal((await written()).length, 10 * events.length)
+    gate.clock.advance(10 * 60_000)
+    const reply = await fetch(`${gate.server.issuer}/connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'x', client_id: 'spa' }),
+      headers,
+    })
+    assert.equal(reply.status, 400)
+    await until('the next one writes its count', 2000, async () => (await written()).some(({ count }) => count === 30))
   })
 
   test('device codes are bounded in the same way, and one that was approved stays', async () => {

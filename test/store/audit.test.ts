@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, beforeEach, test } from 'node:test'
+import { AUDIT_EVENTS, CHANGES } from '../../src/protocol/audit-events.ts'
 import { VERSION } from '../../src/protocol/version.ts'
 import { type AuditLog, openAuditLog } from '../../src/store/audit.ts'
-import { exportAuditLog, readAuditPage } from '../../src/store/audit-read.ts'
+import { exportAuditLog, followAuditLog, readAuditPage, scanAuditPage } from '../../src/store/audit-read.ts'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
 import { pruneAuditLog } from '../../src/store/prune.ts'
@@ -42,7 +43,7 @@ onEveryEngine('audit log', (place) => {
   async function recordMany(count: number): Promise<void> {
     for (let index = 0; index < count; index++) {
       clock.advance(1000)
-      log.record({ event: 'token.issued', actor: `user-${index}`, client: 'app', details: { grant_type: 'password' } })
+      log.record({ event: 'token.revoked', actor: `user-${index}`, client: 'app', details: { what: 'access token' } })
     }
     await log.flush()
   }
@@ -65,7 +66,7 @@ onEveryEngine('audit log', (place) => {
     const logs = [log, open(other, 'two'), open(other, 'three')]
     for (let round = 0; round < 30; round++) {
       for (const writer of logs) {
-        for (let index = 0; index < 50; index++) writer.record({ event: 'token.issued', actor: `user-${index}` })
+        for (let index = 0; index < 50; index++) writer.record({ event: 'token.revoked', actor: `user-${index}` })
       }
       await Promise.all(logs.map((writer) => writer.flush()))
     }
@@ -171,11 +172,56 @@ onEveryEngine('audit log', (place) => {
     const lines = (await Array.fromAsync(exportAuditLog(database.db, {}))).map((line) => JSON.parse(line))
     assert.deepEqual(
       lines.map(({ seq, event }) => `${seq} ${event}`),
-      ['1 token.issued', '2 token.issued', '3 token.issued', '4 signin.refused'],
+      ['1 token.revoked', '2 token.revoked', '3 token.revoked', '4 signin.refused'],
     )
     assert.partialDeepStrictEqual(lines[3], { actor: 'mallory', outcome: 'refused', details: { reason: 'password' } })
     assert.equal((await Array.fromAsync(exportAuditLog(database.db, { event: 'signin' }))).length, 1)
     assert.equal((await readAuditPage(database.db, { actor: 'user-1' }, { limit: 5 })).length, 1)
+  })
+})
+
+onEveryEngine('changes in the audit log', (place) => {
+  test('they are found page by page, however many sign-ins are between them, and can be followed and exported', async () => {
+    const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+    const clock = createTestClock()
+    const log = openAuditLog(database, { clock, node: 'one', onError: (error) => assert.fail(String(error)) })
+    for (let count = 0; count < 6; count++) {
+      const facts = { actor: 'usr_admin', target: `usr_${count}` }
+      log.record({ event: count % 2 === 0 ? 'user.created' : 'client.changed', ...facts })
+      for (let other = 0; other < 30; other++) {
+        log.record({ event: 'signin.succeeded', actor: `usr_${other}` })
+        log.record({ event: 'client.refused', client: `app-${other}` })
+      }
+    }
+    await log.close()
+    const { db } = database
+    const targets = (rows: readonly { target: string | null }[]) => rows.map(({ target }) => target)
+    const page = await scanAuditPage(db, { changes: true }, { limit: 4, scanned: 5 })
+    assert.deepEqual(targets(page.rows), ['usr_5', 'usr_4', 'usr_3', 'usr_2'])
+    const last = await scanAuditPage(db, { changes: true }, { before: page.next, limit: 4, scanned: 5 })
+    assert.deepEqual([targets(last.rows), last.next], [['usr_1', 'usr_0'], undefined])
+    const some = await scanAuditPage(db, { changes: true, event: 'client', targets: ['usr_1', 'usr_2'] }, { limit: 9 })
+    assert.deepEqual(targets(some.rows), ['usr_1'])
+    const none = await scanAuditPage(db, { changes: true, event: 'client.refused' }, { limit: 9 })
+    assert.deepEqual(none, { rows: [], next: undefined })
+    const followed = await followAuditLog(db, { changes: true }, { after: 0, limit: 100 })
+    assert.deepEqual(targets(followed.rows), ['usr_0', 'usr_1', 'usr_2', 'usr_3', 'usr_4', 'usr_5'])
+    assert.equal((await Array.fromAsync(exportAuditLog(db, { changes: true }))).length, 6)
+    await database.close()
+  })
+
+  test('a sign-in, a refusal and a token are none; what an administrator or a person changed is one', () => {
+    const unchanged =
+      /^(signin|signout|session|authorization|token|access|stream|live|server|audit|device)\.|\.refused$/
+    const changes = Object.keys(AUDIT_EVENTS).filter((name) => CHANGES.some((change) => change === name))
+    assert.deepEqual(
+      changes.filter((name) => unchanged.test(name)),
+      [],
+    )
+    assert.deepEqual(
+      Object.keys(AUDIT_EVENTS).filter((name) => !unchanged.test(name) && !changes.includes(name)),
+      ['query.cancelled', 'backup.taken'],
+    )
   })
 })
 

@@ -14,6 +14,7 @@ import {
 
 const FILTERS: OptionTable = {
   '--event': { value: 'NAME', help: 'a name such as token.refused, or its first part' },
+  '--changes': { help: 'only what people changed, without sign-ins, tokens and refusals' },
   '--outcome': { value: 'OUTCOME', help: 'success or refused' },
   '--actor': { value: 'USER', help: 'the user who acted, by name or id, or the client' },
   '--target': { value: 'NAME', help: 'what was acted on: a user by name or id, a client, a role, …' },
@@ -123,7 +124,11 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'audit list',
     options: { ...FILTERS, '--limit': { value: 'COUNT', help: 'the number of rows (default 100)' } },
     summary: 'Shows the audit log, newest first.',
-    examples: ['audit list --event signin', 'audit list --actor alice --since 2026-11-01T00:00:00Z --json'],
+    examples: [
+      'audit list --event signin',
+      'audit list --changes',
+      'audit list --actor alice --since 2026-11-01T00:00:00Z --json',
+    ],
     async run(call) {
       const { body } = await call.request('GET', `/admin/audit?${filter(call, ['--limit'])}`)
       return { kind: 'table', columns: ['seq', 'at', 'event', 'actor', 'client', 'target', 'address', 'details'], body }
@@ -211,7 +216,7 @@ function hasWorkers(body: unknown): boolean {
 function filter({ args }: AdminCommandCall, more: readonly OptionName[] = []): URLSearchParams {
   const query = new URLSearchParams()
   for (const name of [...(Object.keys(FILTERS) as OptionName[]), ...more]) {
-    const value = args.value(name)
+    const value = name === '--changes' ? (args.has(name) ? 'true' : undefined) : args.value(name)
     if (value !== undefined) query.set(name.slice(2), value)
   }
   return query

@@ -148,7 +148,7 @@ async function issue(
   }
 }
 
-/** Not refused for good; a sign-in that was delayed is in the audit log as `signin.delayed`. */
+/** To be tried again; a sign-in that was delayed is in the audit log as `signin.delayed`. */
 const WAITING = new Set(['authorization_pending', 'slow_down', 'temporarily_unavailable'])
 
 function recordRefusal(error: unknown, asked: string, client: Client, caller: Caller, env: TokenEnv): void {

@@ -4,7 +4,17 @@ import { pause, visible } from './polling.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 
 /** As the address of the page and the API name them. */
-export const FILTERS = ['event', 'outcome', 'actor', 'target', 'client', 'address', 'since', 'until'] as const
+export const FILTERS = [
+  'changes',
+  'event',
+  'outcome',
+  'actor',
+  'target',
+  'client',
+  'address',
+  'since',
+  'until',
+] as const
 export type AuditFilter = Readonly<Partial<Record<(typeof FILTERS)[number], string>>>
 
 export interface AuditRows {

@@ -33,6 +33,7 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
   const filter: AuditFilter = Object.fromEntries(
     FILTERS.map((name) => [name, query.get(name) ?? '']).filter(([, value]) => value !== ''),
   )
+  const { changes, ...all } = filter
   const key = JSON.stringify(filter)
   const follows = query.get('follow') === 'true'
   const loaded = useLoad((signal) => readNewest(filter, signal), [key])
@@ -63,6 +64,11 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
           checked={follows}
           disabled={filter.until !== undefined}
           onChecked={(following) => show(filter, following)}
+        />
+        <Switch
+          label="Changes only"
+          checked={changes === 'true'}
+          onChecked={(only) => show(only ? { changes: 'true', ...all } : all)}
         />
         <span class="quiet" role="status">
           {follows ? `Events appear as they happen${fresh.size > 0 ? `, ${count(fresh.size)} so far` : ''}` : ''}
@@ -163,9 +169,12 @@ function Rows({
       columns={[
         {
           title: 'Event',
-          cell: ({ event, outcome, seq, at }) => (
+          cell: ({ event, outcome, seq, at, details }) => (
             <span class={fresh.has(seq) ? 'audit-event fresh' : 'audit-event'}>
               {event}
+              {typeof details.count === 'number' && details.since !== undefined && (
+                <Badge>× {count(details.count)}</Badge>
+              )}
               {outcome !== 'success' && <Badge kind="danger">{outcome}</Badge>}
               <span class="audit-when">
                 <Time at={at} />
