@@ -56,6 +56,7 @@ export {
   type QueryTag,
   type Result,
   type Row,
+  type WriteOptions,
 } from './query.ts'
 export type { Board, SavedDocument, SavedQuery, Tile, View } from './saved.ts'
 export { name, type Part, type Statement, sql, statement } from './statement.ts'
@@ -72,6 +73,5 @@ export {
   type UploadOptions,
   type UploadProgress,
   type Where,
-  type WriteOptions,
 } from './table.ts'
 export type { Column, Value, ValueOptions } from './values.ts'

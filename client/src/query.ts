@@ -14,6 +14,16 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
+/** Of a statement or call that writes. */
+export interface WriteOptions extends CallOptions {
+  /**
+   * The write is made once, however often it is sent with this key. Calls on a table have a key of their own by default, so
+   * that a retry after a lost reply changes nothing; give one to make a repetition by your program safe as well. A statement
+   * that writes is retried only with a key.
+   */
+  readonly idempotencyKey?: string | undefined
+}
+
 /** Of one request of a query. */
 export interface QueryOptions extends CallOptions {
   /** More of the query string, as docs/query.md lists it: `{ rows: 'arrays', 'p.symbol': 'ACME' }`. */
@@ -54,11 +64,11 @@ export interface Batches extends AsyncGenerator<unknown[][], void, undefined> {
  */
 export class Query<R = Row> implements PromiseLike<R[]> {
   readonly #http: Http
-  readonly #options: CallOptions
+  readonly #options: WriteOptions
   readonly #text: string
   readonly #body: object
 
-  constructor(http: Http, statement: Statement, options: CallOptions) {
+  constructor(http: Http, statement: Statement, options: WriteOptions) {
     const { text, parameters } = statement.compile()
     this.#http = http
     this.#options = options
@@ -77,13 +87,7 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   /** All rows. A result that the service truncates is an error: nothing is left out silently. */
   async rows(options?: CallOptions): Promise<R[]> {
     const { rows, truncated, requestId } = await this.result(options)
-    if (truncated)
-      throw new QueryError(`The result has more than ${rows.length} rows`, {
-        code: 'client.truncated',
-        hint: 'use .stream(), or a LIMIT',
-        requestId,
-        statement: this.#text,
-      })
+    if (truncated) throw this.#truncated(requestId)
     return rows
   }
 
@@ -137,12 +141,7 @@ export class Query<R = Row> implements PromiseLike<R[]> {
         // Rows are arrays. An object is about the result, and comes last.
         const { Error: problem, Truncated } = objectOf(batch.at(-1))
         if (problem !== undefined) throw problemError(problem, { statement: this.#text })
-        if (Truncated === true)
-          throw new QueryError('The result is too large', {
-            code: 'client.truncated',
-            hint: 'ask for fewer rows',
-            statement: this.#text,
-          })
+        if (Truncated === true) throw this.#truncated()
         const next = await items.next()
         if (next.done === true) return
         batch = next.value
@@ -173,13 +172,23 @@ export class Query<R = Row> implements PromiseLike<R[]> {
     return new Query(this.#http, statementOf(`explain ${this.#text}`, Parameters), this.#options).rows(options)
   }
 
+  #truncated(requestId?: string): QueryError {
+    return new QueryError('The result is too large', {
+      code: 'client.truncated',
+      hint: 'ask for fewer rows, or use .stream()',
+      requestId,
+      statement: this.#text,
+    })
+  }
+
   #send(accept: string, search: Search, signal: AbortSignal | undefined): Promise<Response> {
+    const { idempotencyKey } = this.#options
     return this.#http.request(withSearch('/query', search), {
       method: 'POST',
-      headers: { accept },
+      headers: { accept, 'idempotency-key': idempotencyKey },
       body: this.#body,
-      // Only what reads: a write whose reply was lost may have been made.
-      idempotent: /^\s*(select|with|explain|show|describe)\b/i.test(this.#text),
+      // A write whose reply was lost may have been made: only by its key does the server know it again.
+      idempotent: idempotencyKey !== undefined || /^\s*(select|with|explain|show|describe)\b/i.test(this.#text),
       statement: this.#text,
       signal,
     })
@@ -189,8 +198,8 @@ export class Query<R = Row> implements PromiseLike<R[]> {
 /** `gate.query`: a tag for statements. */
 export interface QueryTag {
   <R = Row>(strings: TemplateStringsArray, ...values: readonly Part[]): Query<R>
-  <R = Row>(statement: Statement, options?: CallOptions): Query<R>
-  (options: CallOptions): <R = Row>(strings: TemplateStringsArray, ...values: readonly Part[]) => Query<R>
+  <R = Row>(statement: Statement, options?: WriteOptions): Query<R>
+  (options: WriteOptions): <R = Row>(strings: TemplateStringsArray, ...values: readonly Part[]) => Query<R>
 }
 
 /**
@@ -203,7 +212,7 @@ export interface QueryTag {
  * ```
  */
 export function createQuery(http: Http): QueryTag {
-  return tagged<CallOptions, Query>((statement, options) => new Query(http, statement, options), {}) as QueryTag
+  return tagged<WriteOptions, Query>((statement, options) => new Query(http, statement, options), {}) as QueryTag
 }
 
 /** Reads the JSON of a result. An error after the first rows is in its last member. */

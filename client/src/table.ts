@@ -1,6 +1,7 @@
 /** Calls on a table that need no statement: select, insert, update, delete, and uploads in pieces. */
 import { type Http, withSearch } from './http.ts'
-import { type CallOptions, type Result, type Row, readResult } from './query.ts'
+import { type CallOptions, type Result, type Row, readResult, type WriteOptions } from './query.ts'
+import { random } from './random.ts'
 import { encode, encodeMembers } from './values.ts'
 
 /** One condition as the service takes it; see docs/query.md for the operators. */
@@ -31,15 +32,6 @@ export interface SelectOptions<R = Row> extends CallOptions {
   readonly limit?: number | undefined
   /** `next` of the page before. */
   readonly after?: string | undefined
-}
-
-/** Of an insert, update or delete. */
-export interface WriteOptions extends CallOptions {
-  /**
-   * The write is made once, however often it is sent with this key. By default each call has a key of its own, so that a
-   * retry after a lost reply changes nothing; give one to make a repetition by your program safe as well.
-   */
-  readonly idempotencyKey?: string | undefined
 }
 
 /** Of an upload. */
@@ -120,7 +112,7 @@ export class Table<R = Row> {
    */
   async upload(
     rows: Iterable<Partial<R>> | AsyncIterable<Partial<R>>,
-    { rows: size = 1000, idempotencyKey = crypto.randomUUID(), onProgress, signal }: UploadOptions = {},
+    { rows: size = 1000, idempotencyKey = random(), onProgress, signal }: UploadOptions = {},
   ): Promise<UploadProgress> {
     let [sent, pieces] = [0, 0]
     let piece: Partial<R>[] = []
@@ -136,7 +128,7 @@ export class Table<R = Row> {
     return { rows: sent, pieces }
   }
 
-  #write(call: string, body: unknown, { idempotencyKey = crypto.randomUUID(), signal }: WriteOptions) {
+  #write(call: string, body: unknown, { idempotencyKey = random(), signal }: WriteOptions) {
     return this.#call(call, body, { signal, headers: { 'idempotency-key': idempotencyKey } })
   }
 

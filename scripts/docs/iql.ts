@@ -2,7 +2,7 @@
 import { Refusal } from '../../src/protocol/refusal.ts'
 import { bind } from '../../src/query/iql/binder.ts'
 import { CAST_RULES, CASTS } from '../../src/query/iql/casts.ts'
-import type { CatalogueView, TableView } from '../../src/query/iql/catalogue-view.ts'
+import { type CatalogueView, NO_TABLES, type TableView } from '../../src/query/iql/catalogue-view.ts'
 import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors.ts'
 import { ARGUMENT_WORDS, signatureOf } from '../../src/query/iql/function-entry.ts'
 import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
@@ -70,11 +70,9 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
 export function exampleCatalogue(): CatalogueView {
   const tables = new Map<string, TableView>()
   const catalogue: CatalogueView = {
+    ...NO_TABLES,
     lookup: (name) => tables.get(name.toLowerCase()),
     tableNames: () => [...tables.values()].map(({ name }) => name),
-    lookupIndex: () => undefined,
-    missingWriteScope: () => undefined,
-    missingDefineScope: () => undefined,
   }
   for (const statement of SETUP) {
     const { statement: bound } = bind(parse(statement), statement, catalogue)

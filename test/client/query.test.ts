@@ -221,6 +221,14 @@ onEveryEngineInLongRuns('the client: queries', (place) => {
       assert.deepEqual(await gate.query`select count(*) as n from every where id = 70`, [{ n: 1 }])
       await far.table('every').update({ id: 70 }, { t: 'changed' })
       assert.equal((await far.table('every').delete({ id: 70, t: 'changed' })).rowsAffected, 1)
+      // A statement too, with a key; without one it is not sent again.
+      const options = { idempotencyKey: 'seventy-one' }
+      proxy.loseAnswerAfter(0, /^\/query$/)
+      const inserted = await far.query(options)`insert into every (id) values (${71}) returning id`
+      assert.deepEqual([inserted, lost], [[{ id: 71 }], 2])
+      proxy.loseAnswerAfter(0, /^\/query$/)
+      await assert.rejects(Promise.resolve(far.query`delete from every where id = 71`), { code: 'client.offline' })
+      assert.equal(lost, 3)
     } finally {
       await proxy.stop()
     }

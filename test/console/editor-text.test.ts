@@ -1,6 +1,7 @@
 /** What the editor makes of texts: statements, parameters, tables, faults and the layout. */
 import assert from 'node:assert/strict'
-import { readFile } from 'node:fs/promises'
+import { glob, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { faultsOf } from '../../console/src/editor/check.ts'
 import { format } from '../../console/src/editor/format.ts'
@@ -11,12 +12,19 @@ import { DEFAULT_LIMITS } from '../../src/query/iql/limits.ts'
 import { parse } from '../../src/query/iql/parser.ts'
 import { print } from '../../src/query/iql/printer.ts'
 
-/** Statements of the documentation and of the demonstration. */
+const ROOT = new URL('../../', import.meta.url).pathname
+
+const FENCED = /^```(\w*)\n([\s\S]*?)^```/gm
+
+/** Statements of the documentation, in blocks and within sentences, and of the demonstration. */
 async function examples(): Promise<string[]> {
-  const page = await readFile(new URL('../../docs/iql.md', import.meta.url), 'utf8')
-  const blocks = [...page.matchAll(/```(?:sql|iql)?\n([\s\S]*?)```/g)].flatMap(([, block = '']) =>
-    statementsOf(block).map(({ text }) => text),
-  )
+  const blocks: string[] = []
+  for await (const file of glob(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT })) {
+    const page = await readFile(join(ROOT, file), 'utf8')
+    for (const [, language = '', block = ''] of page.matchAll(FENCED))
+      if (['', 'sql'].includes(language)) blocks.push(...statementsOf(block).map(({ text }) => text))
+    for (const [, code = ''] of page.replaceAll(FENCED, '').matchAll(/`([^`]+)`/g)) blocks.push(code)
+  }
   const demo = DEMO_DOCUMENTS.flatMap(({ body }) =>
     'tiles' in body ? body.tiles.map(({ statement }) => statement) : [body.statement],
   )
@@ -60,6 +68,34 @@ test('statements: semicolons in texts, names and comments do not end them; the o
   assert.equal(statementAt('', 0), undefined)
   assert.deepEqual(statementsOf("select 'never closed; "), [{ from: 0, to: 22, text: "select 'never closed; " }])
 })
+
+test('parameters are what the parser takes for one: in no example of the documentation is anything else asked for', async () => {
+  const texts = await examples()
+  for (const text of texts) assert.deepEqual(parametersOf(text), askedBy(parse(text)), text)
+  assert.ok(texts.some((text) => /row filter \([^)]*:/i.test(text)))
+  assert.ok(texts.some((text) => askedBy(parse(text)).length > 0))
+  // Each statement of a text for itself, and one that is being typed.
+  const filter = 'ROW FILTER (desk = :role OR owner = :sub)'
+  assert.deepEqual(parametersOf(`-- :x\ncreate table t (a Text) ${filter}; select :sub; alter table t set ${filter}`), [
+    'sub',
+  ])
+  assert.deepEqual(parametersOf('CREATE TABLE t (a Text) ROW FILTER (a = :ro'), [])
+  assert.deepEqual(parametersOf('explain select * from t where "create" = :a'), ['a'])
+})
+
+/** The claims of a row filter are not parameters. */
+function askedBy(node: unknown): string[] {
+  const names = new Map<string, string>()
+  const visit = (part: unknown): void => {
+    if (typeof part !== 'object' || part === null) return
+    if ('kind' in part && part.kind === 'parameter' && 'name' in part && typeof part.name === 'string') {
+      if (!names.has(part.name.toLowerCase())) names.set(part.name.toLowerCase(), part.name)
+    }
+    for (const [name, value] of Object.entries(part)) if (name !== 'rowFilter') visit(value)
+  }
+  visit(node)
+  return [...names.values()]
+}
 
 test('parameters once each, and tables with their aliases', () => {
   assert.deepEqual(parametersOf("select :a, :A, $2, ':no' -- :nor\n from t where x = :b"), ['a', '2', 'b'])

@@ -134,6 +134,20 @@ test('a parameter has a field with the type of its column', async () => {
     .waitFor()
 })
 
+test('the claims of a row filter are not parameters: the statement of the documentation runs as it stands', async () => {
+  const docs = await readFile(new URL('../../docs/concepts.md', import.meta.url), 'utf8')
+  const statement = /CREATE TABLE positions [^`]*/.exec(docs)?.[0] ?? ''
+  assert.match(statement, /:role/)
+  await run(statement)
+  await summary().getByText('0 rows affected').waitFor()
+  assert.equal(await page.locator('.query-parameter').count(), 0)
+  await run(
+    `alter table positions set row filter (desk = :roles); select count(*) as n from positions where desk = :desk`,
+  )
+  await page.locator('.query-parameter').waitFor()
+  assert.deepEqual(await page.locator('.query-parameter label').allTextContents(), [':desk'])
+})
+
 test('a statement that takes long is cancelled, here and on the server', async () => {
   await run('select count(*) as n from trades a cross join trades b cross join trades c')
   await page.getByRole('button', { name: 'Cancel' }).click()

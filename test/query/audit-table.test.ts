@@ -165,7 +165,7 @@ onEveryEngine('the table auditlog', (place, engine) => {
     assert.equal((await query("CREATE TABLE inner_matters (id Integer) READ SCOPE 'Identity/Admin'")).status, 200)
     assert.equal((await query('SELECT * FROM inner_matters')).status, 200)
     assert.equal((await query('SELECT * FROM inner_matters', trader)).Code, 'IQL.UnknownTable')
-    assert.equal((await query('SELECT * FROM inner_matters', platformAdmin)).Code, 'IQL.UnknownTable')
+    assert.equal((await query('SELECT * FROM inner_matters', platformAdmin)).Code, 'IQL.Forbidden')
   })
 
   test('it cannot be written, redefined or dropped', async () => {

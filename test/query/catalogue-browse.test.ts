@@ -10,7 +10,12 @@ import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 interface Listed {
-  readonly items: readonly { readonly name: string; readonly columns: number; readonly rights: readonly string[] }[]
+  readonly items: readonly {
+    readonly name: string
+    readonly columns: number
+    readonly rights: readonly string[]
+    readonly missingscopes: readonly string[]
+  }[]
   readonly next: string | null
 }
 
@@ -82,7 +87,15 @@ onEveryEngine('the catalogue', (place) => {
     assert.deepEqual(admin.tr, ['select', 'insert', 'update', 'delete', 'alter'])
     assert.deepEqual(admin.CatalogueTable, ['select', 'insert', 'update', 'delete'])
     assert.deepEqual(admin.cataloguetables, ['select'])
-    assert.ok(!('Trades' in admin))
+    // The definition is there for who may define; the rows are not.
+    assert.deepEqual(admin.Trades, ['alter'])
+    const hidden = await get<{ rights: string[]; missingscopes: string[]; columns: unknown[] }>(
+      '/catalogue/tables/trades',
+      'definer',
+    )
+    assert.deepEqual([hidden.rights, hidden.missingscopes], [['alter'], ['Platform/Market']])
+    assert.equal(hidden.columns.length, 4)
+    assert.deepEqual((await get<Listed>('/catalogue/tables?prefix=trades', 'trader')).items[0]?.missingscopes, [])
   })
 
   test('shows one table in full', async () => {
@@ -99,6 +112,7 @@ onEveryEngine('the catalogue', (place) => {
       isview: false,
       view: null,
       rights: ['select'],
+      missingscopes: [],
       columns: [
         { ...column, name: 'id', type: 'Integer', nullable: false, isprimarykey: true },
         { ...column, name: 'price', type: 'Decimal(18, 4)', nullable: false, default: '1.5' },

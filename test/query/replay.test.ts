@@ -103,4 +103,75 @@ onEveryEngine('repeated writes', (place) => {
       assert.deepEqual([status, json.Code], [400, 'Request.BadParameter'])
     }
   })
+
+  test('a statement that writes is made once as well, as text and in an envelope', async () => {
+    assert.equal((await server.query('CREATE TABLE s (id Integer PRIMARY KEY, n Integer)')).status, 200)
+    const neutral = (text: string): string => text.replace(/,"RequestId".*/, '')
+    const total = async (): Promise<unknown> =>
+      (await server.query('SELECT count(*) AS rows, sum(n) AS n FROM s', once('reading'))).json.Rows
+    const text = 'INSERT INTO s SELECT coalesce(max(id), 0) + 1, CAST(:n AS Integer) FROM s RETURNING id, n'
+    const headers = { 'idempotency-key': 'text', 'content-type': 'text/plain' }
+    const insert = (n: number) => server.call(`/query?p.n=${n}`, text, { headers })
+    const envelope = (body: unknown) => server.call('/query', body, once('envelope'))
+    const update = { Statement: 'UPDATE s SET n = n + $1 WHERE id = $2', Parameters: [5, 1] }
+    for (const round of ['first', 'again']) {
+      const inserted = await insert(7)
+      assert.deepEqual([round, inserted.status, inserted.json.Rows], [round, 200, [{ id: 1, n: 7 }]], inserted.text)
+      const updated = await envelope(update)
+      assert.deepEqual([round, updated.status, updated.json.RowsAffected], [round, 200, 1], updated.text)
+    }
+    assert.deepEqual(await total(), [{ rows: 1, n: '12' }])
+    assert.equal(neutral((await envelope(update)).text), neutral((await envelope(update)).text))
+    // Other parameters, or another statement, are another request.
+    for (const reply of [
+      await insert(8),
+      await envelope({ ...update, Parameters: [6, 1] }),
+      await envelope({ ...update, Statement: 'UPDATE s SET n = n - $1 WHERE id = $2' }),
+      await server.query('DELETE FROM s ALL', once('text')),
+      await server.call('/query/s/insert', { id: 3, n: 3 }, once('text')),
+    ])
+      assert.deepEqual([reply.status, reply.json.Code], [422, 'Request.IdempotencyMismatch'], reply.text)
+    assert.deepEqual(await total(), [{ rows: 1, n: '12' }])
+    // Two at the same time, and another caller.
+    const both = await Promise.all([1, 2].map(() => server.query('DELETE FROM s ALL', once('delete'))))
+    assert.deepEqual(
+      both.map(({ status, json }) => [status, json.RowsAffected]),
+      [
+        [200, 1],
+        [200, 1],
+      ],
+    )
+    assert.equal((await server.query('DELETE FROM s ALL', once('delete', 'definer'))).json.RowsAffected, 0)
+  })
+
+  test('a key is nothing to a statement that reads, and a write without it is made as often as it is sent', async () => {
+    assert.equal((await server.query('CREATE TABLE plain (n Integer)')).status, 200)
+    for (const key of ['reader', 'not a key', 'reader']) {
+      const { status, json } = await server.query('SELECT count(*) AS n FROM plain', once(key))
+      assert.deepEqual([status, json.Rows], [200, [{ n: 0 }]])
+    }
+    assert.equal((await server.query('INSERT INTO plain VALUES (1)', once('reader'))).status, 200)
+    const { status, json } = await server.query('INSERT INTO plain VALUES (1)', once('not a key'))
+    assert.deepEqual([status, json.Code], [400, 'Request.BadParameter'])
+    for (let count = 2; count <= 3; count++) {
+      await server.query('INSERT INTO plain VALUES (1)')
+      assert.deepEqual((await server.query('SELECT count(*) AS n FROM plain')).json.Rows, [{ n: count }])
+    }
+  })
+
+  test('a caller who has lost the right to write gets no replay of a statement', async () => {
+    const statement = 'INSERT INTO r (id) VALUES (40)'
+    assert.equal((await server.query(statement, once('statement', 'market'))).status, 200)
+    assert.equal((await server.query(`ALTER TABLE r SET WRITE SCOPE 'Platform/Trading'`)).status, 200)
+    const { status, json } = await server.query(statement, once('statement', 'market'))
+    assert.deepEqual([status, json.Code], [403, 'IQL.Forbidden'])
+  })
+
+  test('a statement that writes to the catalogue is made once', async () => {
+    const statement = `INSERT INTO CatalogueTable (name, columns) VALUES ('made', '[{"name": "id", "type": "Integer"}]')`
+    for (let round = 0; round < 2; round++) {
+      const { status, json, text } = await server.query(statement, once('catalogue'))
+      assert.deepEqual([status, json.RowsAffected], [200, 1], text)
+    }
+  })
 })

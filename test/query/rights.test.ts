@@ -193,15 +193,87 @@ onEveryEngine('rights', (place) => {
     assert.equal(market.json.Code, 'IQL.DivisionByZero', 'the row exists')
   })
 
-  test('an index is hidden with its table', async () => {
-    // May define tables, but not read the table of the index.
-    for (const statement of ['DROP INDEX secret_v', 'DROP INDEX IF EXISTS secret_v']) {
-      const hidden = await server.query(statement, { as: 'definer' })
-      const absent = await server.query(statement.replace('secret_v', 'sacred_v'), { as: 'definer' })
-      assert.deepEqual([hidden.status, hidden.json.Code], [absent.status, absent.json.Code], statement)
+  /** Of WAYS, those that name the table only to define or to describe it. */
+  const isDefinition = (way: string): boolean => /^(DESCRIBE|SHOW|DROP|ALTER|CREATE)/.test(way)
+
+  test('who may define tables reads and writes no row without the scope, in any way, and is told which scope', async () => {
+    const ways = [
+      ...WAYS.filter((way) => !isDefinition(way)),
+      'INSERT INTO $ VALUES (2, 1) ON CONFLICT (id) DO UPDATE SET v = $.v RETURNING v',
+      'DELETE FROM $ ALL RETURNING v',
+      'EXPLAIN LIVE SELECT * FROM $',
+      'EXPLAIN DELETE FROM $ ALL',
+      'CREATE VIEW peek AS SELECT * FROM $',
+    ]
+    for (const way of ways) {
+      const { status, json, text } = await server.query(way.replaceAll('$', 'secret'), { as: 'definer' })
+      assert.deepEqual([status, json.Code], [403, 'IQL.Forbidden'], `${way}: ${text}`)
+      assert.doesNotMatch(text, /hidden/, way)
+      assert.match(json.detail, /secret needs the scope Platform\/Trading/, way)
     }
-    assert.equal((await server.query('DROP INDEX secret_v')).status, 200, 'it still exists')
-    assert.equal((await server.query('CREATE INDEX secret_v ON secret (v)')).status, 200)
+    for (const [path, body] of [
+      ['select', []],
+      ['select?columns=v', [{ ColumnName: 'id', Operator: '=', Value: 1 }]],
+      ['insert', { id: 9 }],
+      ['update', { Criteria: [{ ColumnName: 'id', Operator: '=', Value: 1 }], Assignments: { v: 'x' } }],
+      ['delete', [{ ColumnName: 'id', Operator: '=', Value: 1 }]],
+    ] as const) {
+      const { status, json, text } = await server.call(`/query/secret/${path}`, body, { as: 'definer' })
+      assert.deepEqual([status, json.Code, json.Scope], [403, 'Auth.MissingScope', 'Platform/Trading'], text)
+    }
+    const headers = { accept: 'text/event-stream' }
+    const live = await server.query('SELECT * FROM secret', { as: 'definer', headers })
+    assert.deepEqual([live.status, live.json.Code], [403, 'IQL.Forbidden'])
+    // A view needs the scopes of all that it reads.
+    assert.equal((await server.query('CREATE VIEW behind AS SELECT v FROM secret')).status, 200)
+    const behind = await server.query('SELECT * FROM behind', { as: 'definer' })
+    assert.deepEqual([behind.status, behind.json.Code], [403, 'IQL.Forbidden'])
+    assert.equal((await server.query('DROP VIEW behind', { as: 'definer' })).status, 200)
+    assert.deepEqual((await server.query('SELECT * FROM secret')).json.Rows, [{ id: 1, v: 'hidden' }])
+  })
+
+  test('who may define tables sees every definition, and changes it', async () => {
+    const as = 'definer'
+    const names = async (statement: string): Promise<string> => (await server.query(statement, { as })).text
+    for (const statement of ['SHOW TABLES', 'SELECT * FROM cataloguetables', 'SELECT * FROM CatalogueTable'])
+      assert.match(await names(statement), /"secret"/, statement)
+    assert.match(await names(`SELECT * FROM cataloguecolumns WHERE tablename = 'secret'`), /"v".*"Text"/)
+    for (const statement of ['DESCRIBE secret', 'SHOW COLUMNS FROM Secret'])
+      assert.match(await names(statement), /"RowCount":2/, statement)
+    const { json } = await server.query('DESCRIBE secrett', { as })
+    assert.match(json.Hint, /secret/)
+    for (const statement of [
+      'CREATE TABLE IF NOT EXISTS secret (id Integer)',
+      'ALTER TABLE secret ADD COLUMN extra Text',
+      'ALTER TABLE secret RENAME COLUMN extra TO more',
+      'ALTER TABLE secret DROP COLUMN more',
+      `ALTER TABLE secret SET COMMENT 'nothing to see'`,
+      `UPDATE CatalogueTable SET description = 'still nothing' WHERE name = 'secret'`,
+      'DROP INDEX secret_v',
+      'CREATE INDEX secret_v ON secret (v)',
+      `CREATE TABLE own (id Integer PRIMARY KEY, v Text) READ SCOPE 'Platform/Trading'`,
+      'DROP TABLE own',
+    ]) {
+      const { status, text } = await server.query(statement, { as })
+      assert.equal(status, 200, `${statement}: ${text}`)
+    }
+    assert.equal((await server.query('CREATE TABLE secret (id Integer)', { as })).json.Code, 'IQL.TableExists')
+    // What a definition reveals of the rows, whether values repeat, is said without the values.
+    assert.equal((await server.query(`INSERT INTO secret VALUES (2, 'hidden')`)).status, 200)
+    const unique = await server.query('CREATE UNIQUE INDEX secret_u ON secret (v)', { as })
+    assert.equal(unique.status, 409, unique.text)
+    assert.doesNotMatch(unique.text, /hidden/)
+    assert.equal((await server.query('DELETE FROM secret WHERE id = 2')).status, 200)
+  })
+
+  test('without the right to define, what cannot be read stays unknown: also an index', async () => {
+    for (const statement of ['DESCRIBE secret', 'SHOW COLUMNS FROM secret']) {
+      const { status, json } = await server.query(statement, { as: 'market' })
+      assert.deepEqual([status, json.Code], [400, 'IQL.UnknownTable'], statement)
+    }
+    const hidden = await server.query('DROP INDEX secret_v', { as: 'market' })
+    const absent = await server.query('DROP INDEX sacred_v', { as: 'market' })
+    assert.deepEqual([hidden.status, hidden.json.detail], [absent.status, absent.json.detail])
   })
 
   test('rows outside the filter cannot be written, changed into, deleted or overwritten', async () => {

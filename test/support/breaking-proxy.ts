@@ -4,20 +4,23 @@ import type { AddressInfo } from 'node:net'
 
 export interface BreakingProxy {
   readonly url: string
-  /** Forwards this many inserts, loses the response to the next one, and then refuses every request. */
-  loseAnswerAfter(inserts: number): void
+  /** Forwards this many inserts, or requests to such paths, loses the response to the next one, and then refuses every request. */
+  loseAnswerAfter(count: number, path?: RegExp): void
   mend(): void
   stop(): Promise<void>
 }
 
+const INSERT = /\/insert$/i
+
 export async function startBreakingProxy(port: number): Promise<BreakingProxy> {
   let left = Number.POSITIVE_INFINITY
+  let counted = INSERT
   const server = createServer((near, reply) => {
     if (left < 0) {
       reply.destroy()
       return
     }
-    const isLost = /\/insert$/i.test(near.url ?? '') && left-- === 0
+    const isLost = counted.test(near.url ?? '') && left-- === 0
     const far = request({ port, host: '127.0.0.1', method: near.method, path: near.url, headers: near.headers })
     far.on('response', (answer) => {
       if (isLost) {
@@ -34,8 +37,9 @@ export async function startBreakingProxy(port: number): Promise<BreakingProxy> {
   const address = server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${address.port}`,
-    loseAnswerAfter(inserts) {
-      left = inserts
+    loseAnswerAfter(count, path = INSERT) {
+      left = count
+      counted = path
     },
     mend() {
       left = Number.POSITIVE_INFINITY

@@ -1,4 +1,5 @@
 /** Splits any text into tokens, also one that is being typed and that the lexer would refuse; finds statements and parameters. */
+import { DEFINING } from '../../../src/query/iql/keywords.ts'
 
 export type SpanKind = 'comment' | 'text' | 'quoted' | 'number' | 'parameter' | 'word' | 'symbol'
 
@@ -70,9 +71,13 @@ export function statementAt(text: string, position: number): Part | undefined {
 /** The names of the parameters, without `:` and `$`, each once; names are case-insensitive. */
 export function parametersOf(text: string): string[] {
   const names = new Map<string, string>()
-  for (const { kind, text: found } of scan(text)) {
-    const name = found.slice(1)
-    if (kind === 'parameter' && !names.has(name.toLowerCase())) names.set(name.toLowerCase(), name)
+  for (const part of statementsOf(text)) {
+    const code = scan(part.text).filter(({ kind }) => kind !== 'comment')
+    if (DEFINING.has(code[0]?.key ?? '')) continue
+    for (const { kind, text: found } of code) {
+      const name = found.slice(1)
+      if (kind === 'parameter' && !names.has(name.toLowerCase())) names.set(name.toLowerCase(), name)
+    }
   }
   return [...names.values()]
 }

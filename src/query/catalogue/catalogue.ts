@@ -3,11 +3,6 @@ import type { Bus } from '../../events/bus.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 import { readDefinition } from './definition.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
-import { concernsViews, ViewGuard } from './view-guard.ts'
-
-export interface ChangeOptions extends Pick<ChangeRequest, 'owner' | 'signal' | 'response'> {
-  readonly mayName?: ((view: string) => boolean) | undefined
-}
 
 export class Catalogue {
   readonly #engine: Engine
@@ -56,25 +51,15 @@ export class Catalogue {
     }
   }
 
-  /**
-   * Makes all changes or none. When it resolves, this node has loaded them and has notified the others. `mayName` tells which
-   * views an error may name.
-   */
+  /** Makes all changes or none. When it resolves, this node has loaded them and has notified the others. */
   async change(
     changes: readonly ChangeStep[],
-    { mayName = () => true, ...options }: ChangeOptions = {},
+    options: Pick<ChangeRequest, 'owner' | 'signal' | 'response'> = {},
   ): Promise<WriteReply | undefined> {
-    this.#checkViews(changes, mayName)
     const reply = await this.#engine.change({ changes, ...options })
     await this.refresh()
     await this.#bus.publish({ kind: 'catalogue-changed' })
     return reply
-  }
-
-  /** The engine checks again in its transaction, but does not know what the caller may see. */
-  #checkViews(changes: readonly ChangeStep[], mayName: (view: string) => boolean): void {
-    if (!changes.some(({ change }) => concernsViews(change))) return
-    new ViewGuard(this.#snapshot.definitions, mayName).accept(changes.map(({ change }) => change))
   }
 
   close(): void {

@@ -88,7 +88,7 @@ export function viewSpecOf({ name, description, readScope, columns, view }: Tabl
 
 /** Views that exist, and that the changes would break. */
 function brokenViews(wanted: ViewChanges, views: readonly CatalogueChange[], snapshot: Snapshot): ViewFault[] {
-  const guard = new ViewGuard(snapshot.definitions, () => true)
+  const guard = new ViewGuard(snapshot.definitions)
   const tables = wanted.droppedTables.map((name): CatalogueChange => ({ kind: 'drop', name, isView: false }))
   const steps: [path: string, changes: readonly CatalogueChange[]][] = [
     ...wanted.tables.map((changes, index): [string, readonly CatalogueChange[]] => [`tables[${index}]`, changes]),

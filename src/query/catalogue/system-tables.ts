@@ -5,6 +5,9 @@ import type { TableDefinition } from './definition.ts'
 const CATALOGUE_TABLES = 'cataloguetables'
 const CATALOGUE_COLUMNS = 'cataloguecolumns'
 const CATALOGUE_TABLE = 'CatalogueTable'
+/** To define tables, and to write to those that name no scope. */
+export const ADMIN_SCOPE = 'Platform/Admin'
+
 export const AUDIT_LOG = 'auditlog'
 
 export interface SystemTable {
@@ -105,7 +108,7 @@ export function systemDefinitions(): TableDefinition[] {
     uniques: [],
     indexes: [],
     readScope,
-    writeScope: isWritable ? 'Platform/Admin' : undefined,
+    writeScope: isWritable ? ADMIN_SCOPE : undefined,
     rowFilter: undefined,
     description,
     isLive: false,

@@ -25,13 +25,11 @@ export function concernsViews(change: CatalogueChange): boolean {
 export class ViewGuard {
   /** By the name in lower case. */
   readonly #definitions = new Map<string, TableDefinition>()
-  readonly #mayName: (view: string) => boolean
 
-  /** `definitions` are those of all tables but the system's. Errors name the views for which `mayName` is true. */
-  constructor(definitions: Iterable<TableDefinition>, mayName: (view: string) => boolean = () => false) {
+  /** `definitions` are those of all tables but the system's. */
+  constructor(definitions: Iterable<TableDefinition>) {
     for (const table of systemDefinitions()) this.#set(table)
     for (const table of definitions) this.#set(table)
-    this.#mayName = mayName
   }
 
   /** Refuses the changes, which are made together, or counts on them from now on: views are checked against the result of all. */
@@ -102,14 +100,12 @@ export class ViewGuard {
 
   #refuseIfAny(views: readonly TableDefinition[], used: string): void {
     if (views.length === 0) return
-    const named = views.filter(({ name }) => this.#mayName(name)).map(({ name }) => name)
-    const others = views.length - named.length
-    const names = [...named, ...(others === 0 ? [] : [`${others === 1 ? 'one' : others} that you may not see`])]
+    const names = views.map(({ name }) => name)
     const subject = views.length === 1 ? 'view' : 'views'
     throw refuse(
       'Data.InUse',
       `${used} is used by the ${subject} ${names.join(', ')}: drop or replace ${views.length === 1 ? 'it' : 'them'} first`,
-      { members: { Views: named } },
+      { members: { Views: names } },
     )
   }
 

@@ -10,7 +10,7 @@ import { FUNCTIONS, SPECIAL_FORMS } from '../iql/functions.ts'
 import { KEYWORDS } from '../iql/keywords.ts'
 import { writeTimestamp } from '../iql/time-values.ts'
 import { FORMS, typeName } from '../iql/types.ts'
-import { pageOfTables, requirePlatformAccess, requireTable, rightsOn, viewFor } from '../plan/rights.ts'
+import { pageOfTables, requireDefinition, requirePlatformAccess, rightsOn, viewFor } from '../plan/rights.ts'
 import { nextPage, readFlag, readListParameters, readPageSize } from './page-parameters.ts'
 import { replyToError } from './problem.ts'
 
@@ -52,7 +52,7 @@ function listTables({ principal, query }: Context, snapshot: Snapshot): object {
 
 function showTable(context: Context, snapshot: Snapshot): object {
   const view = viewFor(snapshot, context.principal.scopes)
-  const table = requireTable(view, context.param('table'))
+  const table = requireDefinition(view, context.param('table'))
   const definition = definitionOf(table, snapshot)
   const { primaryKey, uniques, indexes, rowFilter } = definition
   return {
@@ -86,6 +86,7 @@ function summaryOf(table: TableView, snapshot: Snapshot, caller: CatalogueView):
     live: isLive,
     isview: view !== undefined,
     rights: rightsOn(table, caller),
+    missingscopes: caller.hidden(table.name)?.missing ?? [],
   }
 }
 

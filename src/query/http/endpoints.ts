@@ -7,6 +7,7 @@ import { afterTurns, inTurns, type Steps } from '../../lib/turns.ts'
 import type { Authenticate, Principal } from '../../protocol/principal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Trace } from '../../telemetry/trace.ts'
+import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import type { IdempotencyKey } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { reads } from '../iql/bound.ts'
@@ -15,7 +16,7 @@ import { readParameters } from '../iql/parameters.ts'
 import type { IqlValue } from '../iql/types.ts'
 import type { Json } from '../json.ts'
 import type { LiveQueries } from '../live/live-query.ts'
-import { ADMIN_SCOPE, requirePlatformAccess, requireTable, viewFor } from '../plan/rights.ts'
+import { requirePlatformAccess, requireTable, viewFor } from '../plan/rights.ts'
 import type { Encoding } from '../results/encoding.ts'
 import type { Activity } from '../run/activity.ts'
 import type { Call, ExecutionEnv } from '../run/call.ts'
@@ -117,8 +118,8 @@ function query(context: Context, env: Env): Sent {
   return serveQuery(context, env, encoding, text, () => {
     const { snapshot } = env.catalogue
     const planned = env.planner.plan(principal, snapshot, text)
-    if (isReadOnly && !reads(planned.bound.statement))
-      throw refuse('Request.WritesRefused', 'The statement writes; this request only reads')
+    const writes = !reads(planned.bound.statement)
+    if (isReadOnly && writes) throw refuse('Request.WritesRefused', 'The statement writes; this request only reads')
     const parameters = readParameters(text, planned.bound, values)
     const identity = (): string => `${text}\n${JSON.stringify([...values])}`
     const skip = skipOf(context, identity)
@@ -131,6 +132,7 @@ function query(context: Context, env: Env): Sent {
         valueSets: [parameters],
         encoding,
         limits: limitsOf(env, encoding, undefined, skip),
+        idempotencyKey: writes ? idempotencyKeyOf(context, env, () => [identity()]) : undefined,
       },
       cursor: (outcome) => writeCursor({ kind: 'rows', rows: skip + outcome.rowCount }, identity()),
       isOwnLimit: false,
@@ -218,7 +220,7 @@ function* prepareWrite(
       further,
       encoding,
       limits: limitsOf(env, encoding, undefined, 0),
-      idempotencyKey: idempotencyKeyOf(context, principal, table, env),
+      idempotencyKey: idempotencyKeyOf(context, env, () => [`${table.name}\n`, context.body]),
     },
     cursor: () => undefined,
     isOwnLimit: false,
@@ -257,20 +259,19 @@ function skipOf(context: Context, identity: () => string): number {
   return cursor.rows
 }
 
+/** `request` is what makes a repeated request the same one. */
 function idempotencyKeyOf(
   context: Context,
-  principal: Principal,
-  table: TableView,
   env: Env,
+  request: () => readonly (string | Uint8Array)[],
 ): IdempotencyKey | undefined {
   const key = context.headers['idempotency-key']
   if (key === undefined) return undefined
   if (typeof key !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(key)) {
     throw refuse('Request.BadParameter', 'An Idempotency-Key has 1 to 200 visible ASCII characters')
   }
-  const fingerprint = createHash('sha256')
-    .update(`${context.route}\n${table.name}\n`)
-    .update(context.body)
-    .digest('base64url')
-  return { owner: ownerOf(principal), key, fingerprint, now: BigInt(env.clock()) * 1000n }
+  const hash = createHash('sha256').update(`${context.route}\n`)
+  for (const part of request()) hash.update(part)
+  const fingerprint = hash.digest('base64url')
+  return { owner: ownerOf(context.principal), key, fingerprint, now: BigInt(env.clock()) * 1000n }
 }

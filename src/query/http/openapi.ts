@@ -13,7 +13,7 @@ export function describeQuery(): ApiRoute[] {
       method: 'POST',
       path: '/query',
       summary: 'Runs one IQL statement. ?p.name=… is the value of :name, ?p.1=… that of $1.',
-      parameters: [...FORMAT_PARAMETERS, WRITES, AFTER, MAX_RATE, LAST_EVENT_ID, REQUEST_ID],
+      parameters: [...FORMAT_PARAMETERS, WRITES, AFTER, MAX_RATE, LAST_EVENT_ID, REQUEST_ID, IDEMPOTENCY_KEY],
       body: { 'text/plain': { type: 'string' }, 'application/json': ENVELOPE },
       replies: {
         200: { ...RESULT, content: { ...RESULT.content, [EVENT_STREAM]: EVENTS } },
@@ -129,16 +129,7 @@ function write(name: string, summary: string, body: JsonSchema): ApiRoute {
     method: 'POST',
     path: `/Query/{TableName}/${name}`,
     summary,
-    parameters: [
-      TABLE,
-      ...FORMAT_PARAMETERS,
-      REQUEST_ID,
-      {
-        name: 'Idempotency-Key',
-        in: 'header',
-        description: 'A retry with the same key and body returns the first response and writes nothing.',
-      },
-    ],
+    parameters: [TABLE, ...FORMAT_PARAMETERS, REQUEST_ID, IDEMPOTENCY_KEY],
     body: { 'application/json': body },
     replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 409, 413, 415, 422, 429, 503) },
   }
@@ -159,6 +150,11 @@ const TABLE: ApiParameter = {
   schema: { type: 'string' },
 }
 const REQUEST_ID = text('Identifies the running query. Generated if absent, and echoed.', 'Request-Id', 'header')
+const IDEMPOTENCY_KEY = text(
+  'A write that is repeated with the same key, body and parameters gets the first response, and nothing is written.',
+  'Idempotency-Key',
+  'header',
+)
 const STATEMENT: ApiParameter = { ...text('The statement, in IQL.', 'statement'), required: true }
 const MAX_RATE: ApiParameter = {
   name: 'maxrate',

@@ -10,13 +10,13 @@ import type {
 } from './ast.ts'
 import { someWithin } from './ast-children.ts'
 import type { Expression, Name } from './ast-query.ts'
-import { lookupTable } from './bind-from.ts'
+import { lookupDefinition } from './bind-from.ts'
 import { bindFilterText } from './bind-row-filter.ts'
 import { bindType } from './bind-type.ts'
 import { columnOf } from './bind-write.ts'
 import { type Binding, startOf } from './binding.ts'
 import type * as Bound from './bound.ts'
-import type { TableView } from './catalogue-view.ts'
+import { definitionIn, type TableView } from './catalogue-view.ts'
 import { fitColumn } from './fit-column.ts'
 import { firstDuplicate, sameName } from './names.ts'
 import { printExpression } from './print-query.ts'
@@ -27,7 +27,7 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
   requireDefine(binding, written.at)
   const { name, ifNotExists, readScope, writeScope, comment, live } = written
   checkName(binding, name)
-  const existing = binding.catalogue.lookup(name.text)
+  const existing = definitionIn(binding.catalogue, name.text)
   if (existing?.view !== undefined)
     throw binding.fail('TableExists', name.at, `${existing.name} is a view, not a table`)
   const exists = existing !== undefined
@@ -191,7 +191,7 @@ function refuseFiltered(binding: Binding, { name: tableName, rowFilter }: TableV
 }
 
 function ownTable(binding: Binding, name: Name): TableView {
-  const table = lookupTable(binding, name)
+  const table = lookupDefinition(binding, name)
   if (table.isSystem) throw binding.fail('SystemTable', name.at, `${table.name} is a system table`)
   if (table.view === undefined) return table
   throw binding.fail('BadDefinition', name.at, `${table.name} is a view, not a table`, {
@@ -201,7 +201,8 @@ function ownTable(binding: Binding, name: Name): TableView {
 
 export function bindDropTable(binding: Binding, { name, ifExists, at }: DropTable): Bound.DropTable {
   requireDefine(binding, at)
-  if (ifExists && binding.catalogue.lookup(name.text) === undefined) return { kind: 'drop-table', table: undefined }
+  if (ifExists && definitionIn(binding.catalogue, name.text) === undefined)
+    return { kind: 'drop-table', table: undefined }
   return { kind: 'drop-table', table: ownTable(binding, name) }
 }
 

@@ -1,4 +1,5 @@
 /** Binds FROM: tables with their row filters, WITH names, sub-queries, joins and ASOF joins. */
+import type { Refusal } from '../../protocol/refusal.ts'
 import { childrenOf } from './ast-children.ts'
 import type { Binary, DerivedTable, Expression, From, Join, Name, TableRef } from './ast-query.ts'
 import { bindCondition } from './bind-clause.ts'
@@ -6,7 +7,7 @@ import { bindRowFilter } from './bind-row-filter.ts'
 import { bindSeries } from './bind-series.ts'
 import { type Binding, startOf } from './binding.ts'
 import type { AsofJoin, BoundExpression, BoundOrder, Compare, Source } from './bound-query.ts'
-import type { TableView } from './catalogue-view.ts'
+import { definitionIn, needsScopes, type TableView } from './catalogue-view.ts'
 import { didYouMean } from './did-you-mean.ts'
 import { expandView } from './expand-view.ts'
 import { DEFAULT_LIMITS, MAX_WITH_USES } from './limits.ts'
@@ -71,18 +72,30 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
   }
 }
 
-/** A table that the caller may not read is unknown, as if it did not exist. */
-export function lookupTable(binding: Binding, name: Name, scope?: Scope, what = 'table'): TableView {
+/** A table that the caller may not read is unknown, as if it did not exist, unless the caller may see its definition. */
+export function lookupTable(binding: Binding, name: Name, scope?: Scope): TableView {
   const table = binding.catalogue.lookup(name.text)
   if (table === undefined) {
-    const names = [...cteNames(scope), ...binding.catalogue.tableNames()]
-    throw binding.fail('UnknownTable', name.at, `There is no ${what} ${name.text}`, {
-      hint: didYouMean(name.text, names),
-    })
+    const hidden = binding.catalogue.hidden(name.text)
+    if (hidden !== undefined) throw binding.fail('Forbidden', name.at, needsScopes(hidden))
+    throw unknownTable(binding, name, cteNames(scope))
   }
   if (table.view === undefined) binding.tables.add(table)
   if (!binding.expansion.isOpen) binding.uses.add(table)
   return table
+}
+
+/** For statements that define or describe: they read no row. */
+export function lookupDefinition(binding: Binding, name: Name, what = 'table'): TableView {
+  const table = definitionIn(binding.catalogue, name.text)
+  if (table === undefined) throw unknownTable(binding, name, [], what)
+  return table
+}
+
+function unknownTable(binding: Binding, name: Name, others: Iterable<string>, what = 'table'): Refusal {
+  return binding.fail('UnknownTable', name.at, `There is no ${what} ${name.text}`, {
+    hint: didYouMean(name.text, [...others, ...binding.catalogue.tableNames()]),
+  })
 }
 
 function* cteNames(scope: Scope | undefined): Generator<string> {

@@ -2,11 +2,11 @@
 import type { AlterView, CreateView, DropView } from './ast.ts'
 import type { Name, Query, Select, SelectItem } from './ast-query.ts'
 import { checkName, requireDefine } from './bind-define.ts'
-import { lookupTable } from './bind-from.ts'
+import { lookupDefinition } from './bind-from.ts'
 import type { Binding } from './binding.ts'
 import type * as Bound from './bound.ts'
 import type { ResultColumn } from './bound-query.ts'
-import type { TableView } from './catalogue-view.ts'
+import { definitionIn, type TableView } from './catalogue-view.ts'
 import { refuseCopies } from './copied-operands.ts'
 import { firstDuplicate, sameName } from './names.ts'
 import { printQuery } from './print-query.ts'
@@ -15,7 +15,7 @@ export function bindCreateView(binding: Binding, written: CreateView): Bound.Cre
   requireDefine(binding, written.at)
   const { name, readScope, comment } = written
   checkName(binding, name)
-  const existing = binding.catalogue.lookup(name.text)
+  const existing = definitionIn(binding.catalogue, name.text)
   if (existing !== undefined) refuseTaken(binding, written, existing)
   const stars = new Map<SelectItem, readonly SelectItem[]>()
   binding.stars = stars
@@ -99,12 +99,13 @@ export function bindAlterView(binding: Binding, { name, changes, at }: AlterView
 
 export function bindDropView(binding: Binding, { name, ifExists, at }: DropView): Bound.DropView {
   requireDefine(binding, at)
-  if (ifExists && binding.catalogue.lookup(name.text) === undefined) return { kind: 'drop-view', view: undefined }
+  if (ifExists && definitionIn(binding.catalogue, name.text) === undefined)
+    return { kind: 'drop-view', view: undefined }
   return { kind: 'drop-view', view: viewNamed(binding, name) }
 }
 
 function viewNamed(binding: Binding, name: Name): TableView {
-  const table = lookupTable(binding, name, undefined, 'view')
+  const table = lookupDefinition(binding, name, 'view')
   if (table.isSystem) throw binding.fail('SystemTable', name.at, `${table.name} is a system table`)
   if (table.view !== undefined) return table
   throw binding.fail('BadDefinition', name.at, `${table.name} is a table, not a view`)

@@ -2,7 +2,7 @@
 import type { Statement } from './ast.ts'
 import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDropTable } from './bind-define.ts'
 import { bindExpression } from './bind-expression.ts'
-import { lookupTable } from './bind-from.ts'
+import { lookupDefinition } from './bind-from.ts'
 import { bindQuery } from './bind-query.ts'
 import { bindAlterView, bindCreateView, bindDropView } from './bind-view.ts'
 import { bindDelete, bindInsert, bindUpdate } from './bind-write.ts'
@@ -62,11 +62,11 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
     case 'drop-index':
       return bindDropIndex(binding, statement)
     case 'describe':
-      return { kind: 'describe', table: lookupTable(binding, statement.table) }
+      return { kind: 'describe', table: lookupDefinition(binding, statement.table) }
     case 'show-tables':
       return { kind: 'show-tables' }
     case 'show-columns':
-      return { kind: 'show-columns', table: lookupTable(binding, statement.table) }
+      return { kind: 'show-columns', table: lookupDefinition(binding, statement.table) }
   }
 }
 

@@ -6,14 +6,31 @@ import type { IqlType } from './types.ts'
 export interface CatalogueView {
   /** Names are case-insensitive. */
   lookup(name: string): TableView | undefined
-  /** Names that hints may mention. */
+  /** A table whose definition the caller may see, but whose rows the caller may not read. */
+  hidden(name: string): HiddenTable | undefined
+  /** The names of all definitions that the caller may see. */
   tableNames(): Iterable<string>
-  /** The index with its table, if the caller may read the table. */
+  /** The index with its table, if the caller may see the definition of the table. */
   lookupIndex(name: string): { readonly name: string; readonly table: TableView } | undefined
   /** The scope that the caller lacks to write to the table; undefined if the caller may write. */
   missingWriteScope(table: TableView): string | undefined
   /** The scope that the caller lacks to define tables; undefined if the caller may define them. */
   missingDefineScope(): string | undefined
+}
+
+export interface HiddenTable {
+  readonly table: TableView
+  /** The scopes that the caller lacks. */
+  readonly missing: readonly string[]
+}
+
+/** A table or view that the caller may read, or only see the definition of. */
+export function definitionIn(view: CatalogueView, name: string): TableView | undefined {
+  return view.lookup(name) ?? view.hidden(name)?.table
+}
+
+export function needsScopes({ table, missing }: HiddenTable): string {
+  return `Reading ${table.name} needs the scope${missing.length > 1 ? 's' : ''} ${missing.join(' and ')}`
 }
 
 export interface TableView {
@@ -55,6 +72,7 @@ export interface ColumnView {
 /** No tables, and every right: for binding a definition by itself. */
 export const NO_TABLES: CatalogueView = {
   lookup: () => undefined,
+  hidden: () => undefined,
   tableNames: () => [],
   lookupIndex: () => undefined,
   missingWriteScope: () => undefined,

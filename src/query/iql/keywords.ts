@@ -63,3 +63,6 @@ within write columns`.split(/\s+/)
 
 /** Every word of the grammar, in upper case, for completion. */
 export const KEYWORDS: readonly string[] = [...RESERVED, ...OTHER_KEYWORDS].map((word) => word.toUpperCase()).sort()
+
+/** The first words of statements that define. These have no parameters: in a row filter `:role` is a claim of the caller. */
+export const DEFINING: ReadonlySet<string> = new Set(['create', 'alter', 'drop'])

@@ -12,7 +12,7 @@ import { type LivePlan, planLive } from '../plan/live.ts'
 import type { FormerPlan, LiveFamily } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
-import { readableViews } from '../plan/rights.ts'
+import { visibleViews } from '../plan/rights.ts'
 import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
 import { ownerOf } from '../run/running.ts'
@@ -136,7 +136,7 @@ function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env:
   const { subject, username, clientId, roles, scopes } = principal
   const claims = { subject, username, clientId, roles, scopes }
   // A system table is read again whenever the catalogue changes.
-  const views = () => readableViews(env.catalogue.snapshot, scopes)
+  const views = () => visibleViews(env.catalogue.snapshot, scopes)
   return () => ({ parameters, ...claims, views, milliseconds: env.clock() })
 }
 

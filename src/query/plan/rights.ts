@@ -1,12 +1,12 @@
 /** Access rights: who may use the service, and the catalogue as one caller sees it. */
 import type { Principal } from '../../protocol/principal.ts'
+import type { Refusal } from '../../protocol/refusal.ts'
 import { isPlatformScope, PLATFORM_AUDIENCE } from '../../protocol/scopes.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
+import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
-import type { CatalogueView, TableView } from '../iql/catalogue-view.ts'
+import { type CatalogueView, definitionIn, needsScopes, type TableView } from '../iql/catalogue-view.ts'
 import { didYouMean } from '../iql/did-you-mean.ts'
-
-export const ADMIN_SCOPE = 'Platform/Admin'
 
 /** Every request needs an access token for the platform with at least one of its scopes. */
 export function requirePlatformAccess(principal: Principal): void {
@@ -39,57 +39,87 @@ function mayReadTable(snapshot: Snapshot, scopes: ReadonlySet<string>, { name, v
   return scope === undefined || scopes.has(scope)
 }
 
-/** The names of the views that these scopes may read, in lower case. */
-export function readableViews(snapshot: Snapshot, scopes: ReadonlySet<string>): string[] {
+/** The names of the views whose definitions these scopes may see, in lower case. */
+export function visibleViews(snapshot: Snapshot, scopes: ReadonlySet<string>): string[] {
   const views = snapshot.definitions.filter(({ view }) => view !== undefined).map(({ name }) => name.toLowerCase())
+  if (scopes.has(ADMIN_SCOPE)) return views
   return views.filter((name) => snapshot.readScopesOf(name).isSubsetOf(scopes))
 }
 
-/** The view omits every table that these scopes may not read. */
+/**
+ * The view omits every table that these scopes may not read. Who may define tables sees every definition besides: otherwise
+ * nobody could find or mend a table whose read scope nobody holds.
+ */
 export function viewFor(snapshot: Snapshot, scopes: ReadonlySet<string>): CatalogueView {
+  const mayDefine = scopes.has(ADMIN_SCOPE)
   const mayRead = (table: TableView): boolean => mayReadTable(snapshot, scopes, table)
+  const maySee = (table: TableView): boolean => (mayDefine && !table.isSystem) || mayRead(table)
   return {
     lookup(name) {
       const table = snapshot.table(name)
       return table !== undefined && mayRead(table) ? table : undefined
     },
+    hidden(name) {
+      const table = snapshot.table(name)
+      if (table === undefined || !maySee(table) || mayRead(table)) return undefined
+      return { table, missing: [...snapshot.readScopesOf(table.name).difference(scopes)] }
+    },
     *tableNames() {
-      for (const table of snapshot.tables()) if (mayRead(table)) yield table.name
+      for (const table of snapshot.tables()) if (maySee(table)) yield table.name
     },
     lookupIndex(name) {
       const found = snapshot.index(name)
-      return found !== undefined && mayRead(found.table) ? found : undefined
+      return found !== undefined && maySee(found.table) ? found : undefined
     },
     missingWriteScope(table) {
       const scope = snapshot.definitionOf(table.name)?.writeScope ?? ADMIN_SCOPE
       return scopes.has(scope) ? undefined : scope
     },
-    missingDefineScope: () => (scopes.has(ADMIN_SCOPE) ? undefined : ADMIN_SCOPE),
+    missingDefineScope: () => (mayDefine ? undefined : ADMIN_SCOPE),
   }
 }
 
-/** Refuses a table that is not in the view. */
+/** Refuses a table whose rows cannot be read in the view. */
 export function requireTable(view: CatalogueView, name: string): TableView {
   const table = view.lookup(name)
   if (table !== undefined) return table
+  const hidden = view.hidden(name)
+  if (hidden !== undefined)
+    throw refuse('Auth.MissingScope', needsScopes(hidden), { members: { Scope: hidden.missing.join(' ') } })
+  throw unknownTable(view, name)
+}
+
+/** The definition of a table, whose rows perhaps cannot be read. */
+export function requireDefinition(view: CatalogueView, name: string): TableView {
+  const table = definitionIn(view, name)
+  if (table === undefined) throw unknownTable(view, name)
+  return table
+}
+
+function unknownTable(view: CatalogueView, name: string): Refusal {
   const hint = didYouMean(name, [...view.tableNames()])
-  throw refuse('Data.UnknownTable', `There is no table ${JSON.stringify(name)}`, {
+  return refuse('Data.UnknownTable', `There is no table ${JSON.stringify(name)}`, {
     members: hint === undefined ? {} : { Hint: hint },
   })
 }
 
-/** What callers with this view may do with a table that is in it. One scope is needed for all writes. */
+/** What callers with this view may do with a table whose definition is in it. One scope is needed for all writes. */
 export function rightsOn(table: TableView, view: CatalogueView): readonly TableRight[] {
-  const mayWrite = table.isWritable && view.missingWriteScope(table) === undefined
+  const mayRead = view.hidden(table.name) === undefined
+  const mayWrite = mayRead && table.isWritable && view.missingWriteScope(table) === undefined
   const mayDefine = !table.isSystem && view.missingDefineScope() === undefined
-  return ['select', ...(mayWrite ? WRITES : []), ...(mayDefine ? (['alter'] as const) : [])]
+  return [
+    ...(mayRead ? (['select'] as const) : []),
+    ...(mayWrite ? WRITES : []),
+    ...(mayDefine ? (['alter'] as const) : []),
+  ]
 }
 
 export type TableRight = 'select' | 'insert' | 'update' | 'delete' | 'alter'
 
 const WRITES = ['insert', 'update', 'delete'] as const
 
-/** One page of the tables in the view, by name without case. `next` is the name of the last one if there are more. */
+/** One page of the definitions in the view, by name without case. `next` is the name of the last one if there are more. */
 export function pageOfTables(
   snapshot: Snapshot,
   view: CatalogueView,
@@ -101,7 +131,7 @@ export function pageOfTables(
   const tables: TableView[] = []
   for (const { name } of snapshot.tablesFrom(following > start ? following : start)) {
     if (!name.toLowerCase().startsWith(start)) break
-    const table = view.lookup(name)
+    const table = definitionIn(view, name)
     if (table === undefined || (isSystem !== undefined && table.isSystem !== isSystem)) continue
     if (tables.length >= limit) return { tables, next: tables.at(-1)?.name }
     tables.push(table)

@@ -7,7 +7,7 @@ import type { RunValues } from '../engines/emit/slots.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadOutcome, Stoppable, WholeRead } from '../engines/engine.ts'
 import type { IqlValue } from '../iql/types.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
-import { readableViews } from '../plan/rights.ts'
+import { visibleViews } from '../plan/rights.ts'
 import type { TextEncoders } from '../results/encoders.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditTable } from './audit-table.ts'
@@ -65,7 +65,7 @@ export function runValues(call: Call, values: readonly IqlValue[], env: Executio
     clientId,
     roles,
     scopes,
-    views: () => readableViews(snapshot, scopes),
+    views: () => visibleViews(snapshot, scopes),
     milliseconds: env.clock(),
   }
 }

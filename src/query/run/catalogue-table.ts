@@ -14,7 +14,7 @@ import { costOf } from '../plan/cost.ts'
 import { viewFor } from '../plan/rights.ts'
 import type { Cell } from '../results/encoding.ts'
 import { type ExecutionEnv, type Run, runValues } from './call.ts'
-import { readableBy, recordChanges } from './define.ts'
+import { recordChanges } from './define.ts'
 import { readRows } from './read-rows.ts'
 import { ownerOf } from './running.ts'
 
@@ -34,7 +34,7 @@ export async function writeToCatalogue(
   const response = idempotencyKey === undefined ? undefined : { idempotencyKey, outcome }
   const reply = await env.catalogue.change(
     changes.map((change) => ({ change, fill: null })),
-    { owner: ownerOf(run.principal), signal: running.signal, response, mayName: readableBy(run) },
+    { owner: ownerOf(run.principal), signal: running.signal, response },
   )
   if (reply?.isReplay) return reply
   recordChanges(env.audit, run, changes)

@@ -6,7 +6,6 @@ import type { Bindable } from '../engines/emit/slots.ts'
 import { parametersOf } from '../engines/emit/slots.ts'
 import type { AddColumn, BoundStatement } from '../iql/bound.ts'
 import { isSimple } from '../plan/cost.ts'
-import { viewFor } from '../plan/rights.ts'
 import { type ExecutionEnv, type Run, runValues } from './call.ts'
 import { readRows } from './read-rows.ts'
 import { ownerOf } from './running.ts'
@@ -18,15 +17,8 @@ export async function define(statement: BoundStatement, run: Run, env: Execution
   await env.catalogue.change([{ change, fill: value }], {
     owner: ownerOf(run.principal),
     signal: run.running.signal,
-    mayName: readableBy(run),
   })
   recordChanges(env.audit, run, [change])
-}
-
-/** The tables and views that an error may name. */
-export function readableBy({ planned, principal }: Run): (name: string) => boolean {
-  const view = viewFor(planned.snapshot, principal.scopes)
-  return (name) => view.lookup(name) !== undefined
 }
 
 /** The default of a new column, evaluated once for all existing rows. */

@@ -4,10 +4,10 @@ import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import type { Fault } from '../../schema/check-schema.ts'
+import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import type { DocumentPlace, DocumentRow, DocumentRows, ListedDocument } from '../engines/document-rows.ts'
 import { refuse } from '../errors.ts'
 import type { Json } from '../json.ts'
-import { ADMIN_SCOPE } from '../plan/rights.ts'
 import {
   type DocumentChange,
   faultsOfChange,

@@ -22,6 +22,7 @@ export function marketCatalogue(options: { mayWrite?: boolean; mayDefine?: boole
   const trades = TABLES[0]
   return {
     lookup: (name) => byName.get(name.toLowerCase()),
+    hidden: () => undefined,
     tableNames: () => TABLES.map(({ name }) => name),
     lookupIndex: (name) =>
       name.toLowerCase() === 'trades_ts' && trades ? { name: 'trades_ts', table: trades } : undefined,

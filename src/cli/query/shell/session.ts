@@ -1,6 +1,7 @@
 /** What the shell and a script have in common: the connection, the options in force, and the execution of inputs. */
 
 import { Refusal } from '../../../protocol/refusal.ts'
+import { DEFINING } from '../../../query/iql/keywords.ts'
 import { tokenize } from '../../../query/iql/lexer.ts'
 import { DEFAULT_LIMITS } from '../../../query/iql/limits.ts'
 import { UsageError } from '../../errors.ts'
@@ -123,6 +124,7 @@ export class Session {
 export function parameterNames(statement: string): ReadonlySet<string> | undefined {
   try {
     const tokens = tokenize(statement, DEFAULT_LIMITS)
+    if (DEFINING.has(tokens[0]?.key ?? '')) return new Set()
     return new Set(tokens.filter(({ kind }) => kind === 'parameter').map(({ text }) => text))
   } catch (error) {
     if (error instanceof Refusal) return undefined

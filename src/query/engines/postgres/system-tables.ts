@@ -1,5 +1,5 @@
 /** The system tables as queries over PostgreSQL's catalogue. */
-import { AUDIT_LOG } from '../../catalogue/system-tables.ts'
+import { ADMIN_SCOPE, AUDIT_LOG } from '../../catalogue/system-tables.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { TEXT } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
@@ -20,10 +20,11 @@ const VIEW = `((t.definition::json #>> '{view,text}') COLLATE "C")`
 export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
   const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
-  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)))`
+  const mayDefine = `${scopes}::jsonb @> '["${ADMIN_SCOPE}"]'`
+  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)) OR (NOT t.issystem AND ${mayDefine}))`
   const views = slots.placeholder({ kind: 'views' }, TEXT)
-  const isReadable = `(${VIEW} IS NULL OR t.key IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${views}::jsonb) AS j(v)))`
-  const visible = `${readable} AND ${isReadable}`
+  const isVisibleView = `(${VIEW} IS NULL OR t.key IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${views}::jsonb) AS j(v)))`
+  const visible = `${readable} AND ${isVisibleView}`
   const tables = `${SCHEMA}._gh_tables AS t`
   switch (table.name.toLowerCase()) {
     case 'cataloguetables':

@@ -1,5 +1,5 @@
 /** The system tables as queries over SQLite's catalogue. */
-import { AUDIT_LOG } from '../../catalogue/system-tables.ts'
+import { ADMIN_SCOPE, AUDIT_LOG } from '../../catalogue/system-tables.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import { TEXT } from '../../iql/types.ts'
 import type { Sql } from '../emit/dialect.ts'
@@ -20,9 +20,10 @@ export function systemTableSql(table: TableView, slots: Slots): Sql {
   if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
   const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
   const views = slots.placeholder({ kind: 'views' }, TEXT)
-  const isReadable = `(${VIEW} IS NULL OR t.key IN (SELECT value FROM json_each(${views})))`
-  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})))`
-  const visible = `${readable} AND ${isReadable}`
+  const isVisibleView = `(${VIEW} IS NULL OR t.key IN (SELECT value FROM json_each(${views})))`
+  const mayDefine = `EXISTS (SELECT 1 FROM json_each(${scopes}) WHERE value = '${ADMIN_SCOPE}')`
+  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})) OR (NOT t.issystem AND ${mayDefine}))`
+  const visible = `${readable} AND ${isVisibleView}`
   switch (table.name.toLowerCase()) {
     case 'cataloguetables':
       return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
