@@ -10,8 +10,6 @@ interface Batch {
 /** What a small result may keep beyond its own size. */
 const MIN_KEYS = 1000
 const MIN_BYTES = 64 * 1024
-/** Positions that were told to clients. */
-const MAX_TOLD = 1000
 
 export class History {
   /** The last one led to `#version`. */
@@ -19,16 +17,13 @@ export class History {
   #version: number
   #keys = 0
   #bytes = 0
-  /** The versions of the positions that were told, the oldest first. */
-  readonly #told = new Map<string, number>()
-  #toldBytes = 0
 
   constructor(version: number) {
     this.#version = version
   }
 
   get bytes(): number {
-    return this.#bytes + this.#toldBytes
+    return this.#bytes
   }
 
   /** Whether the changes since this version are known. */
@@ -46,51 +41,22 @@ export class History {
     const maxKeys = Math.max(limits.keys, MIN_KEYS)
     const maxBytes = Math.max(limits.bytes, MIN_BYTES)
     while (this.#batches.length > 1 && (this.#keys > maxKeys || this.#bytes > maxBytes)) this.#dropOldest()
-    this.#forgetUncovered()
   }
 
   /** Keeps the last changes only. */
   shorten(): void {
     while (this.#batches.length > 1) this.#dropOldest()
-    this.#forgetUncovered()
   }
 
   /** A new version that nothing leads to. */
   clear(): void {
     this.#version++
     while (this.#batches.length > 0) this.#dropOldest()
-    this.#told.clear()
-    this.#toldBytes = 0
   }
 
   /** All changes since a version that is covered, the oldest first. */
   since(version: number): Changes[] {
     return this.#batches.slice(this.#batches.length - (this.#version - version)).map(({ changes }) => changes)
-  }
-
-  tell(position: string): void {
-    this.#forget(position)
-    this.#told.set(position, this.#version)
-    this.#toldBytes += KEY_BYTES + position.length
-    const [oldest] = this.#told.size > MAX_TOLD ? this.#told.keys() : []
-    if (oldest !== undefined) this.#forget(oldest)
-  }
-
-  #forget(position: string): void {
-    if (this.#told.delete(position)) this.#toldBytes -= KEY_BYTES + position.length
-  }
-
-  #forgetUncovered(): void {
-    for (const [position, version] of this.#told) {
-      if (this.covers(version)) return
-      this.#forget(position)
-    }
-  }
-
-  /** The version at a position that was told, if it is covered. */
-  versionAt(position: string): number | undefined {
-    const version = this.#told.get(position)
-    return version !== undefined && this.covers(version) ? version : undefined
   }
 
   #dropOldest(): void {

@@ -6,7 +6,7 @@ import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
 import { changePieces, type PutEntry, progressMessage, snapshotPieces } from './messages.ts'
-import { writePosition } from './position.ts'
+import { newResultId, type PositionSeal } from './position.ts'
 import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 import type { LiveTarget } from './target.ts'
 
@@ -50,7 +50,12 @@ const NOT_KNOWN = ''
 /** What a result takes beside its rows and its SQL, about. */
 const RESULT_BYTES = 4096
 
+/** A position is told for so long, if the result does not change. */
+const POSITION_MS = 1000
+
 export class LiveResult {
+  /** Unique among all results of all nodes: versions are counted by each result for itself. */
+  readonly id = newResultId()
   readonly target: LiveTarget
   readonly followers = new Set<Follower>()
   /** Undefined while nobody follows it. */
@@ -66,7 +71,9 @@ export class LiveResult {
   #reading = 0
   readonly #ownBytes: number
   readonly #history = new History(1)
+  readonly #seal: PositionSeal
   #position: string | undefined
+  #sealedAt = 0
   #progress: LiveMessage | undefined
   /**
    * To this version, by the version before and whether they answer a resume; and the whole state. They are kept while they are
@@ -74,10 +81,11 @@ export class LiveResult {
    */
   readonly #steps = new Map<string, Promise<Step> | KeptStep>()
 
-  constructor(target: LiveTarget, state: LiveState, positions: Positions) {
+  constructor(target: LiveTarget, state: LiveState, positions: Positions, seal: PositionSeal) {
     this.target = target
     this.#state = state
     this.#positions = positions
+    this.#seal = seal
     this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.plan.sql.length
   }
 
@@ -112,18 +120,16 @@ export class LiveResult {
     return this.#positions
   }
 
-  /** The position as clients hold it. */
+  /** The position as clients hold it. It changes with the result and with time, but not because of rows that are not in it. */
   get position(): string {
-    if (this.#position === undefined) {
-      this.#position = writePosition(this.target.fingerprint, this.target.tables, this.#positions)
-      this.#history.tell(this.#position)
+    const now = performance.now()
+    if (this.#position === undefined || now - this.#sealedAt >= POSITION_MS) {
+      const position = { resultId: this.id, version: this.#version, tables: this.#positions }
+      this.#position = this.#seal.write(position, this.target)
+      this.#sealedAt = now
+      this.#steps.clear()
     }
     return this.#position
-  }
-
-  /** The version at a position that was told by this node, if the changes since are known. */
-  versionAt(position: string): number | undefined {
-    return this.#history.versionAt(position)
   }
 
   covers(version: number): boolean {
@@ -138,9 +144,6 @@ export class LiveResult {
   /** The state is the same at these positions. */
   confirm(positions: Positions): void {
     this.#positions = positions
-    this.#position = undefined
-    this.#progress = undefined
-    this.#steps.clear()
   }
 
   /** The next state. `changes` lead to it. */
@@ -182,6 +185,7 @@ export class LiveResult {
   #turn(at: number): void {
     this.#version++
     this.#changedAt = at
+    this.#position = undefined
     this.#steps.clear()
   }
 
@@ -275,7 +279,8 @@ export class LiveResult {
   }
 
   progress(): LiveMessage {
-    this.#progress ??= progressMessage(this.position)
+    const { position } = this
+    if (this.#progress?.position !== position) this.#progress = progressMessage(position)
     return this.#progress
   }
 

@@ -1,7 +1,9 @@
 /** The target of a live result without a database. */
+import { PositionSeal } from '../../../src/query/live/position.ts'
 import type { LiveTarget } from '../../../src/query/live/target.ts'
+import { deriveKey } from '../../support/derived-key.ts'
 
-export const FINGERPRINT = Buffer.alloc(16, 7)
+export const SEAL = new PositionSeal(deriveKey, Date.now)
 
 export function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): LiveTarget {
   const statement = {
@@ -15,7 +17,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
   const plan = { sql: '', slots: [] }
   return {
     identity: 'test',
-    fingerprint: FINGERPRINT,
+    fingerprint: 'test',
     method: 'rerun',
     plan: {
       method: 'rerun',
