@@ -1,11 +1,5 @@
 /** The recent changes of a live result, for subscribers that are behind and for those that come back. */
-import { textBytes } from '../../lib/text-memory.ts'
 import type { Changes } from './difference.ts'
-
-interface Batch {
-  readonly changes: Changes
-  readonly bytes: number
-}
 
 /** What a small result may keep beyond its own size. */
 const MIN_KEYS = 1000
@@ -13,7 +7,7 @@ const MIN_BYTES = 64 * 1024
 
 export class History {
   /** The last one led to `#version`. */
-  readonly #batches: Batch[] = []
+  readonly #batches: Changes[] = []
   #version: number
   #keys = 0
   #bytes = 0
@@ -34,10 +28,9 @@ export class History {
   /** A new version. The last changes are kept in any case: who has the version before is not slow. */
   add(changes: Changes, limits: { readonly keys: number; readonly bytes: number }): void {
     this.#version++
-    const bytes = sizeOf(changes)
-    this.#batches.push({ changes, bytes })
+    this.#batches.push(changes)
     this.#keys += changes.size
-    this.#bytes += bytes
+    this.#bytes += changes.bytes
     const maxKeys = Math.max(limits.keys, MIN_KEYS)
     const maxBytes = Math.max(limits.bytes, MIN_BYTES)
     while (this.#batches.length > 1 && (this.#keys > maxKeys || this.#bytes > maxBytes)) this.#dropOldest()
@@ -56,22 +49,13 @@ export class History {
 
   /** All changes since a version that is covered, the oldest first. */
   since(version: number): Changes[] {
-    return this.#batches.slice(this.#batches.length - (this.#version - version)).map(({ changes }) => changes)
+    return this.#batches.slice(this.#batches.length - (this.#version - version))
   }
 
   #dropOldest(): void {
     const oldest = this.#batches.shift()
     if (oldest === undefined) return
-    this.#keys -= oldest.changes.size
+    this.#keys -= oldest.size
     this.#bytes -= oldest.bytes
   }
-}
-
-/** What a key takes beside its texts, about. */
-const KEY_BYTES = 60
-
-function sizeOf(changes: Changes): number {
-  let bytes = 0
-  for (const [key, before] of changes) bytes += KEY_BYTES + textBytes(key) + textBytes(before ?? '')
-  return bytes
 }

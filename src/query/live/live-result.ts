@@ -1,7 +1,7 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
 import type { Refusal } from '../../protocol/refusal.ts'
 import type { Positions } from '../engines/live-source.ts'
-import { type Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
+import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
@@ -42,6 +42,7 @@ interface KeptStep extends Omit<Step, 'messages'> {
 
 /** Longer changes are applied and encoded in slices, and so is a longer order. */
 const MAX_AT_ONCE = 1000
+const MAX_LENGTH_AT_ONCE = 1024 * 1024
 const MAX_ORDER_AT_ONCE = 20_000
 /** Told of a change between two yields: each is sent a message, which takes some microseconds. */
 const FOLLOWERS_PER_STEP = 16
@@ -161,12 +162,12 @@ export class LiveResult {
     positions: Positions,
     { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
   ): SlicedWork<void> {
-    if (rows.size > MAX_AT_ONCE || this.#reading > 0) {
+    if (this.#reading > 0 || !isLittle([rows], this.#state)) {
       const { next, changes } = yield* withRows(this.#state, rows)
       if (isWanted()) this.commit(next, changes, positions, at)
       return
     }
-    const changes: Changes = new Map()
+    const changes = new Changes()
     const held = this.#state
     let { bytes } = held
     for (const [key, row] of rows) bytes += updateRow(held.rows, key, row, changes)
@@ -252,7 +253,7 @@ export class LiveResult {
     if (!this.covers(version)) return undefined
     const { rows } = this.#state
     if (unknown.some((key) => !rows.has(key))) return undefined
-    const before: Changes = new Map()
+    const before = new Map<string, string | undefined>()
     for (const key of held.get(route ?? '') ?? []) before.set(key, NOT_KNOWN)
     // The client does not have the others, whatever has become of them since this version.
     const others = (keys: Iterable<string>): void => {
@@ -269,13 +270,11 @@ export class LiveResult {
     return this.covers(version) ? this.#encode([changes, ...this.#history.since(version)], true) : undefined
   }
 
-  #encode(batches: readonly Changes[], isRecovered: boolean): Step | Promise<Step> {
+  #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
     const state = this.#state
     const work = stepOf(state, batches, { version, position, isRecovered })
-    const size = batches.reduce((sum, changes) => sum + changes.size, 0)
-    const isShort = size <= MAX_AT_ONCE && (state.order?.length ?? 0) <= MAX_ORDER_AT_ONCE
-    return isShort ? atOnce(work) : this.#whileReading(inSlices(work))
+    return isLittle(batches, state) ? atOnce(work) : this.#whileReading(inSlices(work))
   }
 
   progress(): LiveMessage {
@@ -304,6 +303,17 @@ export class LiveResult {
   }
 }
 
+/** Whether the rows of these keys, with the texts that they have and had or will have, are little work. */
+function isLittle(batches: readonly ChangedRows[], { rows, order }: LiveState): boolean {
+  let [count, length] = [0, 0]
+  for (const batch of batches) {
+    count += batch.size
+    if (count > MAX_AT_ONCE) return false
+    for (const [key, text] of batch) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
+  }
+  return length <= MAX_LENGTH_AT_ONCE && (order?.length ?? 0) <= MAX_ORDER_AT_ONCE
+}
+
 function* entriesOf({ rows, order }: LiveState): Generator<readonly [key: string, row: string]> {
   if (order === undefined) yield* rows
   else for (const key of order) yield [key, rows.get(key) ?? '']
@@ -311,7 +321,7 @@ function* entriesOf({ rows, order }: LiveState): Generator<readonly [key: string
 
 function* stepOf(
   { rows, order }: LiveState,
-  batches: readonly Changes[],
+  batches: readonly ChangedRows[],
   { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },
 ): SlicedWork<Step> {
   const changes = yield* mergeChanges(batches)

@@ -1,7 +1,7 @@
 /** The messages of live queries as JSON texts, cut into pieces. They are put together from the texts of keys and rows. */
 import { textBytes } from '../../lib/text-memory.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
-import { ROWS_PER_STEP, type SlicedWork } from './slices.ts'
+import { isStep, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 
 /**
  * A message may take 256 KiB in any encoding. MessagePack needs 9 bytes for a double that JSON writes with 3 and a comma, and
@@ -33,7 +33,7 @@ export function* snapshotPieces(
   pieces.member(`"Method":"${head.method}","Key":${JSON.stringify(head.keyNames)},"Columns":${head.columns}`)
   let count = 0
   for (const [key, row] of rows) {
-    if (count++ % ROWS_PER_STEP === 0) yield
+    if (isStep(count++, row)) yield
     pieces.put({ key, row, index: undefined })
   }
   return pieces.end(position, ',"More":false')
@@ -57,7 +57,7 @@ export function* changePieces(
   if (options.isRecovered) pieces.member('"Recovered":true')
   let count = 0
   for (const entry of put) {
-    if (count++ % ROWS_PER_STEP === 0) yield
+    if (isStep(count++, entry.row)) yield
     pieces.put(entry)
   }
   for (const key of removed) {

@@ -287,3 +287,30 @@ test('long work lets other work in between', async () => {
     `${afterStates}, ${afterDifference}, ${turns}`,
   )
 })
+
+test('a few long rows let other work in between too', async () => {
+  const row = `{"t":"${'x'.repeat(200_000)}"}`
+  const rows = (mark: string) =>
+    Array.from({ length: 300 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: row.replace('x', mark) }))
+  let turns = 0
+  let isDone = false
+  const turn = (): void => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  turn()
+  const turnsOf = async <Result>(work: () => Result | Promise<Result>) => {
+    const before = turns
+    const result = await work()
+    return { result, turns: turns - before }
+  }
+  const first = await turnsOf(() => inSlices(stateOf(rows('a'), { hasKeys: true, isOrdered: false })))
+  const result = new LiveResult(targetWith(false, ['k']), first.result, positionsAt(1), SEAL)
+  const snapshot = await turnsOf(() => result.snapshot())
+  const next = atOnce(stateOf(rows('b'), { hasKeys: true, isOrdered: false }))
+  result.commit(next, atOnce(difference(result.state, next)), positionsAt(2), 0)
+  const change = await turnsOf(() => result.stepFrom(1, false))
+  isDone = true
+  for (const [name, { turns }] of Object.entries({ first, snapshot, change }))
+    assert.ok(turns >= 2, `${turns} turns of others while 60 MB were worked on: ${name}`)
+})
