@@ -1,5 +1,6 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TurnQueue } from '../../lib/turns.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -70,6 +71,7 @@ export class LiveStatements implements LiveQueries {
       replan: (subscriber, principal) => this.#replan(subscriber, principal),
       hasEnded: (subscriber) => this.#forget(subscriber),
       budget: this.#results.budget,
+      turns: new TurnQueue(),
     }
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()

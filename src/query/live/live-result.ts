@@ -5,9 +5,10 @@ import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, wit
 import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
-import { changePieces, type PutEntry, progressMessage, snapshotPieces } from './messages.ts'
+import { changePieces, type LiveMessages, type PutEntry, progressMessage } from './messages.ts'
 import { newResultId, type PositionSeal } from './position.ts'
 import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
+import { Snapshot } from './snapshot.ts'
 import type { LiveTarget } from './target.ts'
 
 /** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
@@ -30,14 +31,14 @@ export interface ResultEvaluator {
 /** Messages that lead to a version. */
 export interface Step {
   readonly version: number
-  readonly messages: readonly LiveMessage[]
+  readonly messages: LiveMessages
   /** A Change without rows and keys. */
   readonly isEmpty: boolean
 }
 
 /** A step without the memory of its messages. */
 interface KeptStep extends Omit<Step, 'messages'> {
-  readonly messages: WeakRef<readonly LiveMessage[]>
+  readonly messages: WeakRef<LiveMessages>
 }
 
 /** Longer changes are applied and encoded in slices, and so is a longer order. */
@@ -68,17 +69,19 @@ export class LiveResult {
   /** The versions before it are void. */
   #generation = 1
   #changedAt = 0
-  /** Those who read the state in slices. Meanwhile its rows do not change, but another state takes its place. */
-  #reading = 0
+  /** How many read the rows of a state in slices. Meanwhile they do not change, but other rows take their place. */
+  readonly #reading = new Map<LiveState['rows'], number>()
   readonly #ownBytes: number
   readonly #history = new History(1)
   readonly #seal: PositionSeal
   #position: string | undefined
   #sealedAt = 0
   #progress: LiveMessage | undefined
+  /** By whether they answer a resume. */
+  readonly #snapshots = new Map<boolean, Snapshot>()
   /**
-   * To this version, by the version before and whether they answer a resume; and the whole state. They are kept while they are
-   * encoded, and then kept alive by the subscribers that are being sent them, who are charged for them.
+   * To this version, by the version before and whether they answer a resume. They are kept while they are encoded, and then kept
+   * alive by the subscribers that are being sent them, who are charged for them.
    */
   readonly #steps = new Map<string, Promise<Step> | KeptStep>()
 
@@ -129,6 +132,7 @@ export class LiveResult {
       this.#position = this.#seal.write(position, this.target)
       this.#sealedAt = now
       this.#steps.clear()
+      this.#snapshots.clear()
     }
     return this.#position
   }
@@ -162,7 +166,7 @@ export class LiveResult {
     positions: Positions,
     { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
   ): SlicedWork<void> {
-    if (this.#reading > 0 || !isLittle([rows], this.#state)) {
+    if (this.#reading.has(this.#state.rows) || !isLittle([rows], this.#state)) {
       const { next, changes } = yield* withRows(this.#state, rows)
       if (isWanted()) this.commit(next, changes, positions, at)
       return
@@ -188,20 +192,33 @@ export class LiveResult {
     this.#changedAt = at
     this.#position = undefined
     this.#steps.clear()
+    this.#snapshots.clear()
   }
 
-  /** The whole state. Subscribers that ask at the same version share it. */
-  snapshot(): Step | Promise<Step> {
-    return this.#shared('snapshot', () => this.#encodeAll())
+  /** The whole state. Subscribers that ask at the same position share it. */
+  snapshot(isAnswer: boolean): Step {
+    const { position } = this
+    const known = this.#snapshots.get(isAnswer)
+    const messages = known ?? this.#newSnapshot(position, isAnswer)
+    this.#snapshots.set(isAnswer, messages)
+    return { version: this.#version, messages, isEmpty: false }
   }
 
-  async #encodeAll(): Promise<Step> {
-    const version = this.#version
+  #newSnapshot(position: string, isAnswer: boolean): Snapshot {
     const { method, plan, columns } = this.target
-    const head = { method, keyNames: plan.keyNames, columns }
-    const entries = entriesOf(this.#state)
-    const messages = await this.#whileReading(inSlices(snapshotPieces(head, entries, this.position)))
-    return { version, messages, isEmpty: false }
+    const { rows } = this.#state
+    return new Snapshot(this.#state, {
+      head: { method, keyNames: plan.keyNames, columns, isAnswer },
+      position,
+      count: (readers) => this.#count(rows, readers),
+      isCurrent: () => this.#state.rows === rows,
+    })
+  }
+
+  #count(rows: LiveState['rows'], readers: 1 | -1): void {
+    const count = (this.#reading.get(rows) ?? 0) + readers
+    if (count === 0) this.#reading.delete(rows)
+    else this.#reading.set(rows, count)
   }
 
   /** Encodes what subscribers share. What fails is not kept: the next who asks tries again. */
@@ -228,11 +245,12 @@ export class LiveResult {
   }
 
   async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
-    this.#reading++
+    const { rows } = this.#state
+    this.#count(rows, 1)
     try {
       return await work
     } finally {
-      this.#reading--
+      this.#count(rows, -1)
     }
   }
 
@@ -312,11 +330,6 @@ function isLittle(batches: readonly ChangedRows[], { rows, order }: LiveState): 
     for (const [key, text] of batch) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
   }
   return length <= MAX_LENGTH_AT_ONCE && (order?.length ?? 0) <= MAX_ORDER_AT_ONCE
-}
-
-function* entriesOf({ rows, order }: LiveState): Generator<readonly [key: string, row: string]> {
-  if (order === undefined) yield* rows
-  else for (const key of order) yield [key, rows.get(key) ?? '']
 }
 
 function* stepOf(

@@ -174,6 +174,7 @@ describe('a fault in what subscribers share', () => {
       }
       const env = {
         counts: new LiveCounts(),
+        turns: new TurnQueue(),
         budget: { hold: () => {}, letGo: () => {} },
         release: () => {},
         replan: () => {},

@@ -8,7 +8,7 @@ import { isPosition, PositionSeal } from '../../../src/query/live/position.ts'
 import { atOnce, inSlices } from '../../../src/query/live/slices.ts'
 import { deriveKey } from '../../support/derived-key.ts'
 import { Applier } from './applier.ts'
-import { SEAL, targetWith } from './result-target.ts'
+import { listed, SEAL, targetWith } from './result-target.ts'
 
 /** Rows with few keys and few values, so that states have much in common. */
 const entries = fc.uniqueArray(fc.tuple(fc.nat(15), fc.nat(3)), { selector: ([key]) => key, maxLength: 14 })
@@ -43,9 +43,9 @@ async function follow(
   assert.ok(first !== undefined)
   const result = new LiveResult(targetWith(isOrdered, keyNames), first, positionsAt(1), SEAL)
   const clients = clientSteps.map(() => ({ applier: new Applier(), version: 0 }))
-  const snapshot = await result.snapshot()
+  const snapshot = result.snapshot(false)
   for (const client of clients) {
-    for (const { text } of snapshot.messages) client.applier.apply(text)
+    for (const { text } of listed(snapshot.messages)) client.applier.apply(text)
     client.version = snapshot.version
   }
   for (const [index, state] of next.entries()) {
@@ -54,12 +54,12 @@ async function follow(
     for (const [number, client] of clients.entries()) {
       if (clientSteps[number]?.[index] === false && index < next.length - 1) continue
       const step = await result.stepFrom(client.version, false)
-      for (const { text } of step.messages) client.applier.apply(text)
+      for (const { text } of listed(step.messages)) client.applier.apply(text)
       client.version = step.version
       const held = [...result.state.rows.values()].map((row) => JSON.parse(row))
       const wanted = result.state.order?.map((key) => JSON.parse(result.state.rows.get(key) ?? '')) ?? sorted(held)
       assert.deepEqual(isOrdered ? client.applier.rows : sorted(client.applier.rows), wanted)
-      assert.equal(client.applier.position, result.position)
+      assert.equal(SEAL.read(client.applier.position ?? '', result.target)?.version, result.version)
     }
   }
 }
@@ -190,11 +190,11 @@ test('a change of a thousand times the size of a piece arrives in pieces', async
   const full = atOnce(stateOf(read, { hasKeys: true, isOrdered: false }))
   const result = new LiveResult(targetWith(false, ['k']), liveState([], false), positionsAt(1), SEAL)
   const applier = new Applier()
-  for (const message of (await result.snapshot()).messages) applier.apply(message.text)
+  for (const message of listed(result.snapshot(false).messages)) applier.apply(message.text)
   result.commit(full, atOnce(difference(result.state, full)), positionsAt(2), 0)
   const { messages } = await result.stepFrom(1, false)
-  assert.ok(messages.length > 3)
-  for (const message of messages) applier.apply(message.text)
+  assert.ok(listed(messages).length > 3)
+  for (const message of listed(messages)) applier.apply(message.text)
   assert.equal(applier.size, 300)
 })
 
@@ -258,6 +258,30 @@ test('what cannot be a position is told apart', () => {
     assert.equal(isPosition(text), false, text)
 })
 
+test('a snapshot is encoded as it is read, and stays as it was when the result changes', () => {
+  const rows = (mark: string) =>
+    Array.from({ length: 100 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: `{"t":"${mark.repeat(5000)}"}` }))
+  const stateWith = (mark: string) => atOnce(stateOf(rows(mark), { hasKeys: true, isOrdered: false }))
+  const result = new LiveResult(targetWith(false, ['k']), stateWith('a'), positionsAt(1), SEAL)
+  const { messages, version } = result.snapshot(false)
+  messages.open()
+  const applier = new Applier()
+  applier.apply(messages.at(0).text)
+  assert.equal(messages.bytes, 0)
+  for (const [mark, at] of [
+    ['b', 2],
+    ['c', 3],
+  ] as const) {
+    const updates = new Map(rows(mark).map(({ key, row }) => [key, row]))
+    atOnce(result.apply(updates, positionsAt(at), { at: 0, isWanted: () => true }))
+  }
+  assert.ok(messages.bytes > 500_000, 'it has the memory of the state that it keeps')
+  for (let index = 1; messages.has(index); index++) applier.apply(messages.at(index).text)
+  messages.close()
+  assert.deepEqual(new Set(applier.rows.map((row) => JSON.stringify(row))), new Set([`{"t":"${'a'.repeat(5000)}"}`]))
+  assert.equal(SEAL.read(applier.position ?? '', result.target)?.version, version)
+})
+
 test('long work lets other work in between', async () => {
   const read = Array.from({ length: 100_000 }, (_, key) => ({
     key: `[${key}]`,
@@ -306,11 +330,10 @@ test('a few long rows let other work in between too', async () => {
   }
   const first = await turnsOf(() => inSlices(stateOf(rows('a'), { hasKeys: true, isOrdered: false })))
   const result = new LiveResult(targetWith(false, ['k']), first.result, positionsAt(1), SEAL)
-  const snapshot = await turnsOf(() => result.snapshot())
   const next = atOnce(stateOf(rows('b'), { hasKeys: true, isOrdered: false }))
   result.commit(next, atOnce(difference(result.state, next)), positionsAt(2), 0)
   const change = await turnsOf(() => result.stepFrom(1, false))
   isDone = true
-  for (const [name, { turns }] of Object.entries({ first, snapshot, change }))
+  for (const [name, { turns }] of Object.entries({ first, change }))
     assert.ok(turns >= 2, `${turns} turns of others while 60 MB were worked on: ${name}`)
 })
