@@ -13,7 +13,7 @@ async function run(engine: 'sqlite' | 'postgres', seed: number, until: number): 
   const { place, leave } = await openPlace(engine)
   const nodes = await startNodes(place)
   try {
-    const model = await LiveModel.open({ place, nodes: nodes.nodes, tokens: nodes.tokens, seed, clients: CLIENTS })
+    const model = await LiveModel.open({ ...nodes, place, seed, clients: CLIENTS })
     try {
       for (let step = 1; step <= STEPS && Date.now() < until; step++) {
         await model.step()

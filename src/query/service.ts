@@ -15,6 +15,7 @@ import { DEFAULT_LIMITS } from './iql/limits.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveStatements } from './live/live-queries.ts'
 import type { LiveQueries } from './live/live-query.ts'
+import type { DeriveKey } from './live/position.ts'
 import { Planner } from './plan/planner.ts'
 import type { TablePage } from './plan/rights.ts'
 import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
@@ -82,6 +83,8 @@ export interface QueryOptions {
   readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
+  /** Derives keys from a secret that all nodes share. */
+  readonly deriveKey: DeriveKey
   /** Records changes of the catalogue. */
   readonly audit?: Audit
   /** The source of the table auditlog. */
@@ -170,6 +173,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     concurrency,
     milliseconds,
     limits: { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits },
+    deriveKey: options.deriveKey,
     catchUpAuditLog: (signal) => auditTable.catchUp(signal),
     onError,
   })

@@ -60,7 +60,7 @@ async function openPrepared(config: Config, options: ResourceOptions, cleanup: C
 
 async function openTables<T>(
   config: Config,
-  { database, stores, clock }: Resources,
+  { database, stores, clock, masterKey }: Resources,
   use: (tables: TablesPort) => Promise<T>,
 ): Promise<T> {
   const { openQuery } = await import('../query/service.ts')
@@ -73,6 +73,7 @@ async function openTables<T>(
       clock,
       database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
       limits: { concurrency: 1 },
+      deriveKey: masterKey.derive,
       onError: rethrow,
     })
     cleanup.add(() => query.close())

@@ -138,6 +138,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
           database: { dataFolder: config.data, databaseUrl: config.databaseUrl, shared: worker?.queryFile },
           limits: queryLimitsOf(config),
           liveLimits: liveLimitsOf(config),
+          deriveKey: masterKey.derive,
           onError: (error) => logger.error({ err: error }, 'query service error'),
           onAvailability: logAvailability(logger, 'query'),
         })

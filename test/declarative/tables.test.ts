@@ -10,6 +10,7 @@ import type { Declaration } from '../../src/declarative/shape.ts'
 import { BEING_FILLED } from '../../src/declarative/tables-port.ts'
 import { openQuery, type QueryService } from '../../src/query/service.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
+import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 
@@ -42,6 +43,7 @@ onEveryEngine('declared tables', (place) => {
     const { dataFolder, databaseUrl } = place()
     database = await openDatabase({ dataFolder, url: databaseUrl })
     query = await openQuery({
+      deriveKey,
       bus: createLocalBus(),
       clock,
       database: { dataFolder, databaseUrl },

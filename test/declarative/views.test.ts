@@ -9,6 +9,7 @@ import { findDeclared, reconcile } from '../../src/declarative/reconcile.ts'
 import type { Declaration } from '../../src/declarative/shape.ts'
 import { openQuery, type QueryService } from '../../src/query/service.ts'
 import { type Database, openDatabase } from '../../src/store/database.ts'
+import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 
@@ -40,6 +41,7 @@ onEveryEngine('declared views', (place) => {
     const { dataFolder, databaseUrl } = place()
     database = await openDatabase({ dataFolder, url: databaseUrl })
     query = await openQuery({
+      deriveKey,
       bus: createLocalBus(),
       clock: Date.now,
       database: { dataFolder, databaseUrl },

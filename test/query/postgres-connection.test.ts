@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { openQuery } from '../../src/query/service.ts'
+import { deriveKey } from '../support/derived-key.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
@@ -46,7 +47,13 @@ async function makeDatabase(options: string, as?: string): Promise<TestPlace> {
 }
 
 function openOn({ dataFolder, databaseUrl }: TestPlace): Promise<unknown> {
-  return openQuery({ bus: createLocalBus(), clock: Date.now, onError: () => {}, database: { dataFolder, databaseUrl } })
+  return openQuery({
+    deriveKey,
+    bus: createLocalBus(),
+    clock: Date.now,
+    onError: () => {},
+    database: { dataFolder, databaseUrl },
+  })
 }
 
 test('a database with another encoding is refused with a remedy', async () => {

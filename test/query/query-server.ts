@@ -12,6 +12,7 @@ import type { Owners } from '../../src/query/saved/documents.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../src/query/service.ts'
 import { createLogger } from '../../src/telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../src/telemetry/metrics.ts'
+import { deriveKey } from '../support/derived-key.ts'
 import type { TestPlace } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 
@@ -113,6 +114,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
     onAvailability: logAvailability(logger, 'query'),
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
+    deriveKey,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.liveLimits === undefined ? {} : { liveLimits: options.liveLimits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { textBytes } from '../../lib/text-memory.ts'
 import type { LiveRow } from '../engines/live-source.ts'
 import { movedKeys } from './ordered-difference.ts'
-import { ROWS_PER_STEP, type SlicedWork } from './slices.ts'
+import { isStep, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 
 export interface LiveState {
   /** The JSON texts of the rows by the JSON texts of their keys. */
@@ -22,7 +22,25 @@ export function sizeOfRow(key: string, row: string | undefined): number {
 }
 
 /** The keys that differ, each with the row that was held before; undefined: none was. */
-export type Changes = Map<string, string | undefined>
+export class Changes extends Map<string, string | undefined> {
+  #bytes = 0
+
+  /** The memory of the keys and rows, about. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** A key is added once. */
+  add(key: string, before: string | undefined): void {
+    this.set(key, before)
+    this.#bytes += KEY_BYTES + textBytes(key) + textBytes(before ?? '')
+  }
+}
+
+export type ChangedRows = ReadonlyMap<string, string | undefined>
+
+/** What a key takes beside its texts, about. */
+const KEY_BYTES = 60
 
 /** `held` is the state before: its texts are kept where they are the same. */
 export function* stateOf(
@@ -35,7 +53,7 @@ export function* stateOf(
   const order: string[] | undefined = options.isOrdered ? [] : undefined
   let bytes = 0
   for (const [index, row] of read.entries()) {
-    if (index % ROWS_PER_STEP === 0) yield
+    if (isStep(index, row.row)) yield
     const key = ownText(keyOf(row))
     const before = held?.rows.get(key)
     const text = before === row.row ? before : ownText(row.row)
@@ -67,19 +85,23 @@ function wholeRowKeys(): (row: LiveRow) => string {
 
 /** What has to be put or removed to get from one state to the other. In an ordered result, moved rows are put too. */
 export function* difference(held: LiveState, next: LiveState): SlicedWork<Changes> {
-  const changes: Changes = new Map()
+  const changes = new Changes()
   let count = 0
   for (const [key, row] of next.rows) {
-    if (count++ % ROWS_PER_STEP === 0) yield
+    if (isStep(count++, row)) yield
     const before = held.rows.get(key)
-    if (before !== row) changes.set(key, before)
+    if (before !== row) changes.add(key, before)
   }
   for (const [key, row] of held.rows) {
-    if (count++ % ROWS_PER_STEP === 0) yield
-    if (!next.rows.has(key)) changes.set(key, row)
+    if (isStep(count++, row)) yield
+    if (!next.rows.has(key)) changes.add(key, row)
   }
   if (held.order === undefined || next.order === undefined) return changes
-  for (const key of yield* movedKeys(held.order, next.order, changes)) changes.set(key, held.rows.get(key))
+  for (const key of yield* movedKeys(held.order, next.order, changes)) {
+    const row = held.rows.get(key)
+    if (isStep(count++, row)) yield
+    changes.add(key, row)
+  }
   return changes
 }
 
@@ -94,10 +116,10 @@ export function* withRows(
     if (count++ % ROWS_PER_STEP === 0) yield
     rows.set(key, row)
   }
-  const changes: Changes = new Map()
+  const changes = new Changes()
   let bytes = heldBytes
   for (const [key, row] of updates) {
-    if (count++ % ROWS_PER_STEP === 0) yield
+    if (isStep(count++, row) || isStep(count, rows.get(key))) yield
     bytes += updateRow(rows, key, row, changes)
   }
   return { next: { rows, order: undefined, bytes }, changes }
@@ -107,17 +129,17 @@ export function* withRows(
 export function updateRow(rows: Map<string, string>, key: string, row: string | undefined, changes: Changes): number {
   const before = rows.get(key)
   if (before === row) return 0
-  changes.set(key, before)
+  changes.add(key, before)
   if (row === undefined) rows.delete(key)
   else rows.set(key, row)
   return sizeOfRow(key, row) - sizeOfRow(key, before)
 }
 
 /** Joins consecutive changes: the first that names a key knows what was held before all of them. */
-export function* mergeChanges(batches: readonly Changes[]): SlicedWork<Changes> {
+export function* mergeChanges(batches: readonly ChangedRows[]): SlicedWork<ChangedRows> {
   const [first, ...others] = batches
   if (first !== undefined && others.length === 0) return first
-  const merged: Changes = new Map()
+  const merged = new Map<string, string | undefined>()
   let count = 0
   for (const batch of batches) {
     for (const [key, before] of batch) {

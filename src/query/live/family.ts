@@ -6,7 +6,7 @@ import { type Evaluation, Evaluator, type EvaluatorEnv, isTransient } from './ev
 import { tooManyRows } from './limits.ts'
 import type { LiveResult } from './live-result.ts'
 import { evaluateWhole } from './rerun.ts'
-import { inSlices, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
+import { inSlices, isStep, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 import type { FamilyTarget } from './target.ts'
 
 /** No row has this route. */
@@ -116,7 +116,7 @@ export class Family extends Evaluator {
       }
     }
     for (const { key, route, row } of reply.rows) {
-      if (count++ % ROWS_PER_STEP === 0) yield
+      if (isStep(count++, row)) yield
       const member = this.#members.get(route)
       if (member !== undefined && members.has(member)) update(member, key, row)
     }

@@ -1,34 +1,23 @@
 /** The recent changes of a live result, for subscribers that are behind and for those that come back. */
-import { textBytes } from '../../lib/text-memory.ts'
 import type { Changes } from './difference.ts'
-
-interface Batch {
-  readonly changes: Changes
-  readonly bytes: number
-}
 
 /** What a small result may keep beyond its own size. */
 const MIN_KEYS = 1000
 const MIN_BYTES = 64 * 1024
-/** Positions that were told to clients. */
-const MAX_TOLD = 1000
 
 export class History {
   /** The last one led to `#version`. */
-  readonly #batches: Batch[] = []
+  readonly #batches: Changes[] = []
   #version: number
   #keys = 0
   #bytes = 0
-  /** The versions of the positions that were told, the oldest first. */
-  readonly #told = new Map<string, number>()
-  #toldBytes = 0
 
   constructor(version: number) {
     this.#version = version
   }
 
   get bytes(): number {
-    return this.#bytes + this.#toldBytes
+    return this.#bytes
   }
 
   /** Whether the changes since this version are known. */
@@ -39,73 +28,34 @@ export class History {
   /** A new version. The last changes are kept in any case: who has the version before is not slow. */
   add(changes: Changes, limits: { readonly keys: number; readonly bytes: number }): void {
     this.#version++
-    const bytes = sizeOf(changes)
-    this.#batches.push({ changes, bytes })
+    this.#batches.push(changes)
     this.#keys += changes.size
-    this.#bytes += bytes
+    this.#bytes += changes.bytes
     const maxKeys = Math.max(limits.keys, MIN_KEYS)
     const maxBytes = Math.max(limits.bytes, MIN_BYTES)
     while (this.#batches.length > 1 && (this.#keys > maxKeys || this.#bytes > maxBytes)) this.#dropOldest()
-    this.#forgetUncovered()
   }
 
   /** Keeps the last changes only. */
   shorten(): void {
     while (this.#batches.length > 1) this.#dropOldest()
-    this.#forgetUncovered()
   }
 
   /** A new version that nothing leads to. */
   clear(): void {
     this.#version++
     while (this.#batches.length > 0) this.#dropOldest()
-    this.#told.clear()
-    this.#toldBytes = 0
   }
 
   /** All changes since a version that is covered, the oldest first. */
   since(version: number): Changes[] {
-    return this.#batches.slice(this.#batches.length - (this.#version - version)).map(({ changes }) => changes)
-  }
-
-  tell(position: string): void {
-    this.#forget(position)
-    this.#told.set(position, this.#version)
-    this.#toldBytes += KEY_BYTES + position.length
-    const [oldest] = this.#told.size > MAX_TOLD ? this.#told.keys() : []
-    if (oldest !== undefined) this.#forget(oldest)
-  }
-
-  #forget(position: string): void {
-    if (this.#told.delete(position)) this.#toldBytes -= KEY_BYTES + position.length
-  }
-
-  #forgetUncovered(): void {
-    for (const [position, version] of this.#told) {
-      if (this.covers(version)) return
-      this.#forget(position)
-    }
-  }
-
-  /** The version at a position that was told, if it is covered. */
-  versionAt(position: string): number | undefined {
-    const version = this.#told.get(position)
-    return version !== undefined && this.covers(version) ? version : undefined
+    return this.#batches.slice(this.#batches.length - (this.#version - version))
   }
 
   #dropOldest(): void {
     const oldest = this.#batches.shift()
     if (oldest === undefined) return
-    this.#keys -= oldest.changes.size
+    this.#keys -= oldest.size
     this.#bytes -= oldest.bytes
   }
-}
-
-/** What a key takes beside its texts, about. */
-const KEY_BYTES = 60
-
-function sizeOf(changes: Changes): number {
-  let bytes = 0
-  for (const [key, before] of changes) bytes += KEY_BYTES + textBytes(key) + textBytes(before ?? '')
-  return bytes
 }

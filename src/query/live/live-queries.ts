@@ -1,5 +1,6 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { TurnQueue } from '../../lib/turns.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -21,7 +22,7 @@ import {
   MIN_RATE,
 } from './live-query.ts'
 import type { LiveResult } from './live-result.ts'
-import { isPosition } from './position.ts'
+import { type DeriveKey, isPosition, PositionSeal } from './position.ts'
 import { LiveReader, type ReaderOptions } from './reader.ts'
 import { LiveResults } from './results.ts'
 import { Resumes } from './resume.ts'
@@ -32,6 +33,7 @@ import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
 export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
   readonly catalogue: Catalogue
   readonly limits: LiveLimits
+  readonly deriveKey: DeriveKey
   readonly onError: (error: unknown) => void
 }
 
@@ -58,8 +60,9 @@ export class LiveStatements implements LiveQueries {
     const counts = this.#counts
     this.#options = options
     this.#reader = new LiveReader({ ...options, source: engine.live, counts })
-    this.#results = new LiveResults({ reader: this.#reader, counts, onError })
-    this.#resumes = new Resumes(this.#reader)
+    const seal = new PositionSeal(options.deriveKey, options.clock)
+    this.#results = new LiveResults({ reader: this.#reader, seal, counts, onError })
+    this.#resumes = new Resumes(this.#reader, seal)
     this.#statements = new StatementCounts(limits)
     this.#subscriberEnv = {
       counts,
@@ -68,6 +71,7 @@ export class LiveStatements implements LiveQueries {
       replan: (subscriber, principal) => this.#replan(subscriber, principal),
       hasEnded: (subscriber) => this.#forget(subscriber),
       budget: this.#results.budget,
+      turns: new TurnQueue(),
     }
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()

@@ -1,13 +1,14 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
 import type { Refusal } from '../../protocol/refusal.ts'
 import type { Positions } from '../engines/live-source.ts'
-import { type Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
+import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
-import { changePieces, type PutEntry, progressMessage, snapshotPieces } from './messages.ts'
-import { writePosition } from './position.ts'
+import { changePieces, type LiveMessages, type PutEntry, progressMessage } from './messages.ts'
+import { newResultId, type PositionSeal } from './position.ts'
 import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
+import { Snapshot } from './snapshot.ts'
 import type { LiveTarget } from './target.ts'
 
 /** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
@@ -30,18 +31,19 @@ export interface ResultEvaluator {
 /** Messages that lead to a version. */
 export interface Step {
   readonly version: number
-  readonly messages: readonly LiveMessage[]
+  readonly messages: LiveMessages
   /** A Change without rows and keys. */
   readonly isEmpty: boolean
 }
 
 /** A step without the memory of its messages. */
 interface KeptStep extends Omit<Step, 'messages'> {
-  readonly messages: WeakRef<readonly LiveMessage[]>
+  readonly messages: WeakRef<LiveMessages>
 }
 
 /** Longer changes are applied and encoded in slices, and so is a longer order. */
 const MAX_AT_ONCE = 1000
+const MAX_LENGTH_AT_ONCE = 1024 * 1024
 const MAX_ORDER_AT_ONCE = 20_000
 /** Told of a change between two yields: each is sent a message, which takes some microseconds. */
 const FOLLOWERS_PER_STEP = 16
@@ -50,7 +52,12 @@ const NOT_KNOWN = ''
 /** What a result takes beside its rows and its SQL, about. */
 const RESULT_BYTES = 4096
 
+/** A position is told for so long, if the result does not change. */
+const POSITION_MS = 1000
+
 export class LiveResult {
+  /** Unique among all results of all nodes: versions are counted by each result for itself. */
+  readonly id = newResultId()
   readonly target: LiveTarget
   readonly followers = new Set<Follower>()
   /** Undefined while nobody follows it. */
@@ -62,22 +69,27 @@ export class LiveResult {
   /** The versions before it are void. */
   #generation = 1
   #changedAt = 0
-  /** Those who read the state in slices. Meanwhile its rows do not change, but another state takes its place. */
-  #reading = 0
+  /** How many read the rows of a state in slices. Meanwhile they do not change, but other rows take their place. */
+  readonly #reading = new Map<LiveState['rows'], number>()
   readonly #ownBytes: number
   readonly #history = new History(1)
+  readonly #seal: PositionSeal
   #position: string | undefined
+  #sealedAt = 0
   #progress: LiveMessage | undefined
+  /** By whether they answer a resume. */
+  readonly #snapshots = new Map<boolean, Snapshot>()
   /**
-   * To this version, by the version before and whether they answer a resume; and the whole state. They are kept while they are
-   * encoded, and then kept alive by the subscribers that are being sent them, who are charged for them.
+   * To this version, by the version before and whether they answer a resume. They are kept while they are encoded, and then kept
+   * alive by the subscribers that are being sent them, who are charged for them.
    */
   readonly #steps = new Map<string, Promise<Step> | KeptStep>()
 
-  constructor(target: LiveTarget, state: LiveState, positions: Positions) {
+  constructor(target: LiveTarget, state: LiveState, positions: Positions, seal: PositionSeal) {
     this.target = target
     this.#state = state
     this.#positions = positions
+    this.#seal = seal
     this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.plan.sql.length
   }
 
@@ -112,18 +124,17 @@ export class LiveResult {
     return this.#positions
   }
 
-  /** The position as clients hold it. */
+  /** The position as clients hold it. It changes with the result and with time, but not because of rows that are not in it. */
   get position(): string {
-    if (this.#position === undefined) {
-      this.#position = writePosition(this.target.fingerprint, this.target.tables, this.#positions)
-      this.#history.tell(this.#position)
+    const now = performance.now()
+    if (this.#position === undefined || now - this.#sealedAt >= POSITION_MS) {
+      const position = { resultId: this.id, version: this.#version, tables: this.#positions }
+      this.#position = this.#seal.write(position, this.target)
+      this.#sealedAt = now
+      this.#steps.clear()
+      this.#snapshots.clear()
     }
     return this.#position
-  }
-
-  /** The version at a position that was told by this node, if the changes since are known. */
-  versionAt(position: string): number | undefined {
-    return this.#history.versionAt(position)
   }
 
   covers(version: number): boolean {
@@ -138,9 +149,6 @@ export class LiveResult {
   /** The state is the same at these positions. */
   confirm(positions: Positions): void {
     this.#positions = positions
-    this.#position = undefined
-    this.#progress = undefined
-    this.#steps.clear()
   }
 
   /** The next state. `changes` lead to it. */
@@ -158,12 +166,12 @@ export class LiveResult {
     positions: Positions,
     { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
   ): SlicedWork<void> {
-    if (rows.size > MAX_AT_ONCE || this.#reading > 0) {
+    if (this.#reading.has(this.#state.rows) || !isLittle([rows], this.#state)) {
       const { next, changes } = yield* withRows(this.#state, rows)
       if (isWanted()) this.commit(next, changes, positions, at)
       return
     }
-    const changes: Changes = new Map()
+    const changes = new Changes()
     const held = this.#state
     let { bytes } = held
     for (const [key, row] of rows) bytes += updateRow(held.rows, key, row, changes)
@@ -182,21 +190,35 @@ export class LiveResult {
   #turn(at: number): void {
     this.#version++
     this.#changedAt = at
+    this.#position = undefined
     this.#steps.clear()
+    this.#snapshots.clear()
   }
 
-  /** The whole state. Subscribers that ask at the same version share it. */
-  snapshot(): Step | Promise<Step> {
-    return this.#shared('snapshot', () => this.#encodeAll())
+  /** The whole state. Subscribers that ask at the same position share it. */
+  snapshot(isAnswer: boolean): Step {
+    const { position } = this
+    const known = this.#snapshots.get(isAnswer)
+    const messages = known ?? this.#newSnapshot(position, isAnswer)
+    this.#snapshots.set(isAnswer, messages)
+    return { version: this.#version, messages, isEmpty: false }
   }
 
-  async #encodeAll(): Promise<Step> {
-    const version = this.#version
+  #newSnapshot(position: string, isAnswer: boolean): Snapshot {
     const { method, plan, columns } = this.target
-    const head = { method, keyNames: plan.keyNames, columns }
-    const entries = entriesOf(this.#state)
-    const messages = await this.#whileReading(inSlices(snapshotPieces(head, entries, this.position)))
-    return { version, messages, isEmpty: false }
+    const { rows } = this.#state
+    return new Snapshot(this.#state, {
+      head: { method, keyNames: plan.keyNames, columns, isAnswer },
+      position,
+      count: (readers) => this.#count(rows, readers),
+      isCurrent: () => this.#state.rows === rows,
+    })
+  }
+
+  #count(rows: LiveState['rows'], readers: 1 | -1): void {
+    const count = (this.#reading.get(rows) ?? 0) + readers
+    if (count === 0) this.#reading.delete(rows)
+    else this.#reading.set(rows, count)
   }
 
   /** Encodes what subscribers share. What fails is not kept: the next who asks tries again. */
@@ -223,11 +245,12 @@ export class LiveResult {
   }
 
   async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
-    this.#reading++
+    const { rows } = this.#state
+    this.#count(rows, 1)
     try {
       return await work
     } finally {
-      this.#reading--
+      this.#count(rows, -1)
     }
   }
 
@@ -248,7 +271,7 @@ export class LiveResult {
     if (!this.covers(version)) return undefined
     const { rows } = this.#state
     if (unknown.some((key) => !rows.has(key))) return undefined
-    const before: Changes = new Map()
+    const before = new Map<string, string | undefined>()
     for (const key of held.get(route ?? '') ?? []) before.set(key, NOT_KNOWN)
     // The client does not have the others, whatever has become of them since this version.
     const others = (keys: Iterable<string>): void => {
@@ -265,17 +288,16 @@ export class LiveResult {
     return this.covers(version) ? this.#encode([changes, ...this.#history.since(version)], true) : undefined
   }
 
-  #encode(batches: readonly Changes[], isRecovered: boolean): Step | Promise<Step> {
+  #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
     const state = this.#state
     const work = stepOf(state, batches, { version, position, isRecovered })
-    const size = batches.reduce((sum, changes) => sum + changes.size, 0)
-    const isShort = size <= MAX_AT_ONCE && (state.order?.length ?? 0) <= MAX_ORDER_AT_ONCE
-    return isShort ? atOnce(work) : this.#whileReading(inSlices(work))
+    return isLittle(batches, state) ? atOnce(work) : this.#whileReading(inSlices(work))
   }
 
   progress(): LiveMessage {
-    this.#progress ??= progressMessage(this.position)
+    const { position } = this
+    if (this.#progress?.position !== position) this.#progress = progressMessage(position)
     return this.#progress
   }
 
@@ -299,14 +321,20 @@ export class LiveResult {
   }
 }
 
-function* entriesOf({ rows, order }: LiveState): Generator<readonly [key: string, row: string]> {
-  if (order === undefined) yield* rows
-  else for (const key of order) yield [key, rows.get(key) ?? '']
+/** Whether the rows of these keys, with the texts that they have and had or will have, are little work. */
+function isLittle(batches: readonly ChangedRows[], { rows, order }: LiveState): boolean {
+  let [count, length] = [0, 0]
+  for (const batch of batches) {
+    count += batch.size
+    if (count > MAX_AT_ONCE) return false
+    for (const [key, text] of batch) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
+  }
+  return length <= MAX_LENGTH_AT_ONCE && (order?.length ?? 0) <= MAX_ORDER_AT_ONCE
 }
 
 function* stepOf(
   { rows, order }: LiveState,
-  batches: readonly Changes[],
+  batches: readonly ChangedRows[],
   { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },
 ): SlicedWork<Step> {
   const changes = yield* mergeChanges(batches)

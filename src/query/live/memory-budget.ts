@@ -1,7 +1,7 @@
 /** The memory of live statements: who is charged for what, and who loses what when there is not enough. */
 import type { Refusal } from '../../protocol/refusal.ts'
 import { type LiveLimits, shareOf, tooManyBytes, tooManyOwnBytes } from './limits.ts'
-import type { LiveMessage } from './live-query.ts'
+import type { LiveMessages } from './messages.ts'
 
 /** A subscriber, as far as memory is concerned. None of its methods throws. */
 export interface MemoryUser {
@@ -43,7 +43,7 @@ export class MemoryBudget {
   readonly #share: number
   readonly #results = new Set<Charge>()
   /** Messages that slow readers have not been sent yet. Subscribers at the same version share them. */
-  readonly #unsent = new Map<readonly LiveMessage[], Charge>()
+  readonly #unsent = new Map<LiveMessages, Charge>()
   readonly #accounts = new Map<string, Account>()
   /** The owners with more than their share. */
   readonly #beyondShare = new Set<string>()
@@ -73,27 +73,25 @@ export class MemoryBudget {
     this.#results.delete(charge)
   }
 
-  /** Counts messages that a subscriber has not been sent. A Reset alone takes no memory of its own. */
-  hold(messages: readonly LiveMessage[], reader: MemoryUser): void {
-    const known = this.#unsent.get(messages)
-    if (known !== undefined) {
-      known.add(reader)
-      return
+  /** Counts messages that a subscriber has not been sent. A Reset, and the state that the result has, take no memory of their own. */
+  hold(messages: LiveMessages, reader: MemoryUser): void {
+    const { bytes } = messages
+    let charge = this.#unsent.get(messages)
+    if (charge === undefined) {
+      if (bytes === 0) return
+      charge = new Charge(this, { drop: () => this.#forget(messages) })
+      this.#unsent.set(messages, charge)
     }
-    const bytes = messages.reduce((sum, message) => sum + message.bytes, 0)
-    if (bytes === 0) return
-    const charge = new Charge(this, { drop: () => this.#forget(messages) })
-    this.#unsent.set(messages, charge)
     charge.add(reader)
     charge.resize(bytes)
   }
 
-  letGo(messages: readonly LiveMessage[], reader: MemoryUser): void {
+  letGo(messages: LiveMessages, reader: MemoryUser): void {
     const charge = this.#unsent.get(messages)
     if (charge?.delete(reader) === true && charge.size === 0) this.#forget(messages)
   }
 
-  #forget(messages: readonly LiveMessage[]): void {
+  #forget(messages: LiveMessages): void {
     this.#unsent.get(messages)?.clear()
     this.#unsent.delete(messages)
   }

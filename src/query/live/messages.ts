@@ -1,7 +1,7 @@
 /** The messages of live queries as JSON texts, cut into pieces. They are put together from the texts of keys and rows. */
 import { textBytes } from '../../lib/text-memory.ts'
 import type { LiveMessage, ResetReason } from './live-query.ts'
-import { ROWS_PER_STEP, type SlicedWork } from './slices.ts'
+import { isStep, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 
 /**
  * A message may take 256 KiB in any encoding. MessagePack needs 9 bytes for a double that JSON writes with 3 and a comma, and
@@ -22,56 +22,105 @@ export interface SnapshotHead {
   readonly keyNames: readonly string[] | null
   /** The JSON text of `Columns`. */
   readonly columns: string
+  /** It answers a position that could not be resumed at. */
+  readonly isAnswer: boolean
 }
 
-export function* snapshotPieces(
-  head: SnapshotHead,
-  rows: Iterable<readonly [key: string, row: string]>,
-  position: string,
-): SlicedWork<LiveMessage[]> {
-  const pieces = new Pieces('Snapshot')
-  pieces.member(`"Method":"${head.method}","Key":${JSON.stringify(head.keyNames)},"Columns":${head.columns}`)
-  let count = 0
-  for (const [key, row] of rows) {
-    if (count++ % ROWS_PER_STEP === 0) yield
-    pieces.put({ key, row, index: undefined })
+/** The messages of a step, in order. */
+export interface LiveMessages {
+  /** Whether there are more than so many. */
+  has(index: number): boolean
+  /** Those before it have been asked for. */
+  at(index: number): LiveMessage
+  /** False: a message is encoded when it is asked for. */
+  readonly isEncoded: boolean
+  /** The memory that they take until they are sent. */
+  readonly bytes: number
+  /** A subscriber begins to be sent them, and has been sent them or will not be. */
+  open(): void
+  close(): void
+}
+
+export class EncodedMessages implements LiveMessages {
+  readonly isEncoded = true
+  readonly bytes: number
+  readonly #messages: readonly LiveMessage[]
+
+  constructor(messages: readonly LiveMessage[]) {
+    this.#messages = messages
+    this.bytes = messages.reduce((sum, { bytes }) => sum + bytes, 0)
   }
-  return pieces.end(position, ',"More":false')
+
+  has(index: number): boolean {
+    return index < this.#messages.length
+  }
+
+  at(index: number): LiveMessage {
+    const message = this.#messages[index]
+    if (message === undefined) throw new RangeError(`There are ${this.#messages.length} messages`)
+    return message
+  }
+
+  open(): void {}
+
+  close(): void {}
 }
 
-/** A snapshot that answers a position that could not be resumed at. */
-export function notRecovered(pieces: readonly LiveMessage[]): LiveMessage[] {
-  return pieces.map((piece, index) =>
-    index === 0
-      ? messageOf('Snapshot', piece.text.replace('"Snapshot"', '"Snapshot","Recovered":false'), piece.position)
-      : piece,
-  )
+export const NO_MESSAGES: LiveMessages = new EncodedMessages([])
+
+/** The piece that begins at this row, and where the next one begins. */
+export function snapshotPiece(
+  keys: readonly string[],
+  rows: ReadonlyMap<string, string>,
+  start: number,
+  { head, position }: { readonly head: SnapshotHead | undefined; readonly position: string },
+): { readonly message: LiveMessage; readonly end: number } {
+  const piece = new Piece('Snapshot')
+  if (head !== undefined) {
+    const { method, keyNames, columns, isAnswer } = head
+    if (isAnswer) piece.member('"Recovered":false')
+    piece.member(`"Method":"${method}","Key":${JSON.stringify(keyNames)},"Columns":${columns}`)
+  }
+  let end = start
+  for (let key = keys[end]; key !== undefined; key = keys[++end]) {
+    if (!piece.put({ key, row: rows.get(key) ?? '', index: undefined })) return { message: piece.finish(), end }
+  }
+  return { message: piece.finish(position, ',"More":false'), end }
 }
 
 export function* changePieces(
   put: Iterable<PutEntry>,
   removed: Iterable<string>,
   options: { readonly position: string; readonly isRecovered: boolean },
-): SlicedWork<LiveMessage[]> {
-  const pieces = new Pieces('Change')
-  if (options.isRecovered) pieces.member('"Recovered":true')
+): SlicedWork<LiveMessages> {
+  const done: LiveMessage[] = []
+  let piece = new Piece('Change')
+  if (options.isRecovered) piece.member('"Recovered":true')
+  /** Adds an entry to the piece or, if there is no room, to the next. */
+  const add = (put: (to: Piece) => boolean): void => {
+    if (put(piece)) return
+    done.push(piece.finish())
+    piece = new Piece('Change')
+    put(piece)
+  }
   let count = 0
   for (const entry of put) {
-    if (count++ % ROWS_PER_STEP === 0) yield
-    pieces.put(entry)
+    if (isStep(count++, entry.row)) yield
+    add((to) => to.put(entry))
   }
   for (const key of removed) {
     if (count++ % ROWS_PER_STEP === 0) yield
-    pieces.remove(key)
+    add((to) => to.remove(key))
   }
-  return pieces.end(options.position, '')
+  done.push(piece.finish(options.position))
+  return new EncodedMessages(done)
 }
 
 export function progressMessage(position: string): LiveMessage {
   return messageOf('Progress', `{"Kind":"Progress","Position":"${position}"}`, position)
 }
 
-export const RESETS: Readonly<Record<ResetReason, LiveMessage>> = {
+export const RESETS: Readonly<Record<ResetReason, LiveMessages>> = {
   Rights: resetMessage('Rights'),
   Definition: resetMessage('Definition'),
   Expired: resetMessage('Expired'),
@@ -79,17 +128,17 @@ export const RESETS: Readonly<Record<ResetReason, LiveMessage>> = {
 }
 
 /** There are four of them, whoever is sent one. */
-function resetMessage(reason: ResetReason): LiveMessage {
-  return { kind: 'Reset', text: `{"Kind":"Reset","Reason":"${reason}"}`, position: undefined, bytes: 0 }
+function resetMessage(reason: ResetReason): LiveMessages {
+  const text = `{"Kind":"Reset","Reason":"${reason}"}`
+  return new EncodedMessages([{ kind: 'Reset', text, position: undefined, bytes: 0 }])
 }
 
 function messageOf(kind: LiveMessage['kind'], text: string, position: string | undefined): LiveMessage {
   return { kind, text, position, bytes: textBytes(text) + Buffer.byteLength(text) }
 }
 
-class Pieces {
+class Piece {
   readonly #kind: 'Snapshot' | 'Change'
-  readonly #done: LiveMessage[] = []
   #members = ''
   #put = ''
   #removed = ''
@@ -99,44 +148,40 @@ class Pieces {
     this.#kind = kind
   }
 
-  /** Of the first piece. */
   member(text: string): void {
     this.#members += `,${text}`
     this.#bytes += Buffer.byteLength(text)
   }
 
-  put({ key, row, index }: PutEntry): void {
+  /** False if there is no room. */
+  put({ key, row, index }: PutEntry): boolean {
     const place = index === undefined ? '' : `,"Index":${index}`
     const entry = `{"Key":${key},"Row":${row}${place}}`
-    this.#makeRoom(entry)
+    if (!this.#hasRoom(entry)) return false
     this.#put += this.#put === '' ? entry : `,${entry}`
+    return true
   }
 
-  remove(key: string): void {
-    this.#makeRoom(key)
+  remove(key: string): boolean {
+    if (!this.#hasRoom(key)) return false
     this.#removed += this.#removed === '' ? key : `,${key}`
+    return true
   }
 
-  end(position: string, more: string): LiveMessage[] {
-    this.#finish(`${more},"Position":"${position}"`, position)
-    return this.#done
-  }
-
-  #makeRoom(entry: string): void {
-    const bytes = Buffer.byteLength(entry) + 1
-    const isEmpty = this.#put === '' && this.#removed === ''
-    if (this.#bytes + bytes > PIECE_BYTES && !isEmpty) this.#finish(',"More":true', undefined)
-    this.#bytes += bytes
-  }
-
-  #finish(end: string, position: string | undefined): void {
+  /** Without a position, more follow. */
+  finish(position?: string, more = ''): LiveMessage {
     const put = this.#put === '' && this.#kind === 'Change' ? '' : `,"Put":[${this.#put}]`
     const removed = this.#removed === '' ? '' : `,"Remove":[${this.#removed}]`
-    const text = `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`
-    this.#done.push(messageOf(this.#kind, text, position))
-    this.#members = ''
-    this.#put = ''
-    this.#removed = ''
-    this.#bytes = 0
+    const end = position === undefined ? ',"More":true' : `${more},"Position":"${position}"`
+    return messageOf(this.#kind, `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`, position)
+  }
+
+  /** An entry that is longer by itself goes alone. */
+  #hasRoom(entry: string): boolean {
+    const bytes = Buffer.byteLength(entry) + 1
+    const isEmpty = this.#put === '' && this.#removed === ''
+    if (this.#bytes + bytes > PIECE_BYTES && !isEmpty) return false
+    this.#bytes += bytes
+    return true
   }
 }

@@ -6,6 +6,7 @@ import { Family } from './family.ts'
 import { shuttingDown, tooManyOwnBytes } from './limits.ts'
 import { LiveResult } from './live-result.ts'
 import { type Charge, MemoryBudget, type MemoryUser } from './memory-budget.ts'
+import type { PositionSeal } from './position.ts'
 import type { LiveReader } from './reader.ts'
 import { evaluateWhole, Rerun, readState } from './rerun.ts'
 import { TableWatches } from './table-watches.ts'
@@ -24,12 +25,14 @@ interface Entry {
 
 export interface ResultsEnv {
   readonly reader: LiveReader
+  readonly seal: PositionSeal
   readonly counts: LiveCounts
   readonly onError: (error: unknown) => void
 }
 
 export class LiveResults {
   readonly #env: EvaluatorEnv
+  readonly #seal: PositionSeal
   readonly #entries = new Map<string, Entry>()
   /** Results that nobody follows; the one used longest ago is first. */
   readonly #idle = new Set<Entry>()
@@ -37,7 +40,8 @@ export class LiveResults {
   readonly #reruns = new Map<LiveResult, Rerun>()
   readonly budget: MemoryBudget
 
-  constructor({ reader, counts, onError }: ResultsEnv) {
+  constructor({ reader, seal, counts, onError }: ResultsEnv) {
+    this.#seal = seal
     const watches = new TableWatches(reader.source, onError)
     const hasChanged = (result: LiveResult): void => this.#entryOf(result)?.charge.resize(result.bytes)
     this.#env = { reader, counts, onError, watches, starts: new TurnQueue(), hasChanged }
@@ -126,7 +130,7 @@ export class LiveResults {
   async #load(entry: Entry): Promise<LiveResult> {
     const { target, charge } = entry
     const { next, positions } = await readState(target, this.#env.reader)
-    const result = new LiveResult(target, next, positions)
+    const result = new LiveResult(target, next, positions, this.#seal)
     // Dropped while it was read: the service has closed.
     if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
     entry.result = result

@@ -1,11 +1,11 @@
 /** How a client that comes back with a position continues. */
 import { Refusal } from '../../protocol/refusal.ts'
-import { LostPosition, type Positions } from '../engines/live-source.ts'
+import { LostPosition, type Positions, packPositions } from '../engines/live-source.ts'
 import { difference, type LiveState, stateOf } from './difference.ts'
 import { isTransient } from './evaluator.ts'
 import { type FormerKeys, formerKeysOf } from './former-keys.ts'
 import type { LiveResult, Step } from './live-result.ts'
-import { readPosition } from './position.ts'
+import type { PositionSeal } from './position.ts'
 import type { LiveReader } from './reader.ts'
 import { SharedReads } from './shared-reads.ts'
 import { inSlices } from './slices.ts'
@@ -23,19 +23,22 @@ const EXPIRED: Start = { kind: 'expired' }
 /** After a restart many clients come back at once, most of them with the same positions. */
 export class Resumes {
   readonly #reader: LiveReader
+  readonly #seal: PositionSeal
   readonly #keys = new SharedReads<FormerKeys | undefined>()
   readonly #states = new SharedReads<LiveState | undefined>()
 
-  constructor(reader: LiveReader) {
+  constructor(reader: LiveReader, seal: PositionSeal) {
     this.#reader = reader
+    this.#seal = seal
   }
 
-  async startAt(position: string, result: LiveResult): Promise<Start> {
+  async startAt(text: string, result: LiveResult): Promise<Start> {
     const { target } = result
-    if (target.method === 'clock') return EXPIRED
-    const known = result.versionAt(position)
-    if (known !== undefined) return { kind: 'version', version: known }
-    const positions = readPosition(position, target.fingerprint, target.tables)
+    const position = this.#seal.read(text, target)
+    if (position === undefined || target.method === 'clock') return EXPIRED
+    if (position.resultId === result.id && result.covers(position.version))
+      return { kind: 'version', version: position.version }
+    const { tables: positions } = position
     if (positions === undefined || positions.size === 0 || target.readsSystemTables) return EXPIRED
     // Told by another node, or before the changes that are kept. This node may be behind the one that told it.
     await result.evaluator?.bringUpToDate()
@@ -47,7 +50,7 @@ export class Resumes {
       const { family } = target
       const step =
         family === undefined
-          ? await this.#stepFromResult(result, position, positions)
+          ? await this.#stepFromResult(result, positions)
           : await this.#stepFromKeys(result, family, positions.get(family.table) ?? '')
       return step === undefined ? EXPIRED : { kind: 'step', step }
     } catch (error) {
@@ -69,8 +72,10 @@ export class Resumes {
   }
 
   /** The whole result as it was is what the client has. */
-  async #stepFromResult(result: LiveResult, position: string, positions: Positions): Promise<Step | undefined> {
-    const former = await this.#states.read(position, () => this.#readFormer(result.target, positions))
+  async #stepFromResult(result: LiveResult, positions: Positions): Promise<Step | undefined> {
+    const { fingerprint, tables } = result.target
+    const key = `${fingerprint}\n${packPositions(tables, positions)}`
+    const former = await this.#states.read(key, () => this.#readFormer(result.target, positions))
     if (former === undefined) return undefined
     const { version, state } = result
     return result.stepFromChanges(await inSlices(difference(former, state)), version)

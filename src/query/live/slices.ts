@@ -27,3 +27,10 @@ export function atOnce<Result>(work: SlicedWork<Result>): Result {
 
 /** Rows between two yields. */
 export const ROWS_PER_STEP = 512
+/** What is done with the text of such a row takes as long as many others. */
+const LONG_TEXT = 4096
+
+/** Whether work with the texts of rows yields before the next one. */
+export function isStep(count: number, text: string | undefined): boolean {
+  return count % ROWS_PER_STEP === 0 || (text !== undefined && text.length >= LONG_TEXT)
+}

@@ -1,4 +1,5 @@
 /** One subscriber of a live result: what it has been sent, and what it is sent next. */
+import type { TurnQueue } from '../../lib/turns.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import type { Refusal } from '../../protocol/refusal.ts'
 import { ownerOf } from '../run/running.ts'
@@ -7,7 +8,7 @@ import { failed } from './limits.ts'
 import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from './live-query.ts'
 import type { Follower, LiveResult, Step } from './live-result.ts'
 import type { MemoryBudget, MemoryUser } from './memory-budget.ts'
-import { notRecovered, RESETS } from './messages.ts'
+import { type LiveMessages, NO_MESSAGES, RESETS } from './messages.ts'
 import type { Start } from './resume.ts'
 
 export interface SubscriberEnv {
@@ -17,6 +18,7 @@ export interface SubscriberEnv {
   /** Plans the statement again for a caller whose rights may have changed. */
   readonly replan: (subscriber: Subscriber, principal: Principal) => void
   readonly hasEnded: (subscriber: Subscriber) => void
+  readonly turns: TurnQueue
   /** Counts the messages that it has been sent in part, or not yet, while they have to wait. */
   readonly budget: Pick<MemoryBudget, 'hold' | 'letGo'>
   readonly onError: (error: unknown) => void
@@ -37,7 +39,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   #result: LiveResult | undefined
   /** Of the result, when everything in the queue has been sent; 0: a snapshot has to come first. */
   #version = 0
-  #queue: readonly LiveMessage[] = []
+  #queue: LiveMessages = NO_MESSAGES
   #sent = 0
   #isQueueHeld = false
   /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
@@ -115,7 +117,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#turn++
     this.#isPreparing = false
     this.#version = 0
-    this.#setQueue([RESETS[reason]])
+    this.#setQueue(RESETS[reason])
   }
 
   /** Leaves its result. Nothing but the queue is sent until it follows another. */
@@ -159,7 +161,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#setQueue([])
+    this.#setQueue(NO_MESSAGES)
     this.leave()
     this.#env.hasEnded(this)
   }
@@ -197,7 +199,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   /** Tells the position if there has been no message for a while. */
   tellProgress(now: number, afterMs: number): void {
     const result = this.#result
-    if (result === undefined || this.#version !== result.version || this.#queue.length > 0) return
+    if (result === undefined || this.#version !== result.version || this.#hasUnsent) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
     this.#guard(() => {
       if (!this.#sink.isCongested) this.#send(result.progress())
@@ -210,50 +212,72 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   }
 
   /** Sends whatever can be sent now. */
-  #pump(): void {
+  #pump(isTurn = false): void {
     try {
-      this.#sendAll()
+      this.#sendAll(isTurn)
     } catch (error) {
       this.#fail(error)
     }
   }
 
-  /** With many subscribers the sink is what costs: it is asked once for each message. */
-  #sendAll(): void {
+  /** With many subscribers the sink is what costs: it is asked once for each message. A message may have to be encoded in its turn. */
+  #sendAll(isTurn: boolean): void {
     let hasRoom = false
     while (!this.#isHeld && this.#hasMore) {
       hasRoom ||= !this.#sink.isCongested
       if (!hasRoom) break
-      const message = this.#queue[this.#sent]
-      if (message !== undefined) {
-        this.#sent++
-        this.#send(message)
+      if (this.#hasUnsent) {
+        if (!this.#queue.isEncoded && !isTurn) {
+          this.#waitForTurn()
+          break
+        }
+        this.#send(this.#queue.at(this.#sent++))
         hasRoom = false
+        isTurn = false
         continue
       }
-      this.#setQueue([])
+      this.#setQueue(NO_MESSAGES)
       const step = this.#nextStep()
       if (step === undefined) return
       if (step instanceof Promise) this.#prepare(step)
       else this.#take(step)
     }
-    if (this.#sent === this.#queue.length) this.#setQueue([])
-    else if (!this.#isQueueHeld && !this.#isClosed) {
+    if (!this.#hasUnsent) this.#setQueue(NO_MESSAGES)
+    else if (!this.#isClosed) {
       this.#isQueueHeld = true
       this.#env.budget.hold(this.#queue, this)
     }
   }
 
-  #setQueue(messages: readonly LiveMessage[]): void {
-    if (this.#isQueueHeld) this.#env.budget.letGo(this.#queue, this)
-    this.#isQueueHeld = false
+  /** Of all subscribers only so many messages are encoded in one turn of the event loop. */
+  #waitForTurn(): void {
+    const turn = ++this.#turn
+    this.#isPreparing = true
+    this.#env.turns.run(() => {
+      if (turn !== this.#turn) return
+      this.#isPreparing = false
+      this.#pump(true)
+    })
+  }
+
+  get #hasUnsent(): boolean {
+    return this.#queue.has(this.#sent)
+  }
+
+  #setQueue(messages: LiveMessages): void {
+    const before = this.#queue
+    messages.open()
     this.#queue = messages
     this.#sent = 0
+    before.close()
+    if (!this.#isQueueHeld) return
+    this.#isQueueHeld = false
+    this.#env.budget.letGo(before, this)
   }
 
   /** Messages are waiting, or there is a version that it has not been sent. */
   get #hasMore(): boolean {
-    if (this.#sent < this.#queue.length) return true
+    if (this.#hasUnsent) return true
     const result = this.#result
     return result !== undefined && (this.#version !== result.version || this.#answers !== 'nothing')
   }
@@ -282,17 +306,14 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   #take({ version, messages, isEmpty }: Step): void {
     this.#version = version
-    this.#setQueue(isEmpty && this.#answers === 'nothing' ? [] : messages)
+    this.#setQueue(isEmpty && this.#answers === 'nothing' ? NO_MESSAGES : messages)
     this.#answers = 'nothing'
   }
 
   #nextStep(): Step | Promise<Step> | undefined {
     const result = this.#result
     if (result === undefined) return undefined
-    if (this.#version === 0) {
-      const snapshot = result.snapshot()
-      return this.#answers === 'not recovered' ? withoutRecovery(snapshot) : snapshot
-    }
+    if (this.#version === 0) return result.snapshot(this.#answers === 'not recovered')
     const isAnswer = this.#answers === 'recovered'
     if (this.#version === result.version && !isAnswer) return undefined
     if (!result.covers(this.#version)) {
@@ -318,9 +339,4 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     }
     return true
   }
-}
-
-async function withoutRecovery(snapshot: Step | Promise<Step>): Promise<Step> {
-  const step = await snapshot
-  return { ...step, messages: notRecovered(step.messages) }
 }

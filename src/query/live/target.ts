@@ -17,12 +17,11 @@ import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
 import { ownerOf } from '../run/running.ts'
 import type { LiveRequest } from './live-query.ts'
-import { FINGERPRINT_BYTES } from './position.ts'
 
 export interface LiveTarget {
   /** Statements with the same identity have the same result, no matter who runs them. */
   readonly identity: string
-  readonly fingerprint: Uint8Array
+  readonly fingerprint: string
   readonly method: LiveMethod
   readonly plan: LivePlan
   /** The tables with positions, in a fixed order. */
@@ -93,7 +92,7 @@ export function targetOf(
   )
   return {
     identity,
-    fingerprint: createHash('sha256').update(identity).digest().subarray(0, FINGERPRINT_BYTES),
+    fingerprint: createHash('sha256').update(identity).digest('base64url'),
     method: plan.method,
     plan,
     tables,

@@ -65,3 +65,13 @@ export function* readLiveRows(text: string): Steps<LiveRowText[]> {
   }
   return rows
 }
+
+/** The rows of several texts. A text that is put together from very many would be made whole in one long turn. */
+export function* readLiveTexts(texts: readonly string[]): Steps<LiveRowText[]> {
+  const rows: LiveRowText[] = []
+  for (const text of texts) {
+    for (const row of yield* readLiveRows(text)) rows.push(row)
+    yield
+  }
+  return rows
+}

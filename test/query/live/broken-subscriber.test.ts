@@ -15,7 +15,7 @@ import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { CALLERS, type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'
-import { targetWith } from './result-target.ts'
+import { SEAL, targetWith } from './result-target.ts'
 
 const ADMIN = CALLERS.admin ?? assert.fail()
 const PATIENCE_MS = 10_000
@@ -157,7 +157,7 @@ describe('a fault in what subscribers share', () => {
         return ['id']
       },
     }
-    const result = new LiveResult({ ...target, plan }, state, new Map([['t', '1.1']]))
+    const result = new LiveResult({ ...target, plan }, state, new Map([['t', '1.1']]), SEAL)
     const errors: unknown[] = []
     const follow = async (): Promise<BrokenSink> => {
       const sink = new BrokenSink()
@@ -174,6 +174,7 @@ describe('a fault in what subscribers share', () => {
       }
       const env = {
         counts: new LiveCounts(),
+        turns: new TurnQueue(),
         budget: { hold: () => {}, letGo: () => {} },
         release: () => {},
         replan: () => {},
@@ -195,7 +196,7 @@ describe('a fault in what subscribers share', () => {
   })
 
   test('an evaluation whose result cannot be published is tried three times, and then ends', async () => {
-    const result = new LiveResult(targetWith(false, ['id']), state, new Map([['t', '1.1']]))
+    const result = new LiveResult(targetWith(false, ['id']), state, new Map([['t', '1.1']]), SEAL)
     const errors: unknown[] = []
     const { promise: ended, resolve } = Promise.withResolvers<Refusal>()
     class Unpublished extends Evaluator {

@@ -14,6 +14,7 @@ const PER_CONNECTION = 5
 const PATIENCE_MS = 60_000
 
 type Row = Readonly<Record<string, unknown>>
+type Settings = Readonly<Record<string, string>>
 
 export class Crowd {
   readonly #place: TestPlace
@@ -27,8 +28,9 @@ export class Crowd {
     this.token = token
   }
 
-  static async open(place: TestPlace): Promise<Crowd> {
-    const server = await serve(place)
+  /** With these settings, by the names of their flags. */
+  static async open(place: TestPlace, settings: Settings = {}): Promise<Crowd> {
+    const server = await serve(place, settings)
     const crowd = new Crowd(place, server, (await signIn(server, ADMIN)).access_token)
     const rows = Array.from({ length: ROWS }, (_row, id) => `(${id}, '${SYMBOLS[id % 20]}', ${id}, '')`)
     await crowd.query(`CREATE TABLE ticks (id Integer PRIMARY KEY, symbol Text NOT NULL, price Integer, note Text)
@@ -111,6 +113,13 @@ export class Crowd {
     return { result: await ended, p50: at(0.5), p99: at(0.99) }
   }
 
+  async metric(name: string): Promise<number> {
+    const headers = { authorization: `Bearer ${this.token}` }
+    const reply = await fetch(`http://127.0.0.1:${this.server.port}/metrics`, { headers })
+    const line = (await reply.text()).split('\n').find((line) => line.startsWith(`${name} `))
+    return Number(line?.split(' ').at(-1))
+  }
+
   get residentMiB(): number {
     const status = readFileSync(`/proc/${this.server.child.pid}/status`, 'latin1')
     return Math.round(Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024)
@@ -164,7 +173,7 @@ export class Crowd {
   }
 }
 
-function serve({ dataFolder, databaseUrl }: TestPlace): Promise<RunningProcess> {
+function serve({ dataFolder, databaseUrl }: TestPlace, settings: Settings = {}): Promise<RunningProcess> {
   const flags = {
     data: dataFolder,
     'database-url': databaseUrl,
@@ -172,6 +181,7 @@ function serve({ dataFolder, databaseUrl }: TestPlace): Promise<RunningProcess> 
     'stream-drain-time': '0',
     'stream-max-connections-per-user': '5000',
     'stream-max-connections-per-address': '5000',
+    ...settings,
   }
   return serveProcess(['--demo', ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`)])
 }

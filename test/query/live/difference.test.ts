@@ -4,10 +4,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { difference, type LiveState, stateOf } from '../../../src/query/live/difference.ts'
 import { LiveResult } from '../../../src/query/live/live-result.ts'
-import { isPosition, readPosition, writePosition } from '../../../src/query/live/position.ts'
+import { isPosition, PositionSeal } from '../../../src/query/live/position.ts'
 import { atOnce, inSlices } from '../../../src/query/live/slices.ts'
+import { deriveKey } from '../../support/derived-key.ts'
 import { Applier } from './applier.ts'
-import { FINGERPRINT, targetWith } from './result-target.ts'
+import { listed, SEAL, targetWith } from './result-target.ts'
 
 /** Rows with few keys and few values, so that states have much in common. */
 const entries = fc.uniqueArray(fc.tuple(fc.nat(15), fc.nat(3)), { selector: ([key]) => key, maxLength: 14 })
@@ -40,11 +41,11 @@ async function follow(
 ) {
   const [first, ...next] = sequence
   assert.ok(first !== undefined)
-  const result = new LiveResult(targetWith(isOrdered, keyNames), first, positionsAt(1))
+  const result = new LiveResult(targetWith(isOrdered, keyNames), first, positionsAt(1), SEAL)
   const clients = clientSteps.map(() => ({ applier: new Applier(), version: 0 }))
-  const snapshot = await result.snapshot()
+  const snapshot = result.snapshot(false)
   for (const client of clients) {
-    for (const { text } of snapshot.messages) client.applier.apply(text)
+    for (const { text } of listed(snapshot.messages)) client.applier.apply(text)
     client.version = snapshot.version
   }
   for (const [index, state] of next.entries()) {
@@ -53,12 +54,12 @@ async function follow(
     for (const [number, client] of clients.entries()) {
       if (clientSteps[number]?.[index] === false && index < next.length - 1) continue
       const step = await result.stepFrom(client.version, false)
-      for (const { text } of step.messages) client.applier.apply(text)
+      for (const { text } of listed(step.messages)) client.applier.apply(text)
       client.version = step.version
       const held = [...result.state.rows.values()].map((row) => JSON.parse(row))
       const wanted = result.state.order?.map((key) => JSON.parse(result.state.rows.get(key) ?? '')) ?? sorted(held)
       assert.deepEqual(isOrdered ? client.applier.rows : sorted(client.applier.rows), wanted)
-      assert.equal(client.applier.position, result.position)
+      assert.equal(SEAL.read(client.applier.position ?? '', result.target)?.version, result.version)
     }
   }
 }
@@ -154,6 +155,7 @@ test('a row that returns to its former value is not sent to those who skipped th
       false,
     ),
     positionsAt(1),
+    SEAL,
   )
   for (const [version, value] of [
     [2, 5],
@@ -172,14 +174,12 @@ test('a row that returns to its former value is not sent to those who skipped th
 })
 
 test('the history of a result is bounded, and says which versions it covers', () => {
-  const result = new LiveResult(targetWith(false, ['k']), liveState([[1, 0]], false), positionsAt(1))
-  const first = result.position
+  const result = new LiveResult(targetWith(false, ['k']), liveState([[1, 0]], false), positionsAt(1), SEAL)
   for (let version = 2; version < 3000; version++) {
     const next = liveState([[1, version]], false)
     result.commit(next, atOnce(difference(result.state, next)), positionsAt(version), 0)
   }
   assert.equal(result.covers(1), false)
-  assert.equal(result.versionAt(first), undefined)
   assert.equal(result.covers(result.version - 400), true)
   assert.ok(result.bytes < 200_000)
 })
@@ -188,37 +188,98 @@ test('a change of a thousand times the size of a piece arrives in pieces', async
   const text = 'x'.repeat(3000)
   const read = Array.from({ length: 300 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: `{"t":"${text}"}` }))
   const full = atOnce(stateOf(read, { hasKeys: true, isOrdered: false }))
-  const result = new LiveResult(targetWith(false, ['k']), liveState([], false), positionsAt(1))
+  const result = new LiveResult(targetWith(false, ['k']), liveState([], false), positionsAt(1), SEAL)
   const applier = new Applier()
-  for (const message of (await result.snapshot()).messages) applier.apply(message.text)
+  for (const message of listed(result.snapshot(false).messages)) applier.apply(message.text)
   result.commit(full, atOnce(difference(result.state, full)), positionsAt(2), 0)
   const { messages } = await result.stepFrom(1, false)
-  assert.ok(messages.length > 3)
-  for (const message of messages) applier.apply(message.text)
+  assert.ok(listed(messages).length > 3)
+  for (const message of listed(messages)) applier.apply(message.text)
   assert.equal(applier.size, 300)
 })
 
 test('positions are read again, whatever their length, and only by the result that they are of', () => {
   fc.assert(
     fc.property(
-      fc.array(fc.stringMatching(/^[0-9:,]{1,150}\.[0-9]{1,9}$/), { minLength: 1, maxLength: 6 }),
-      (parts) => {
+      fc.array(fc.stringMatching(/^[0-9:,]{1,150}\.[0-9]{1,9}$/), { maxLength: 6 }),
+      fc.integer({ min: 1, max: 2 ** 40 }),
+      (parts, version) => {
         const tables = parts.map((_, index) => `t${index}`)
         const positions = new Map(tables.map((table, index) => [table, parts[index] ?? '']))
-        const text = writePosition(FINGERPRINT, tables, positions)
+        const of = { fingerprint: 'this', tables }
+        const told = { resultId: 'abcdef012345', version, tables: positions }
+        const text = SEAL.write(told, of)
         assert.ok(text.length <= 512 && isPosition(text))
-        const read = readPosition(text, FINGERPRINT, tables)
-        if (read !== undefined) assert.deepEqual(read, positions)
-        assert.equal(readPosition(text, Buffer.alloc(16, 8), tables), undefined)
-        assert.equal(readPosition(text, FINGERPRINT, [...tables, 'more']), undefined)
+        const read = SEAL.read(text, of)
+        assert.deepEqual([read?.resultId, read?.version], [told.resultId, version])
+        if (read?.tables !== undefined) assert.deepEqual(read.tables, positions)
+        else assert.ok(parts.join('').length > 300, 'only long positions are left out')
+        assert.equal(SEAL.read(text, { ...of, fingerprint: 'another' }), undefined)
+        assert.equal(SEAL.read(text, { ...of, tables: [...tables, 'more'] })?.tables, undefined)
       },
     ),
   )
 })
 
+test('a position is opened by every node with the same key, on later days too, and not when it was changed', () => {
+  let time = Date.parse('2026-03-01T23:59:59Z')
+  const [here, there] = [new PositionSeal(deriveKey, () => time), new PositionSeal(deriveKey, () => time)]
+  const stranger = new PositionSeal(
+    (purpose) => deriveKey(`another ${purpose}`),
+    () => time,
+  )
+  const of = { fingerprint: 'this', tables: ['t'] }
+  const told = { resultId: 'abcdef012345', version: 7, tables: positionsAt(7) }
+  const text = here.write(told, of)
+  time += 3 * 86_400_000
+  assert.deepEqual(there.read(text, of), told)
+  assert.equal(stranger.read(text, of), undefined)
+  for (let at = 0; at < text.length; at++) {
+    const changed = `${text.slice(0, at)}${text[at] === 'A' ? 'B' : 'A'}${text.slice(at + 1)}`
+    assert.equal(there.read(changed, of), undefined, `changed at ${at}`)
+  }
+})
+
+test('a position shows neither how much was written nor how many digits that has', () => {
+  const of = { fingerprint: 'this', tables: ['t'] }
+  const texts = [1, 2, 9999, 10_000, 123_456_789].map((seq) =>
+    SEAL.write({ resultId: 'abcdef012345', version: 1, tables: new Map([['t', `${seq}.1abcdef`]]) }, of),
+  )
+  assert.equal(new Set(texts.map((text) => text.length)).size, 1)
+  for (const text of texts) {
+    const bytes = Buffer.from(text, 'base64url')
+    for (const seq of ['9999', '10000', '123456789', '1abcdef']) assert.equal(bytes.includes(seq), false)
+  }
+  assert.equal(new Set(texts).size, texts.length)
+})
+
 test('what cannot be a position is told apart', () => {
   for (const text of ['', 'x', 'AAAA', '!', 'A'.repeat(513), 'ä'.repeat(40)])
     assert.equal(isPosition(text), false, text)
+})
+
+test('a snapshot is encoded as it is read, and stays as it was when the result changes', () => {
+  const rows = (mark: string) =>
+    Array.from({ length: 100 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: `{"t":"${mark.repeat(5000)}"}` }))
+  const stateWith = (mark: string) => atOnce(stateOf(rows(mark), { hasKeys: true, isOrdered: false }))
+  const result = new LiveResult(targetWith(false, ['k']), stateWith('a'), positionsAt(1), SEAL)
+  const { messages, version } = result.snapshot(false)
+  messages.open()
+  const applier = new Applier()
+  applier.apply(messages.at(0).text)
+  assert.equal(messages.bytes, 0)
+  for (const [mark, at] of [
+    ['b', 2],
+    ['c', 3],
+  ] as const) {
+    const updates = new Map(rows(mark).map(({ key, row }) => [key, row]))
+    atOnce(result.apply(updates, positionsAt(at), { at: 0, isWanted: () => true }))
+  }
+  assert.ok(messages.bytes > 500_000, 'it has the memory of the state that it keeps')
+  for (let index = 1; messages.has(index); index++) applier.apply(messages.at(index).text)
+  messages.close()
+  assert.deepEqual(new Set(applier.rows.map((row) => JSON.stringify(row))), new Set([`{"t":"${'a'.repeat(5000)}"}`]))
+  assert.equal(SEAL.read(applier.position ?? '', result.target)?.version, version)
 })
 
 test('long work lets other work in between', async () => {
@@ -239,7 +300,7 @@ test('long work lets other work in between', async () => {
   const afterStates = turns
   const changes = await inSlices(difference(before, after))
   const afterDifference = turns
-  const result = new LiveResult(targetWith(true, ['k']), before, positionsAt(1))
+  const result = new LiveResult(targetWith(true, ['k']), before, positionsAt(1), SEAL)
   result.commit(after, changes, positionsAt(2), 0)
   await result.stepFrom(1, false)
   isDone = true
@@ -249,4 +310,30 @@ test('long work lets other work in between', async () => {
     afterStates > 3 && afterDifference - afterStates > 2 && turns - afterDifference > 2,
     `${afterStates}, ${afterDifference}, ${turns}`,
   )
+})
+
+test('a few long rows let other work in between too', async () => {
+  const row = `{"t":"${'x'.repeat(200_000)}"}`
+  const rows = (mark: string) =>
+    Array.from({ length: 300 }, (_, key) => ({ key: `[${key}]`, route: '[]', row: row.replace('x', mark) }))
+  let turns = 0
+  let isDone = false
+  const turn = (): void => {
+    turns++
+    if (!isDone) setImmediate(turn)
+  }
+  turn()
+  const turnsOf = async <Result>(work: () => Result | Promise<Result>) => {
+    const before = turns
+    const result = await work()
+    return { result, turns: turns - before }
+  }
+  const first = await turnsOf(() => inSlices(stateOf(rows('a'), { hasKeys: true, isOrdered: false })))
+  const result = new LiveResult(targetWith(false, ['k']), first.result, positionsAt(1), SEAL)
+  const next = atOnce(stateOf(rows('b'), { hasKeys: true, isOrdered: false }))
+  result.commit(next, atOnce(difference(result.state, next)), positionsAt(2), 0)
+  const change = await turnsOf(() => result.stepFrom(1, false))
+  isDone = true
+  for (const [name, { turns }] of Object.entries({ first, change }))
+    assert.ok(turns >= 2, `${turns} turns of others while 60 MB were worked on: ${name}`)
 })

@@ -15,6 +15,8 @@ export interface ClientOptions {
   readonly connectionId?: string
   /** The client that it continues. */
   readonly resumes?: LiveClient
+  /** What a client held when it left. */
+  readonly from?: Applier
   /** A position other than the last of that client. */
   readonly position?: string
   readonly encoding?: LiveRequest['encoding']
@@ -44,8 +46,8 @@ export class LiveClient implements LiveSink {
   }
 
   static async open(server: QueryServer, statement: string, options: ClientOptions = {}): Promise<LiveClient> {
-    const { resumes, as = 'admin' } = options
-    const client = new LiveClient(resumes === undefined ? new Applier() : Applier.resumed(resumes.applier))
+    const { as = 'admin', from = options.resumes?.applier } = options
+    const client = new LiveClient(from === undefined ? new Applier() : Applier.resumed(from))
     const principal = typeof as === 'string' ? CALLERS[as] : as
     assert.ok(principal !== undefined)
     const inputs = Object.entries(options.parameters ?? {}).map(
@@ -57,7 +59,7 @@ export class LiveClient implements LiveSink {
         statement,
         parameters: new Map(inputs),
         maxRate: options.maxRate ?? 50,
-        resume: options.position ?? resumes?.applier.position,
+        resume: options.position ?? from?.position,
         encoding: options.encoding ?? { rows: 'objects', integers: 'numbers' },
         connectionId: options.connectionId ?? `connection-${++requests}`,
         requestId: `live-${++requests}`,

@@ -111,6 +111,19 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     assert.equal(good.applier.seen.Reset, 0)
   })
 
+  test('a large snapshot that is read slowly is read to its end', async () => {
+    await run('DELETE FROM m ALL')
+    await insert(0, 600)
+    const client = await LiveClient.open(server, 'SELECT id, v, t FROM m', { as: 'trader' })
+    const step = (): void => {
+      client.isCongested = true
+      setTimeout(() => client.release(), 1)
+    }
+    client.onMessage(step)
+    await client.until('the whole result', () => client.applier.isWhole)
+    assert.deepEqual([client.applier.size, client.applier.seen.Reset], [600, 0])
+  })
+
   test('then the largest statement of the user with the most ends, not that of somebody else', async () => {
     await run('DELETE FROM m ALL')
     await insert(0, 300)

@@ -7,8 +7,9 @@ import { logName } from '../../../src/query/engines/change-log.ts'
 import { unpackPositions } from '../../../src/query/engines/live-source.ts'
 import { parsePosition } from '../../../src/query/engines/postgres/positions.ts'
 import { SCHEMA } from '../../../src/query/engines/postgres/representation.ts'
-import { FINGERPRINT_BYTES } from '../../../src/query/live/position.ts'
+import type { DeriveKey } from '../../../src/query/live/position.ts'
 import type { TestPlace } from '../../support/engines.ts'
+import { openPosition } from './open-position.ts'
 
 export interface Ledger {
   /** What was committed since the last call is one step. Returns the tables that it changed. No write may be running. */
@@ -28,20 +29,22 @@ export interface Ledger {
   close(): Promise<void>
 }
 
-export async function openLedger(place: TestPlace, tables: readonly string[]): Promise<Ledger> {
-  return place.databaseUrl === '' ? openSqlite(place, tables) : openPostgres(place, tables)
-}
+type TablePositions = (tables: readonly string[], position: string) => ReadonlyMap<string, string>
 
-function tablePositions(tables: readonly string[], position: string): ReadonlyMap<string, string> {
-  const bytes = Buffer.from(position, 'base64url')
-  assert.equal(bytes[FINGERPRINT_BYTES], 0, 'the positions of few tables are in plain text')
-  const found = unpackPositions([...tables].sort(), bytes.subarray(FINGERPRINT_BYTES + 1).toString())
-  assert.ok(found !== undefined)
-  return found
+/** `derive` opens the positions, which are sealed. */
+export async function openLedger(place: TestPlace, tables: readonly string[], derive: DeriveKey): Promise<Ledger> {
+  const tablePositions: TablePositions = (read, position) => {
+    const found = unpackPositions([...read].sort(), openPosition(position, derive).tables)
+    assert.ok(found !== undefined)
+    return found
+  }
+  return place.databaseUrl === ''
+    ? openSqlite(place, tables, tablePositions)
+    : openPostgres(place, tables, tablePositions)
 }
 
 /** The numbers of a log only grow: a step begins where its last number changes. */
-function openSqlite({ dataFolder }: TestPlace, tables: readonly string[]): Ledger {
+function openSqlite({ dataFolder }: TestPlace, tables: readonly string[], tablePositions: TablePositions): Ledger {
   const database = new Database(join(dataFolder, 'query.db'))
   database.pragma('busy_timeout = 0')
   const headOf = (table: string) =>
@@ -117,7 +120,11 @@ interface Snapshot {
 const sees = ({ xmax, running }: Snapshot, xid: bigint): boolean => xid < xmax && !running.includes(xid)
 
 /** The transactions of a step are those that are new in the logs. */
-async function openPostgres({ databaseUrl }: TestPlace, tables: readonly string[]): Promise<Ledger> {
+async function openPostgres(
+  { databaseUrl }: TestPlace,
+  tables: readonly string[],
+  tablePositions: TablePositions,
+): Promise<Ledger> {
   const connect = async () => {
     const client = new pg.Client({ connectionString: databaseUrl })
     client.on('error', () => {})

@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { DeriveKey } from '../../../src/query/live/position.ts'
+import { findMasterKey } from '../../../src/store/master-key.ts'
 import { ADMIN, signIn } from '../../support/demo-user.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { startTestServer, type TestServer } from '../../support/server.ts'
@@ -10,6 +12,7 @@ import { startTestServer, type TestServer } from '../../support/server.ts'
 export interface ModelNodes {
   readonly nodes: readonly TestServer[]
   readonly tokens: { readonly admin: string; readonly alice: string }
+  readonly deriveKey: DeriveKey
   /** Stops all nodes and starts them again. */
   restart(): Promise<readonly TestServer[]>
   stop(): Promise<void>
@@ -18,10 +21,13 @@ export interface ModelNodes {
 export async function startNodes(place: TestPlace): Promise<ModelNodes> {
   const folders = [place.dataFolder]
   if (place.databaseUrl !== '') folders.push(await mkdtemp(join(tmpdir(), 'gatehouse-node-')))
+  const masterKey = randomBytes(32)
+  const deriveKey = findMasterKey(place.dataFolder, masterKey)?.derive
+  if (deriveKey === undefined) throw new Error('There is no master key')
   const flags = {
     '--demo': 'true',
     '--stream-drain-time': '0',
-    '--master-key': randomBytes(32).toString('base64'),
+    '--master-key': masterKey.toString('base64'),
     '--issuer': 'http://localhost:5998',
     '--access-token-lifetime': '86400',
   }
@@ -39,6 +45,7 @@ export async function startNodes(place: TestPlace): Promise<ModelNodes> {
       return nodes
     },
     tokens,
+    deriveKey,
     async restart() {
       await Promise.all(nodes.map((node) => node.stop()))
       nodes = await start()

@@ -21,7 +21,7 @@ onEveryEngine('the model of live queries', (place) => {
   test('at each position a client holds what a query returned there', async (t) => {
     const seed = Date.now() % 2 ** 31
     t.diagnostic(`seed ${seed}`)
-    model = await LiveModel.open({ place: place(), nodes: nodes.nodes, tokens: nodes.tokens, seed, clients: 12 })
+    model = await LiveModel.open({ ...nodes, place: place(), seed, clients: 12 })
     for (let count = 0; count < 8; count++) await model.subscribe()
     for (let step = 1; step <= STEPS; step++) {
       await model.step()

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { DeriveKey } from '../../../src/query/live/position.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { Choice } from '../agree/choice.ts'
 import { type Held, ModelClient, openEvents, openStream, type Transport, textOf } from './model-client.ts'
@@ -27,6 +28,8 @@ export interface ModelOptions {
   /** All of one database. */
   readonly nodes: readonly ModelNode[]
   readonly tokens: Readonly<Record<ModelStatement['user'], string>>
+  /** That of the nodes. */
+  readonly deriveKey: DeriveKey
   readonly seed: number
   /** The clients at once, about. */
   readonly clients: number
@@ -95,7 +98,7 @@ export class LiveModel {
       const reply = await post(node, options.tokens.admin, definition)
       assert.equal(reply.status, 200, reply.text)
     }
-    const model = new LiveModel(options, await openLedger(options.place, LOGGED))
+    const model = new LiveModel(options, await openLedger(options.place, LOGGED, options.deriveKey))
     await model.#record('several')
     return model
   }

@@ -1,7 +1,18 @@
 /** The target of a live result without a database. */
+import type { LiveMessage } from '../../../src/query/live/live-query.ts'
+import type { LiveMessages } from '../../../src/query/live/messages.ts'
+import { PositionSeal } from '../../../src/query/live/position.ts'
 import type { LiveTarget } from '../../../src/query/live/target.ts'
+import { deriveKey } from '../../support/derived-key.ts'
 
-export const FINGERPRINT = Buffer.alloc(16, 7)
+/** All messages of a step. */
+export function listed(messages: LiveMessages): LiveMessage[] {
+  const list: LiveMessage[] = []
+  while (messages.has(list.length)) list.push(messages.at(list.length))
+  return list
+}
+
+export const SEAL = new PositionSeal(deriveKey, Date.now)
 
 export function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): LiveTarget {
   const statement = {
@@ -15,7 +26,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
   const plan = { sql: '', slots: [] }
   return {
     identity: 'test',
-    fingerprint: FINGERPRINT,
+    fingerprint: 'test',
     method: 'rerun',
     plan: {
       method: 'rerun',

@@ -1,8 +1,8 @@
 /** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
 import type { Pool, PoolClient } from 'pg'
-import { inTurns, type Steps } from '../../../lib/turns.ts'
+import { inTurns } from '../../../lib/turns.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
-import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../results/live-rows.ts'
+import { createLiveEncoder, liveKeyWriter, readLiveTexts } from '../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../bounded-rows.ts'
 import { LOG_OP, logName } from '../change-log.ts'
 import type { CommitListener, WrittenTable } from '../commit-listeners.ts'
@@ -11,7 +11,6 @@ import {
   type ChangedKey,
   type LiveReadRequest,
   type LiveReply,
-  type LiveRow,
   type LiveSource,
   type LogLimits,
   LostPosition,
@@ -302,7 +301,6 @@ class ResultRows implements PipelineStatement {
   readonly #readRow: (row: RawRow) => ReturnType<ReturnType<typeof rowReader>>
   readonly #maxBytes: number
   #rows = 0
-  /** A text that is put together from very many is made whole in one long turn. */
   readonly #chunks: string[] = []
   #length = 0
 
@@ -328,15 +326,6 @@ class ResultRows implements PipelineStatement {
   }
 
   async take(): Promise<LiveReply['rows']> {
-    return inTurns(readChunks([...this.#chunks, this.#encoder.takeText()]))
+    return inTurns(readLiveTexts([...this.#chunks, this.#encoder.takeText()]))
   }
-}
-
-function* readChunks(chunks: readonly string[]): Steps<LiveRow[]> {
-  const rows: LiveRow[] = []
-  for (const chunk of chunks) {
-    for (const row of yield* readLiveRows(chunk)) rows.push(row)
-    yield
-  }
-  return rows
 }

@@ -4,7 +4,7 @@ import { inTurns, TurnQueue } from '../../../lib/turns.ts'
 import type { GroupCommit } from '../../../store/group-commit.ts'
 import type { SharedFile } from '../../../store/shared-file.ts'
 import type { CatalogueRow } from '../../catalogue/definition.ts'
-import { createLiveEncoder, readLiveRows } from '../../results/live-rows.ts'
+import { createLiveEncoder, readLiveTexts } from '../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../bounded-rows.ts'
 import { LOG_PREFIX } from '../change-log.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../commit-listeners.ts'
@@ -123,13 +123,13 @@ export class SqliteLiveSource implements LiveSource {
         ? await this.#inlineReads.run(() => (signal.aborted ? undefined : this.#readInline(job)))
         : undefined
       signal.throwIfAborted()
-      const { outcome, text } = inline ?? (await this.#readApart(request, job, signal))
+      const { outcome, texts } = inline ?? (await this.#readApart(request, job, signal))
       if (outcome.isLost) throw new LostPosition(request.tables)
       const positions = request.tables.map(
         (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
       )
       const { changed, exceeded } = outcome
-      return { positions: new Map(positions), rows: await inTurns(readLiveRows(text)), changed, exceeded }
+      return { positions: new Map(positions), rows: await inTurns(readLiveTexts(texts)), changed, exceeded }
     } catch (error) {
       throw asRefusal(error) ?? error
     }
@@ -145,12 +145,15 @@ export class SqliteLiveSource implements LiveSource {
         const seq = seqOf(statements, table, position)
         const last = headOf(statements, table)?.seq
         if (seq === undefined || last === undefined)
-          return { outcome: { positions, isLost: true, changed: undefined, exceeded: 'no' }, text: '' }
+          return { outcome: { positions, isLost: true, changed: undefined, exceeded: 'no' }, texts: [] }
         if (last - seq > MAX_INLINE_CHANGES) return undefined
       }
       const text = this.#fewRows(job)
       if (text === undefined) return undefined
-      return { outcome: { positions, isLost: false, changed: changedKeys(statements, job), exceeded: 'no' }, text }
+      return {
+        outcome: { positions, isLost: false, changed: changedKeys(statements, job), exceeded: 'no' },
+        texts: [text],
+      }
     })
   }
 
@@ -174,11 +177,11 @@ export class SqliteLiveSource implements LiveSource {
 
   async #readApart({ owner, background }: LiveReadRequest, job: LiveJob, signal: AbortSignal): Promise<LiveRead> {
     const chunks = this.#options.pool.read(owner, job, signal, background)
-    const taken: Uint8Array[] = []
+    const texts: string[] = []
     for (;;) {
       const next = await chunks.next()
-      if (next.done) return { outcome: next.value, text: Buffer.concat(taken).toString('utf8') }
-      taken.push(next.value)
+      if (next.done) return { outcome: next.value, texts }
+      texts.push(Buffer.from(next.value.buffer, next.value.byteOffset, next.value.length).toString('utf8'))
     }
   }
 
@@ -270,7 +273,8 @@ function forgetRow(writing: Database, log: string, seq: number): void {
 
 interface LiveRead {
   readonly outcome: LiveOutcome
-  readonly text: string
+  /** Each of whole rows. */
+  readonly texts: readonly string[]
 }
 
 /** Whether it is likely to be little work. */
