@@ -11,6 +11,7 @@ import { CompiledQuery } from './kysely.ts'
 import { findMasterKey, type MasterKey, WrongMasterKey } from './master-key.ts'
 import { schemaVersion } from './migration-plan.ts'
 import { MIGRATIONS } from './migrations/list.ts'
+import { createNodes } from './nodes.ts'
 import { type Ask, checkPrivileges } from './privileges.ts'
 import type { Schema } from './schema.ts'
 import { noDatabaseIn, noTablesIn, UnfitDatabase } from './unfit-database.ts'
@@ -24,6 +25,8 @@ export interface StoredOptions {
   readonly freeConnections?: number
   /** For commands, which neither create nor migrate a database. */
   readonly mustBeCurrent?: true
+  /** Of a node that is about to serve. */
+  readonly issuer?: string
 }
 
 /** Returns the names of the roles, to which a declarative file may refer. */
@@ -37,6 +40,7 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
   try {
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
     if (mustBeCurrent) await requireCurrent(database)
+    if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
     return await checkContent(database, findMasterKey(dataFolder, masterKey))
   } catch (error) {
     throw explainDamage(error, database.location)
@@ -61,6 +65,16 @@ export async function requireDatabase(place: Pick<StoredOptions, 'dataFolder' | 
   } finally {
     await database.close().catch(() => {})
   }
+}
+
+/** Of nodes that knew the current schema: others have no issuer there, and stop serving when it is migrated. */
+async function refuseOtherIssuer(database: Database, issuer: string): Promise<void> {
+  if ((await schemaVersion(database)) !== MIGRATIONS.length) return
+  const other = (await createNodes(database, Date.now).running()).find((node) => node.issuer !== issuer)
+  if (other !== undefined)
+    throw new UnfitDatabase(
+      `Another node (${other.name}) serves the database ${database.location} with the issuer ${other.issuer}, and this one would have ${issuer}: set the same GATEHOUSE_ISSUER for both, or another GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA.`,
+    )
 }
 
 async function requireCurrent(database: Database): Promise<void> {

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { MIGRATIONS } from '../../src/store/migrations/list.ts'
+import { changeDatabase } from '../support/change-database.ts'
 import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
@@ -109,7 +110,7 @@ onEveryEngine('migrate --create', (place) => {
 
   test('a command does not migrate the database under servers that run', async () => {
     const flags = flagsOf(place())
-    await onDatabase(place(), `delete from schema_version where version = ${MIGRATIONS.length}`)
+    await changeDatabase(place(), `delete from schema_version where version = ${MIGRATIONS.length}`)
     const before = await takeSnapshot(place())
     for (const command of [
       ['user', 'list'],
@@ -188,17 +189,3 @@ describe('the settings file', () => {
     assert.match(await doctor(), /identity\.db/)
   })
 })
-
-async function onDatabase({ dataFolder, databaseUrl }: TestPlace, statement: string): Promise<void> {
-  if (databaseUrl === '') {
-    const { default: SqliteDatabase } = await import('better-sqlite3')
-    const database = new SqliteDatabase(join(dataFolder, 'identity.db'))
-    database.exec(statement)
-    database.close()
-    return
-  }
-  const client = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=gatehouse' })
-  await client.connect()
-  await client.query(statement)
-  await client.end()
-}

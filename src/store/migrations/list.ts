@@ -9,6 +9,7 @@ import { userSearch } from './005-user-search.ts'
 import { signedIn } from './006-signed-in.ts'
 import { setUpLinks } from './007-set-up-links.ts'
 import { unusedIndex } from './008-unused-index.ts'
+import { nodeIssuers } from './009-node-issuers.ts'
 
 export interface Migration {
   readonly name: string
@@ -24,4 +25,5 @@ export const MIGRATIONS: readonly Migration[] = [
   signedIn,
   setUpLinks,
   unusedIndex,
+  nodeIssuers,
 ]
