@@ -339,6 +339,7 @@ onEveryEngine('migrations', (place) => {
       onDatabase(
         place(),
         `drop table set_up_links; alter table users drop column must_change_password;
+         alter table nodes drop column issuer; alter table nodes drop column started_at;
          create index refresh_tokens_by_grant_id on refresh_tokens (grant_id); delete from schema_version where version >= 7`,
       )
       const rehearsed = JSON.parse((await runInProcess(['migrate', '--dry-run', '--json', ...settings])).stdout)
