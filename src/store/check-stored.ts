@@ -8,7 +8,7 @@ import { type Database, explainDamage, openUnmigrated, POSTGRES_SCHEMA, SchemaTo
 import { checkFreeConnections } from './free-connections.ts'
 import { openPrivateKey } from './key-rotation.ts'
 import { CompiledQuery } from './kysely.ts'
-import { findMasterKey, type MasterKey, WrongMasterKey } from './master-key.ts'
+import { findMasterKey, type MasterKey, requireMasterKey, WrongMasterKey } from './master-key.ts'
 import { schemaVersion } from './migration-plan.ts'
 import { MIGRATIONS } from './migrations/list.ts'
 import { createNodes } from './nodes.ts'
@@ -54,12 +54,15 @@ export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
 }
 
-/** Throws UnfitDatabase if there is no database. */
-export async function requireDatabase(place: Pick<StoredOptions, 'dataFolder' | 'url'>): Promise<void> {
-  requireFile(place)
-  const database = openUnmigrated({ ...place, poolSize: 1 })
+/** Throws if there is no database, of whatever schema, or if its master key is missing or another. */
+export async function requireDatabase({ dataFolder, url, masterKey }: StoredOptions): Promise<MasterKey> {
+  requireFile({ dataFolder, url })
+  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
   try {
     if ((await schemaVersion(database)) === 0) throw noTablesIn(database.location)
+    const found = requireMasterKey(dataFolder, masterKey)
+    await checkMasterKey(database.db, found)
+    return found
   } catch (error) {
     throw explainDamage(error, database.location)
   } finally {

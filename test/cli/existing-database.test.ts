@@ -106,6 +106,10 @@ onEveryEngine('migrate --create', (place) => {
     assert.equal((await runInProcess(['role', 'add', 'trader', ...flags])).status, 0)
     assert.match((await runInProcess(['migrate', '--create', ...flags])).stdout, /no migration is pending/)
     assert.match((await runInProcess(['role', 'list', ...flags])).stdout, /trader/)
+    assert.deepEqual(
+      (await readdir(place().dataFolder)).filter((name) => name.endsWith('.tmp')),
+      [],
+    )
   })
 
   test('a command does not migrate the database under servers that run', async () => {
