@@ -59,6 +59,8 @@ async function recordBackup(config: Config, manifest: Manifest): Promise<void> {
 async function recordRestore(config: Config, manifest: Manifest): Promise<void> {
   const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
   try {
+    // Those of the server that was backed up: it may still run, on its own database.
+    await database.db.deleteFrom('nodes').execute()
     await record(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: rowsOf(manifest) } })
   } finally {
     await database.close()

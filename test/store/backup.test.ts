@@ -70,6 +70,7 @@ onEveryEngine('backup', (place) => {
       .orderBy('seq', 'desc')
       .executeTakeFirstOrThrow()
     assert.equal(restored.event, 'backup.restored')
+    assert.deepEqual(await database.db.selectFrom('nodes').select('name').execute(), [])
     await database.close()
     assert.deepEqual(await readQueryData(other.place), await readQueryData(place()))
 
