@@ -185,7 +185,7 @@ describe('the settings file', () => {
     const doctor = async () => {
       const { stdout } = await runInProcess(['doctor', '--json'], { environment: environment() })
       const { findings }: { findings: { code: string; message: string }[] } = JSON.parse(stdout)
-      return findings.find(({ code }) => code === 'database.stray')?.message ?? ''
+      return findings.find(({ code }) => code === 'database.unused')?.message ?? ''
     }
     assert.equal(await doctor(), '')
     const created = await runInProcess(['migrate', '--create', '--data', place.dataFolder])

@@ -53,7 +53,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
   await rename(temporary, join(folder, NAME))
 }
 
-/** Whoever changes a file and its checksum cannot seal the manifest again without the master key. */
+/** Anyone who changes a file and its checksum cannot seal the manifest again without the master key. */
 export function seal(manifest: Manifest, masterKey: MasterKey): Manifest {
   return { ...manifest, seal: sealOf(manifest, masterKey) }
 }

@@ -34,7 +34,7 @@ export async function restoreBackup(
   const forget = removeOnSignal(files.map(({ name }) => join(location.dataFolder, name)))
   try {
     for (const { name, rows } of files) {
-      // What is committed there cannot be taken back if a file then fails.
+      // Last: a commit there cannot be undone if a file then fails.
       if (name === MARK && manifest.engine === 'postgres') await loadPostgres(location.url, folder)
       await copyFile(join(folder, name), join(location.dataFolder, name))
       await chmod(join(location.dataFolder, name), 0o600)
