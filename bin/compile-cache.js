@@ -1,4 +1,4 @@
-// Turns on the compile cache of Node, in a folder that belongs to this user: whoever can write to it decides what is run. Node's own
+// Turns on the compile cache of Node, in a folder that belongs to this user: anyone who can write to it decides what is run. Node's own
 // choice is one folder for all users, that of the first who runs something.
 import { lstatSync, mkdirSync } from 'node:fs'
 import module from 'node:module'

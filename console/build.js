@@ -94,6 +94,7 @@ function staticImports(output, built, found = new Set()) {
 /** Into a new folder that then takes the place of the old one: another process may read it meanwhile. */
 async function writeFiles(outputFiles, manifest) {
   await mkdir(dist, { recursive: true })
+  await removeAbandoned()
   // Not mkdtemp, whose folder nobody else can read: a server may run as another user than the one that builds.
   const fresh = join(folder, `dist-${randomUUID()}`)
   await mkdir(fresh)
@@ -117,6 +118,13 @@ async function writeFiles(outputFiles, manifest) {
   } finally {
     await rm(before, { recursive: true, force: true })
   }
+}
+
+/** What builds have left that were ended by a signal. */
+async function removeAbandoned() {
+  for (const name of readdirSync(folder).filter((entry) => entry.startsWith('dist-')))
+    if (ageOf(join(folder, name)) < Date.now() - 3_600_000)
+      await rm(join(folder, name), { recursive: true, force: true })
 }
 
 const BROTLI = {

@@ -55,7 +55,7 @@ function makeReadable(path) {
   if (found.isDirectory()) for (const name of readdirSync(path)) makeReadable(join(path, name))
 }
 
-/** Packages and sources keep their modes: whoever cloned them decides who may read them. */
+/** Packages and sources keep their modes: the user who cloned them decides who may read them. */
 function warnIfClosed() {
   if (process.getuid?.() !== 0) return
   const closed = ['.', 'bin', 'src', 'node_modules'].filter(

@@ -16,13 +16,31 @@ export const page: GeneratedPage = {
 
 # Settings
 
-A setting can be given as a flag, in the environment, or under \`settings\` in the [declarative file](configuration.md), in
-this order of precedence. The server refuses to start with an unknown or invalid setting, and suggests the nearest name.
-\`gatehouse config\` shows the effective values and the source of each.
+A setting can be given as a flag, in the environment, in the [settings file](#settings-file), or under \`settings\` in the
+[declarative file](configuration.md), in this order of precedence. The server refuses to start with an unknown or invalid setting,
+and suggests the nearest name. \`gatehouse config\` shows the effective values and the source of each.
+
+Variables that Kubernetes sets for Services named \`gatehouse\` or \`gatehouse-…\` are ignored: \`GATEHOUSE_SERVICE_HOST\`,
+\`GATEHOUSE_PORT=tcp://…\` and the like.
 
 | setting | environment | flag | default |
 |---|---|---|---|
 ${settingNames().map(row).join('\n')}
+
+## Settings file
+
+\`GATEHOUSE_SETTINGS_FILE\` or \`--settings-file\` names a file with one setting per line, such as \`GATEHOUSE_PORT=8080\`, in the syntax of systemd's
+\`EnvironmentFile\`. Gatehouse reads it without a shell, so that a value needs no quotes:
+
+\`\`\`
+# Lines that begin with # or ; are comments.
+GATEHOUSE_DATABASE_URL=postgres://gatehouse:PASSWORD@db.example.com/gatehouse?sslmode=verify-full&sslrootcert=/etc/gatehouse/ca.pem
+GATEHOUSE_BRAND_NAME=Example Desk
+\`\`\`
+
+A value in quotes may have several lines, or spaces at its ends; a backslash at the end of a line continues it. Other variables
+than settings are set in the environment of the process, where the declarative file can refer to them. A line that is not an
+assignment, which systemd would ignore, is an error. Do not let other users read the file: \`gatehouse doctor\` checks it.
 
 ## Reloading
 

@@ -16,8 +16,8 @@ import { loadSettings } from './settings.ts'
 export async function backup(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)
   const [folder = ''] = args.positionals
-  await requireDatabase(placeOf(config))
-  const manifest = await takeBackup(placeOf(config), folder)
+  const masterKey = await requireDatabase({ ...placeOf(config), masterKey: config.masterKey })
+  const manifest = await takeBackup(placeOf(config), folder, masterKey)
   await recordBackup(config, manifest)
   report(args.has('--json'), `Backed up ${config.data} to`, folder, manifest)
 }
@@ -25,7 +25,10 @@ export async function backup(args: Arguments): Promise<void> {
 export async function restore(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)
   const [folder = ''] = args.positionals
-  const manifest = await restoreBackup(folder, placeOf(config))
+  const manifest = await restoreBackup(folder, placeOf(config), {
+    masterKey: config.masterKey,
+    isUnsealed: args.has('--unsealed'),
+  })
   await recordRestore(config, manifest)
   report(args.has('--json'), 'Restored:', config.data, manifest)
 }
@@ -56,6 +59,8 @@ async function recordBackup(config: Config, manifest: Manifest): Promise<void> {
 async function recordRestore(config: Config, manifest: Manifest): Promise<void> {
   const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
   try {
+    // Those of the server that was backed up: it may still run, on its own database.
+    await database.db.deleteFrom('nodes').execute()
     await record(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: rowsOf(manifest) } })
   } finally {
     await database.close()

@@ -67,10 +67,15 @@ The folder must not exist yet. The backup contains the keys of this installation
   {
     name: 'restore',
     positionals: ['FOLDER'],
-    options: { '--json': { help: 'print a summary as JSON' } },
+    options: {
+      '--unsealed': { help: 'restore also if the seal of the backup is missing or does not match' },
+      '--json': { help: 'print a summary as JSON' },
+    },
     settings: true,
     summary: 'Restores a backup into an empty data folder and, if there is one, an empty database.',
-    notes: 'Nothing is ever overwritten.',
+    notes: `
+Nothing is ever overwritten. The backup must be as it was taken: its manifest is sealed with the master key of the
+server, which is in the backup unless GATEHOUSE_MASTER_KEY is set.`,
     examples: ['restore /var/backups/gatehouse/monday --data /var/lib/gatehouse'],
     load: async () => (await import('./backup.ts')).restore,
   },

@@ -67,7 +67,7 @@ export const SETTINGS = {
   settingsFile: setting(
     '',
     parseText,
-    'File with settings as GATEHOUSE_NAME=value, one per line, in the syntax of systemd (EnvironmentFile). The environment overrides it.',
+    'File with settings as GATEHOUSE_PORT=8080, one per line, in the syntax of systemd (EnvironmentFile). The environment overrides it.',
   ),
   config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start.'),
   services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),

@@ -9,6 +9,10 @@ import type { Bus } from './bus.ts'
 export type Params = Readonly<Record<string, string>>
 
 export interface Cluster {
+  /** Resolves when other nodes can see this one. */
+  readonly registered: Promise<void>
+  /** Why this node must not serve any more, if so. */
+  findConflict(): Promise<string | undefined>
   /** Registers what this node replies on a topic. A node without a handler replies null. */
   handle(topic: string, handler: (params: Params) => unknown): void
   callAll(topic: string, params?: Params): Promise<ClusterReplies>
@@ -26,6 +30,7 @@ export interface ClusterReplies {
 export interface ClusterOptions extends CallOptions {
   /** For people: host and process. */
   readonly name: string
+  readonly issuer: string
   /** The name of a worker that was killed and that this one replaces: calls need not wait for it until it expires. */
   readonly predecessor?: string | undefined
   readonly bus: Pick<Bus, 'publish' | 'subscribe'>
@@ -45,8 +50,9 @@ const LONGEST_POLL_MS = 80
 const CALL_KEPT_MS = 10_000
 
 export function openCluster(options: ClusterOptions): Cluster {
-  const { name, predecessor, bus, nodes, onError } = options
-  const id = randomUUID()
+  const { name, issuer, predecessor, bus, nodes, clock, onError } = options
+  const self = { id: randomUUID(), name, issuer, startedAt: clock() }
+  const { id } = self
   const handlers = new Map<string, (params: Params) => unknown>()
   const ownCalls = new Set<string>()
   const run = async (topic: string, params: Params): Promise<unknown> => (await handlers.get(topic)?.(params)) ?? null
@@ -59,7 +65,7 @@ export function openCluster(options: ClusterOptions): Cluster {
       ownCalls.delete(callId)
     }
   }
-  const beat = () => nodes.heartbeat({ id, name }).catch(onError)
+  const beat = () => nodes.heartbeat(self).catch(onError)
 
   const unsubscribe = bus.subscribe((event) => {
     if (event.kind !== 'nodes-asked' || ownCalls.has(event.question)) return
@@ -67,12 +73,13 @@ export function openCluster(options: ClusterOptions): Cluster {
       .then((body) => nodes.reply(event.question, id, JSON.stringify(body)))
       .catch(onError)
   })
-  // Not awaited: the server can start before it is registered.
   const registered = nodes.removeDead(predecessor).then(beat, onError)
   const beating = setInterval(beat, nodes.heartbeatMs)
   beating.unref()
 
   return {
+    registered,
+    findConflict: () => nodes.findConflict(self),
     handle: (topic, handler) => void handlers.set(topic, handler),
     async callAll(topic, params = {}) {
       const own = { node: name, body: await run(topic, params) }

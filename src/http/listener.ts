@@ -12,7 +12,7 @@ export interface Listener {
   readonly port: number
   /** Opens the port where that was left for later. */
   listen(): Promise<void>
-  /** From now on requests are answered; those that came earlier have waited. */
+  /** From now on requests are answered; those that came earlier have waited. May be called again, with another pipeline. */
   answerWith(pipeline: Pick<Pipeline, 'handle'> & Partial<Pipeline>): void
   /** New connections use this certificate; open ones keep theirs. */
   setCertificate(tls: Certificate): void
@@ -70,15 +70,21 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
   const closing = createListenerClose(server)
+  let answer: { readonly handle: http.RequestListener; readonly upgrade: Pipeline['upgrade'] | undefined } = {
+    handle: waitForHandler,
+    upgrade: undefined,
+  }
   if (!isLater) await listen(server, host, port)
   return {
     server,
     port: isLater ? port : (server.address() as AddressInfo).port,
     listen: () => listen(server, host, port),
     answerWith({ handle, upgrade }) {
+      server.removeListener('request', answer.handle)
+      if (answer.upgrade !== undefined) server.removeListener('upgrade', answer.upgrade)
+      answer = { handle, upgrade }
       if (upgrade !== undefined) server.on('upgrade', upgrade)
       early.handOver()
-      server.removeListener('request', waitForHandler)
       server.on('request', handle)
       started(handle)
     },

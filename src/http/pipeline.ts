@@ -31,6 +31,8 @@ export interface PipelineOptions {
   readonly tracing?: Tracing | undefined
   /** Shows errors to people. */
   readonly problemPage?: ProblemPage
+  /** The reply where no route is; a 404 by default. */
+  readonly unmatched?: Refusal
 }
 
 export interface Pipeline {
@@ -50,6 +52,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     rateLimits,
     tracing,
     problemPage,
+    unmatched,
   } = options
   const router = new Router()
   const loaders = new Map<RouteGroup, () => Promise<void>>()
@@ -197,7 +200,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       withCors(context, group, () => answerPreflight(context, found?.allow))
     else
       enter(context, group, () => {
-        if (found === undefined) throw new Refusal('http.not_found', 404, 'Nothing is served at this address')
+        if (found === undefined)
+          throw unmatched ?? new Refusal('http.not_found', 404, 'Nothing is served at this address')
         throw new Refusal('http.method_not_allowed', 405, `This address takes ${found.allow.join(' and ')}`, {
           headers: { allow: found.allow.join(', ') },
         })
@@ -221,7 +225,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       throw new Refusal('http.method_not_allowed', 405, 'An upgrade is a GET request', { headers: { allow: 'GET' } })
     const found = router.find('GET', context.path)
     if (found === undefined || !('route' in found) || found.route.upgrade === undefined)
-      throw new Refusal('stream.not_found', 404, 'There is no stream at this path')
+      throw unmatched ?? new Refusal('stream.not_found', 404, 'There is no stream at this path')
     const { route, group } = found
     context.route = route.path
     checkTargetLength(context.target)

@@ -47,6 +47,11 @@ export const HTTP_ERRORS = {
     title: 'The database is not available',
     advice: 'Retry after the seconds in `Retry-After`; `detail` has the reason.',
   },
+  'server.closed': {
+    status: 503,
+    title: 'This node does not serve any more',
+    advice: 'Retry: another node answers. The operator finds the reason in `detail`, in the log and at `/readyz`.',
+  },
   'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },
   'access.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'access.insufficient_scope': {

@@ -3,7 +3,6 @@ import { type Config, issuerOf } from '../config/config.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { checkStored } from '../store/check-stored.ts'
 import { POOL_SIZE } from '../store/database.ts'
-import { refuseOtherIssuer } from '../store/running-servers.ts'
 import type { Controller } from '../streaming/controller.ts'
 import { readBrand } from './options.ts'
 
@@ -44,10 +43,9 @@ const QUERY_CONNECTIONS = 3
 /** The data folder, the databases and the keys. */
 export async function checkBeforeStart(config: Config, port: number, declared: Declared | undefined): Promise<void> {
   const { data: dataFolder, databaseUrl: url, masterKey } = config
-  if (url === '') refuseOtherIssuer(dataFolder, issuerOf(config, port))
   const hasQuery = config.services.includes('query')
   const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0)
-  const roles = await checkStored({ dataFolder, url, masterKey, freeConnections })
+  const roles = await checkStored({ dataFolder, url, masterKey, freeConnections, issuer: issuerOf(config, port) })
   if (url !== '' && hasQuery) {
     const { checkPostgres } = await import('../query/engines/postgres/fitness.ts')
     await checkPostgres(url)

@@ -66,6 +66,7 @@ function assemble(
 /** The event bus and the other nodes on the same database. */
 export async function joinCluster(
   config: Config,
+  issuer: string,
   { database, stores, node, clock }: Resources,
   logger: Logger,
   cleanup: Cleanup,
@@ -81,6 +82,7 @@ export async function joinCluster(
   cleanup.add(() => bus.close())
   const cluster = openCluster({
     name: node,
+    issuer,
     predecessor: worker?.predecessor,
     bus,
     nodes: stores.nodes,

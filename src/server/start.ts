@@ -21,7 +21,6 @@ import { hasAdministrator } from '../store/administrators.ts'
 import { readAuditAfter } from '../store/audit-read.ts'
 import { builtInClients } from '../store/built-in-clients.ts'
 import { nodeName } from '../store/nodes.ts'
-import { registerServer } from '../store/running-servers.ts'
 import { lockStart } from '../store/start-lock.ts'
 import { subjectNames } from '../store/subject-names.ts'
 import { WritesStopped } from '../store/wal-sync.ts'
@@ -31,6 +30,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from './background-jobs.ts'
 import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
+import { answerClosed, type ConflictWatch, watchConflicts } from './conflicts.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
@@ -82,14 +82,14 @@ const STATEMENT_MS = 5_000
 export async function startServer(config: Config, options: StartOptions): Promise<RunningServer> {
   const { logger, clock = systemClock, settings, signal, worker } = options
   const isLater = worker?.opensPortLast ?? false
-  const cleanup = createCleanup()
+  const [ports, cleanup] = [createCleanup(), createCleanup()]
   // Everything that can refuse the start comes first: a refused start changes nothing.
   const tls = readTls(config)
   const listener = await openListener({ host: config.host, port: config.port, tls, isLater })
-  cleanup.add(() => listener.close(0))
+  ports.add(() => listener.close(0))
   try {
     const metricsListener = await openMetricsPort(config, isLater)
-    cleanup.add(() => metricsListener?.close(0))
+    ports.add(() => metricsListener?.close(0))
     const { brand, controllers, declared } = await readStartFiles(config, worker?.appliesFile ?? true)
     const unlock = await lockStart({
       dataFolder: config.data,
@@ -119,8 +119,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
     )
     const { stores, database, audit, masterKey } = resources
     const ownClients = builtInClients({ issuer, console: config.console })
-    if (database.engine === 'sqlite') cleanup.add(registerServer(config.data, issuer))
-    const { bus, cluster } = await joinCluster(config, resources, logger, cleanup, worker)
+    const { bus, cluster } = await joinCluster(config, issuer, resources, logger, cleanup, worker)
     const live = createLive(cluster)
 
     const query = runs('query')
@@ -198,9 +197,10 @@ export async function startServer(config: Config, options: StartOptions): Promis
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
     const stopping = new AbortController()
+    let conflicts: ConflictWatch | undefined
     const readiness = {
       process: async () => (stopping.signal.aborted ? 'stopping' : undefined),
-      database: async () => failureOf(database.check()),
+      database: async () => failureOf(database.check().then(() => conflicts?.check())),
       ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
       installation: watchInstallation(config, logger),
     }
@@ -217,6 +217,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
     })
 
     if (worker?.appliesFile !== false) await reconcileDeclared(declared, resources, query, logger)
+    await cluster.registered
     await unlock()
     database.limitStatements(STATEMENT_MS)
     startBackgroundJobs(config, { resources, window, metrics, logger, worker }, cleanup)
@@ -225,6 +226,11 @@ export async function startServer(config: Config, options: StartOptions): Promis
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
+    const addressOf = clientAddress({
+      trustedProxies: config.trustedProxies,
+      exempt: config.limitExempt,
+      onUnlistedProxy: (address) => logger.warn({ address }, UNLISTED_PROXY),
+    })
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -251,11 +257,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       }),
       base,
       problemPage: pages.problemPage,
-      addressOf: clientAddress({
-        trustedProxies: config.trustedProxies,
-        exempt: config.limitExempt,
-        onUnlistedProxy: (address) => logger.warn({ address }, UNLISTED_PROXY),
-      }),
+      addressOf,
       authenticate,
       rateLimits,
       metrics,
@@ -273,6 +275,26 @@ export async function startServer(config: Config, options: StartOptions): Promis
     audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
     cleanup.add(() => audit.record({ event: 'server.stopped', details: { version: VERSION } }))
 
+    let closing: Promise<void> | undefined
+    conflicts = watchConflicts(
+      cluster.findConflict,
+      (reason) => {
+        closing = close(reason)
+      },
+      exceptOutages((error) => logger.warn({ err: error }, 'the other nodes could not be looked for')),
+    )
+    cleanup.add(() => conflicts?.stop())
+
+    /** Everything except the ports, on which it says why: nothing of this node may touch the database any more. */
+    async function close(reason: string): Promise<void> {
+      logger.error({ reason }, 'this node does not serve any more: upgrade it, or correct its settings, and restart it')
+      answerClosed(listener, reason, { logger, metrics, addressOf, base })
+      stopping.abort()
+      query?.stopLive()
+      await streaming?.gateway.drain()
+      await cleanup.run()
+    }
+
     let isStopping = false
     return {
       issuer,
@@ -288,16 +310,19 @@ export async function startServer(config: Config, options: StartOptions): Promis
         const delayMs = Math.max(stopDelayOf(config, settings), isReplaced ? HAND_OVER_MS : 0)
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()
+        await closing
         await sleep(delayMs)
         stopping.abort()
         query?.stopLive()
         await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
         await cleanup.run()
+        await ports.run()
         logger.info('stopped')
       },
     }
   } catch (error) {
     await cleanup.run()
+    await ports.run()
     throw error
   }
 }

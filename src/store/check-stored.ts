@@ -8,9 +8,10 @@ import { type Database, explainDamage, openUnmigrated, POSTGRES_SCHEMA, SchemaTo
 import { checkFreeConnections } from './free-connections.ts'
 import { openPrivateKey } from './key-rotation.ts'
 import { CompiledQuery } from './kysely.ts'
-import { findMasterKey, type MasterKey, WrongMasterKey } from './master-key.ts'
+import { findMasterKey, type MasterKey, requireMasterKey, WrongMasterKey } from './master-key.ts'
 import { schemaVersion } from './migration-plan.ts'
 import { MIGRATIONS } from './migrations/list.ts'
+import { createNodes } from './nodes.ts'
 import { type Ask, checkPrivileges } from './privileges.ts'
 import type { Schema } from './schema.ts'
 import { noDatabaseIn, noTablesIn, UnfitDatabase } from './unfit-database.ts'
@@ -24,6 +25,8 @@ export interface StoredOptions {
   readonly freeConnections?: number
   /** For commands, which neither create nor migrate a database. */
   readonly mustBeCurrent?: true
+  /** Of a node that is about to serve. */
+  readonly issuer?: string
 }
 
 /** Returns the names of the roles, to which a declarative file may refer. */
@@ -37,6 +40,7 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
   try {
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
     if (mustBeCurrent) await requireCurrent(database)
+    if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
     return await checkContent(database, findMasterKey(dataFolder, masterKey))
   } catch (error) {
     throw explainDamage(error, database.location)
@@ -50,17 +54,30 @@ export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
 }
 
-/** Throws UnfitDatabase if there is no database. */
-export async function requireDatabase(place: Pick<StoredOptions, 'dataFolder' | 'url'>): Promise<void> {
-  requireFile(place)
-  const database = openUnmigrated({ ...place, poolSize: 1 })
+/** Throws if there is no database, of whatever schema, or if its master key is missing or another. */
+export async function requireDatabase({ dataFolder, url, masterKey }: StoredOptions): Promise<MasterKey> {
+  requireFile({ dataFolder, url })
+  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
   try {
     if ((await schemaVersion(database)) === 0) throw noTablesIn(database.location)
+    const found = requireMasterKey(dataFolder, masterKey)
+    await checkMasterKey(database.db, found)
+    return found
   } catch (error) {
     throw explainDamage(error, database.location)
   } finally {
     await database.close().catch(() => {})
   }
+}
+
+/** Of nodes that knew the current schema: others have no issuer there, and stop serving when it is migrated. */
+async function refuseOtherIssuer(database: Database, issuer: string): Promise<void> {
+  if ((await schemaVersion(database)) !== MIGRATIONS.length) return
+  const other = (await createNodes(database, Date.now).running()).find((node) => node.issuer !== issuer)
+  if (other !== undefined)
+    throw new UnfitDatabase(
+      `Another node (${other.name}) serves the database ${database.location} with the issuer ${other.issuer}, and this one would have ${issuer}: set the same GATEHOUSE_ISSUER for both, or another GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA.`,
+    )
 }
 
 async function requireCurrent(database: Database): Promise<void> {

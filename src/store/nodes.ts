@@ -1,13 +1,19 @@
-/** The registry of nodes on one database, and the replies they write to a call that went to all of them. */
+/** The registry of nodes on one database: who must not serve beside whom, and the replies to calls that go to all of them. */
 import { hostname } from 'node:os'
 import type { Clock } from '../protocol/clock.ts'
-import type { Database, Engine } from './database.ts'
+import { currentVersion, type Database, type Engine } from './database.ts'
+import { MIGRATIONS } from './migrations/list.ts'
 
 export interface Node {
   /** Random, and new at every start. */
   readonly id: string
   /** For people: see `nodeName`. */
   readonly name: string
+}
+
+export interface ServingNode extends Node {
+  readonly issuer: string
+  readonly startedAt: number
 }
 
 /** Host and process. */
@@ -23,6 +29,16 @@ const EXPIRES_AFTER_MS: Readonly<Record<Engine, number>> = { postgres: 20_000, s
 const REPLY_KEPT_MS = 60_000
 
 export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Clock) {
+  /** Other nodes that serve. A process of this machine that has ended does not; others do until their heartbeats are missing. */
+  async function running() {
+    const oldest = clock() - EXPIRES_AFTER_MS[engine]
+    const known = await db.selectFrom('nodes').selectAll().where('issuer', '!=', '').orderBy('started_at').execute()
+    return known.filter(
+      ({ name, seen_at }) =>
+        isRunning(name) || (engine === 'postgres' && !name.startsWith(`${hostname()}:`) && seen_at > oldest),
+    )
+  }
+
   return {
     heartbeatMs: EXPIRES_AFTER_MS[engine] / 4,
 
@@ -35,13 +51,30 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
       if (dead.length > 0) await db.deleteFrom('nodes').where('id', 'in', dead).execute()
     },
 
-    async heartbeat({ id, name }: Node): Promise<void> {
+    async heartbeat({ id, name, issuer, startedAt }: ServingNode): Promise<void> {
       await db
         .insertInto('nodes')
-        .values({ id, name, seen_at: clock() })
+        .values({ id, name, issuer, started_at: startedAt, seen_at: clock() })
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: clock() }))
         .execute()
     },
+
+    /** Why a node must not serve the database, if so. Of nodes with different issuers the first may. */
+    async findConflict({ id, issuer, startedAt }: ServingNode): Promise<string | undefined> {
+      const version = await currentVersion(db)
+      if (version > MIGRATIONS.length)
+        return `a newer version of gatehouse has migrated the database to schema ${version}, and this one knows ${MIGRATIONS.length}`
+      const other = (await running()).find(
+        (node) =>
+          node.issuer !== issuer && (node.started_at < startedAt || (node.started_at === startedAt && node.id < id)),
+      )
+      return (
+        other &&
+        `the node ${other.name} serves the database with the issuer ${other.issuer}, and this one has ${issuer}`
+      )
+    },
+
+    running,
 
     async remove(id: string): Promise<void> {
       await db.deleteFrom('nodes').where('id', '=', id).execute()

@@ -236,6 +236,8 @@ export interface NodeRow {
   id: string
   name: string
   seen_at: number
+  issuer: string
+  started_at: number
 }
 
 export interface NodeAnswerRow {

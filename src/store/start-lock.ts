@@ -1,5 +1,5 @@
 /** The lock under which a server starts: migrations, functions, roles, keys, declarative file. */
-import { closeSync, existsSync, openSync, readdirSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
@@ -32,27 +32,60 @@ const POLL_MS = 20
 async function lockFolder({ dataFolder: folder, onWait, signal }: StartLockOptions): Promise<Unlock> {
   checkDataFolder(folder)
   const isNew = !existsSync(folder)
-  createFolder(folder)
-  closeSync(openSync(join(folder, LOCK_FILE), 'a', 0o600))
-  const database = new SqliteDatabase(join(folder, LOCK_FILE), { timeout: 0 })
+  const file = join(folder, LOCK_FILE)
+  let isTold = false
+  for (;;) {
+    createFolder(folder)
+    closeSync(openSync(file, 'a', 0o600))
+    const opened = inodeOf(file)
+    const database = new SqliteDatabase(file, { timeout: 0 })
+    await waitForLock(database, tellOnce, signal)
+    // Another server may have removed the file meanwhile, when it released its lock: then this one locks nobody out.
+    if (opened !== undefined && inodeOf(file) === opened) return () => release(database)
+    database.close()
+  }
+
+  function tellOnce(): void {
+    if (!isTold) onWait?.()
+    isTold = true
+  }
+
+  async function release(database: SqliteDatabase.Database): Promise<void> {
+    if (!database.open) return
+    removeFile(file)
+    // A refused first start leaves no folder behind.
+    if (isNew && readdirSync(folder).length === 0) rmdirSync(folder)
+    database.close()
+  }
+}
+
+async function waitForLock(
+  database: SqliteDatabase.Database,
+  onWait: () => void,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   try {
     // Not SQLite's own timeout, which would block the event loop.
     for (let tries = 0; !isLocked(database); tries++) {
       signal?.throwIfAborted()
-      if (tries === 0) onWait?.()
+      if (tries === 0) onWait()
       await sleep(POLL_MS)
     }
   } catch (error) {
     database.close()
     throw error
   }
-  return async () => {
-    if (!database.open) return
-    // A refused first start leaves no folder behind.
-    if (isNew && readdirSync(folder).every((name) => name.startsWith(LOCK_FILE)))
-      rmSync(folder, { recursive: true, force: true })
-    database.close()
-  }
+}
+
+function inodeOf(file: string): number | undefined {
+  return statSync(file, { throwIfNoEntry: false })?.ino
+}
+
+/** Windows keeps a file that is open. */
+function removeFile(file: string): void {
+  try {
+    rmSync(file, { force: true })
+  } catch {}
 }
 
 function isLocked(database: SqliteDatabase.Database): boolean {

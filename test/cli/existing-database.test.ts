@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { MIGRATIONS } from '../../src/store/migrations/list.ts'
+import { changeDatabase } from '../support/change-database.ts'
 import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
@@ -105,11 +106,15 @@ onEveryEngine('migrate --create', (place) => {
     assert.equal((await runInProcess(['role', 'add', 'trader', ...flags])).status, 0)
     assert.match((await runInProcess(['migrate', '--create', ...flags])).stdout, /no migration is pending/)
     assert.match((await runInProcess(['role', 'list', ...flags])).stdout, /trader/)
+    assert.deepEqual(
+      (await readdir(place().dataFolder)).filter((name) => name.endsWith('.tmp')),
+      [],
+    )
   })
 
   test('a command does not migrate the database under servers that run', async () => {
     const flags = flagsOf(place())
-    await onDatabase(place(), `delete from schema_version where version = ${MIGRATIONS.length}`)
+    await changeDatabase(place(), `delete from schema_version where version = ${MIGRATIONS.length}`)
     const before = await takeSnapshot(place())
     for (const command of [
       ['user', 'list'],
@@ -180,7 +185,7 @@ describe('the settings file', () => {
     const doctor = async () => {
       const { stdout } = await runInProcess(['doctor', '--json'], { environment: environment() })
       const { findings }: { findings: { code: string; message: string }[] } = JSON.parse(stdout)
-      return findings.find(({ code }) => code === 'database.stray')?.message ?? ''
+      return findings.find(({ code }) => code === 'database.unused')?.message ?? ''
     }
     assert.equal(await doctor(), '')
     const created = await runInProcess(['migrate', '--create', '--data', place.dataFolder])
@@ -188,17 +193,3 @@ describe('the settings file', () => {
     assert.match(await doctor(), /identity\.db/)
   })
 })
-
-async function onDatabase({ dataFolder, databaseUrl }: TestPlace, statement: string): Promise<void> {
-  if (databaseUrl === '') {
-    const { default: SqliteDatabase } = await import('better-sqlite3')
-    const database = new SqliteDatabase(join(dataFolder, 'identity.db'))
-    database.exec(statement)
-    database.close()
-    return
-  }
-  const client = new pg.Client({ connectionString: databaseUrl, options: '-c search_path=gatehouse' })
-  await client.connect()
-  await client.query(statement)
-  await client.end()
-}

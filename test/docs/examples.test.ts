@@ -102,6 +102,7 @@ test('the Kubernetes manifests use settings, ports and probes that exist, and gi
   const { spec, metadata } = deployment.spec.template
   const [container] = spec.containers
   assert.ok(spec.terminationGracePeriodSeconds > STOP_SECONDS)
+  assert.equal(spec.enableServiceLinks, false)
   const environment = Object.fromEntries(container.env.map(({ name }: { name: string }) => [name, '']))
   assert.doesNotThrow(() => loadConfig({ environment }))
   assert.deepEqual(
@@ -176,6 +177,10 @@ test('the systemd unit starts an existing program and gives it time to stop', as
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
   assert.ok(existsSync(join(root, value('ExecStart').split(' ')[0]?.replace('/opt/gatehouse/', '') ?? 'none')))
   assert.ok(Number(value('TimeoutStopSec')) > STOP_SECONDS)
+  // The program reads the file of the installation, for the service and for commands alike.
+  const [, file = 'none'] = /^GATEHOUSE_SETTINGS_FILE=(.+)$/.exec(value('Environment')) ?? []
+  const install = await read('docs/install.md')
+  assert.ok(install.includes(`env GATEHOUSE_SETTINGS_FILE=${file} `) && install.includes(`sudo tee ${file} `), file)
   // Older releases of Node use protection keys at startup; without these two the process would be killed.
   assert.match(value('SystemCallFilter'), /@pkey/)
   assert.equal(value('SystemCallErrorNumber'), 'EPERM')

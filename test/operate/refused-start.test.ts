@@ -402,7 +402,7 @@ test('a second server on a SQLite folder is refused if its issuer differs, and s
     assert.equal(status, 1)
     assert.match(
       stderr,
-      /^gatehouse: Another server \(process \d+\) runs on .*https:\/\/a\.example.*https:\/\/b\.example.*GATEHOUSE_ISSUER/,
+      /^gatehouse: Another node \(\S+:\d+\) serves the database .*https:\/\/a\.example.*https:\/\/b\.example.*GATEHOUSE_ISSUER/,
     )
     assert.equal(stderr.trimEnd().split('\n').length, 1)
     const second = await serveProcess(['--data', folder, '--issuer', 'https://a.example'])

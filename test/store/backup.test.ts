@@ -1,9 +1,11 @@
 /** A backup taken under load is consistent and contains every write that was acknowledged before it began. */
 import assert from 'node:assert/strict'
-import { appendFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { verifyAuditLog } from '../../src/store/audit-verify.ts'
@@ -68,6 +70,7 @@ onEveryEngine('backup', (place) => {
       .orderBy('seq', 'desc')
       .executeTakeFirstOrThrow()
     assert.equal(restored.event, 'backup.restored')
+    assert.deepEqual(await database.db.selectFrom('nodes').select('name').execute(), [])
     await database.close()
     assert.deepEqual(await readQueryData(other.place), await readQueryData(place()))
 
@@ -192,6 +195,73 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
+  test('a backup that was changed after it was taken is refused, also if its manifest was made to match', async () => {
+    const target = join(scratch, 'changed')
+    await gatehouse(place(), ['backup', target])
+    const other = await freshPlace(place())
+    const restore = (...options: string[]) => gatehouse(other.place, ['restore', target, ...options])
+    const written = await readFile(join(target, 'manifest.json'), 'utf8')
+    const manifest = JSON.parse(written)
+    const changed = manifest.files.find(({ name }: { name: string }) => /roles\.ndjson|identity\.db/.test(name))
+    await changeRole(join(target, changed.name))
+    const content = await readFile(join(target, changed.name))
+    changed.sha256 = createHash('sha256').update(content).digest('hex')
+    changed.bytes = content.length
+    changed.rows += 1
+    const write = (value: object) => writeFile(join(target, 'manifest.json'), JSON.stringify(value, null, 2))
+    await write(manifest)
+    await assert.rejects(restore(), /was changed after it was taken, or sealed under another master key/)
+    const { seal, ...unsealed } = manifest
+    assert.equal(typeof seal, 'string')
+    await write(unsealed)
+    await assert.rejects(restore(), /has no seal: .*earlier version.*--unsealed/)
+    await write({ ...unsealed, seal: 1 })
+    await assert.rejects(restore(), /not a manifest/)
+    assert.deepEqual(await readdir(other.place.dataFolder).catch(() => []), [])
+    await write(manifest)
+    await restore('--unsealed')
+    await other.leave()
+  })
+
+  test('the seal of a backup is checked with the master key of the settings, which a backup does not contain', async () => {
+    const keyed = await freshPlace(place())
+    const key = (byte: number) => ['--master-key', Buffer.alloc(32, byte).toString('base64')]
+    const target = join(scratch, 'keyed')
+    await gatehouse(keyed.place, ['migrate', '--create', ...key(1)])
+    await gatehouse(keyed.place, ['keys', 'rotate', ...key(1)])
+    await assert.rejects(gatehouse(keyed.place, ['backup', target]), /master key is missing/)
+    await assert.rejects(gatehouse(keyed.place, ['backup', target, ...key(2)]), /another master key/)
+    await gatehouse(keyed.place, ['backup', target, ...key(1)])
+    assert.ok(!(await readdir(target)).includes('master.key'))
+    const other = await freshPlace(place())
+    await assert.rejects(gatehouse(other.place, ['restore', target]), /cannot be checked: set GATEHOUSE_MASTER_KEY/)
+    await assert.rejects(gatehouse(other.place, ['restore', target, ...key(2)]), /sealed under another master key/)
+    await gatehouse(other.place, ['restore', target, ...key(1)])
+    await other.leave()
+    await keyed.leave()
+  })
+
+  test('a restore that is stopped leaves nothing behind; a temporary file is no data', async () => {
+    const target = join(scratch, 'stopped')
+    await gatehouse(place(), ['backup', target])
+    const other = await freshPlace(place())
+    const { dataFolder, databaseUrl } = other.place
+    await mkdir(dataFolder, { recursive: true })
+    await writeFile(join(dataFolder, 'start.lock.tmp'), '')
+    // On SQLite a restore is too short to be met in the middle.
+    if (databaseUrl !== '')
+      await onPostgres(databaseUrl, async (client) => {
+        await client.query('begin; create schema gatehouse')
+        const child = launchGatehouse(['restore', target, ...settingsOf(other.place)])
+        await until('the restore has begun', 30_000, async () => (await readdir(dataFolder)).length > 1)
+        child.child.kill('SIGTERM')
+        assert.notEqual(await child.ended, 0)
+        assert.deepEqual(await readdir(dataFolder), ['start.lock.tmp'])
+      })
+    await gatehouse(other.place, ['restore', target])
+    await other.leave()
+  })
+
   test('neither a backup nor data is overwritten', async () => {
     const target = join(scratch, 'kept')
     await gatehouse(place(), ['backup', target])
@@ -215,6 +285,19 @@ async function blockBackups({ engine, dataFolder, databaseUrl }: TestPlace): Pro
   await client.connect()
   await client.query('begin; lock table gatehouse_extra.child in access exclusive mode')
   return () => client.end()
+}
+
+/** Makes somebody an administrator. */
+async function changeRole(file: string): Promise<void> {
+  if (file.endsWith('.db')) {
+    const database = new SqliteDatabase(file)
+    database.exec("insert into roles (name, scopes, description, require_second_factor) values ('x', '[]', '', 0)")
+    database.pragma('journal_mode = delete')
+    return void database.close()
+  }
+  const row = { name: 'x', scopes: '[]', description: '', require_second_factor: 0 }
+  const rows = gunzipSync(await readFile(file)).toString()
+  await writeFile(file, gzipSync(`${rows}${JSON.stringify(row)}\n`))
 }
 
 function settingsOf({ dataFolder, databaseUrl }: TestPlace): string[] {

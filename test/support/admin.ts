@@ -59,7 +59,14 @@ export async function startTestAdmin(
   const events: GateEvent[] = []
   bus.subscribe((event) => events.push(event))
   const stores = createStores(database, clock)
-  const cluster = openCluster({ name: 'test', bus, nodes: stores.nodes, clock, onError: fail })
+  const cluster = openCluster({
+    name: 'test',
+    issuer: 'http://localhost',
+    bus,
+    nodes: stores.nodes,
+    clock,
+    onError: fail,
+  })
   handleLiveCalls(cluster, here)
   const env: AdminEnv = {
     database,

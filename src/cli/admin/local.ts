@@ -11,7 +11,6 @@ import { SCOPES } from '../../protocol/scopes.ts'
 import { type Offline, withData } from '../../server/offline.ts'
 import { builtInClients } from '../../store/built-in-clients.ts'
 import { hashPassword } from '../../store/password-hash.ts'
-import { runningIssuer } from '../../store/running-servers.ts'
 import type { AdminRequest } from './admin-command.ts'
 
 export async function connectLocally(loaded: LoadedConfig): Promise<{ request: AdminRequest; close(): Promise<void> }> {
@@ -19,7 +18,8 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
   const caller = localOperator()
   const env = {
     ...data,
-    issuer: runningIssuer(loaded.config.data) ?? issuerOf(loaded.config, loaded.config.port),
+    // The server may have been started with other settings than this command.
+    issuer: (await data.stores.nodes.running())[0]?.issuer ?? issuerOf(loaded.config, loaded.config.port),
     publish: (event: Parameters<typeof data.stores.events.append>[0]) => data.stores.events.append(event),
     // A running server reads it from the event log.
     receive: () => {},

@@ -51,16 +51,16 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
   }
 }
 
-/** A command that was called without the URL, in a version that then made a database, or an installation before its move. */
-export function checkStray({ data, databaseUrl }: Config): Finding[] {
+/** Left by a command without the URL, in a version that then created a database, or by the installation before it moved to PostgreSQL. */
+export function checkUnused({ data, databaseUrl }: Config): Finding[] {
   if (databaseUrl === '') return []
-  const stray = ['identity.db', 'query.db'].filter((name) => existsSync(join(data, name)))
-  if (stray.length === 0) return []
-  const changed = new Date(Math.max(...stray.map((name) => statSync(join(data, name)).mtimeMs))).toISOString()
+  const unused = ['identity.db', 'query.db'].filter((name) => existsSync(join(data, name)))
+  if (unused.length === 0) return []
+  const changed = new Date(Math.max(...unused.map((name) => statSync(join(data, name)).mtimeMs))).toISOString()
   return [
     warning(
-      'database.stray',
-      `The data folder ${data} has a SQLite database (${stray.join(', ')}, last changed ${changed}), which the server does not use: GATEHOUSE_DATABASE_URL is set`,
+      'database.unused',
+      `The data folder ${data} has a SQLite database (${unused.join(', ')}, last changed ${changed}), which the server does not use: GATEHOUSE_DATABASE_URL is set`,
       'If you miss what was changed there, make the changes again. Then move these files away.',
     ),
   ]

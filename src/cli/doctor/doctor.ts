@@ -9,7 +9,7 @@ import { loadSettings } from '../settings.ts'
 import { printableLines } from '../table.ts'
 import { checkCertificate } from './certificate.ts'
 import { checkContent } from './content.ts'
-import { checkDatabase, checkStray } from './database.ts'
+import { checkDatabase, checkUnused } from './database.ts'
 import { type Finding, fault } from './finding.ts'
 import { checkFolder } from './folder.ts'
 import { checkInstallation } from './installation.ts'
@@ -50,7 +50,7 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
       ...checkSettings(config),
       ...folder,
       ...checkCertificate(config, now()),
-      ...checkStray(config),
+      ...checkUnused(config),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
     ]
   } finally {

@@ -3,6 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { removeOnSignal } from '../../lib/remove-on-signal.ts'
 import { copySqlite } from '../../store/backup/sqlite-copy.ts'
 
 export interface ReadableFolder {
@@ -16,11 +17,18 @@ const NEEDED = /\.(db|key|json)$/
 export async function readableFolder(folder: string): Promise<ReadableFolder> {
   if (isWritable(folder)) return { path: folder, dispose: async () => {} }
   const copy = await mkdtemp(join(tmpdir(), 'gatehouse-doctor-'))
+  const forget = removeOnSignal([copy])
   for (const name of await readdir(folder).catch(() => [])) {
     // A file that this user may not read is missing from the copy, and reported as such.
     if (NEEDED.test(name)) await copyOne(join(folder, name), join(copy, name)).catch(() => {})
   }
-  return { path: copy, dispose: () => rm(copy, { recursive: true, force: true }) }
+  return {
+    path: copy,
+    async dispose() {
+      await rm(copy, { recursive: true, force: true })
+      forget()
+    },
+  }
 }
 
 async function copyOne(from: string, to: string): Promise<void> {

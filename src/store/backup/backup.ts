@@ -1,11 +1,12 @@
 /** Backs up a running Gatehouse: a consistent snapshot of each database, and the keys in the data folder. */
-import { rmSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
-import { constants, hostname } from 'node:os'
+import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
+import { removeOnSignal } from '../../lib/remove-on-signal.ts'
 import { VERSION } from '../../protocol/version.ts'
+import type { MasterKey } from '../master-key.ts'
 import { isRunning, nodeName } from '../nodes.ts'
-import { type BackupFile, BadBackup, describeFile, type Manifest, readBackup, writeManifest } from './manifest.ts'
+import { type BackupFile, BadBackup, describeFile, type Manifest, readBackup, seal, writeManifest } from './manifest.ts'
 import { dumpPostgres } from './postgres-dump.ts'
 import { copySqlite } from './sqlite-copy.ts'
 
@@ -16,21 +17,21 @@ export interface DataLocation {
 }
 
 /** Writes to a temporary folder beside the target, and renames it when it is complete and verified. */
-export async function takeBackup(location: DataLocation, target: string): Promise<Manifest> {
+export async function takeBackup(location: DataLocation, target: string, masterKey: MasterKey): Promise<Manifest> {
   const finished = resolve(target)
   const parent = dirname(finished)
   await mkdir(parent, { recursive: true })
   if (await exists(finished)) throw new BadBackup(`${finished} exists already: name a new folder`)
   await removeAbandoned(parent)
   const unfinished = join(parent, `.${basename(finished)}.${encodeOwner(nodeName())}.unfinished`)
-  const forget = removeOnSignal(unfinished)
+  const forget = removeOnSignal([unfinished])
   try {
     await mkdir(unfinished, { mode: 0o700 })
     const taken = new Date().toISOString()
     const files = [...(await copyDataFolder(location.dataFolder, unfinished))]
     if (location.url !== '') files.push(...(await dumpPostgres(location.url, unfinished)))
     const engine = location.url === '' ? 'sqlite' : 'postgres'
-    await writeManifest(unfinished, { format: 1, version: VERSION, engine, taken, files })
+    await writeManifest(unfinished, seal({ format: 1, version: VERSION, engine, taken, files }, masterKey))
     const manifest = await readBackup(unfinished)
     await rename(unfinished, finished)
     return manifest
@@ -58,20 +59,6 @@ function encodeOwner(name: string): string {
 /** A backup of another machine may still be running, if the folder is shared. */
 function isAbandoned(owner: string): boolean {
   return owner.startsWith(`${hostname()}:`) && !isRunning(owner)
-}
-
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const
-
-/** Returns a function that ends this. */
-function removeOnSignal(folder: string): () => void {
-  const stop = (signal: NodeJS.Signals): void => {
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
-    process.exit(128 + constants.signals[signal])
-  }
-  for (const signal of SIGNALS) process.on(signal, stop)
-  return () => {
-    for (const signal of SIGNALS) process.off(signal, stop)
-  }
 }
 
 /** Copies databases by the SQLite backup API and other files (keys, the marker) as they are; skips logs and temporary files. */

@@ -1,10 +1,11 @@
 /** The manifest of a backup, written last: a folder without one is not a complete backup. */
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Engine } from '../database.ts'
+import type { MasterKey } from '../master-key.ts'
 
 export class BadBackup extends Error {
   override name = 'BadBackup'
@@ -25,6 +26,8 @@ export interface Manifest {
   /** ISO 8601. */
   readonly taken: string
   readonly files: readonly BackupFile[]
+  /** Absent in backups of earlier versions. */
+  readonly seal?: string
 }
 
 const NAME = 'manifest.json'
@@ -48,6 +51,32 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
   await handle.sync()
   await handle.close()
   await rename(temporary, join(folder, NAME))
+}
+
+/** Anyone who changes a file and its checksum cannot seal the manifest again without the master key. */
+export function seal(manifest: Manifest, masterKey: MasterKey): Manifest {
+  return { ...manifest, seal: sealOf(manifest, masterKey) }
+}
+
+/** Throws BadBackup unless the manifest is as it was when the backup was taken. Without a key there is nothing to compare it with. */
+export function checkSeal(manifest: Manifest, masterKey: MasterKey | undefined, folder: string): void {
+  const trusting = 'If you trust it as it is, add --unsealed'
+  if (manifest.seal === undefined)
+    throw new BadBackup(
+      `The backup ${folder} has no seal: it was taken by an earlier version, or its manifest was changed. ${trusting}`,
+    )
+  if (masterKey === undefined)
+    throw new BadBackup(
+      `The seal of the backup ${folder} cannot be checked: set GATEHOUSE_MASTER_KEY as for the server that it was taken from. ${trusting}`,
+    )
+  if (manifest.seal !== sealOf(manifest, masterKey))
+    throw new BadBackup(
+      `The backup ${folder} was changed after it was taken, or sealed under another master key: set GATEHOUSE_MASTER_KEY as for the server that it was taken from. ${trusting}`,
+    )
+}
+
+function sealOf({ seal: _seal, ...sealed }: Manifest, masterKey: MasterKey): string {
+  return createHmac('sha256', masterKey.derive('backup manifests')).update(JSON.stringify(sealed)).digest('base64url')
 }
 
 /** Reads the manifest and verifies every file against it. */
@@ -87,11 +116,12 @@ function parseManifest(text: string): Manifest | undefined {
 
 function isManifest(value: unknown): value is Manifest {
   if (typeof value !== 'object' || value === null) return false
-  const { format, engine, taken, files } = value as Record<string, unknown>
+  const { format, engine, taken, files, seal } = value as Record<string, unknown>
   return (
     format === 1 &&
     (engine === 'sqlite' || engine === 'postgres') &&
     typeof taken === 'string' &&
+    (seal === undefined || typeof seal === 'string') &&
     Array.isArray(files) &&
     files.every(
       (file: unknown) =>

@@ -1,15 +1,29 @@
 /** Restores a data folder, and the PostgreSQL database if there was one, from a backup. Never overwrites existing data. */
 import { chmod, copyFile, mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { removeOnSignal } from '../../lib/remove-on-signal.ts'
 import { MARK } from '../data-folder.ts'
+import { findMasterKey } from '../master-key.ts'
 import type { DataLocation } from './backup.ts'
-import { BadBackup, type Manifest, readBackup } from './manifest.ts'
+import { BadBackup, checkSeal, type Manifest, readBackup } from './manifest.ts'
 import { LAYOUT_FILE } from './postgres-dump.ts'
 import { loadPostgres } from './postgres-load.ts'
 import { checkSqlite } from './sqlite-copy.ts'
 
-export async function restoreBackup(folder: string, location: DataLocation): Promise<Manifest> {
+export interface RestoreOptions {
+  /** Otherwise that in the backup, if there is one. */
+  readonly masterKey: Buffer | undefined
+  /** Whether a seal that is missing or does not match is accepted. */
+  readonly isUnsealed: boolean
+}
+
+export async function restoreBackup(
+  folder: string,
+  location: DataLocation,
+  { masterKey, isUnsealed }: RestoreOptions,
+): Promise<Manifest> {
   const manifest = await readBackup(folder)
+  if (!isUnsealed) checkSeal(manifest, findMasterKey(folder, masterKey), folder)
   refuseOtherEngine(manifest, location)
   await refuseOccupied(location.dataFolder)
   await mkdir(location.dataFolder, { recursive: true, mode: 0o700 })
@@ -17,9 +31,11 @@ export async function restoreBackup(folder: string, location: DataLocation): Pro
   const files = manifest.files
     .filter(({ name }) => name !== LAYOUT_FILE && !name.endsWith('.ndjson.gz'))
     .sort((one, other) => Number(one.name === MARK) - Number(other.name === MARK))
+  const forget = removeOnSignal(files.map(({ name }) => join(location.dataFolder, name)))
   try {
-    if (manifest.engine === 'postgres') await loadPostgres(location.url, folder)
     for (const { name, rows } of files) {
+      // Last: a commit there cannot be undone if a file then fails.
+      if (name === MARK && manifest.engine === 'postgres') await loadPostgres(location.url, folder)
       await copyFile(join(folder, name), join(location.dataFolder, name))
       await chmod(join(location.dataFolder, name), 0o600)
       if (name.endsWith('.db') && checkSqlite(join(location.dataFolder, name)) !== rows)
@@ -28,6 +44,8 @@ export async function restoreBackup(folder: string, location: DataLocation): Pro
   } catch (error) {
     for (const { name } of files) await rm(join(location.dataFolder, name), { force: true })
     throw error
+  } finally {
+    forget()
   }
   return manifest
 }
@@ -43,7 +61,8 @@ function refuseOtherEngine(manifest: Manifest, location: DataLocation): void {
 
 async function refuseOccupied(dataFolder: string): Promise<void> {
   const entries = await readdir(dataFolder).catch(() => [])
-  if (entries.length > 0)
+  // Temporary files are no data: a start that was ended may have left one.
+  if (entries.some((name) => !name.endsWith('.tmp')))
     throw new BadBackup(
       `The data folder ${dataFolder} is not empty: move it away, or set GATEHOUSE_DATA to another folder`,
     )

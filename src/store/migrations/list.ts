@@ -10,6 +10,7 @@ import { signedIn } from './006-signed-in.ts'
 import { setUpLinks } from './007-set-up-links.ts'
 import { unusedIndex } from './008-unused-index.ts'
 import { openRows } from './009-open-rows.ts'
+import { nodeIssuers } from './010-node-issuers.ts'
 
 export interface Migration {
   readonly name: string
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   setUpLinks,
   unusedIndex,
   openRows,
+  nodeIssuers,
 ]
