@@ -65,6 +65,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     tls === undefined
       ? nodeHttp.createServer(serverOptions, waitForHandler)
       : nodeHttps.createServer({ ...tls, ...serverOptions, ...TLS, handshakeTimeout: headerTimeoutMs }, waitForHandler)
+  // A body that is refused for its length need not be sent: the pipeline says when to continue.
+  server.on('checkContinue', waitForHandler)
   // Replaced once there is a log; until then a handshake that fails must not stay open either.
   server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
@@ -76,8 +78,10 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     answerWith({ handle, upgrade }) {
       if (upgrade !== undefined) server.on('upgrade', upgrade)
       early.handOver()
-      server.removeListener('request', waitForHandler)
-      server.on('request', handle)
+      for (const event of ['request', 'checkContinue']) {
+        server.removeListener(event, waitForHandler)
+        server.on(event, handle)
+      }
       started(handle)
     },
     setCertificate(certificate) {
@@ -125,7 +129,8 @@ function listen(server: http.Server, host: string, port: number): Promise<void> 
 }
 
 function announceClose(server: http.Server): void {
-  if (!server.listeners('request').includes(sayClose)) server.prependListener('request', sayClose)
+  if (server.listeners('request').includes(sayClose)) return
+  for (const event of ['request', 'checkContinue']) server.prependListener(event, sayClose)
 }
 
 function sayClose(_request: http.IncomingMessage, response: http.ServerResponse): void {
