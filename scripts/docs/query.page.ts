@@ -132,6 +132,8 @@ case, \`data\` is the object that a [stream](streaming.md#live-statements) carri
 
 ## Calls on a table
 
+Their bodies are JSON, with the content type \`application/json\` or none.
+
 \`\`\`
 POST /Query/trades/Select?columns=symbol,price&orderby=-price,symbol&limit=50
 [{"ColumnName": "price", "Operator": ">=", "Value": 40}, {"Or": [

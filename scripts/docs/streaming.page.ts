@@ -35,8 +35,9 @@ Sec-WebSocket-Protocol: PlatformJson
 Authorization: Bearer ACCESS_TOKEN
 \`\`\`
 
-- \`version\` is \`<major>.<minor>\`, \`1.x\` or \`2.x\`; [version 2](#version-2) lists the differences. Without it the newest
-  version is used. Any other version gets a 400 that lists the supported ones.
+- \`version\` is \`<major>.<minor>\`, \`1.x\` or \`2.x\`; [version 2](#version-2) lists the differences. The name of the
+  parameter is case-insensitive, like the path. Without it the newest version is used. Any other version, and a repeated parameter, gets
+  a 400 that lists the supported ones.
 - \`PlatformJson\` (text frames) or \`PlatformMsgPack\` (the same messages as MessagePack in binary frames) must be offered. If
   both are, the first in the client's list is chosen.
 - \`permessage-deflate\` is accepted if it is offered, without context takeover and with a small window.

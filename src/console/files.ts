@@ -1,17 +1,7 @@
 /** The files of the console as `console/build.js` wrote them, held in memory: each as it is, in Brotli and in gzip. */
-import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import { brotliCompressSync, gzipSync } from 'node:zlib'
-
-export interface ServedFile {
-  readonly type: string
-  /** Weak (RFC 9110 §8.8.1): the same for each encoding. */
-  readonly tag: string
-  readonly content: Buffer
-  readonly br: Buffer
-  readonly gzip: Buffer
-}
+import { type CompressedContent, tagOf } from '../http/compressed.ts'
 
 /** What the HTML page loads; the names are those of files. */
 export interface Manifest {
@@ -26,7 +16,7 @@ export interface Manifest {
 
 export interface BuiltFiles {
   readonly manifest: Manifest
-  readonly files: ReadonlyMap<string, ServedFile>
+  readonly files: ReadonlyMap<string, CompressedContent>
   /** When the manifest was written: a later build has a later one. */
   readonly builtAt: number
 }
@@ -50,22 +40,8 @@ export function builtTime(folder: string): number | undefined {
   return statSync(join(folder, 'manifest.json'), { throwIfNoEntry: false })?.mtimeMs
 }
 
-function readFile(path: string): ServedFile {
+function readFile(path: string): CompressedContent {
   const content = readFileSync(path)
   const type = TYPES.get(extname(path)) ?? 'application/octet-stream'
   return { type, tag: tagOf(content), content, br: readFileSync(`${path}.br`), gzip: readFileSync(`${path}.gz`) }
-}
-
-/** For what is made when the server starts. */
-export function compress(type: string, text: string): ServedFile {
-  const content = Buffer.from(text)
-  return { type, tag: tagOf(content), content, br: brotliCompressSync(content), gzip: gzipSync(content) }
-}
-
-export function digestOf(content: string | Buffer): string {
-  return createHash('sha256').update(content).digest('base64url').slice(0, 12)
-}
-
-function tagOf(content: Buffer): string {
-  return `W/"${digestOf(content)}"`
 }

@@ -1,8 +1,9 @@
 /** `/console`: the HTML page at every path below it, and the files that it loads, compressed and cached forever. */
+import { type CompressedContent, compress, digestOf, sendCompressed, tagOf } from '../http/compressed.ts'
 import type { Context } from '../http/context.ts'
 import type { RouteGroup } from '../http/route.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import { type BuiltFiles, builtTime, compress, digestOf, readBuiltFiles, type ServedFile } from './files.ts'
+import { type BuiltFiles, builtTime, readBuiltFiles } from './files.ts'
 import { consolePage, notBuiltPage, type PageData } from './page.ts'
 
 export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens'> {
@@ -48,7 +49,7 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
     logo: logoName && `${base}${ASSETS}${logoName}`,
   }
   const notBuilt = compress('text/html; charset=utf-8', notBuiltPage(options.name))
-  let loaded: { readonly built: BuiltFiles; readonly page: ServedFile } | undefined
+  let loaded: { readonly built: BuiltFiles; readonly page: CompressedContent } | undefined
 
   return {
     at: ['/console'],
@@ -69,7 +70,7 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
   function sendPage(context: Context): void {
     const page = current()?.page
     context.setHeader('cache-control', 'no-cache')
-    send(context, page ?? notBuilt, page === undefined ? 503 : 200)
+    sendCompressed(context, page ?? notBuilt, page === undefined ? 503 : 200)
   }
 
   /** Reads the files again after another build, so that no restart is needed. */
@@ -85,35 +86,10 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
     const file = own.get(name) ?? (loaded ?? current())?.built.files.get(name)
     if (file === undefined) throw new Refusal('http.not_found', 404, 'The console has no file of this name')
     context.setHeader('cache-control', 'public, max-age=31536000, immutable')
-    send(context, file, 200)
+    sendCompressed(context, file)
   }
 }
 
-function uncompressed(type: string, content: Buffer): ServedFile {
-  return { type, tag: `W/"${digestOf(content)}"`, content, br: content, gzip: content }
-}
-
-/** RFC 9110 §13.1.2, §12.5.3. */
-function send(context: Context, file: ServedFile, status: number): void {
-  context.setHeader('etag', file.tag)
-  context.addVary('accept-encoding')
-  const { 'if-none-match': known, 'accept-encoding': accepted } = context.headers
-  if (status === 200 && known?.split(/,\s*/).includes(file.tag) === true) {
-    context.end(304)
-    return
-  }
-  const encoding = file.br === file.content ? undefined : chooseEncoding(accepted)
-  if (encoding !== undefined) context.setHeader('content-encoding', encoding)
-  context.send(file.type, encoding === undefined ? file.content : file[encoding], status)
-}
-
-/** Brotli where it is accepted, then gzip. */
-export function chooseEncoding(header: string | string[] | undefined): 'br' | 'gzip' | undefined {
-  const accepted = new Set<string>()
-  for (const item of String(header ?? '').split(',')) {
-    const [name = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
-    const isRefused = parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))
-    if (!isRefused) accepted.add(name)
-  }
-  return (['br', 'gzip'] as const).find((name) => accepted.has(name))
+function uncompressed(type: string, content: Buffer): CompressedContent {
+  return { type, tag: tagOf(content), content, br: content, gzip: content }
 }

@@ -1,6 +1,7 @@
 /** Reads the whole body of a request, up to a limit. */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from '../protocol/refusal.ts'
+import type { Context } from './context.ts'
 
 const NOTHING = Buffer.alloc(0)
 
@@ -10,13 +11,16 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Calls `then` with the body or a refusal; not at all if the client closes before the end. */
-export function readBody(request: IncomingMessage, most: number, then: (read: Buffer | Refusal) => void): void {
-  const { 'content-length': said, 'transfer-encoding': coding } = request.headers
+export function readBody(context: Context, most: number, then: (read: Buffer | Refusal) => void): void {
+  const { request } = context
+  const { 'content-length': said, 'transfer-encoding': coding, expect } = request.headers
   const length = Number(said ?? 0)
   if (length > most) {
     then(tooLarge())
     return
   }
+  // RFC 9110 §10.1.1: the client waits for this; Node has answered every other expectation. HTTP/1.0 has none.
+  if (expect !== undefined && request.httpVersionMinor > 0) context.response.writeContinue()
   // A small body usually arrives with the headers, so it can be read on the next tick.
   process.nextTick(() => {
     const first: Buffer = request.read() ?? NOTHING

@@ -8,9 +8,12 @@ export function sendUnlessKnown(context: Context, etag: string, type: string, co
   else context.send(type, content)
 }
 
-function isKnown({ headers }: Context, etag: string): boolean {
+/** Entity tags are compared weakly (RFC 9110 §8.8.3.2). */
+export function isKnown({ headers }: Context, etag: string): boolean {
   const known = headers['if-none-match']
-  return (
-    known !== undefined && (known === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag))
-  )
+  return known !== undefined && (known === '*' || known.split(',').some((tag) => opaque(tag.trim()) === opaque(etag)))
+}
+
+function opaque(tag: string): string {
+  return tag.replace(/^W\//, '')
 }

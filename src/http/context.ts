@@ -10,7 +10,8 @@ import { pathOf, type QueryValues, readQuery } from './request-target.ts'
 
 /** On every reply; replies to browsers have more (identity/browser/page-reply.ts). */
 const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-content-type-options', 'nosniff']
-const JSON_TYPE = 'application/json; charset=utf-8'
+/** Without a charset: RFC 8259 §11 defines none, and the contract's discovery and token responses have none. */
+export const JSON_TYPE = 'application/json'
 const NOBODY = {}
 const NO_BODY = Buffer.alloc(0)
 /** The client closed the connection before the end of the reply: the status that nginx logs, and never sends. */

@@ -30,7 +30,8 @@ export function createListenerClose(server: http.Server): ListenerClose {
     open.delete(this)
   }
   const announce = (): void => {
-    if (!server.listeners('request').includes(sayClose)) server.prependListener('request', sayClose)
+    if (server.listeners('request').includes(sayClose)) return
+    for (const event of ['request', 'checkContinue']) server.prependListener(event, sayClose)
   }
   return {
     announce,

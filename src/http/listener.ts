@@ -66,6 +66,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     tls === undefined
       ? nodeHttp.createServer(serverOptions, waitForHandler)
       : nodeHttps.createServer({ ...tls, ...serverOptions, ...TLS, handshakeTimeout: headerTimeoutMs }, waitForHandler)
+  // A body that is refused for its length need not be sent: the pipeline says when to continue.
+  server.on('checkContinue', waitForHandler)
   // Replaced once there is a log; until then a handshake that fails must not stay open either.
   server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
@@ -80,12 +82,15 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     port: isLater ? port : (server.address() as AddressInfo).port,
     listen: () => listen(server, host, port),
     answerWith({ handle, upgrade }) {
-      server.removeListener('request', answer.handle)
       if (answer.upgrade !== undefined) server.removeListener('upgrade', answer.upgrade)
+      const { handle: before } = answer
       answer = { handle, upgrade }
       if (upgrade !== undefined) server.on('upgrade', upgrade)
       early.handOver()
-      server.on('request', handle)
+      for (const event of ['request', 'checkContinue']) {
+        server.removeListener(event, before)
+        server.on(event, handle)
+      }
       started(handle)
     },
     setCertificate(certificate) {

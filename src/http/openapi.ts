@@ -1,5 +1,7 @@
 /** `/openapi.json` (OpenAPI 3.1), generated from the route tables of the services. */
 import { VERSION } from '../protocol/version.ts'
+import { type CompressedContent, compress, sendCompressed } from './compressed.ts'
+import { JSON_TYPE } from './context.ts'
 import type { Route } from './route.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -38,13 +40,14 @@ export interface ApiReply {
 }
 
 export function openApiRoute(issuer: string, routes: readonly ApiRoute[]): Route {
-  let text: string | undefined
+  let document: CompressedContent | undefined
   return {
     method: 'GET',
     path: '/openapi.json',
     handle(context) {
-      text ??= JSON.stringify(describeApi(issuer, routes))
-      context.send('application/json; charset=utf-8', text)
+      document ??= compress(JSON_TYPE, JSON.stringify(describeApi(issuer, routes)))
+      context.setHeader('cache-control', 'no-cache')
+      sendCompressed(context, document)
     },
   }
 }

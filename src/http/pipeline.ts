@@ -141,7 +141,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       const act = span === undefined ? () => run(context, match) : () => span.run(() => run(context, match))
       if (body === undefined) return act()
       checkMediaType(context.request, body)
-      readBody(context.request, body.limit, (read) => {
+      readBody(context, body.limit, (read) => {
         if (read instanceof Refusal) return fail(context, group, read)
         context.body = read
         act()

@@ -16,8 +16,8 @@ export interface Route {
   readonly body?: BodyRule
   /** Throws unless the caller may use the route; present where an access token is needed. */
   readonly access?: (principal: Principal, context: Context) => void
-  /** False where GET does not imply HEAD. */
-  readonly head?: false
+  /** Answers HEAD where `handle` would have effects; otherwise HEAD is GET without a body (RFC 9110 §9.3.2). */
+  readonly head?: (context: Context) => void
   /** Replies, now or later; whatever it throws becomes an error reply. */
   readonly handle: (context: Context) => void | Promise<void>
   /** Takes over the connection of a WebSocket upgrade (RFC 6455 §4.2); throws to refuse it. */

@@ -37,6 +37,7 @@ export class Router {
         this.#create(pattern, segments, isFixed)
       if (resource.routes.has(route.method)) throw new Error(`${route.method} ${pattern} is declared twice`)
       resource.routes.set(route.method, { route, group, params: undefined })
+      if (route.method === 'GET') resource.routes.set('HEAD', { route: headOf(route), group, params: undefined })
     }
   }
 
@@ -65,21 +66,24 @@ export class Router {
   }
 }
 
+function headOf(route: Route): Route {
+  return route.head === undefined ? route : { ...route, handle: route.head }
+}
+
 function pick(
   { routes, segments }: Resource,
   method: string,
   given: readonly string[] | undefined,
 ): Match | WrongMethod {
-  const found = routes.get(method === 'HEAD' ? 'GET' : method)
-  if (found === undefined || (method === 'HEAD' && found.route.head === false)) return wrongMethod(routes)
+  const found = routes.get(method)
+  if (found === undefined) return wrongMethod(routes)
   return given === undefined ? found : { ...found, params: readParams(segments, given) }
 }
 
 function wrongMethod(routes: ReadonlyMap<string, Match>): WrongMethod {
   const [first] = routes.values()
   if (first === undefined) throw new Error('A resource has at least one route')
-  const hasHead = routes.has('GET') && routes.get('GET')?.route.head !== false
-  return { group: first.group, allow: [...routes.keys(), ...(hasHead ? ['HEAD'] : [])].sort() }
+  return { group: first.group, allow: [...routes.keys()].sort() }
 }
 
 function readParams(segments: readonly string[], given: readonly string[]): ReadonlyMap<string, string> {

@@ -31,6 +31,8 @@ export interface GrantDetails {
   readonly acr?: string | undefined
   /** The `claims` parameter (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsRequest | undefined
+  /** `openid` was granted without having been requested: no ID token is issued unless a refresh requests it. */
+  readonly isOpenIdUnasked?: true
 }
 
 export interface ClaimsRequest {

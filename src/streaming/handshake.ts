@@ -100,8 +100,9 @@ export function acceptUpgrade(
 }
 
 function readProfile(query: QueryValues): Profile {
-  const version = query.get('version')
-  const profile = typeof version === 'object' ? undefined : profileFor(version)
+  // As the path, the name is case-insensitive: one that is overlooked would mean the newest version.
+  const versions = [...query].filter(([name]) => name.toLowerCase() === 'version').flatMap(([, value]) => value)
+  const profile = versions.length > 1 ? undefined : profileFor(versions[0])
   if (profile !== undefined) return profile
   throw new Refusal(
     'stream.version',

@@ -1,7 +1,9 @@
 /** Administration of a running server: real tokens, streaming connections, running queries, metrics, audit log. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { request } from 'node:http'
 import { after, before, test } from 'node:test'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import WebSocket from 'ws'
 import { onEveryEngine } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -139,6 +141,31 @@ onEveryEngine('a server in operation', (place) => {
     assert.equal(api.openapi, '3.1.0')
     for (const path of ['/admin/users/{user}', '/query', '/Query/{TableName}/Select'])
       assert.ok(path in api.paths, path)
+  })
+
+  test('RFC 9110 §8.4, §13.1.2: the OpenAPI document is compressed, and not sent again to who has it', async () => {
+    const ask = (headers: Record<string, string>) =>
+      request({ port: server.port, path: '/openapi.json', headers, agent: false }).end()
+    const lengths: number[] = []
+    let text: string | undefined
+    for (const [coding, decode] of [
+      ['identity', (bytes: Buffer) => bytes],
+      ['gzip', gunzipSync],
+      ['br', brotliDecompressSync],
+    ] as const) {
+      const [reply] = await once(ask({ 'accept-encoding': coding }), 'response')
+      const bytes = Buffer.concat(await Array.fromAsync<Buffer>(reply))
+      const { 'content-encoding': sent = 'identity', 'content-type': type, vary } = reply.headers
+      assert.deepEqual([reply.statusCode, sent, type], [200, coding, 'application/json'])
+      assert.match(vary, /accept-encoding/)
+      lengths.push(bytes.length)
+      text ??= bytes.toString()
+      assert.equal(String(decode(bytes)), text)
+      const [again] = await once(ask({ 'accept-encoding': coding, 'if-none-match': reply.headers.etag }), 'response')
+      assert.deepEqual([again.statusCode, (await Array.fromAsync(again)).length], [304, 0])
+    }
+    const [plain = 0, gzip = 0, brotli = 0] = lengths
+    assert.ok(gzip < plain / 4 && brotli < gzip, `${lengths}`)
   })
 
   test('rate limits are enforced, and reported in the responses that they count', async () => {

@@ -55,14 +55,14 @@ export const documentRows: readonly RowTest[] = [
   },
   {
     id: 'B-72',
-    name: 'discovery returns exactly the contract, in order, and the same at the RFC 8414 path',
+    name: 'discovery returns exactly the contract, in order, and the RFC 8414 path the same with the method of public clients',
     ours: true,
     async run({ provider: { metadata, issuer } }) {
       for (const [name, expected] of Object.entries(CONTRACT)) assert.deepEqual(metadata[name], expected, name)
       for (const [name, path] of Object.entries(ADDRESSES)) assert.equal(metadata[name], issuer + path, name)
       const other = await fetch(`${issuer}/.well-known/oauth-authorization-server`)
       assert.equal(other.status, 200)
-      assert.deepEqual(await other.json(), metadata)
+      assert.deepEqual(await other.json(), withPublicClients(metadata))
     },
   },
   {
@@ -163,6 +163,16 @@ const CONTRACT = {
   request_object_signing_alg_values_supported: ['RS256'],
   claims_parameter_supported: true,
   authorization_response_iss_parameter_supported: true,
+}
+
+/** RFC 8414 §2: what the document has at its own path. */
+export function withPublicClients(metadata: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const methods = [...CONTRACT.token_endpoint_auth_methods_supported, 'none']
+  return {
+    ...metadata,
+    token_endpoint_auth_methods_supported: methods,
+    revocation_endpoint_auth_methods_supported: methods,
+  }
 }
 
 const ADDRESSES = {

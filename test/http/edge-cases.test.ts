@@ -99,6 +99,21 @@ describe('edge cases of HTTP', () => {
     assert.deepEqual(statuses(await send(...head, 'Expect: tea', '', 'a=b')), [417])
   })
 
+  test('RFC 9110 §10.1.1: what is refused for its head is not asked to send its body', async () => {
+    for (const [status, ...head] of [
+      [413, 'POST /connect/token HTTP/1.1', FORM, 'Content-Length: 100000'],
+      [415, 'POST /admin/users HTTP/1.1', 'Content-Type: text/x', 'Content-Length: 100'],
+      [404, 'POST /nothing HTTP/1.1', 'Content-Length: 100'],
+      [405, 'POST /healthz HTTP/1.1', 'Content-Length: 100'],
+    ] as const) {
+      // Without a body and without `Connection: close`: the reply comes at once, and ends the connection.
+      const reply = await send(...head, 'Host: x', 'Expect: 100-continue', '', '')
+      assert.deepEqual(statuses(reply), [status], head[0])
+    }
+    const old = await send('POST /connect/token HTTP/1.0', FORM, 'Content-Length: 3', 'Expect: 100-continue', '', 'a=b')
+    assert.deepEqual(statuses(old), [400])
+  })
+
   test('RFC 9112 §9.3.2: a request that follows an error on the same connection is answered', async () => {
     const next = `GET /healthz HTTP/1.1\r\nHost: x\r\n${LAST}\r\n\r\n`
     for (const [status, first] of [

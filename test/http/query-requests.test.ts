@@ -124,7 +124,7 @@ describe('requests to /query', () => {
 
   test('RFC 9110 §15.5.6: another method is 405 with Allow; an unknown path is 404', async () => {
     const wrong = await ask('/query', { method: 'PUT' })
-    assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, POST'])
+    assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD, POST'])
     const cancel = await ask('/query/some-id', { method: 'PUT' })
     assert.deepEqual([cancel.status, cancel.headers.get('allow')], [405, 'DELETE'])
     for (const path of ['/query/', '/query/a/b/c', '/query//select'])

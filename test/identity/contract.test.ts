@@ -15,7 +15,7 @@ onEveryEngineInLongRuns('the contract', (place) => {
 
   function assertTokenHeaders({ status, headers }: Answer): void {
     assert.equal(status, 200)
-    assert.match(headers.get('content-type') ?? '', /^application\/json(; charset=utf-8)?$/i)
+    assert.equal(headers.get('content-type'), 'application/json')
     assert.equal(headers.get('cache-control'), 'no-store, no-cache, max-age=0')
     assert.equal(headers.get('pragma'), 'no-cache')
     assert.equal(headers.get('strict-transport-security'), 'max-age=31536000')
@@ -25,7 +25,7 @@ onEveryEngineInLongRuns('the contract', (place) => {
     const answer = await gate.get('/.well-known/openid-configuration')
     const { issuer } = gate.server
     assert.equal(answer.status, 200)
-    assert.match(answer.headers.get('content-type') ?? '', /^application\/json/)
+    assert.equal(answer.headers.get('content-type'), 'application/json')
     assert.equal(answer.headers.get('strict-transport-security'), 'max-age=31536000')
     const listed: [string, unknown][] = [
       ['issuer', issuer],
@@ -100,6 +100,7 @@ onEveryEngineInLongRuns('the contract', (place) => {
     assert.partialDeepStrictEqual(answer.body, { expires_in: 3600, token_type: 'Bearer', scope: first.scope })
     assert.notEqual(answer.body.access_token, first.access_token)
     assert.notEqual(answer.body.refresh_token, first.refresh_token)
+    assert.deepEqual(Object.keys(answer.body), ['access_token', 'expires_in', 'token_type', 'refresh_token', 'scope'])
   })
 
   test('a client secret is accepted by client_secret_basic and by client_secret_post', async () => {
@@ -118,6 +119,30 @@ onEveryEngineInLongRuns('the contract', (place) => {
     assert.equal(answer.status, 400)
     assert.equal(answer.body.error, 'unauthorized_client')
     assert.equal(answer.headers.get('cache-control'), 'no-store, no-cache, max-age=0')
+  })
+
+  test('every other JSON reply of the identity server has the same media type', async () => {
+    const { access_token: token } = await gate.signIn({ scope: 'openid' })
+    for (const answer of [
+      await gate.get('/.well-known/openid-configuration/jwks'),
+      await gate.get('/.well-known/oauth-authorization-server'),
+      await gate.userinfo(token),
+      await gate.post('/connect/introspect', { token }, { authorization: basic('service', SECRET) }),
+      await gate.post('/connect/token', {}),
+    ])
+      assert.equal(answer.headers.get('content-type'), 'application/json', answer.text)
+  })
+
+  test('RFC 8414 §2: the metadata of the authorization server names the method of public clients', async () => {
+    const { body } = await gate.get('/.well-known/oauth-authorization-server')
+    const { body: openId } = await gate.get('/.well-known/openid-configuration')
+    const methods = ['client_secret_basic', 'client_secret_post']
+    assert.deepEqual(body, {
+      ...openId,
+      token_endpoint_auth_methods_supported: [...methods, 'none'],
+      revocation_endpoint_auth_methods_supported: [...methods, 'none'],
+    })
+    assert.deepEqual(openId.introspection_endpoint_auth_methods_supported, methods)
   })
 
   test('paths are case-insensitive', async () => {

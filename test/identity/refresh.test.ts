@@ -135,6 +135,17 @@ onEveryEngine('refresh', (place) => {
     assert.ok(!('id_token' in tokens(await refresh(plain.refresh_token))))
   })
 
+  test('B-25: a refresh adds no ID token where openid was not requested at first, unless it requests it itself', async () => {
+    const first = await gate.signIn()
+    assert.match(first.scope, /openid/)
+    assert.equal(first.id_token, undefined)
+    const second = tokens(await refresh(first.refresh_token))
+    assert.ok(!('id_token' in second))
+    assert.equal(second.scope, first.scope)
+    const third = tokens(await refresh(second.refresh_token, { scope: 'openid offline_access' }))
+    assert.equal(claimsOf(third.id_token ?? '').sub, gate.aliceId)
+  })
+
   test('a refresh does not include a right that the user has lost', async () => {
     const id = await gate.stores.users.create({
       username: 'demoted',

@@ -52,6 +52,25 @@ onEveryEngineInLongRuns('sign-out', (at) => {
     return page.kind === 'page' && page.url.pathname === '/sign-in'
   }
 
+  test('RFC 9110 §9.2.1: HEAD of the pages that act on GET does not act', async () => {
+    const { agent, hint } = await signedIn()
+    const grants = async () => (await place.stores.grants.page({ limit: 1000 })).length
+    const before = await grants()
+    for (const url of [
+      endSessionUrl({ id_token_hint: hint }),
+      new URL('/sign-out', place.server.issuer),
+      new URL('/continue?flow=x', place.server.issuer),
+      authorizeUrl(place.server.issuer, { response_type: 'id_token' }),
+    ]) {
+      const headers = { cookie: agent.jar.header(new URL(url)) ?? '' }
+      const reply = await fetch(url, { method: 'HEAD', headers, redirect: 'manual' })
+      assert.deepEqual([reply.status, reply.headers.get('location')], [200, null], `${url}`)
+      assert.deepEqual(reply.headers.getSetCookie(), [])
+    }
+    assert.equal(await isSignedOut(agent), false)
+    assert.equal(await grants(), before)
+  })
+
   test('B-73: the browser is not redirected to a disabled client, but the user is signed out', async () => {
     const { agent, hint } = await signedIn()
     await setDisabled(true)

@@ -34,6 +34,16 @@ onEveryEngineInLongRuns('userinfo', (place) => {
     }
   })
 
+  test('RFC 9110 §9.3.2: HEAD has the head of GET', async () => {
+    const { access_token } = await gate.signIn({ scope: 'openid email' })
+    const length = (await gate.userinfo(access_token)).text.length
+    const head = (authorization: string) =>
+      fetch(`${gate.server.issuer}/connect/userinfo`, { method: 'HEAD', headers: { authorization } })
+    const reply = await head(`Bearer ${access_token}`)
+    assert.deepEqual([reply.status, reply.headers.get('content-length')], [200, String(length)])
+    assert.equal((await head('Bearer nonsense')).status, 401)
+  })
+
   test('B-70: openid alone returns sub; profile, email and roles return their claims; none is null or empty', async () => {
     const only = await gate.signIn({ scope: 'openid' })
     assert.deepEqual((await gate.userinfo(only.access_token)).body, { sub: gate.aliceId })

@@ -167,6 +167,26 @@ onEveryEngine('the query service', (place) => {
     assert.equal((await server.query("DELETE FROM trades WHERE symbol = 'MAX'")).json.RowsAffected, 1)
   })
 
+  test('a call without a content type is read as JSON, and another one is 415', async () => {
+    const call = (path: string, body: string, headers: Record<string, string> = {}) =>
+      fetch(server.url + path, {
+        method: 'POST',
+        // A string would be sent as text/plain.
+        body: Buffer.from(body),
+        headers: { authorization: 'Bearer admin', ...headers },
+      })
+    const row = '{"id": 77, "symbol": "PLAIN", "price": 1}'
+    const inserted = await call('/query/trades/insert', row)
+    assert.equal(inserted.status, 200, await inserted.text())
+    const criteria = '[{"ColumnName": "id", "Operator": "=", "Value": 77}]'
+    const selected = await call('/query/trades/select?column=symbol', criteria)
+    assert.match(await selected.text(), /"Rows":\[\{"symbol":"PLAIN"\}\]/)
+    assert.equal((await call('/query/trades/delete', criteria)).status, 200)
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    assert.equal((await call('/query/trades/insert', row, form)).status, 415)
+    assert.equal((await call('/query', 'SELECT 1 AS x')).status, 415)
+  })
+
   test('a value that does not fit is 422 with the column, the value and the reason', async () => {
     const reply = await server.call('/query/trades/insert', { id: 4, symbol: 'X', price: 1.23456 })
     assert.deepEqual([reply.status, reply.json.Code], [422, 'Data.BadValue'])

@@ -26,6 +26,8 @@ test('version 1.x selects profile 1; 2.x or no version selects profile 2', async
     ['/Platform?version=1.0', '1.x'],
     ['/Platform?version=1.1', '1.x'],
     ['/Platform?version=1.27', '1.x'],
+    ['/platform?VERSION=1.1', '1.x'],
+    ['/Platform?Version=1.1', '1.x'],
     ['/Platform?version=2.0', '2.x'],
     ['/Platform?version=2.9', '2.x'],
     ['/Platform', '2.x'],
@@ -38,7 +40,19 @@ test('version 1.x selects profile 1; 2.x or no version selects profile 2', async
 
 test('a malformed or unknown version gets 400 with the supported versions', async (t) => {
   const { port } = await startGateway(t)
-  for (const version of ['3.0', '0.9', '1', '1.', '.1', '1.1.1', 'x.y', '', '-1.0', '1.0&version=2.0']) {
+  for (const version of [
+    '3.0',
+    '0.9',
+    '1',
+    '1.',
+    '.1',
+    '1.1.1',
+    'x.y',
+    '',
+    '-1.0',
+    '1.0&version=2.0',
+    '1.0&VERSION=2.0',
+  ]) {
     const { status, headers, body } = await refusedUpgrade(port, { path: `/Platform?version=${version}` })
     assert.equal(status, 400, version)
     assert.match(headers['content-type'] ?? '', /^application\/problem\+json/)

@@ -108,7 +108,7 @@ export async function startTestAdmin(
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
       const text = await response.text()
-      const isJson = response.headers.get('content-type')?.includes('json; charset') === true
+      const isJson = response.headers.get('content-type')?.includes('json') === true
       return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined }
     },
     async stop() {

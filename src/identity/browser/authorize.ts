@@ -11,13 +11,13 @@ import { openRequestObject } from '../authorize/request-object.ts'
 import { readClient, readTarget, registeredTarget } from '../authorize/target.ts'
 import { openAnonymousContext, openBrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
+import { answerHead } from './page-reply.ts'
 import { answerFault, proceed, refuseToClient } from './proceed.ts'
 
 export function authorizeRoutes(env: BrowserEnv): readonly Route[] {
   const path = '/connect/authorize'
   return [
-    // HEAD would have the effects of GET, so there is none.
-    { method: 'GET', path, head: false, handle: (http) => authorize(http, queryParameters(http), env) },
+    { method: 'GET', path, head: answerHead, handle: (http) => authorize(http, queryParameters(http), env) },
     { method: 'POST', path, body: FORM, handle: (http) => authorize(http, formParameters(http), env) },
   ]
 }

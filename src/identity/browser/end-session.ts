@@ -12,12 +12,12 @@ import { hintReader } from './authorize.ts'
 import { type BrowserContext, formRoute, pageRoute } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired, type LogoutRequest } from './flow.ts'
-import { addressesOf, frameFor, sendPage, sourceOf } from './page-reply.ts'
+import { addressesOf, answerHead, frameFor, sendPage, sourceOf } from './page-reply.ts'
 import { endSession } from './session-end.ts'
 
 export function endSessionRoutes(env: BrowserEnv): readonly Route[] {
   return [
-    { ...pageRoute('/connect/endsession', openEndSession, env), head: false },
+    { ...pageRoute('/connect/endsession', openEndSession, env), head: answerHead },
     {
       method: 'POST',
       path: '/connect/endsession',
@@ -25,7 +25,7 @@ export function endSessionRoutes(env: BrowserEnv): readonly Route[] {
       // A form posted from another site brings no Lax cookie; the redirect does, and the decision is made there.
       handle: async (http) => toQuestion(http, await readLogout(formParameters(http), env), env),
     },
-    pageRoute('/sign-out', openSignOut, env),
+    { ...pageRoute('/sign-out', openSignOut, env), head: answerHead },
     formRoute('/sign-out', 'session', decideSignOut, env),
   ]
 }

@@ -60,6 +60,12 @@ export function sendPage(http: Context, page: Html, policy: PagePolicy = {}): vo
   http.send('text/html; charset=utf-8', page.toString(), policy.status)
 }
 
+/** HEAD of a page whose GET has effects: without any of them, it is not known what GET would reply. */
+export function answerHead(http: Context): void {
+  http.setHeader('cache-control', 'no-store')
+  http.stream('text/html; charset=utf-8').end()
+}
+
 export function contentPolicy({ formAction = [], scripts, frames = [], connects = false }: PagePolicy): string {
   return [
     "default-src 'none'",

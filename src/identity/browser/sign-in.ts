@@ -11,7 +11,7 @@ import { signInPage } from '../pages/sign-in.ts'
 import { type BrowserContext, formRoute, pageRoute } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress, spendChallenge } from './flow.ts'
-import { addressesOf, frameFor, sendPage } from './page-reply.ts'
+import { addressesOf, answerHead, frameFor, sendPage } from './page-reply.ts'
 import { proceed, refuseToClient } from './proceed.ts'
 import { endSession } from './session-end.ts'
 
@@ -40,7 +40,7 @@ export function signInRoutes(env: BrowserEnv): readonly Route[] {
         async (context, query) => proceed(context, await claimFlow(query.get('flow'), context, env.flows), env),
         env,
       ),
-      head: false,
+      head: answerHead,
     },
   ]
 }

@@ -1,25 +1,32 @@
 /** The discovery document (OpenID Connect Discovery §3, RFC 8414) and the published keys. */
+import { JSON_TYPE } from '../../http/context.ts'
 import type { Route } from '../../http/route.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
 import { GRANT_TYPES, RESPONSE_TYPES } from '../../store/client-metadata.ts'
 import type { Signer } from '../tokens/signer.ts'
 
 const HEADERS = { 'cache-control': 'public, max-age=300' } as const
+const METADATA_PATH = '/.well-known/oauth-authorization-server'
+/** RFC 8414 §2: public clients authenticate by no method. The contract's list in the OpenID document has no such member. */
+const AUTH_METHODS = ['client_secret_basic', 'client_secret_post']
+const PUBLIC_CLIENTS = {
+  token_endpoint_auth_methods_supported: [...AUTH_METHODS, 'none'],
+  revocation_endpoint_auth_methods_supported: [...AUTH_METHODS, 'none'],
+}
 const JWKS_PATH = '/.well-known/openid-configuration/jwks'
 
 export function discoveryRoutes(issuer: string, signer: Pick<Signer, 'jwks'>): readonly Route[] {
-  const discovery = JSON.stringify(discoveryDocument(issuer))
+  const discovery = discoveryDocument(issuer)
   let keys = signer.jwks()
   let jwks = JSON.stringify(keys)
   // RFC 8414 §3.1: the well-known part precedes the path of the issuer.
   const { pathname } = new URL(issuer)
-  const paths = [
-    '/.well-known/openid-configuration',
-    '/.well-known/oauth-authorization-server',
-    ...(pathname === '/' ? [] : [`/.well-known/oauth-authorization-server${pathname}`]),
-  ]
+  const paths = [METADATA_PATH, ...(pathname === '/' ? [] : [METADATA_PATH + pathname])]
+  const openId = JSON.stringify(discovery)
+  const metadata = JSON.stringify({ ...discovery, ...PUBLIC_CLIENTS })
   return [
-    ...paths.map((path) => documentRoute(path, () => discovery)),
+    documentRoute('/.well-known/openid-configuration', () => openId),
+    ...paths.map((path) => documentRoute(path, () => metadata)),
     documentRoute(JWKS_PATH, () => {
       if (signer.jwks() !== keys) {
         keys = signer.jwks()
@@ -36,7 +43,7 @@ function documentRoute(path: string, read: () => string): Route {
     path,
     handle(context) {
       context.setHeaders(HEADERS)
-      context.send('application/json; charset=utf-8', read())
+      context.send(JSON_TYPE, read())
     },
   }
 }
@@ -82,7 +89,7 @@ function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
     grant_types_supported: GRANT_TYPES,
     response_types_supported: RESPONSE_TYPES,
     response_modes_supported: ['form_post', 'query', 'fragment'],
-    token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    token_endpoint_auth_methods_supported: AUTH_METHODS,
     id_token_signing_alg_values_supported: ['RS256'],
     subject_types_supported: ['public'],
     code_challenge_methods_supported: ['plain', 'S256'],
@@ -92,7 +99,7 @@ function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
     request_uri_parameter_supported: false,
     claims_parameter_supported: true,
     authorization_response_iss_parameter_supported: true,
-    revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
-    introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    introspection_endpoint_auth_methods_supported: AUTH_METHODS,
   }
 }

@@ -1,4 +1,5 @@
 /** POST /connect/introspect (RFC 7662): the state of a token, for clients that the token concerns. */
+import { JSON_TYPE } from '../../http/context.ts'
 import { FORM } from '../../http/form.ts'
 import type { Route } from '../../http/route.ts'
 import type { Clock } from '../../protocol/clock.ts'
@@ -18,7 +19,6 @@ export interface IntrospectionEnv extends ClientAuthEnv {
   readonly clock: Clock
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8'
 /** C-87: the reason is never told. */
 const INACTIVE = { active: false } as const
 

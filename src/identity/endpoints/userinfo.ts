@@ -1,6 +1,6 @@
 /** /connect/userinfo (OpenID Connect Core §5.3): the current claims about the user of an access token. */
 import { bearerOn } from '../../http/authentication.ts'
-import type { Context } from '../../http/context.ts'
+import { type Context, JSON_TYPE } from '../../http/context.ts'
 import { FORM, isForm } from '../../http/form.ts'
 import { callerOf, type RateLimits } from '../../http/rate-limits.ts'
 import type { Route } from '../../http/route.ts'
@@ -24,7 +24,6 @@ export interface UserinfoEnv {
 type RequestedClaims = Readonly<Record<string, RequestedClaim>>
 
 const CACHED_GRANTS = 10_000
-const JSON_TYPE = 'application/json; charset=utf-8'
 
 export function userinfoRoutes({ authenticate, users, stores, rateLimits }: UserinfoEnv): readonly Route[] {
   /** The `claims` parameter of a grant never changes. */
@@ -38,7 +37,7 @@ export function userinfoRoutes({ authenticate, users, stores, rateLimits }: User
     return principal instanceof Promise ? principal.then((found) => admit(context, found)) : admit(context, principal)
   }
   return [
-    { method: 'GET', path: '/connect/userinfo', head: false, handle },
+    { method: 'GET', path: '/connect/userinfo', handle },
     { method: 'POST', path: '/connect/userinfo', body: FORM, handle },
   ]
 
@@ -101,7 +100,7 @@ function tokenOf(context: Context): string {
 
 function bodyToken(context: Context): string | undefined {
   if (!isForm(context)) return undefined
-  if (context.method === 'GET') throw challenge(400, 'invalid_request', 'A GET request must not have a form body')
+  if (context.method !== 'POST') throw challenge(400, 'invalid_request', 'A GET request must not have a form body')
   return formOf(context).get('access_token')
 }
 

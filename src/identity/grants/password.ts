@@ -42,6 +42,8 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   countUser(user)
   const amr = ['pwd']
   const scopes = limitToRights(allowed, user)
+  // The contract's response has no ID token, so it is issued only on request.
+  const isOpenIdAsked = requested?.includes('openid') === true
   const { grant, refreshToken } = await createGrant(
     {
       kind: 'password',
@@ -50,7 +52,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
       sessionId: undefined,
       scopes,
       authTime: env.clock(),
-      details: { amr, acr: acrOf(amr) },
+      details: { amr, acr: acrOf(amr), ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }) },
     },
     client,
     env,
@@ -59,8 +61,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
     scopes,
     onBehalfOf: { user, grant },
     refreshToken,
-    // The contract's response has no ID token, so it is issued only on request.
-    ...(requested?.includes('openid') === true ? { idToken: {} } : {}),
+    ...(isOpenIdAsked ? { idToken: {} } : {}),
   }
 }
 

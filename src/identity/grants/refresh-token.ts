@@ -23,13 +23,14 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
   countUser(user)
 
   const successor = rotate(token, found, caller, env)
+  const isIdTokenAsked = requested !== undefined || grant.details.isOpenIdUnasked === undefined
   // The endpoint may refuse before it awaits this promise: a rejection must not go unhandled.
   successor.catch(() => {})
   return {
     scopes,
     onBehalfOf: { user, grant },
     refreshToken: successor,
-    ...(scopes.includes('openid') ? { idToken: {} } : {}),
+    ...(scopes.includes('openid') && isIdTokenAsked ? { idToken: {} } : {}),
   }
 }
 

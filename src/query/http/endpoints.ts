@@ -83,7 +83,6 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
       {
         method: 'GET',
         path: '/query',
-        head: false,
         access: requirePlatformAccess,
         handle: (context) => events.get(context),
       },
@@ -242,7 +241,9 @@ function tableOf(context: Context, principal: Principal, env: Env): TableView {
 
 function* readTableBody(context: Context): Steps<Json | undefined> {
   const body = yield* readJsonBody(context)
-  if (body !== undefined) checkContentType(context.headers['content-type'])
+  const type = context.headers['content-type']
+  // RFC 9110 §8.3: without a type the recipient may assume one.
+  if (body !== undefined && type !== undefined) checkContentType(type)
   return body
 }
 

@@ -85,6 +85,7 @@ export class LiveEndpoint {
       address: context.address,
     }
     response.begin(await live.subscribe(request, response))
+    if (context.method === 'HEAD') context.response.end()
     if (response.isClosed) return
     this.#add(response, readBearer(context.headers.authorization ?? '') ?? '')
     if (this.#isStopping) response.stop()

@@ -37,7 +37,7 @@ export interface Library {
 const FILE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
-  ['.json', 'application/json; charset=utf-8'],
+  ['.json', 'application/json'],
 ])
 
 /** `base` is the path of the issuer, which prefixes every link. */

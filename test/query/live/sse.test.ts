@@ -98,6 +98,20 @@ onEveryEngineInLongRuns('live statements over HTTP', (place) => {
     assert.deepEqual((await posted.next()).data.Put, [{ Key: [2], Row: { price: '120.0000', quantity: 5 } }])
   })
 
+  test('RFC 9110 §9.3.2: HEAD has the head of GET, and leaves no statement', async () => {
+    const head = (statement: string) =>
+      fetch(`${server.url}/query?p.s=BHP&statement=${encodeURIComponent(statement)}`, {
+        method: 'HEAD',
+        headers: { authorization: 'Bearer market', accept: 'text/event-stream' },
+      })
+    const running = server.service.load().liveStatements
+    const reply = await head(STATEMENT)
+    assert.deepEqual([reply.status, reply.headers.get('content-type')], [200, 'text/event-stream'])
+    assert.equal(await reply.text(), '')
+    assert.equal(server.service.load().liveStatements, running)
+    assert.equal((await head('SELECT nothing FROM trades')).status, 400)
+  })
+
   test('what is refused before the first event is an ordinary error reply', async () => {
     const refused = async (path: string, request: Partial<EventRequest>, status: number, code: string) => {
       const client = await open(path, request)
