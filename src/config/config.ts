@@ -71,6 +71,11 @@ export const SETTINGS = {
     parseWorkers,
     'Processes that serve the port together, for machines with several cores; auto: one per core. They share the maxima of the node; those of one user or address hold for each of them.',
   ),
+  workerTimeout: setting(
+    '30',
+    parseSeconds,
+    'Seconds without a sign of life after which a worker is killed and replaced, because its event loop is blocked; ten times as long during its start. 0: never.',
+  ),
   tlsCertificate: reloadable(
     setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),
   ),

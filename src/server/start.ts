@@ -281,6 +281,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         listener.announceClose()
         await sleep(delayMs)
         stopping.abort()
+        if (!isReplaced) await worker?.closePorts()
         query?.stopLive()
         await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
         await cleanup.run()

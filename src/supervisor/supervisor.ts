@@ -3,9 +3,11 @@ import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileName, type SettingName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { quietTurn } from '../lib/quiet-turn.ts'
 import { nodeName } from '../store/nodes.ts'
 import type { Logger } from '../telemetry/log.ts'
 import { Exchange } from './exchange.ts'
+import { Liveness } from './liveness.ts'
 import type { StartOrder } from './messages.ts'
 import { withPorts, withTexts } from './settings.ts'
 import { describeEnd, type Ended, StartRefused, WorkerProcess } from './worker-process.ts'
@@ -42,7 +44,8 @@ export class Supervisor {
   readonly #logger: Logger
   readonly #given: LoadedConfig
   #settings: LoadedConfig
-  readonly #exchange = new Exchange()
+  readonly #liveness = new Liveness((worker) => this.#killHung(worker))
+  readonly #exchange = new Exchange((worker) => this.#liveness.receivedSign(worker))
   /** Every process that has not ended. */
   readonly #all = new Set<WorkerProcess>()
   /** The one that answers for each number. */
@@ -61,6 +64,7 @@ export class Supervisor {
     // The supervisor accepts connections and hands them out in turn: where workers accept, the kernel favours a few of them.
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: program, args: [] })
+    this.#liveness.setTimeout(settings.config.workerTimeout)
     this.#failed.promise.catch(() => {})
   }
 
@@ -94,8 +98,23 @@ export class Supervisor {
   /** Resolves when all workers have ended: true if each did so cleanly. */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
-    const ends = await Promise.all([...this.#all].map((worker) => worker.stop(false)))
-    return ends.every(({ code }) => code === 0)
+    const workers = [...this.#all]
+    const ends = workers.map((worker) => worker.stop(false))
+    await this.#closePorts(workers)
+    return (await Promise.all(ends)).every(({ code }) => code === 0)
+  }
+
+  /** Once all workers are ready for it, and in a moment in which no connection waits to be handed out. */
+  async #closePorts(workers: readonly WorkerProcess[]): Promise<void> {
+    await Promise.all(workers.map(({ closing }) => closing))
+    let handed = 0
+    await quietTurn(() => {
+      const before = handed
+      handed = workers.reduce((sum, { connections }) => sum + connections.count, 0)
+      return handed !== before || !workers.every(({ connections }) => connections.areConfirmed)
+    })
+    for (const { connections } of workers) connections.closePorts()
+    for (const worker of workers) worker.send({ kind: 'ports closed' })
   }
 
   async #reload(load: () => Promise<LoadedConfig>): Promise<void> {
@@ -119,7 +138,9 @@ export class Supervisor {
   }
 
   #reportReload(loaded: LoadedConfig): void {
-    this.#logger.level = this.#settings.config.logLevel
+    const { logLevel, workerTimeout } = this.#settings.config
+    this.#logger.level = logLevel
+    this.#liveness.setTimeout(workerTimeout)
     this.#logger.info('settings and certificates reloaded')
     const waiting = FIXED.filter((name) => loaded.texts[name] !== this.#given.texts[name])
     if (waiting.length > 0)
@@ -138,6 +159,9 @@ export class Supervisor {
     })
     this.#all.add(worker)
     this.#exchange.add(worker)
+    this.#liveness.add(worker)
+    // One that stops alone leaves the ports to the others.
+    void worker.closing.then(() => this.#stopping.signal.aborted || worker.send({ kind: 'ports closed' }))
     const since = performance.now()
     void worker.ended.then((end) => {
       this.#all.delete(worker)
@@ -145,6 +169,12 @@ export class Supervisor {
     })
     await worker.started
     this.#current.set(number, worker)
+  }
+
+  #killHung(worker: WorkerProcess): void {
+    const { number, pid, state } = worker
+    this.#logger.error({ worker: number, pid, state }, 'a worker gives no sign of life; it is killed')
+    worker.kill()
   }
 
   #lost({ number, pid }: WorkerProcess, end: Ended, livedMs: number): void {

@@ -1,11 +1,11 @@
 /** SIGTERM: the node says that it is not ready while it still serves, then closes; nothing is cut off. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, get } from 'node:http'
+import { Agent, get, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
-import { serveProcess } from '../support/process.ts'
+import { type RunningProcess, serveProcess } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -99,6 +99,65 @@ test('SIGTERM under load: no request is lost by clients that stop when /readyz s
   assert.deepEqual(lost, [])
   assert.ok(served.after > 0, 'requests were served after the signal')
 })
+
+for (const workers of [1, 2])
+  test(`a rolling restart of two nodes with ${workers} process(es) each: a proxy that keeps connections gets every reply`, async (t) => {
+    const places = await Promise.all([openPlace('sqlite'), openPlace('sqlite')])
+    t.after(() => Promise.all(places.map(({ leave }) => leave())))
+    const start = async (index: number): Promise<RunningProcess> => {
+      const data = ['--data', places[index]?.place.dataFolder ?? '']
+      const node = await serveProcess([...data, '--stop-delay', '0.5', '--limit-token', '', '--workers', `${workers}`])
+      await until(
+        'all workers have started',
+        10_000,
+        () => workers === 1 || node.output().stdout.includes('all workers'),
+      )
+      return node
+    }
+    let nodes: readonly RunningProcess[] = await Promise.all([start(0), start(1)])
+    t.after(() => Promise.all(nodes.map((node) => node.stop())))
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    const post = (port: number | undefined) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const options = { method: 'POST', port, host: '127.0.0.1', path: '/connect/token', agent }
+        const sent = request(options, (response) => {
+          response
+            .resume()
+            .once('end', () => resolve(response.statusCode))
+            .once('error', reject)
+        })
+        sent.once('error', reject).end('grant_type=none')
+      })
+    let isRunning = true
+    let served = 0
+    let turn = 0
+    const lost: unknown[] = []
+    /** As nginx does: a request goes to the other node if there is no connection to the first, and not if it may have been read. */
+    const send = async (): Promise<void> => {
+      const [first, second] = turn++ % 2 === 0 ? nodes : nodes.toReversed()
+      const status = await post(first?.port).catch((error) => {
+        if (error.syscall === 'connect') return post(second?.port)
+        throw error
+      })
+      assert.equal(status, 400)
+      served++
+    }
+    const client = async () => {
+      while (isRunning) await send().catch((error) => lost.push(error))
+    }
+    const clients = Array.from({ length: 24 }, client)
+    for (const index of [0, 1]) {
+      const goal = served + 500
+      await until('the load runs', 10_000, () => served > goal)
+      assert.equal(await nodes[index]?.stop(), 0)
+      const fresh = await start(index)
+      nodes = nodes.map((node, at) => (at === index ? fresh : node))
+    }
+    isRunning = false
+    await Promise.all(clients)
+    assert.deepEqual(lost, [], `of ${served}`)
+  })
 
 test('a process logs its version when it starts, and that it stops', async (t) => {
   const { place, leave } = await openPlace('sqlite')
