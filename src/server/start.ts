@@ -70,7 +70,12 @@ export interface StartOptions {
   readonly worker?: WorkerLink
 }
 
+/** How long requests in flight may take once a stopping server accepts no more, beside the drain time. */
 const STOP_GRACE_MS = 10_000
+/** How long a moment in which no connection waits is looked for, to close the port in. */
+const PORT_MS = 5_000
+/** How long closing the databases and everything else may take after that. A database that does not answer would take minutes. */
+const CLOSE_MS = 5_000
 /** Clients that keep their connections learn from a reply within this time that they should open another one. */
 const HAND_OVER_MS = 1_000
 /** How long a statement of the identity store may take once the server answers requests. */
@@ -284,7 +289,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         if (!isReplaced) await worker?.closePorts()
         query?.stopLive()
         await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
-        await cleanup.run()
+        await Promise.race([cleanup.run(), failAfter(CLOSE_MS, 'The resources of the server could not be closed')])
         logger.info('stopped')
       },
     }
@@ -292,6 +297,16 @@ export async function startServer(config: Config, options: StartOptions): Promis
     await cleanup.run()
     throw error
   }
+}
+
+/** The longest time from the signal to the end of the process. Whatever kills it must wait longer. */
+export function longestStop(config: Pick<Config, 'stopDelay' | 'streamDrainTime'>): number {
+  return config.stopDelay + PORT_MS + config.streamDrainTime + STOP_GRACE_MS + CLOSE_MS
+}
+
+async function failAfter(milliseconds: number, what: string): Promise<never> {
+  await sleep(milliseconds, undefined, { ref: false })
+  throw new Error(`${what} within ${milliseconds / 1000} s`)
 }
 
 /** Nobody balances the load of a demonstration. */

@@ -5,8 +5,8 @@ import type { RateCount } from '../store/rate-count-sync.ts'
 import type { SharedFile } from '../store/shared-file.ts'
 import type { FromWorker, SharedFileName, StartOrder, ToWorker } from './messages.ts'
 
-/** The supervisor closes the ports at once, unless it hangs. */
-const LONGEST_CLOSE_MS = 2_000
+/** The supervisor closes the ports soon, unless it or another worker hangs. */
+const LONGEST_CLOSE_MS = 5_000
 
 type RatesListener = (from: string, counts: readonly RateCount[]) => void
 

@@ -111,7 +111,10 @@ export class Supervisor {
     await quietTurn(() => {
       const before = handed
       handed = workers.reduce((sum, { connections }) => sum + connections.count, 0)
-      return handed !== before || !workers.every(({ connections }) => connections.areConfirmed)
+      // A worker that has confirmed all would be handed those that wait.
+      return (
+        handed !== before || !workers.some(({ state, connections }) => state !== 'ended' && connections.areConfirmed)
+      )
     })
     for (const { connections } of workers) connections.closePorts()
     for (const worker of workers) worker.send({ kind: 'ports closed' })
