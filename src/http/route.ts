@@ -16,6 +16,8 @@ export interface Route {
   readonly body?: BodyRule
   /** Throws unless the caller may use the route; present where an access token is needed. */
   readonly access?: (principal: Principal, context: Context) => void
+  /** Machines ask it every few seconds: it is logged at debug, as long as it succeeds. */
+  readonly isProbe?: true
   /** False where GET does not imply HEAD. */
   readonly head?: false
   /** Replies, now or later; whatever it throws becomes an error reply. */
