@@ -36,9 +36,17 @@ import { createDemoMarket } from './demo-market.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { createLiveController } from './live-controller.ts'
 import { createNodeStatus } from './node-status.ts'
-import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
+import {
+  boundOf,
+  lifetimesOf,
+  liveLimitsOf,
+  queryLimitsOf,
+  rateLimitsOf,
+  readTls,
+  streamSettingsOf,
+} from './options.ts'
 import { lazyPages } from './pages.ts'
-import { checkBeforeStart, readStartFiles } from './preflight.ts'
+import { checkBeforeStart, readDeclared, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
 import { routeGroups } from './routes.ts'
@@ -53,8 +61,8 @@ export interface RunningServer {
   hasAdministrator(): Promise<boolean>
   /** A new one-time link with which the first administrator is created; undefined where there is one. */
   offerAdministrator(): Promise<AdministratorLink | undefined>
-  /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
-  reload(config: Config): void
+  /** Takes over the settings that can change while it runs; rejects, and changes nothing, if one cannot be used. */
+  reload(settings: LoadedConfig): Promise<void>
   /** A worker that is replaced stays ready, as its successor is, and leaves its clients time to change over. */
   stop(options?: { readonly isReplaced: boolean }): Promise<void>
 }
@@ -62,8 +70,6 @@ export interface RunningServer {
 export interface StartOptions {
   readonly logger: Logger
   readonly clock?: Clock
-  /** The text and the source of each setting, for administrators. */
-  readonly settings?: Pick<LoadedConfig, 'texts' | 'sources'>
   /** Ends a start that waits for another one; it is then refused with the reason of the signal. */
   readonly signal?: AbortSignal
   /** Where the server is one of several workers. */
@@ -81,8 +87,10 @@ const HAND_OVER_MS = 1_000
 /** How long a statement of the identity store may take once the server answers requests. */
 const STATEMENT_MS = 5_000
 
-export async function startServer(config: Config, options: StartOptions): Promise<RunningServer> {
-  const { logger, clock = systemClock, settings, signal, worker } = options
+export async function startServer(settings: LoadedConfig, options: StartOptions): Promise<RunningServer> {
+  const { logger, clock = systemClock, signal, worker } = options
+  const { config } = settings
+  let inForce = settings
   const isLater = worker?.opensPortLast ?? false
   const cleanup = createCleanup()
   // Everything that can refuse the start comes first: a refused start changes nothing.
@@ -142,13 +150,14 @@ export async function startServer(config: Config, options: StartOptions): Promis
           liveLimits: liveLimitsOf(config),
           onError: (error) => logger.error({ err: error }, 'query service error'),
           onAvailability: logAvailability(logger, 'query'),
+          onSlow: (slow) => logger.warn(slow, 'slow statement'),
         })
       : undefined
     cleanup.add(() => query?.close())
     const metrics = openMetrics(resources, bus, config.data, cleanup)
     const renderMetrics = worker === undefined ? metrics.render : worker.shareMetrics(metrics.render)
     const window = createSlidingWindow(clock)
-    const rateLimits = createRateLimits({ window, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
+    const rateLimits = createRateLimits({ window, ...rateLimitsOf(config), metrics })
 
     const identity = await openIdentity({
       issuer,
@@ -225,6 +234,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
+    let addressOf = clientAddress(config.trustedProxies)
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -234,7 +244,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         metrics,
         renderMetrics,
         live,
-        settings,
+        settings: () => inForce,
         builtInClients: ownClients,
         pages,
         runsIdentity: runs('identity'),
@@ -251,7 +261,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       }),
       base,
       problemPage: pages.problemPage,
-      addressOf: clientAddress(config.trustedProxies),
+      addressOf: (request) => addressOf(request),
       authenticate,
       rateLimits,
       metrics,
@@ -259,8 +269,9 @@ export async function startServer(config: Config, options: StartOptions): Promis
       tracing,
     })
     listener.server.on('clientError', createClientErrorHandler(logger, metrics))
-    const bound = { most: config.maxConnectionsPerAddress, exempt: [...config.trustedProxies, ...config.limitExempt] }
-    boundConnections(listener.server, bound, () => metrics.count('gatehouse_http_connections_refused_total', {}))
+    const setConnectionBound = boundConnections(listener.server, boundOf(config), () =>
+      metrics.count('gatehouse_http_connections_refused_total', {}),
+    )
     listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
     if (isLater) await Promise.all([listener.listen(), metricsListener?.listen()])
     const trading = query && market?.start(query, { clock, logger })
@@ -276,19 +287,27 @@ export async function startServer(config: Config, options: StartOptions): Promis
       metricsPort: metricsListener?.port,
       hasAdministrator: () => hasAdministrator(stores),
       offerAdministrator: () => offerAdministrator(resources, issuer),
-      reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
+      async reload(next) {
+        inForce = await reloadSettings(settings, next, {
+          ...{ issuer, listener, expiry, rateLimits, setConnectionBound, identity, query, gateway, logger },
+          setTrustedProxies(networks) {
+            addressOf = clientAddress(networks)
+          },
+          applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
+        })
+      },
       async stop({ isReplaced } = { isReplaced: false }) {
         if (isStopping) return
         isStopping = true
         if (!isReplaced) stopping.abort()
-        const delayMs = Math.max(stopDelayOf(config, settings), isReplaced ? HAND_OVER_MS : 0)
+        const delayMs = Math.max(stopDelayOf(inForce), isReplaced ? HAND_OVER_MS : 0)
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()
         await sleep(delayMs)
         stopping.abort()
         if (!isReplaced) await worker?.closePorts()
         query?.stopLive()
-        await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
+        await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + inForce.config.streamDrainTime)])
         await Promise.race([cleanup.run(), failAfter(CLOSE_MS, 'The resources of the server could not be closed')])
         logger.info('stopped')
       },
@@ -310,8 +329,8 @@ async function failAfter(milliseconds: number, what: string): Promise<never> {
 }
 
 /** Nobody balances the load of a demonstration. */
-function stopDelayOf(config: Config, settings: StartOptions['settings']): number {
-  return config.demo && settings?.sources.stopDelay === 'default' ? 0 : config.stopDelay
+function stopDelayOf({ config, sources }: LoadedConfig): number {
+  return config.demo && sources.stopDelay === 'default' ? 0 : config.stopDelay
 }
 
 async function failureOf(check: Promise<void>): Promise<string | undefined> {

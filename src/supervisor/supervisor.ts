@@ -3,13 +3,14 @@ import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileName, type SettingName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { takeOver } from '../config/reload.ts'
 import { quietTurn } from '../lib/quiet-turn.ts'
 import { nodeName } from '../store/nodes.ts'
-import type { Logger } from '../telemetry/log.ts'
+import { changeLevel, type Logger } from '../telemetry/log.ts'
 import { Exchange } from './exchange.ts'
 import { Liveness } from './liveness.ts'
 import type { StartOrder } from './messages.ts'
-import { withPorts, withTexts } from './settings.ts'
+import { withPorts } from './settings.ts'
 import { describeEnd, type Ended, StartRefused, WorkerProcess } from './worker-process.ts'
 
 export interface SupervisorOptions {
@@ -18,20 +19,6 @@ export interface SupervisorOptions {
   readonly settings: LoadedConfig
   readonly logger: Logger
 }
-
-/** Workers of one server agree on these: a change needs a restart of all of them. */
-const FIXED: readonly SettingName[] = [
-  'host',
-  'port',
-  'metricsHost',
-  'metricsPort',
-  'data',
-  'databaseUrl',
-  'masterKey',
-  'issuer',
-  'demo',
-  'workers',
-]
 
 /** The pause before a worker is started again; it doubles with each one that ends soon after its start. */
 const FIRST_PAUSE_MS = 100
@@ -121,9 +108,9 @@ export class Supervisor {
   }
 
   async #reload(load: () => Promise<LoadedConfig>): Promise<void> {
-    const loaded = await load()
     const before = this.#settings
-    this.#settings = withTexts(loaded, Object.fromEntries(FIXED.map((name) => [name, before.texts[name]])))
+    const { settings, waiting } = takeOver(['always', 'workers'], this.#given, await load(), before)
+    this.#settings = settings
     const numbers = [...this.#current.keys()].toSorted((a, b) => a - b)
     for (const [index, number] of numbers.entries()) {
       const old = this.#current.get(number)
@@ -134,20 +121,20 @@ export class Supervisor {
         if (index === 0) this.#settings = before
         throw error
       }
-      if (index === 0) this.#reportReload(loaded)
+      if (index === 0) this.#reportReload(waiting)
       await old?.stop(true)
     }
     this.#logger.info({ workers: numbers.length }, 'all workers have been replaced')
   }
 
-  #reportReload(loaded: LoadedConfig): void {
+  #reportReload(waiting: readonly SettingName[]): void {
     const { logLevel, workerTimeout } = this.#settings.config
-    this.#logger.level = logLevel
     this.#liveness.setTimeout(workerTimeout)
-    this.#logger.info('settings and certificates reloaded')
-    const waiting = FIXED.filter((name) => loaded.texts[name] !== this.#given.texts[name])
-    if (waiting.length > 0)
-      this.#logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+    changeLevel(this.#logger, logLevel, () => {
+      this.#logger.info('settings and certificates reloaded')
+      if (waiting.length > 0)
+        this.#logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+    })
   }
 
   /** Resolves when the worker answers; from then on it is restarted when it ends. */

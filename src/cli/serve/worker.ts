@@ -47,7 +47,7 @@ async function start(settings: LoadedConfig, { link, order, logger, stopped }: S
   void stopped.then(() => stopping.abort())
   try {
     const worker = link.workerLink(order)
-    const server = await startServer(settings.config, { logger, settings, signal: stopping.signal, worker })
+    const server = await startServer(settings, { logger, signal: stopping.signal, worker })
     link.send({ kind: 'started' })
     return server
   } catch (error) {

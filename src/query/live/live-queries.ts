@@ -7,6 +7,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { refuse } from '../errors.ts'
 import { viewFor } from '../plan/rights.ts'
 import { ownerOf, shownStatement } from '../run/running.ts'
+import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
 import { LiveCounts } from './counts.ts'
 import { isTransient } from './evaluator.ts'
@@ -32,6 +33,7 @@ import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
 export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
   readonly catalogue: Catalogue
   readonly limits: LiveLimits
+  readonly slowLog: SlowLog
   readonly onError: (error: unknown) => void
 }
 

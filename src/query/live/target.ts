@@ -32,6 +32,8 @@ export interface LiveTarget {
   /** The JSON text of `Columns`. */
   readonly columns: string
   readonly encoding: LiveEncoding
+  /** The statement as it was sent. */
+  readonly text: string
   /** Whose query it is when it runs. */
   readonly owner: string
   readonly readsSystemTables: boolean
@@ -100,6 +102,7 @@ export function targetOf(
     family,
     columns,
     encoding,
+    text,
     owner,
     readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
     readsAuditLog: planned.readsAuditLog,

@@ -59,6 +59,7 @@ function targetWith(isOrdered: boolean, keyNames: readonly string[] | null): Liv
     family: undefined,
     columns: '{}',
     encoding: { rows: 'objects', integers: 'numbers' },
+    text: '',
     owner: 'user:test',
     readsSystemTables: false,
     readsAuditLog: false,
