@@ -12,6 +12,7 @@ const packaged = join(root, 'node_modules', '.bin', process.platform === 'win32'
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   enableCompileCache()
+  endWithLauncher()
   const { main } = await import(programOf('cli/main.ts', process.argv[2] === 'serve' ? 'serve' : 'main'))
   await main(process.argv.slice(2))
 } else if (existsSync(packaged)) {
@@ -22,7 +23,16 @@ if (Number.parseInt(process.versions.node, 10) >= 24) {
 }
 
 function runPackaged() {
-  const child = spawn(packaged, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+  // The channel tells the child when this process ends, also by SIGKILL.
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
+  const child = spawn(packaged, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
+}
+
+/** Each command ends in its own way. */
+function endWithLauncher() {
+  if (process.channel === undefined) return
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
+  process.channel.unref()
 }

@@ -8,6 +8,7 @@ import {
   settingNames,
 } from '../../src/config/config.ts'
 import { choicesOf } from '../../src/config/parsers.ts'
+import { reloadOf } from '../../src/config/reload.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {
@@ -23,8 +24,8 @@ and suggests the nearest name. \`gatehouse config\` shows the effective values a
 Variables that Kubernetes sets for Services named \`gatehouse\` or \`gatehouse-…\` are ignored: \`GATEHOUSE_SERVICE_HOST\`,
 \`GATEHOUSE_PORT=tcp://…\` and the like.
 
-| setting | environment | flag | default |
-|---|---|---|---|
+| setting | environment | flag | default | SIGHUP |
+|---|---|---|---|---|
 ${settingNames().map(row).join('\n')}
 
 ## Settings file
@@ -44,14 +45,19 @@ assignment, which systemd would ignore, is an error. Do not let other users read
 
 ## Reloading
 
-A running server reads its settings again when it receives SIGHUP (\`systemctl reload gatehouse\`). These take effect at once:
-${settingNames()
-  .filter((name) => SETTINGS[name].reload === true)
-  .map((name) => `[\`${fileName(name)}\`](#${fileName(name)})`)
-  .join(', ')}.
-The certificate and the key are read again, also if the names of their files are the same. The log names every other setting
-that has changed and needs a restart. With [several workers](scaling.md#several-workers-on-one-machine) nearly all settings are
-taken over, by new workers. The demonstration does not reload: SIGHUP ends it, as closing its terminal does.
+A running server reads its settings and the declarative file again when it receives SIGHUP (\`systemctl reload gatehouse\`), and
+applies the file. The column SIGHUP of the table says which settings then take effect:
+
+- **yes**: with one process and with workers. The certificate and the key are read again, also if the names of their files are the same;
+  to switch TLS on or off needs a restart.
+- **workers**: with [several workers](scaling.md#several-workers-on-one-machine) only, since new workers replace them. A single process
+  needs a restart.
+- **restart**: never.
+
+The log names each changed setting that needs a restart. If anything cannot be used, such as an unknown setting or a damaged certificate,
+the log says so and nothing changes. Flags and the environment of a process cannot change while it runs; that includes the file that
+systemd reads as \`EnvironmentFile\`. What you want to reload belongs into the declarative file. The demonstration does not reload:
+SIGHUP ends it, as closing its terminal does.
 
 ## Descriptions
 
@@ -60,16 +66,18 @@ ${settingNames().map(meaning).join('\n\n')}
 }
 
 function row(name: SettingName): string {
-  return `| [\`${fileName(name)}\`](#${fileName(name)}) | \`${environmentName(name)}\` | \`${flagName(name)}\` | ${shown(SETTINGS[name].default)} |`
+  return `| [\`${fileName(name)}\`](#${fileName(name)}) | \`${environmentName(name)}\` | \`${flagName(name)}\` | ${shown(SETTINGS[name].default)} | ${RELOADED[reloadOf(name)]} |`
 }
 
+const RELOADED = { always: 'yes', workers: 'workers', never: 'restart' } as const
+
 function meaning(name: SettingName): string {
-  const { help, parse, secret, reload } = SETTINGS[name]
+  const { help, parse, secret } = SETTINGS[name]
   const choices = choicesOf(parse).map((choice) => `\`${choice}\``)
   const notes = [
     ...(choices.length === 0 ? [] : [` Values: ${choices.join(', ')}.`]),
     ...(secret === true ? [' Secret: never shown.'] : []),
-    ...(reload === true ? [' Reloaded on SIGHUP.'] : []),
+    ...(reloadOf(name) === 'always' ? [' Reloaded on SIGHUP.'] : []),
   ]
   return `### ${fileName(name)}\n\n${help}${notes.join('')} As \`${environmentName(name)}\` or \`${flagName(name)}\`.`
 }

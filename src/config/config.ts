@@ -17,6 +17,7 @@ import {
   parseLogo,
   parseMasterKey,
   parseOptionalPort,
+  parseOptionalSeconds,
   parseOrigins,
   parsePath,
   parsePort,
@@ -38,8 +39,6 @@ export interface Setting<T> {
   readonly help: string
   /** Printed as `********`. */
   readonly secret?: true
-  /** A running server takes over a new value on SIGHUP. */
-  readonly reload?: true
 }
 
 /** The key determines the other names: `databaseUrl` is `GATEHOUSE_DATABASE_URL`, `--database-url`, and `database_url` in a file. */
@@ -76,10 +75,13 @@ export const SETTINGS = {
     parseWorkers,
     'Processes that serve the port together, for machines with several cores; auto: one per core. They share the maxima of the node; those of one user or address hold for each of them.',
   ),
-  tlsCertificate: reloadable(
-    setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),
+  workerTimeout: setting(
+    '30',
+    parseSeconds,
+    'Seconds without a sign of life after which a worker is killed and replaced, because its event loop is blocked; ten times as long during its start. 0: never.',
   ),
-  tlsKey: reloadable(setting('', parseText, 'File with the TLS private key (PEM).')),
+  tlsCertificate: setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),
+  tlsKey: setting('', parseText, 'File with the TLS private key (PEM).'),
   trustedProxies: setting(
     '',
     parseAddresses,
@@ -95,8 +97,13 @@ export const SETTINGS = {
     parseSeconds,
     'Seconds after SIGTERM in which requests are still served while /readyz says 503, so that load balancers send no more. The demonstration does not wait by default.',
   ),
-  logLevel: reloadable(setting('info', oneOf(LOG_LEVELS), 'Minimum level of log messages.')),
+  logLevel: setting('info', oneOf(LOG_LEVELS), 'Minimum level of log messages.'),
   logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object per line, or human-readable lines.'),
+  logSlowQuery: setting(
+    '',
+    parseOptionalSeconds,
+    'Seconds from which a statement is logged with its text, duration and caller; 0: every statement. Empty: none. Literals in a text may be personal data; values of parameters are never logged.',
+  ),
   server: setting(
     '',
     parseServer,
@@ -382,11 +389,7 @@ function setting<T>(fallback: string, parse: (text: string) => T, help: string, 
   return { default: fallback, parse, help, ...(secret === undefined ? {} : { secret: true as const }) }
 }
 
-function reloadable<T>(given: Setting<T>): Setting<T> {
-  return { ...given, reload: true }
-}
-
 function limit(fallback: string, routes: string) {
   const help = `Rate limits of ${routes} as requests/seconds per address, client and user. Empty: no limit.`
-  return reloadable(setting(fallback, parseBudgets, help))
+  return setting(fallback, parseBudgets, help)
 }

@@ -79,6 +79,18 @@ export function parseTexts(
   return Object.freeze(check(config as Config))
 }
 
+/** The settings, but some of them as they are in others. */
+export function withTexts(
+  settings: LoadedConfig,
+  others: Pick<LoadedConfig, 'texts' | 'sources'>,
+  names: readonly SettingName[],
+): LoadedConfig {
+  const pick = <Value>(from: { readonly [Name in SettingName]: Value }) =>
+    Object.fromEntries(names.map((name) => [name, from[name]]))
+  const texts = { ...settings.texts, ...pick(others.texts) }
+  return { texts, sources: { ...settings.sources, ...pick(others.sources) }, config: parseTexts(texts) }
+}
+
 /** The name of a setting in messages about the declarative file. */
 function pathInFile(name: SettingName): string {
   return `settings.${fileName(name)}`

@@ -67,6 +67,10 @@ export function parseSeconds(text: string): number {
   return Math.round(Number(text) * 1000)
 }
 
+export function parseOptionalSeconds(text: string): number | undefined {
+  return text === '' ? undefined : parseSeconds(text)
+}
+
 export function parseTokenLifetime(text: string): number {
   const lifetime = parseSeconds(text)
   if (lifetime < 1000 || lifetime > 86_400_000) throw new BadSetting(`${text} is not between 1 and 86400 seconds`)

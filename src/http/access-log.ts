@@ -9,11 +9,12 @@ export function createAccessLog(logger: Logger, metrics: Metrics): (context: Con
     const { id, method, target, address, route, startedAt } = context
     const milliseconds = performance.now() - startedAt
     count(route, method, status, milliseconds / 1000)
-    if (!logger.isLevelEnabled('info')) return
+    const level = status < 400 ? context.logLevel : 'info'
+    if (!logger.isLevelEnabled(level)) return
     const ms = Math.round(milliseconds * 10) / 10
     const req = { method, url: target, ip: address }
     // pino leaves out what is undefined.
-    logger.info({ reqId: id, req, res: { statusCode: status }, ms, ...context.caller }, 'request')
+    logger[level]({ reqId: id, req, res: { statusCode: status }, ms, ...context.caller }, 'request')
   }
 }
 

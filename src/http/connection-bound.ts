@@ -10,10 +10,14 @@ export interface ConnectionBound {
   readonly exempt: readonly string[]
 }
 
-/** Connections beyond the bound are closed at once: a reply would cost what the bound saves. */
-export function boundConnections(server: http.Server, { most, exempt }: ConnectionBound, onRefused: () => void): void {
-  if (most === 0) return
-  const networkCounted = countedNetworks(exempt)
+/** Connections beyond the bound are closed at once: a reply would cost what the bound saves. Returns a function that changes it. */
+export function boundConnections(
+  server: http.Server,
+  bound: ConnectionBound,
+  onRefused: () => void,
+): (next: ConnectionBound) => void {
+  let { most } = bound
+  let networkCounted = countedNetworks(bound.exempt)
   const counts = new Map<string, number>()
   /** Releases by remote address and port: under TLS the socket of an upgrade is not the one that was accepted. */
   const open = new Map<string, () => void>()
@@ -21,7 +25,7 @@ export function boundConnections(server: http.Server, { most, exempt }: Connecti
     const network = networkCounted(socket.remoteAddress ?? '')
     if (network === undefined) return
     const count = counts.get(network) ?? 0
-    if (count >= most) {
+    if (most > 0 && count >= most) {
       onRefused()
       socket.destroy()
       return
@@ -38,6 +42,10 @@ export function boundConnections(server: http.Server, { most, exempt }: Connecti
     socket.on('close', release)
   })
   server.on('upgrade', ({ socket }: http.IncomingMessage) => open.get(keyOf(socket))?.())
+  return (next) => {
+    most = next.most
+    networkCounted = countedNetworks(next.exempt)
+  }
 }
 
 function keyOf({ remoteAddress, remotePort }: Socket): string {

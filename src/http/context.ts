@@ -35,6 +35,8 @@ export class Context {
   readonly startedAt = performance.now()
   /** The pattern of the matched route; 'none' until one matches. Never the path itself: metrics need few labels. */
   route = 'none'
+  /** The level of the log line of a reply that is no error. */
+  logLevel: 'info' | 'debug' = 'info'
   /** The bytes of the body, read before the handler runs. */
   body: Buffer = NO_BODY
   /** What log, metrics and span show of a reply that is not sent to its end: the client has left, unless a handler says otherwise. */

@@ -25,10 +25,11 @@ export function createReadiness(checks: Readonly<Record<string, ReadinessCheck>>
 
 export function healthRoutes(readiness: () => Promise<Readiness>): readonly Route[] {
   return [
-    { method: 'GET', path: '/healthz', handle: (context) => reply(context, { status: 'ok' }) },
+    { method: 'GET', path: '/healthz', isProbe: true, handle: (context) => reply(context, { status: 'ok' }) },
     {
       method: 'GET',
       path: '/readyz',
+      isProbe: true,
       async handle(context) {
         const found = await readiness()
         reply(context, found, found.status === 'ok' ? 200 : 503)

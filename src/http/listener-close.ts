@@ -3,6 +3,7 @@ import type http from 'node:http'
 import { Server, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { Server as TlsServer } from 'node:tls'
+import { quietTurn } from '../lib/quiet-turn.ts'
 
 export interface ListenerClose {
   /** From now on every reply says `Connection: close`. */
@@ -11,10 +12,6 @@ export interface ListenerClose {
   close(graceMs: number): Promise<void>
 }
 
-/** How long a turn of the event loop without a new connection is waited for. */
-const LONGEST_ACCEPT_MS = 1_000
-/** A turn in which other events took longer may have missed a connection. */
-const QUIET_TURN_MS = 1
 const SWEEP_MS = 50
 /** Browsers open connections that they may need, and send nothing on them. */
 const LONGEST_UNUSED_MS = 1_000
@@ -59,21 +56,16 @@ function sayClose(_request: http.IncomingMessage, response: http.ServerResponse)
  * the port closes. The port is closed right after a turn that has found none.
  */
 async function acceptWaiting(server: http.Server): Promise<void> {
-  let isQuiet = false
+  let hasCome = false
   const onConnection = (): void => {
-    isQuiet = false
+    hasCome = true
   }
   server.on('connection', onConnection)
-  // A whole turn begins here.
-  await nextTurn()
-  const end = performance.now() + LONGEST_ACCEPT_MS
-  for (let now = performance.now(); !isQuiet && now < end; ) {
-    isQuiet = true
-    await nextTurn()
-    const since = now
-    now = performance.now()
-    if (now - since > QUIET_TURN_MS) isQuiet = false
-  }
+  await quietTurn(() => {
+    const came = hasCome
+    hasCome = false
+    return came
+  })
   server.off('connection', onConnection)
 }
 

@@ -5,6 +5,7 @@ export function metricsRoute(render: () => string | Promise<string>, access?: Ro
   return {
     method: 'GET',
     path: '/metrics',
+    isProbe: true,
     ...(access === undefined ? {} : { access }),
     async handle(context) {
       const text = await render()

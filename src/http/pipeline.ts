@@ -134,6 +134,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   function serve(context: Context, match: Match, span: RequestSpan | undefined): void {
     const { route, group, params } = match
     context.route = route.path
+    if (route.isProbe === true) context.logLevel = 'debug'
     if (params !== undefined) context.params = params
     if (group.headers !== undefined) context.setHeaders(group.headers)
     enter(context, group, () => {

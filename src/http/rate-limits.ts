@@ -20,7 +20,7 @@ export interface RateLimits {
 }
 
 export interface AdjustableRateLimits extends RateLimits {
-  setBudgets(budgets: ReadonlyMap<LimitGroup, GroupBudgets>): void
+  setLimits(limits: Pick<RateLimitOptions, 'budgets' | 'exempt'>): void
 }
 
 export interface Caller {
@@ -44,9 +44,9 @@ export interface RateLimitOptions {
 
 const NOT_LIMITED: readonly LimitState[] = []
 
-export function createRateLimits({ window, exempt, metrics, ...options }: RateLimitOptions): AdjustableRateLimits {
-  let { budgets } = options
-  const networkCounted = countedNetworks(exempt)
+export function createRateLimits({ window, metrics, ...limits }: RateLimitOptions): AdjustableRateLimits {
+  let { budgets } = limits
+  let networkCounted = countedNetworks(limits.exempt)
   return {
     countAddress(group, address) {
       return count(group, 'address', networkCounted(address))
@@ -55,8 +55,9 @@ export function createRateLimits({ window, exempt, metrics, ...options }: RateLi
       if (networkCounted(address) === undefined) return NOT_LIMITED
       return [...count(group, 'client', client), ...count(group, 'user', user)]
     },
-    setBudgets(next) {
-      budgets = next
+    setLimits(next) {
+      budgets = next.budgets
+      networkCounted = countedNetworks(next.exempt)
     },
   }
 

@@ -16,6 +16,8 @@ export interface Route {
   readonly body?: BodyRule
   /** Throws unless the caller may use the route; present where an access token is needed. */
   readonly access?: (principal: Principal, context: Context) => void
+  /** Machines ask it every few seconds: it is logged at debug, as long as it succeeds. */
+  readonly isProbe?: true
   /** Answers HEAD where `handle` would have effects; otherwise HEAD is GET without a body (RFC 9110 §9.3.2). */
   readonly head?: (context: Context) => void
   /** Replies, now or later; whatever it throws becomes an error reply. */

@@ -50,11 +50,14 @@ export interface Identity {
   readonly attempts: Attempts
   readonly secretThrottle: SecretThrottle
   readonly lifetimes: TokenLifetimes
+  /** For tokens that are issued from now on. */
+  setLifetimes(next: TokenLifetimes): void
   close(): void
 }
 
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
-  const { stores, bus, audit, clock, lifetimes, onError } = options
+  const { stores, bus, audit, clock, onError } = options
+  const lifetimes = { ...options.lifetimes }
   const [signer, revocationList] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
@@ -90,7 +93,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       name: options.issuer,
       signer,
       clock,
-      accessTokenLifetimeMs: lifetimes.accessTokenMs,
+      lifetimeMs: () => lifetimes.accessTokenMs,
       sessionEnded: revocationList.sessionEnded,
     }),
     signer,
@@ -112,6 +115,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     attempts,
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
+    setLifetimes: (next) => void Object.assign(lifetimes, next),
     close() {
       unsubscribe()
       users.close()

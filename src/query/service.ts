@@ -23,6 +23,7 @@ import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { RunningQueries } from './run/running.ts'
+import type { SlowLog } from './run/slow-log.ts'
 import { Documents, type Owners } from './saved/documents.ts'
 import { savedGroup } from './saved/endpoints.ts'
 import { asUnavailable } from './unavailable.ts'
@@ -47,6 +48,8 @@ export interface QueryLimits {
   readonly tempBytesPerUser: number
   readonly stallMs: number
   readonly sendQueueBytes: number
+  /** From which duration on a statement is logged. */
+  readonly slowMs: number
   /** How long the changes of a table are kept for live queries that resume, and how many of them. */
   readonly logMs: number
   readonly logChanges: number
@@ -70,6 +73,7 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   tempBytesPerUser: 3 * 1024 * 1024 * 1024,
   stallMs: 5000,
   sendQueueBytes: 128 * 1024 * 1024,
+  slowMs: Number.POSITIVE_INFINITY,
   logMs: 600_000,
   logChanges: 1_000_000,
   documentsPerOwner: 500,
@@ -80,6 +84,7 @@ export interface QueryOptions {
   readonly clock: Clock
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
+  readonly onSlow?: SlowLog['onSlow']
   readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
@@ -115,6 +120,8 @@ export interface QueryService {
   /** Of this node, for operators. */
   load(): QueryLoad
   routes(options: QueryRouteOptions): readonly RouteGroup[]
+  /** Those that are read at each use change for all statements from now on. */
+  setLimits(limits: Partial<QueryLimits>, liveLimits: Partial<LiveLimits>): void
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
   /** Ends the responses of live statements, which would go on for as long as their clients want. */
@@ -144,6 +151,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
   const { concurrency, waiting, milliseconds, exportMilliseconds, writeWaitMs, maxTables } = limits
   const availability = new Availability(options.onAvailability ?? (() => {}))
+  const liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
   const log = { milliseconds: limits.logMs, changes: limits.logChanges }
   const engine = await openEngine({
     ...database,
@@ -165,6 +173,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
   const running = new RunningQueries(limits, clock)
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
+  const slowLog: SlowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
   const live = new LiveStatements({
     engine,
     catalogue,
@@ -172,8 +181,9 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     clock,
     concurrency,
     milliseconds,
-    limits: { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits },
+    limits: liveLimits,
     deriveKey: options.deriveKey,
+    slowLog,
     catchUpAuditLog: (signal) => auditTable.catchUp(signal),
     onError,
   })
@@ -221,12 +231,17 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
         activity,
         bus,
         limits,
+        slowLog,
         clock,
         audit,
         auditTable,
       })
       endpoints.push(opened)
       return [opened.group, catalogueGroup(catalogue), savedGroup(documents)]
+    },
+    setLimits(next, nextLive) {
+      Object.assign(limits, next)
+      Object.assign(liveLimits, nextLive)
     },
     check: () => engine.check(),
     stopLive() {

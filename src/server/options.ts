@@ -6,15 +6,20 @@ import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
 import type { GroupBudgets } from '../http/rate-limits.ts'
 
-/** The rate limits by the limit groups that routes name. */
-export function budgetsOf(config: Config): ReadonlyMap<string, GroupBudgets> {
-  return new Map([
+/** The budgets are by the limit groups that routes name. */
+export function rateLimitsOf(config: Config) {
+  const budgets = new Map<string, GroupBudgets>([
     ['token', config.limitToken],
     ['pages', config.limitPages],
     ['query', config.limitQuery],
     ['stream', config.limitStream],
     ['admin', config.limitAdmin],
   ])
+  return { budgets, exempt: config.limitExempt }
+}
+
+export function boundOf({ maxConnectionsPerAddress: most, trustedProxies, limitExempt }: Config) {
+  return { most, exempt: [...trustedProxies, ...limitExempt] }
 }
 
 export function lifetimesOf(config: Config) {
@@ -37,6 +42,7 @@ export function queryLimitsOf(config: Config) {
     perUser: config.queryPerUser,
     concurrency: config.queryConcurrency,
     waiting: config.queryWaiting,
+    slowMs: config.logSlowQuery ?? Number.POSITIVE_INFINITY,
     stallMs: config.queryStall,
     sendQueueBytes: config.querySendQueueBytes,
     writeWaitMs: config.queryWriteWait,
@@ -69,13 +75,13 @@ export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefin
   }
 }
 
-/** Read at the start, so that a missing file is found then and not by the first visitor. */
 /** The console streams from the origin of the issuer. */
 export function streamSettingsOf(config: Config, issuer: string): Config {
   if (!config.console || config.streamOrigins.length === 0) return config
   return { ...config, streamOrigins: [...config.streamOrigins, new URL(issuer).origin] }
 }
 
+/** Read at the start, so that a missing file is found then and not by the first visitor. */
 export function readBrand(config: Config) {
   const { brandName: name, brandColour: colour, brandLogo: file, supportContact } = config
   if (file === '') return { name, colour, supportContact, logo: undefined }

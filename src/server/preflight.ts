@@ -20,7 +20,7 @@ export async function readStartFiles(config: Config, appliesFile: boolean): Prom
   return {
     brand: readBrand(config),
     controllers: await readControllers(config),
-    declared: config.demo || (config.config !== '' && appliesFile) ? await readDeclared(config) : undefined,
+    declared: config.demo || appliesFile ? await readDeclared(config) : undefined,
   }
 }
 
@@ -30,7 +30,8 @@ async function readControllers({ services, streamControllers }: Config): Promise
   return loadControllers(streamControllers)
 }
 
-async function readDeclared(config: Config): Promise<Declared | undefined> {
+export async function readDeclared(config: Config): Promise<Declared | undefined> {
+  if (config.config === '' && !config.demo) return undefined
   const { findDeclared } = await import('../declarative/reconcile.ts')
   return findDeclared(config)
 }

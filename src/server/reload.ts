@@ -1,33 +1,68 @@
-/** Settings that a running server takes over without a restart (SIGHUP). */
-import { type Config, fileName, SETTINGS, settingNames } from '../config/config.ts'
+/** Brings settings that were read again (SIGHUP) into force in a running server. */
+import { type Config, fileName } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { takeOver } from '../config/reload.ts'
+import type { ConnectionBound } from '../http/connection-bound.ts'
 import type { Listener } from '../http/listener.ts'
 import type { AdjustableRateLimits } from '../http/rate-limits.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { QueryService } from '../query/service.ts'
+import type { Gateway } from '../streaming/gateway.ts'
+import { changeLevel, type Logger } from '../telemetry/log.ts'
 import type { CertificateExpiry } from './certificate-expiry.ts'
-import { budgetsOf, readTls } from './options.ts'
+import {
+  boundOf,
+  lifetimesOf,
+  liveLimitsOf,
+  queryLimitsOf,
+  rateLimitsOf,
+  readTls,
+  streamSettingsOf,
+} from './options.ts'
 
 export interface ReloadParts {
+  readonly issuer: string
   readonly listener: Pick<Listener, 'setCertificate'>
   /** Undefined without TLS. */
   readonly expiry: CertificateExpiry | undefined
-  readonly rateLimits: Pick<AdjustableRateLimits, 'setBudgets'>
+  readonly rateLimits: Pick<AdjustableRateLimits, 'setLimits'>
+  readonly setConnectionBound: (bound: ConnectionBound) => void
+  /** Which proxies are trusted, and which addresses are exempt from limits. */
+  readonly setProxies: (config: Config) => void
+  readonly identity: Pick<Identity, 'setLifetimes'>
+  readonly query: Pick<QueryService, 'setLimits'> | undefined
+  readonly gateway: Pick<Gateway, 'setSettings'> | undefined
   readonly logger: Logger
+  /** Reads the declarative file and applies it; changes nothing if there is any fault in it. */
+  readonly applyDeclared: () => Promise<void>
 }
 
-/** Everything is read before anything is changed: a certificate that cannot be used changes nothing. */
-export function reloadSettings(started: Config, next: Config, parts: ReloadParts): void {
-  const { listener, expiry, rateLimits, logger } = parts
-  const certificate = readTls(next)
-  const differ = settingNames().filter((name) => JSON.stringify(started[name]) !== JSON.stringify(next[name]))
-  const isTlsSwitched = (started.tlsCertificate === '') !== (next.tlsCertificate === '')
-  const waiting = differ.filter(
-    (name) => SETTINGS[name].reload !== true || (name === 'tlsCertificate' && isTlsSwitched),
-  )
-  if (certificate !== undefined && !isTlsSwitched) {
+/** Returns the settings in force. Rejects, and changes nothing, if something cannot be used. */
+export async function reloadSettings(
+  started: LoadedConfig,
+  next: LoadedConfig,
+  parts: ReloadParts,
+): Promise<LoadedConfig> {
+  const { listener, expiry, logger } = parts
+  const { settings, waiting } = takeOver(['always'], started, next)
+  const { config } = settings
+  // Files that are no longer named may be gone.
+  const certificate = next.config.tlsCertificate === '' ? undefined : readTls(config)
+  await parts.applyDeclared()
+  if (certificate !== undefined) {
     listener.setCertificate(certificate)
     expiry?.setCertificate(certificate.cert)
   }
-  rateLimits.setBudgets(budgetsOf(next))
-  logger.info('settings and certificates reloaded')
-  if (waiting.length > 0) logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+  parts.rateLimits.setLimits(rateLimitsOf(config))
+  parts.setConnectionBound(boundOf(config))
+  parts.setProxies(config)
+  parts.identity.setLifetimes(lifetimesOf(config))
+  parts.query?.setLimits(queryLimitsOf(config), liveLimitsOf(config))
+  parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))
+  changeLevel(logger, config.logLevel, () => {
+    logger.info('settings and certificates reloaded')
+    if (waiting.length > 0)
+      logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+  })
+  return settings
 }

@@ -32,7 +32,8 @@ export interface RouteParts {
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
-  readonly settings: Pick<LoadedConfig, 'texts' | 'sources'> | undefined
+  /** Those in force. */
+  readonly settings: () => LoadedConfig
   readonly builtInClients: BuiltInClients
   readonly pages: LazyPages
   readonly runsIdentity: boolean
@@ -167,7 +168,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     keyring,
     hashPassword: identity.hashing.hash,
     builtInClients: parts.builtInClients,
-    settings: () => (settings === undefined ? [] : showSettings(settings)),
+    settings: () => showSettings(settings()),
     live,
     stopping,
   }

@@ -37,9 +37,17 @@ import { type AdministratorLink, offerAdministrator } from './first-administrato
 import { watchInstallation } from './installation.ts'
 import { createLiveController } from './live-controller.ts'
 import { createNodeStatus } from './node-status.ts'
-import { budgetsOf, lifetimesOf, liveLimitsOf, queryLimitsOf, readTls, streamSettingsOf } from './options.ts'
+import {
+  boundOf,
+  lifetimesOf,
+  liveLimitsOf,
+  queryLimitsOf,
+  rateLimitsOf,
+  readTls,
+  streamSettingsOf,
+} from './options.ts'
 import { lazyPages } from './pages.ts'
-import { checkBeforeStart, readStartFiles } from './preflight.ts'
+import { checkBeforeStart, readDeclared, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
 import { routeGroups } from './routes.ts'
@@ -54,8 +62,8 @@ export interface RunningServer {
   hasAdministrator(): Promise<boolean>
   /** A new one-time link with which the first administrator is created; undefined where there is one. */
   offerAdministrator(): Promise<AdministratorLink | undefined>
-  /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
-  reload(config: Config): void
+  /** Takes over the settings that can change while it runs; rejects, and changes nothing, if one cannot be used. */
+  reload(settings: LoadedConfig): Promise<void>
   /** A worker that is replaced stays ready, as its successor is, and leaves its clients time to change over. */
   stop(options?: { readonly isReplaced: boolean }): Promise<void>
 }
@@ -63,15 +71,18 @@ export interface RunningServer {
 export interface StartOptions {
   readonly logger: Logger
   readonly clock?: Clock
-  /** The text and the source of each setting, for administrators. */
-  readonly settings?: Pick<LoadedConfig, 'texts' | 'sources'>
   /** Ends a start that waits for another one; it is then refused with the reason of the signal. */
   readonly signal?: AbortSignal
   /** Where the server is one of several workers. */
   readonly worker?: WorkerLink
 }
 
+/** How long requests in flight may take once a stopping server accepts no more, beside the drain time. */
 const STOP_GRACE_MS = 10_000
+/** How long a moment in which no connection waits is looked for, to close the port in. */
+const PORT_MS = 5_000
+/** How long closing the databases and everything else may take after that. A database that does not answer would take minutes. */
+const CLOSE_MS = 5_000
 /** Clients that keep their connections learn from a reply within this time that they should open another one. */
 const HAND_OVER_MS = 1_000
 const UNLISTED_PROXY =
@@ -79,8 +90,10 @@ const UNLISTED_PROXY =
 /** How long a statement of the identity store may take once the server answers requests. */
 const STATEMENT_MS = 5_000
 
-export async function startServer(config: Config, options: StartOptions): Promise<RunningServer> {
-  const { logger, clock = systemClock, settings, signal, worker } = options
+export async function startServer(settings: LoadedConfig, options: StartOptions): Promise<RunningServer> {
+  const { logger, clock = systemClock, signal, worker } = options
+  const { config } = settings
+  let inForce = settings
   const isLater = worker?.opensPortLast ?? false
   const [ports, cleanup] = [createCleanup(), createCleanup()]
   // Everything that can refuse the start comes first: a refused start changes nothing.
@@ -140,13 +153,14 @@ export async function startServer(config: Config, options: StartOptions): Promis
           deriveKey: masterKey.derive,
           onError: (error) => logger.error({ err: error }, 'query service error'),
           onAvailability: logAvailability(logger, 'query'),
+          onSlow: (slow) => logger.warn(slow, 'slow statement'),
         })
       : undefined
     cleanup.add(() => query?.close())
     const metrics = openMetrics(resources, bus, config.data, cleanup)
     const renderMetrics = worker === undefined ? metrics.render : worker.shareMetrics(metrics.render)
     const window = createSlidingWindow(clock)
-    const rateLimits = createRateLimits({ window, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
+    const rateLimits = createRateLimits({ window, ...rateLimitsOf(config), metrics })
 
     const identity = await openIdentity({
       issuer,
@@ -226,11 +240,13 @@ export async function startServer(config: Config, options: StartOptions): Promis
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
-    const addressOf = clientAddress({
-      trustedProxies: config.trustedProxies,
-      exempt: config.limitExempt,
-      onUnlistedProxy: (address) => logger.warn({ address }, UNLISTED_PROXY),
-    })
+    const addressesOf = ({ trustedProxies, limitExempt }: Config) =>
+      clientAddress({
+        trustedProxies,
+        exempt: limitExempt,
+        onUnlistedProxy: (address) => logger.warn({ address }, UNLISTED_PROXY),
+      })
+    let addressOf = addressesOf(config)
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -240,7 +256,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
         metrics,
         renderMetrics,
         live,
-        settings,
+        settings: () => inForce,
         builtInClients: ownClients,
         pages,
         runsIdentity: runs('identity'),
@@ -257,7 +273,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       }),
       base,
       problemPage: pages.problemPage,
-      addressOf,
+      addressOf: (request) => addressOf(request),
       authenticate,
       rateLimits,
       metrics,
@@ -265,8 +281,9 @@ export async function startServer(config: Config, options: StartOptions): Promis
       tracing,
     })
     listener.server.on('clientError', createClientErrorHandler(logger, metrics))
-    const bound = { most: config.maxConnectionsPerAddress, exempt: [...config.trustedProxies, ...config.limitExempt] }
-    boundConnections(listener.server, bound, () => metrics.count('gatehouse_http_connections_refused_total', {}))
+    const setConnectionBound = boundConnections(listener.server, boundOf(config), () =>
+      metrics.count('gatehouse_http_connections_refused_total', {}),
+    )
     listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
     if (isLater) await Promise.all([listener.listen(), metricsListener?.listen()])
     const trading = query && market?.start(query, { clock, logger })
@@ -302,20 +319,29 @@ export async function startServer(config: Config, options: StartOptions): Promis
       metricsPort: metricsListener?.port,
       hasAdministrator: () => hasAdministrator(stores),
       offerAdministrator: () => offerAdministrator(resources, issuer),
-      reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
+      async reload(next) {
+        inForce = await reloadSettings(settings, next, {
+          ...{ issuer, listener, expiry, rateLimits, setConnectionBound, identity, query, gateway, logger },
+          setProxies(next) {
+            addressOf = addressesOf(next)
+          },
+          applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
+        })
+      },
       async stop({ isReplaced } = { isReplaced: false }) {
         if (isStopping) return
         isStopping = true
         if (!isReplaced) stopping.abort()
-        const delayMs = Math.max(stopDelayOf(config, settings), isReplaced ? HAND_OVER_MS : 0)
+        const delayMs = Math.max(stopDelayOf(inForce), isReplaced ? HAND_OVER_MS : 0)
         logger.info({ delayMs }, 'stopping')
         listener.announceClose()
         await closing
         await sleep(delayMs)
         stopping.abort()
+        if (!isReplaced) await worker?.closePorts()
         query?.stopLive()
-        await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
-        await cleanup.run()
+        await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + inForce.config.streamDrainTime)])
+        await Promise.race([cleanup.run(), failAfter(CLOSE_MS, 'The resources of the server could not be closed')])
         await ports.run()
         logger.info('stopped')
       },
@@ -327,9 +353,19 @@ export async function startServer(config: Config, options: StartOptions): Promis
   }
 }
 
+/** The longest time from the signal to the end of the process. Whatever kills it must wait longer. */
+export function longestStop(config: Pick<Config, 'stopDelay' | 'streamDrainTime'>): number {
+  return config.stopDelay + PORT_MS + config.streamDrainTime + STOP_GRACE_MS + CLOSE_MS
+}
+
+async function failAfter(milliseconds: number, what: string): Promise<never> {
+  await sleep(milliseconds, undefined, { ref: false })
+  throw new Error(`${what} within ${milliseconds / 1000} s`)
+}
+
 /** Nobody balances the load of a demonstration. */
-function stopDelayOf(config: Config, settings: StartOptions['settings']): number {
-  return config.demo && settings?.sources.stopDelay === 'default' ? 0 : config.stopDelay
+function stopDelayOf({ config, sources }: LoadedConfig): number {
+  return config.demo && sources.stopDelay === 'default' ? 0 : config.stopDelay
 }
 
 async function failureOf(check: Promise<void>): Promise<string | undefined> {

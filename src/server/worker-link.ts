@@ -17,6 +17,8 @@ export interface WorkerLink {
   /** Sends counts to the others; the listener gets theirs, with a name of the sender. Returns the end of it. */
   sendRates(counts: readonly RateCount[]): void
   onRates(listener: (from: string, counts: readonly RateCount[]) => void): void
+  /** Resolves when no further connections are handed to this worker, which stops together with all others. */
+  closePorts(): Promise<void>
   /** Takes the metrics of this worker, and returns a function that reads those of all. */
   shareMetrics(own: () => string): () => Promise<string>
 }

@@ -90,6 +90,8 @@ export interface Gateway {
   kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void>
   /** Refuses new connections, lets requests in progress finish, and spreads the closes over the drain time. */
   drain(): Promise<void>
+  /** For new connections and, where they are read at each use, open ones. */
+  setSettings(next: StreamSettings): void
   readonly counters: StreamCounters
 }
 
@@ -103,7 +105,8 @@ interface PeerUpgrade {
 }
 
 export function createGateway(options: GatewayOptions): Gateway {
-  const { authenticate, bus, clock, monotonic = monotonicClock, logger, settings, audit = noAudit } = options
+  const { authenticate, bus, clock, monotonic = monotonicClock, logger, audit = noAudit } = options
+  const settings = { ...options.settings }
   const counters = new StreamCounters()
   const { controllers: started } = options
   const { hub } = started
@@ -259,6 +262,7 @@ export function createGateway(options: GatewayOptions): Gateway {
     },
     topicsFor: (scopes) => controllers.usableBy(scopes),
     kick: (target) => bus.publish({ kind: 'stream-kick', ...target }),
+    setSettings: (next) => void Object.assign(settings, next),
     async drain() {
       if (draining) return
       draining = true

@@ -5,9 +5,15 @@ import { MetricsCollector } from './metrics.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 export class Exchange {
+  readonly #onSign: (worker: WorkerProcess) => void
   readonly #workers = new Set<WorkerProcess>()
   readonly #metrics = new MetricsCollector()
   readonly #audience = new CommitAudience()
+
+  /** `onSign` is called for every message of a worker. */
+  constructor(onSign: (worker: WorkerProcess) => void) {
+    this.#onSign = onSign
+  }
 
   add(worker: WorkerProcess): void {
     this.#workers.add(worker)
@@ -17,8 +23,9 @@ export class Exchange {
     void worker.ended.then(() => this.#workers.delete(worker))
   }
 
-  /** What is about its start is handled by the process itself. */
+  /** What is about its start and its stop is handled by the process itself. */
   #receive(from: WorkerProcess, message: FromWorker): void {
+    this.#onSign(from)
     if (message.kind === 'committed' || message.kind === 'waiting') this.#sendOthers(from, message)
     else if (message.kind === 'listening') this.#audience.change(from, message.file, message.isListening)
     else if (message.kind === 'rates') this.#sendOthers(from, { ...message, from: String(from.pid) })

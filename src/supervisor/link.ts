@@ -1,8 +1,12 @@
 /** A worker's side of the channel to its supervisor. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkerLink } from '../server/worker-link.ts'
 import type { RateCount } from '../store/rate-count-sync.ts'
 import type { SharedFile } from '../store/shared-file.ts'
 import type { FromWorker, SharedFileName, StartOrder, ToWorker } from './messages.ts'
+
+/** The supervisor closes the ports soon, unless it or another worker hangs. */
+const LONGEST_CLOSE_MS = 5_000
 
 type RatesListener = (from: string, counts: readonly RateCount[]) => void
 
@@ -11,6 +15,7 @@ export class Link {
   readonly order: Promise<StartOrder>
   /** Resolves when the supervisor wants this worker to stop. */
   readonly stopped: Promise<{ readonly isReplaced: boolean }>
+  readonly #portsClosed = Promise.withResolvers<void>()
   readonly #files = { identity: newListeners(), query: newListeners() }
   #onRates: RatesListener = () => {}
   #ownMetrics: () => string = () => ''
@@ -28,6 +33,8 @@ export class Link {
           return order.resolve(message.order)
         case 'stop':
           return stopped.resolve(message)
+        case 'ports closed':
+          return this.#portsClosed.resolve()
         case 'committed':
           for (const listener of this.#files[message.file].onCommit) listener()
           return
@@ -53,6 +60,11 @@ export class Link {
     if (process.connected) process.send?.(message, undefined, {}, whenSent)
   }
 
+  /** Tells the supervisor regularly that the event loop runs. */
+  sayAlive(everyMs: number): void {
+    if (everyMs > 0) setInterval(() => this.send({ kind: 'alive' }), everyMs).unref()
+  }
+
   /** To be called before the process ends. */
   sendLastMetrics(): Promise<void> {
     return new Promise((resolve) => this.send({ kind: 'last metrics', text: this.#ownMetrics() }, resolve))
@@ -69,6 +81,10 @@ export class Link {
       sendRates: (counts) => this.send({ kind: 'rates', counts }),
       onRates: (listener) => {
         this.#onRates = listener
+      },
+      closePorts: () => {
+        this.send({ kind: 'closing' })
+        return Promise.race([this.#portsClosed.promise, sleep(LONGEST_CLOSE_MS)])
       },
       shareMetrics: (own) => {
         this.#ownMetrics = own

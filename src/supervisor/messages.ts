@@ -17,6 +17,8 @@ export interface StartOrder extends Pick<LoadedConfig, 'texts' | 'sources'> {
 export type ToWorker =
   | { readonly kind: 'start'; readonly order: StartOrder }
   | { readonly kind: 'stop'; readonly isReplaced: boolean }
+  /** No connections are handed out any more. */
+  | { readonly kind: 'ports closed' }
   /** Another worker has committed. */
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   /** Another worker waits for the lock, with writes of these owners. */
@@ -34,6 +36,10 @@ export type FromWorker =
   /** The channel is read: the order to start can be sent. */
   | { readonly kind: 'online' }
   | { readonly kind: 'started' }
+  /** Nothing else to tell: its event loop runs. */
+  | { readonly kind: 'alive' }
+  /** It stops, and waits until the ports are closed. */
+  | { readonly kind: 'closing' }
   /** The start is refused, in words for the operator; the process ends. */
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'committed'; readonly file: SharedFileName }

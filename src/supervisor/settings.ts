@@ -30,19 +30,15 @@ export function partOf(config: Config): Config {
   return { ...config, ...Object.fromEntries(parts) }
 }
 
-/** With other texts for some settings. */
-export function withTexts(settings: LoadedConfig, changed: Partial<LoadedConfig['texts']>): LoadedConfig {
-  const texts = { ...settings.texts, ...changed }
-  return { sources: settings.sources, texts, config: parseTexts(texts) }
-}
-
 /** With a free port in the place of each 0: a worker that is started later must open the same one. */
 export async function withPorts(settings: LoadedConfig): Promise<LoadedConfig> {
   const { host, port, metricsHost, metricsPort } = settings.config
-  return withTexts(settings, {
+  const texts = {
+    ...settings.texts,
     ...(port === 0 && { port: await freePort(host) }),
     ...(metricsPort === 0 && { metricsPort: await freePort(metricsHost) }),
-  })
+  }
+  return { ...settings, texts, config: parseTexts(texts) }
 }
 
 async function freePort(host: string): Promise<string> {

@@ -3,11 +3,14 @@ import cluster from 'node:cluster'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileName, type SettingName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { takeOver } from '../config/reload.ts'
+import { quietTurn } from '../lib/quiet-turn.ts'
 import { nodeName } from '../store/nodes.ts'
-import type { Logger } from '../telemetry/log.ts'
+import { changeLevel, type Logger } from '../telemetry/log.ts'
 import { Exchange } from './exchange.ts'
+import { Liveness } from './liveness.ts'
 import type { StartOrder } from './messages.ts'
-import { withPorts, withTexts } from './settings.ts'
+import { withPorts } from './settings.ts'
 import { describeEnd, type Ended, StartRefused, WorkerProcess } from './worker-process.ts'
 
 export interface SupervisorOptions {
@@ -16,20 +19,6 @@ export interface SupervisorOptions {
   readonly settings: LoadedConfig
   readonly logger: Logger
 }
-
-/** Workers of one server agree on these: a change needs a restart of all of them. */
-const FIXED: readonly SettingName[] = [
-  'host',
-  'port',
-  'metricsHost',
-  'metricsPort',
-  'data',
-  'databaseUrl',
-  'masterKey',
-  'issuer',
-  'demo',
-  'workers',
-]
 
 /** The pause before a worker is started again; it doubles with each one that ends soon after its start. */
 const FIRST_PAUSE_MS = 100
@@ -42,7 +31,8 @@ export class Supervisor {
   readonly #logger: Logger
   readonly #given: LoadedConfig
   #settings: LoadedConfig
-  readonly #exchange = new Exchange()
+  readonly #liveness = new Liveness((worker) => this.#killHung(worker))
+  readonly #exchange = new Exchange((worker) => this.#liveness.receivedSign(worker))
   /** Every process that has not ended. */
   readonly #all = new Set<WorkerProcess>()
   /** The one that answers for each number. */
@@ -61,6 +51,7 @@ export class Supervisor {
     // The supervisor accepts connections and hands them out in turn: where workers accept, the kernel favours a few of them.
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: program, args: [] })
+    this.#liveness.setTimeout(settings.config.workerTimeout)
     this.#failed.promise.catch(() => {})
   }
 
@@ -94,14 +85,32 @@ export class Supervisor {
   /** Resolves when all workers have ended: true if each did so cleanly. */
   async stop(): Promise<boolean> {
     this.#stopping.abort()
-    const ends = await Promise.all([...this.#all].map((worker) => worker.stop(false)))
-    return ends.every(({ code }) => code === 0)
+    const workers = [...this.#all]
+    const ends = workers.map((worker) => worker.stop(false))
+    await this.#closePorts(workers)
+    return (await Promise.all(ends)).every(({ code }) => code === 0)
+  }
+
+  /** Once all workers are ready for it, and in a moment in which no connection waits to be handed out. */
+  async #closePorts(workers: readonly WorkerProcess[]): Promise<void> {
+    await Promise.all(workers.map(({ closing }) => closing))
+    let handed = 0
+    await quietTurn(() => {
+      const before = handed
+      handed = workers.reduce((sum, { connections }) => sum + connections.count, 0)
+      // A worker that has confirmed all would be handed those that wait.
+      return (
+        handed !== before || !workers.some(({ state, connections }) => state !== 'ended' && connections.areConfirmed)
+      )
+    })
+    for (const { connections } of workers) connections.closePorts()
+    for (const worker of workers) worker.send({ kind: 'ports closed' })
   }
 
   async #reload(load: () => Promise<LoadedConfig>): Promise<void> {
-    const loaded = await load()
     const before = this.#settings
-    this.#settings = withTexts(loaded, Object.fromEntries(FIXED.map((name) => [name, before.texts[name]])))
+    const { settings, waiting } = takeOver(['always', 'workers'], this.#given, await load(), before)
+    this.#settings = settings
     const numbers = [...this.#current.keys()].toSorted((a, b) => a - b)
     for (const [index, number] of numbers.entries()) {
       const old = this.#current.get(number)
@@ -112,18 +121,20 @@ export class Supervisor {
         if (index === 0) this.#settings = before
         throw error
       }
-      if (index === 0) this.#reportReload(loaded)
+      if (index === 0) this.#reportReload(waiting)
       await old?.stop(true)
     }
     this.#logger.info({ workers: numbers.length }, 'all workers have been replaced')
   }
 
-  #reportReload(loaded: LoadedConfig): void {
-    this.#logger.level = this.#settings.config.logLevel
-    this.#logger.info('settings and certificates reloaded')
-    const waiting = FIXED.filter((name) => loaded.texts[name] !== this.#given.texts[name])
-    if (waiting.length > 0)
-      this.#logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+  #reportReload(waiting: readonly SettingName[]): void {
+    const { logLevel, workerTimeout } = this.#settings.config
+    this.#liveness.setTimeout(workerTimeout)
+    changeLevel(this.#logger, logLevel, () => {
+      this.#logger.info('settings and certificates reloaded')
+      if (waiting.length > 0)
+        this.#logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+    })
   }
 
   /** Resolves when the worker answers; from then on it is restarted when it ends. */
@@ -138,6 +149,9 @@ export class Supervisor {
     })
     this.#all.add(worker)
     this.#exchange.add(worker)
+    this.#liveness.add(worker)
+    // One that stops alone leaves the ports to the others.
+    void worker.closing.then(() => this.#stopping.signal.aborted || worker.send({ kind: 'ports closed' }))
     const since = performance.now()
     void worker.ended.then((end) => {
       this.#all.delete(worker)
@@ -145,6 +159,12 @@ export class Supervisor {
     })
     await worker.started
     this.#current.set(number, worker)
+  }
+
+  #killHung(worker: WorkerProcess): void {
+    const { number, pid, state } = worker
+    this.#logger.error({ worker: number, pid, state }, 'a worker gives no sign of life; it is killed')
+    worker.kill()
   }
 
   #lost({ number, pid }: WorkerProcess, end: Ended, livedMs: number): void {

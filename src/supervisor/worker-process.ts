@@ -1,6 +1,6 @@
 /** One worker as the supervisor sees it: a process that starts, answers, stops and ends. */
 import cluster, { type Worker } from 'node:cluster'
-import { closeLostConnections } from './lost-connections.ts'
+import { HandedConnections } from './handed-connections.ts'
 import type { FromWorker, StartOrder, ToWorker } from './messages.ts'
 
 /** A worker that did not come up; the message is for the operator. */
@@ -17,8 +17,11 @@ export class WorkerProcess {
   readonly number: number
   /** Rejects with StartRefused if the process ends before it answers. */
   readonly started: Promise<void>
+  /** Resolves when it stops and needs no further connections. */
+  readonly closing: Promise<void>
   readonly ended: Promise<Ended>
   state: 'starting' | 'answering' | 'stopping' | 'ended' = 'starting'
+  readonly connections: HandedConnections
   readonly #worker: Worker
   #onMessage: (message: FromWorker) => void = () => {}
 
@@ -26,26 +29,31 @@ export class WorkerProcess {
     this.number = order.number
     const worker = cluster.fork()
     this.#worker = worker
-    closeLostConnections(worker)
+    this.connections = new HandedConnections(worker)
     const { promise: ended, resolve: end } = Promise.withResolvers<Ended>()
+    const { promise: closing, resolve: close } = Promise.withResolvers<void>()
     const { promise: started, resolve: start, reject: refuse } = Promise.withResolvers<void>()
     this.ended = ended
+    this.closing = closing
     this.started = started
     // The caller may wait for the start and gets the reason, or not.
     started.catch(() => {})
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'online') this.send({ kind: 'start', order })
       else if (message.kind === 'refused') refuse(new StartRefused(message.reason))
+      else if (message.kind === 'closing') close()
       else if (message.kind === 'started') {
         if (this.state === 'starting') this.state = 'answering'
         start()
-      } else this.#onMessage(message)
+      }
+      this.#onMessage(message)
     })
     // The process is gone already; its end is told by another event.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => {
       this.state = 'ended'
       refuse(new StartRefused(`A worker ended during its start (${describeEnd({ code, signal })}).`))
+      close()
       end({ code, signal })
     })
   }
@@ -54,7 +62,6 @@ export class WorkerProcess {
     return this.#worker.process.pid
   }
 
-  /** Whatever is not about its start. */
   onMessage(listener: (message: FromWorker) => void): void {
     this.#onMessage = listener
   }
@@ -68,6 +75,11 @@ export class WorkerProcess {
     if (this.state !== 'ended') this.state = 'stopping'
     this.send({ kind: 'stop', isReplaced })
     return this.ended
+  }
+
+  /** One that does not answer is stopped by nothing else. */
+  kill(): void {
+    this.#worker.process.kill('SIGKILL')
   }
 }
 

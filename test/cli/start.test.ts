@@ -11,7 +11,7 @@ import { TLSSocket } from 'node:tls'
 import SqliteDatabase from 'better-sqlite3'
 import { createCertificate } from '../support/certificate.ts'
 import { runInProcess } from '../support/in-process.ts'
-import { runGatehouse, serveProcess } from '../support/process.ts'
+import { runGatehouse, serveProcess, withoutOurs } from '../support/process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-start-'))
 after(() => rmSync(base, { recursive: true, force: true }))
@@ -233,6 +233,35 @@ test('the server stops when the shell that npm started ends', async () => {
   }
   assert.match(output, /"msg":"stopped"/)
 })
+
+const OLD_NODE = "data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '20.0.0' })"
+const AS_NPM =
+  "process.title = 'npm start'; require('node:child_process').spawn('sh', ['-c', process.argv[1]], { stdio: 'inherit' })"
+
+for (const { name, args, npm } of [
+  { name: 'launcher with another Node', args: ['--import', OLD_NODE, 'bin/gatehouse.js', 'serve'], npm: false },
+  { name: 'npm', args: ['-e', AS_NPM, `"${process.execPath}" bin/gatehouse.js serve`], npm: true },
+])
+  test(`the server stops when its ${name} is killed`, { timeout: 60_000 }, async () => {
+    const started = spawn(process.execPath, args, {
+      cwd: new URL('../..', import.meta.url).pathname,
+      env: {
+        ...withoutOurs(process.env),
+        ...{ GATEHOUSE_PORT: '0', GATEHOUSE_STOP_DELAY: '0', GATEHOUSE_DATA: newFolder() },
+        npm_lifecycle_event: npm ? 'start' : undefined,
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    started.stdout.setEncoding('utf8')
+    for await (const chunk of started.stdout) {
+      output += chunk
+      // The pipe closes only when the server, which inherited it, has exited too.
+      if (output.includes('"msg":"started"')) started.kill('SIGKILL')
+    }
+    assert.match(output, /"msg":"stopped"/)
+    assert.doesNotMatch(output, new RegExp(`"node":"[^"]*:${started.pid}"`), 'the server is another process')
+  })
 
 test('a second start finds what the first one created', async () => {
   const folder = newFolder()

@@ -72,6 +72,21 @@ describe('the request log', () => {
     assert.equal((await linesOf('authorize')).find(({ msg }) => msg === 'request')?.client, 'demo-spa')
   })
 
+  test('probes and scrapes are logged at debug, and at info where they fail', async () => {
+    const levelOf = async (path: string, init: RequestInit = {}) => {
+      const id = `probe${path}${init.method ?? ''}`
+      await fetch(url(path), { ...init, headers: { ...init.headers, 'request-id': id } })
+      return (await linesOf(id)).find(({ msg }) => msg === 'request')?.level
+    }
+    const { access_token: token } = await signIn(server, ADMIN)
+    assert.equal(await levelOf('/healthz'), 'debug')
+    assert.equal(await levelOf('/healthz', { method: 'HEAD' }), 'debug')
+    assert.equal(await levelOf('/readyz'), 'debug')
+    assert.equal(await levelOf('/metrics', { headers: { authorization: `Bearer ${token}` } }), 'debug')
+    assert.equal(await levelOf('/metrics', { method: 'GET' }), 'info', 'without a token')
+    assert.equal(await levelOf('/.well-known/openid-configuration'), 'info')
+  })
+
   test('a request without a caller names none', async () => {
     await fetch(url('/healthz'), { headers: { 'request-id': 'anonymous' } })
     const [line] = await linesOf('anonymous')

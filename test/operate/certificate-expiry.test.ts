@@ -56,7 +56,7 @@ test('after a reload the metric and the log follow the new certificate', async (
   const server = await startTestServer(place, { flags })
   try {
     await writeCertificate(createCertificate(['localhost'], 90), folder)
-    server.reload(loadConfig({ flags: { '--port': '0', '--data': place.dataFolder, ...flags } }).config)
+    await server.reload(loadConfig({ flags: { '--port': '0', '--data': place.dataFolder, ...flags } }))
     assert.equal(expiryLines(server.log).length, 1, 'the renewed certificate is not reported')
     assert.ok(Math.abs((await expiryMetric(server.metricsPort)) - 90 * 86_400) < 60)
   } finally {

@@ -1,12 +1,18 @@
 /** SIGTERM: the node says that it is not ready while it still serves, then closes; nothing is cut off. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, get } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { Agent, get, request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { loadConfig } from '../../src/config/load.ts'
+import { longestStop } from '../../src/server/start.ts'
 import { openPlace } from '../support/engines.ts'
-import { serveProcess } from '../support/process.ts'
+import { stopOwnPostgres } from '../support/postgres.ts'
+import { type RunningProcess, serveProcess } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 test('while it stops, /readyz is 503 and requests are served, on new and on open connections', async (t) => {
@@ -98,6 +104,103 @@ test('SIGTERM under load: no request is lost by clients that stop when /readyz s
   assert.equal(await stopped, 0)
   assert.deepEqual(lost, [])
   assert.ok(served.after > 0, 'requests were served after the signal')
+})
+
+for (const workers of [1, 2])
+  test(`a rolling restart of two nodes with ${workers} process(es) each: a proxy that keeps connections gets every reply`, async (t) => {
+    const places = await Promise.all([openPlace('sqlite'), openPlace('sqlite')])
+    t.after(() => Promise.all(places.map(({ leave }) => leave())))
+    const start = async (index: number): Promise<RunningProcess> => {
+      const data = ['--data', places[index]?.place.dataFolder ?? '']
+      const node = await serveProcess([...data, '--stop-delay', '0.5', '--limit-token', '', '--workers', `${workers}`])
+      await until(
+        'all workers have started',
+        10_000,
+        () => workers === 1 || node.output().stdout.includes('all workers'),
+      )
+      return node
+    }
+    let nodes: readonly RunningProcess[] = await Promise.all([start(0), start(1)])
+    t.after(() => Promise.all(nodes.map((node) => node.stop())))
+    const agent = new Agent({ keepAlive: true })
+    t.after(() => agent.destroy())
+    const post = (port: number | undefined) =>
+      new Promise<number | undefined>((resolve, reject) => {
+        const options = { method: 'POST', port, host: '127.0.0.1', path: '/connect/token', agent }
+        const sent = request(options, (response) => {
+          response
+            .resume()
+            .once('end', () => resolve(response.statusCode))
+            .once('error', reject)
+        })
+        sent.once('error', reject).end('grant_type=none')
+      })
+    let isRunning = true
+    let served = 0
+    let turn = 0
+    const lost: unknown[] = []
+    /** As nginx does: a request goes to the other node if there is no connection to the first, and not if it may have been read. */
+    const send = async (): Promise<void> => {
+      const [first, second] = turn++ % 2 === 0 ? nodes : nodes.toReversed()
+      const status = await post(first?.port).catch((error) => {
+        if (error.syscall === 'connect') return post(second?.port)
+        throw error
+      })
+      assert.equal(status, 400)
+      served++
+    }
+    const client = async () => {
+      while (isRunning) {
+        await send().catch((error) => lost.push(error))
+        await sleep(5)
+      }
+    }
+    const clients = Array.from({ length: 24 }, client)
+    for (const index of [0, 1]) {
+      const goal = served + 500
+      await until('the load runs', 10_000, () => served > goal)
+      assert.equal(await nodes[index]?.stop(), 0)
+      const fresh = await start(index)
+      nodes = nodes.map((node, at) => (at === index ? fresh : node))
+    }
+    isRunning = false
+    await Promise.all(clients)
+    assert.deepEqual(lost, [], `of ${served}`)
+  })
+
+test('a database that does not answer does not hold up a stop', { timeout: 60_000 }, async (t) => {
+  const { place, leave } = await openPlace('postgres')
+  const url = new URL(place.databaseUrl)
+  const proxy = await startTcpProxy(url.hostname, Number(url.port))
+  t.after(async () => {
+    await proxy.close()
+    await leave()
+    await stopOwnPostgres()
+  })
+  url.host = `127.0.0.1:${proxy.port}`
+  const flags = ['--data', place.dataFolder, '--database-url', url.href, '--stream-drain-time', '0.1']
+  const node = await serveProcess(flags)
+  t.after(() => node.stop('SIGKILL'))
+  await until('it is settled', 5000, () => node.output().stdout.includes('there is no administrator'))
+  proxy.hold()
+  const since = performance.now()
+  assert.equal(await node.stop(), 1)
+  assert.ok(performance.now() - since < 20_000)
+  assert.match(node.output().stdout, /"msg":"could not stop cleanly"/)
+})
+
+test('what kills a server that stops, in the examples, waits for longer than a stop takes', () => {
+  const { config } = loadConfig({})
+  const longest = Math.max(longestStop(config), config.workerTimeout * 1.1) / 1000
+  for (const [file, pattern] of [
+    ['examples/systemd/gatehouse.service', /^TimeoutStopSec=(\d+)$/m],
+    ['examples/kubernetes/gatehouse.yaml', /terminationGracePeriodSeconds: (\d+)$/m],
+    ['compose.yaml', /stop_grace_period: (\d+)s$/m],
+  ] as const) {
+    const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+    const seconds = Number(pattern.exec(text)?.[1])
+    assert.ok(seconds > longest, `${file}: ${seconds} s, and a stop takes up to ${longest} s`)
+  }
 })
 
 test('a process logs its version when it starts, and that it stops', async (t) => {

@@ -38,7 +38,7 @@ export async function startTestServer(
     keepWritten(line)
   }
   const logger = createLogger({ level: 'debug', format: 'json', destination: { write } })
-  const server = await startServer(settings.config, { logger, settings, ...(clock === undefined ? {} : { clock }) })
+  const server = await startServer(settings, { logger, ...(clock === undefined ? {} : { clock }) })
   return { ...server, log }
 }
 

@@ -35,7 +35,7 @@ export async function serveAlone(args: Arguments, settings: LoadedConfig): Promi
 async function start(settings: LoadedConfig, logger: Logger, signal: AbortSignal): Promise<RunningServer | undefined> {
   logger.info({ version: VERSION, runtime: process.versions.node }, 'starting')
   try {
-    return await startServer(settings.config, { logger, settings, signal })
+    return await startServer(settings, { logger, signal })
   } catch (error) {
     if (error !== signal.reason) throw error
     logger.info('stopped before it had started')
@@ -45,15 +45,11 @@ async function start(settings: LoadedConfig, logger: Logger, signal: AbortSignal
 
 /** Signals during the start wait for its end. A demonstration ends with its terminal, which sends this signal too. */
 function reloadOnSignal(args: Arguments, starting: Promise<RunningServer | undefined>, logger: Logger): void {
-  process.on('SIGHUP', async () => {
-    try {
-      const server = await starting
-      if (server === undefined) return
-      const next = await loadSettings(args)
-      server.reload(next.config)
-      logger.level = next.config.logLevel
-    } catch (error) {
+  const reload = async (): Promise<void> => (await starting)?.reload(await loadSettings(args))
+  let last = Promise.resolve()
+  process.on('SIGHUP', () => {
+    last = last.then(reload).catch((error) => {
       logger.error({ err: error }, 'settings could not be reloaded; the earlier ones stay in force')
-    }
+    })
   })
 }

@@ -1,4 +1,5 @@
 /** The signals that stop a server. */
+import { readFileSync } from 'node:fs'
 
 const SAME_SIGNAL_MS = 1000
 
@@ -20,13 +21,28 @@ export function stopSignal(): Promise<void> {
   })
 }
 
-/** A signal to `npm start` ends npm and its shell but does not reach this process, so the parent is watched. */
+/** What ends `npm start`, npm or its shell, does not reach this process, so both are watched. */
 function whenOrphaned(stop: () => void): void {
   const parent = process.ppid
+  const npm = parentOf(parent)
+  const watchesNpm = npm !== undefined && contentOf(npm, 'cmdline').includes('npm')
   const watch = setInterval(() => {
-    if (process.ppid === parent) return
+    if (process.ppid === parent && (!watchesNpm || parentOf(parent) === npm)) return
     clearInterval(watch)
     stop()
   }, 250)
   watch.unref()
+}
+
+/** Only Linux tells. Elsewhere shells run a single command in their place, so that npm is the parent. */
+function parentOf(pid: number): string | undefined {
+  return /^PPid:\s*(\d+)$/m.exec(contentOf(pid, 'status'))?.[1]
+}
+
+function contentOf(pid: number | string, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    return ''
+  }
 }

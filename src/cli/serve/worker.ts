@@ -4,6 +4,7 @@ import { type LoadedConfig, parseTexts } from '../../config/load.ts'
 import { type RunningServer, startServer } from '../../server/start.ts'
 import { nodeName } from '../../store/nodes.ts'
 import { Link } from '../../supervisor/link.ts'
+import { signInterval } from '../../supervisor/liveness.ts'
 import { partOf } from '../../supervisor/settings.ts'
 import { createLogger, type Logger } from '../../telemetry/log.ts'
 import { explain } from '../main.ts'
@@ -17,6 +18,7 @@ export async function runWorker(): Promise<void> {
   const order = await link.order
   const { number, texts, sources } = order
   const settings: LoadedConfig = { texts, sources, config: partOf(parseTexts(texts)) }
+  link.sayAlive(signInterval(settings.config.workerTimeout))
   const logger = createLogger({ ...logOptions(settings), node: nodeName(), worker: number })
   const server = await start(settings, { link, order, logger, stopped })
   if (order.isFirst) await announce(server, settings, logger)
@@ -45,7 +47,7 @@ async function start(settings: LoadedConfig, { link, order, logger, stopped }: S
   void stopped.then(() => stopping.abort())
   try {
     const worker = link.workerLink(order)
-    const server = await startServer(settings.config, { logger, settings, signal: stopping.signal, worker })
+    const server = await startServer(settings, { logger, signal: stopping.signal, worker })
     link.send({ kind: 'started' })
     return server
   } catch (error) {

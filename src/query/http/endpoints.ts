@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Bus } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
-import type { Route, RouteGroup } from '../../http/route.ts'
+import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
 import { afterTurns, inTurns, type Steps } from '../../lib/turns.ts'
 import type { Authenticate, Principal } from '../../protocol/principal.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -21,6 +21,7 @@ import type { Encoding } from '../results/encoding.ts'
 import type { Activity } from '../run/activity.ts'
 import type { Call, ExecutionEnv } from '../run/call.ts'
 import { ownerOf, type RunningQueries } from '../run/running.ts'
+import type { SlowLog } from '../run/slow-log.ts'
 
 import { keyText, readCursor, writeCursor } from './cursor.ts'
 import { LiveEndpoint } from './live.ts'
@@ -43,6 +44,7 @@ export interface EndpointsEnv extends ExecutionEnv {
   /** Cancels a query of the owner, or of anybody, on any node. */
   readonly cancel: (requestId: string, owner: string | undefined) => Promise<boolean>
   readonly limits: EndpointLimits
+  readonly slowLog: SlowLog
 }
 
 export interface EndpointLimits extends SlowClientLimits {
@@ -66,11 +68,15 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
   const slowClients = new SlowClients({ ...limits, isContended: () => engine.load.waiting > 0, metrics })
   const events = new LiveEndpoint({ ...endpoints, slowClients })
   const env: Env = { ...endpoints, slowClients, observe: observer(endpoints), events }
-  const { statementBytes, bodyBytes } = env.limits
-  const post = (path: string, act: (context: Context, env: Env) => Sent, limit = bodyBytes): Route => ({
+  const body = {
+    get limit() {
+      return limits.bodyBytes
+    },
+  }
+  const post = (path: string, act: (context: Context, env: Env) => Sent, rule: BodyRule = body): Route => ({
     method: 'POST',
     path,
-    body: { limit },
+    body: rule,
     access: requirePlatformAccess,
     handle: (context) => act(context, env),
   })
@@ -79,7 +85,7 @@ export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
     limit: 'query',
     fail: replyToError,
     routes: [
-      post('/query', query, statementBytes * 2 + 65_536),
+      post('/query', query, { limit: limits.statementBytes * 2 + 65_536 }),
       {
         method: 'GET',
         path: '/query',

@@ -13,6 +13,7 @@ import { endOfResult, endOfText, errorInResult, type ResultEnd } from '../result
 import type { Call, ExecutionEnv, Result } from '../run/call.ts'
 import { execute, readInline } from '../run/execution.ts'
 import type { RunningQueries, RunningQuery } from '../run/running.ts'
+import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { negotiateCoding } from './negotiate.ts'
 import { asKnown, problemFor } from './problem.ts'
 import { sendStream, sendWhole } from './send-result.ts'
@@ -23,6 +24,7 @@ export interface ServeEnv extends ExecutionEnv {
   readonly running: RunningQueries
   readonly slowClients: SlowClients
   readonly observe: Observe
+  readonly slowLog: SlowLog
 }
 
 /** Undefined when the reply has been sent already. */
@@ -44,7 +46,7 @@ export function serveQuery(
   text: string,
   prepare: () => PreparedCall | Promise<PreparedCall>,
 ): Sent {
-  const measured = measure(env)
+  const measured = measure(context, env, text)
   const coding = negotiateCoding(context.headers['accept-encoding'])
   env.running.check(context.principal, context.id)
   try {
@@ -158,12 +160,15 @@ interface Measured {
   failed(error: unknown): void
 }
 
-function measure(env: ServeEnv): Measured {
+function measure(context: Context, env: ServeEnv, statement: string): Measured {
   const started = performance.now()
   const span = env.trace?.begin('query')
   const elapsed = (): number => performance.now() - started
   const end = (outcome: string, rows: number): void => {
-    env.observe(outcome, elapsed(), rows)
+    const took = elapsed()
+    env.observe(outcome, took, rows)
+    if (took >= env.slowLog.limits.slowMs)
+      logSlow(env.slowLog, { reqId: context.id, ...context.caller, ms: took, outcome, statement })
     endSpan(span, env, outcome, rows)
   }
   return { elapsed, succeeded: (rows) => end('ok', rows), failed: (error) => end(codeOf(error), 0) }

@@ -8,6 +8,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import { refuse } from '../errors.ts'
 import { viewFor } from '../plan/rights.ts'
 import { ownerOf, shownStatement } from '../run/running.ts'
+import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
 import { LiveCounts } from './counts.ts'
 import { isTransient } from './evaluator.ts'
@@ -34,6 +35,7 @@ export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'sour
   readonly catalogue: Catalogue
   readonly limits: LiveLimits
   readonly deriveKey: DeriveKey
+  readonly slowLog: SlowLog
   readonly onError: (error: unknown) => void
 }
 

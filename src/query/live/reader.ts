@@ -4,6 +4,7 @@ import { isBounded } from '../engines/cost-class.ts'
 import { FairSlots } from '../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
+import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import type { LiveCounts } from './counts.ts'
 import { type LiveLimits, shareOf, shuttingDown, tooManyOwnBytes, tooManyRows } from './limits.ts'
 import type { FamilyTarget, LiveTarget } from './target.ts'
@@ -12,6 +13,7 @@ export interface ReaderOptions {
   readonly source: LiveSource
   readonly limits: LiveLimits
   readonly counts: LiveCounts
+  readonly slowLog: SlowLog
   /** The time limit of a query. */
   readonly milliseconds: number
   /** The queries that can run at once. */
@@ -55,7 +57,7 @@ export class LiveReader {
 
   /** The whole result. Refuses one that is beyond the limits. `onStart` is called when the read waits no more. */
   readWhole(target: LiveTarget, onStart?: () => void): Promise<LiveReply> {
-    return this.#readWhole(target.read(), target.readsAuditLog, onStart)
+    return this.#readWhole(target, target.read(), target.readsAuditLog, onStart)
   }
 
   /**
@@ -67,17 +69,27 @@ export class LiveReader {
     if (parts === undefined) return undefined
     this.#formerReads++
     try {
-      return await this.#readWhole(parts, false)
+      return await this.#readWhole(target, parts, false)
     } finally {
       this.#formerReads--
     }
   }
 
-  async #readWhole(read: ReturnType<LiveTarget['read']>, readsAuditLog: boolean, onStart?: () => void) {
-    const { counts, catchUpAuditLog } = this.#options
+  async #readWhole(
+    { text: statement, owner }: LiveTarget,
+    read: ReturnType<LiveTarget['read']>,
+    readsAuditLog: boolean,
+    onStart?: () => void,
+  ): Promise<LiveReply> {
+    const { counts, slowLog, catchUpAuditLog } = this.#options
     const parts = this.#request(read)
     const slots = isBounded(parts.statement.cost) ? this.#short : this.#long
     const run = new Run(this.#options.milliseconds)
+    const ran = (outcome: string): void => {
+      const { elapsed: ms } = run
+      counts.ran(outcome, ms)
+      if (ms >= slowLog.limits.slowMs) logSlow(slowLog, { owner, ms, outcome, statement })
+    }
     const started = (): void => {
       run.restart()
       onStart?.()
@@ -94,10 +106,10 @@ export class LiveReader {
       })
       if (reply.exceeded === 'rows') throw tooManyRows(this.limits)
       if (reply.exceeded === 'bytes') throw tooManyOwnBytes()
-      counts.ran('ok', run.elapsed)
+      ran('ok')
       return reply
     } catch (error) {
-      counts.ran(error instanceof Refusal ? error.code : 'server.fault', run.elapsed)
+      ran(error instanceof Refusal ? error.code : 'server.fault')
       throw error
     }
   }

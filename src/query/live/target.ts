@@ -31,6 +31,8 @@ export interface LiveTarget {
   /** The JSON text of `Columns`. */
   readonly columns: string
   readonly encoding: LiveEncoding
+  /** The statement as it was sent. */
+  readonly text: string
   /** Whose query it is when it runs. */
   readonly owner: string
   readonly readsSystemTables: boolean
@@ -99,6 +101,7 @@ export function targetOf(
     family,
     columns,
     encoding,
+    text,
     owner,
     readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
     readsAuditLog: planned.readsAuditLog,

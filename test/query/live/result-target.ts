@@ -44,6 +44,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
     family: undefined,
     columns: '{}',
     encoding: { rows: 'objects', integers: 'numbers' },
+    text: '',
     owner: 'user:test',
     readsSystemTables: false,
     readsAuditLog: false,

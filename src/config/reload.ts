@@ -1,0 +1,86 @@
+/** Which settings a reload (SIGHUP) takes over. */
+import { type SettingName, settingNames } from './config.ts'
+import { type LoadedConfig, withTexts } from './load.ts'
+
+/** Whether SIGHUP brings a new value into force: always, or with workers only, which it replaces by new ones. */
+export type Reload = 'always' | 'workers' | 'never'
+
+/** Read at each use, or given to the parts of a running server by `server/reload.ts`. */
+const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
+  'tlsCertificate',
+  'tlsKey',
+  'trustedProxies',
+  'maxConnectionsPerAddress',
+  'stopDelay',
+  'logLevel',
+  'logSlowQuery',
+  'limitToken',
+  'limitPages',
+  'limitQuery',
+  'limitStream',
+  'limitAdmin',
+  'limitExempt',
+  'accessTokenLifetime',
+  'refreshTokenIdle',
+  'refreshTokenLifetime',
+  'refreshTokenGrace',
+  'queryRows',
+  'queryResultBytes',
+  'queryBodyBytes',
+  'queryPerUser',
+  'liveStatementsPerConnection',
+  'liveStatementsPerUser',
+  'liveRows',
+  'streamOrigins',
+  'streamMaxMessageBytes',
+  'streamMaxSubscriptions',
+  'streamDrainTime',
+  'streamMaxConnections',
+  'streamMaxConnectionsPerUser',
+  'streamMaxConnectionsPerAddress',
+])
+
+/** Workers of one server agree on these, or cannot see a change. */
+const NEVER: ReadonlySet<string> = new Set<SettingName>([
+  'host',
+  'port',
+  'metricsHost',
+  'metricsPort',
+  'workers',
+  'data',
+  'databaseUrl',
+  'masterKey',
+  'issuer',
+  'config',
+  'demo',
+])
+
+export function reloadOf(name: SettingName): Reload {
+  if (NEVER.has(name)) return 'never'
+  return ALWAYS.has(name) ? 'always' : 'workers'
+}
+
+export interface Reloaded {
+  /** The settings that are in force from now on. */
+  readonly settings: LoadedConfig
+  /** Those that have changed since the start, and need a restart. */
+  readonly waiting: readonly SettingName[]
+}
+
+/** `kinds` are those that can be taken over. `current` are the settings in force, if they are not those of the start. */
+export function takeOver(
+  kinds: readonly Reload[],
+  started: LoadedConfig,
+  next: LoadedConfig,
+  current = started,
+): Reloaded {
+  // A port either has TLS or not.
+  const isTlsSwitched = (current.texts.tlsCertificate === '') !== (next.texts.tlsCertificate === '')
+  const isKept = (name: SettingName): boolean =>
+    !kinds.includes(reloadOf(name)) || (isTlsSwitched && (name === 'tlsCertificate' || name === 'tlsKey'))
+  const kept = settingNames().filter(isKept)
+  return {
+    settings: withTexts(next, current, kept),
+    waiting: kept.filter((name) => next.texts[name] !== started.texts[name]),
+  }
+}

@@ -1,0 +1,46 @@
+/** Finds workers that hang: each says several times within the timeout that it is alive. */
+import type { WorkerProcess } from './worker-process.ts'
+
+/** Signs of life within the timeout. */
+const SIGNS = 10
+/** A start may block the event loop for longer, as a migration does. */
+const START_FACTOR = 10
+
+/** From one sign of life to the next. */
+export function signInterval(timeoutMs: number): number {
+  return timeoutMs / SIGNS
+}
+
+export class Liveness {
+  readonly #onHung: (worker: WorkerProcess) => void
+  /** How often each was looked at since its last sign. Time is not compared: a machine that sleeps is no worker that hangs. */
+  readonly #silent = new Map<WorkerProcess, number>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(onHung: (worker: WorkerProcess) => void) {
+    this.#onHung = onHung
+  }
+
+  /** 0: no worker is taken for hung. */
+  setTimeout(timeoutMs: number): void {
+    clearInterval(this.#timer)
+    if (timeoutMs > 0) this.#timer = setInterval(() => this.#look(), signInterval(timeoutMs)).unref()
+  }
+
+  add(worker: WorkerProcess): void {
+    this.#silent.set(worker, 0)
+    void worker.ended.then(() => this.#silent.delete(worker))
+  }
+
+  /** Any message is one. */
+  receivedSign(worker: WorkerProcess): void {
+    if (this.#silent.has(worker)) this.#silent.set(worker, 0)
+  }
+
+  #look(): void {
+    for (const [worker, silent] of this.#silent) {
+      this.#silent.set(worker, silent + 1)
+      if (silent === (worker.state === 'starting' ? SIGNS * START_FACTOR : SIGNS)) this.#onHung(worker)
+    }
+  }
+}
