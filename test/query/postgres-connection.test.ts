@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
+import { examine } from '../../src/cli/doctor/doctor.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { openQuery } from '../../src/query/service.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
@@ -23,7 +25,7 @@ before(async () => {
 })
 after(async () => {
   for (const name of databases) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-  await admin.query(`DROP ROLE ${user}`)
+  await admin.query(`DROP OWNED BY ${user}; DROP ROLE ${user}`)
   await admin.end()
   await leave()
   await stopOwnPostgres()
@@ -109,4 +111,31 @@ test('a user who may create roles, but did not create this one, becomes a member
   await assert.rejects(client.query('CREATE TABLE gatehouse_data.more (id int)'), { code: '42501' })
   await assert.rejects(client.query('DELETE FROM gatehouse_data._gh_tables'), { code: '42501' })
   await client.end()
+})
+
+test('temporary files are limited where the user may set the limit, or has one; otherwise the doctor says so', async () => {
+  const own = await makeDatabase(`ENCODING 'UTF8' OWNER ${user}`, user)
+  const found = async (): Promise<string[]> => {
+    const { config } = loadConfig({ flags: { '--data': own.dataFolder, '--database-url': own.databaseUrl } })
+    return (await examine(config)).flatMap(({ code }) => (code === 'database.temp_files' ? [code] : []))
+  }
+  const sorted = async (tempBytes: number, tempBytesPerUser = tempBytes * 3) => {
+    const server = await startQueryServer(own, { limits: { concurrency: 4, tempBytes, tempBytesPerUser } })
+    const reply = await server.query(
+      `SELECT max(r) AS n FROM (SELECT row_number() OVER (ORDER BY rpad(CAST(v AS Text), 1000)) AS r FROM generate_series(1, 60000) AS v) AS q`,
+    )
+    await server.stop()
+    return reply.status === 200 ? reply.json.Rows[0]?.n : /more than (\d+)/.exec(reply.json.detail)?.[1]
+  }
+  const limit = 1024 * 1024
+  await admin.query(`ALTER ROLE ${user} SET work_mem = '64kB'`)
+  assert.deepEqual([await sorted(limit), await found()], [60_000, ['database.temp_files']])
+  await admin.query(`ALTER ROLE ${user} SET temp_file_limit = '${limit}B'`)
+  assert.deepEqual([await sorted(2 * limit), await found()], [String(limit), []])
+  await admin.query(`GRANT SET ON PARAMETER temp_file_limit TO ${user}`)
+  assert.equal(await sorted(100 * limit), String(limit), 'a lower limit remains')
+  await admin.query(`ALTER ROLE ${user} RESET temp_file_limit`)
+  assert.deepEqual([await sorted(limit), await found()], [String(limit), []])
+  assert.equal(await sorted(100 * limit), 60_000)
+  assert.equal(await sorted(100 * limit, 3 * limit), String(limit), 'three connections of a user share')
 })

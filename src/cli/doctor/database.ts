@@ -7,6 +7,7 @@ import { type Database, openUnmigrated } from '../../store/database.ts'
 import { sql } from '../../store/kysely.ts'
 import { schemaVersion } from '../../store/migration-plan.ts'
 import { MIGRATIONS } from '../../store/migrations/list.ts'
+import { readTempFileLimit } from '../../store/temp-files.ts'
 import { type Finding, fault, ok, reasonOf, warning } from './finding.ts'
 
 const CLOCK_TOLERANCE_MS = 2_000
@@ -25,7 +26,11 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
   const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl, poolSize: 2 })
   try {
     const version = await schemaVersion(database)
-    const findings = [...checkVersion(version, database.location), ...(await checkClock(database, now))]
+    const findings = [
+      ...checkVersion(version, database.location),
+      ...(await checkClock(database, now)),
+      ...(await checkTempFiles(database)),
+    ]
     if (version === MIGRATIONS.length)
       return {
         findings: [
@@ -136,6 +141,22 @@ async function checkClock({ db, engine }: Database, now: () => number): Promise<
       'clock.differs',
       `The clocks of this machine and of the database differ by ${Math.abs(difference) / 1000} s`,
       'Run a time service (chrony, systemd-timesyncd) on both.',
+    ),
+  ]
+}
+
+/** Without a limit one query can fill the disk of the database. */
+async function checkTempFiles({ db, engine }: Database): Promise<Finding[]> {
+  if (engine === 'sqlite') return []
+  const { current, isSettable } = await readTempFileLimit(
+    async (statement) => (await sql.raw(statement).execute(db)).rows,
+  )
+  if (isSettable || current >= 0) return []
+  return [
+    warning(
+      'database.temp_files',
+      'PostgreSQL does not limit the temporary files of queries, and the user of GATEHOUSE_DATABASE_URL may not set a limit',
+      'As a superuser: GRANT SET ON PARAMETER temp_file_limit TO the user (PostgreSQL 15 and later), or ALTER ROLE the user SET temp_file_limit.',
     ),
   ]
 }

@@ -57,6 +57,21 @@ export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =
 /** The texts of one row together are longer than a row of a result may be. */
 export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)
+/** Texts that are so long that all copies of them, which the statement makes for one row, would take too much memory. */
+export const heldTextsError = (maxBytes: number | bigint | string): Refusal =>
+  refuse(
+    'Limit.Value',
+    `The statement uses the texts of a row so often that one of them may have at most ${maxBytes} bytes`,
+  )
+/** The least or the greatest text of a group. */
+export const groupTextError = (maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `The minima and maxima of a group can be texts of at most ${maxBytes} bytes`)
+/** The rows of a query with which NOT IN compares. */
+export const longListError = (maxBytes: number | bigint | string): Refusal =>
+  refuse(
+    'Limit.Memory',
+    `The query in IN has rows of more than ${maxBytes} bytes, which the database would hold in memory`,
+  )
 /** A value in a key or an index. */
 export const keyTooLongError = (column: string, maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `The value of ${column} is in a key or an index, where it can have at most ${maxBytes} bytes`)

@@ -107,7 +107,8 @@ class CopiedSizes {
   }
 }
 
-function timesOf(node: BoundExpression, operand: BoundExpression): number {
+/** How often a database evaluates the operand. */
+export function timesOf(node: BoundExpression, operand: BoundExpression): number {
   if (node.kind === 'between') return operand === node.operand ? 2 : 1
   // The SQL itself holds it twice.
   if (node.kind === 'nullif') return operand === node.value && node.compared !== 'value' ? 2 : 1

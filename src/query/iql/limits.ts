@@ -34,6 +34,20 @@ export const DEFAULT_LIMITS: Limits = {
  */
 export const MAX_CREATED_BYTES = 16 * 1024 * 1024
 
+/**
+ * The bytes of all texts that the evaluation of a row may hold: a text counts as often as expressions read it, and again for each
+ * function that returns a copy. As many texts as MAX_HELD_TEXTS cannot have more.
+ */
+export const MAX_HELD_BYTES = 16 * MAX_CREATED_BYTES
+export const MAX_HELD_TEXTS = 16
+
+/**
+ * PostgreSQL holds the minima and maxima of all groups, and the values that NOT IN compares with, whatever memory they take. All
+ * minima and maxima of one group share the first.
+ */
+export const MAX_GROUP_BYTES = 8 * 1024
+export const MAX_LIST_BYTES = 128 * 1024 * 1024
+
 /** The bytes of all texts in one row of a result. A row is encoded and sent as a whole. */
 export const MAX_RESULT_ROW_BYTES = 2 * MAX_CREATED_BYTES
 

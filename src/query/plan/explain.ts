@@ -1,6 +1,7 @@
 /** EXPLAIN: how a statement is run, read from its bound tree, so that it tells nothing that the caller may not know. */
-import type { IndexesOf } from '../engines/emit/expression.ts'
+
 import { latestIndex } from '../engines/emit/latest.ts'
+import type { IndexesOf } from '../engines/emit/text-weight.ts'
 import type { Delete, Insert, Update } from '../iql/bound.ts'
 import type { Body, BoundExpression, Query, Select, Source, TableSource } from '../iql/bound-query.ts'
 import { accessPath, targetOf } from './cost.ts'

@@ -97,7 +97,7 @@ function emit(
   { dialect, finish }: LiveEngine,
   options: EmissionOptions = {},
 ): Plan {
-  const emission = createEmission(dialect, options)
+  const emission = createEmission(dialect, { ...options, statement: query })
   return finish(emission.slots, emitQuery(query, emission, further))
 }
 

@@ -8,6 +8,7 @@ import { returningGiven } from '../engines/emit/given-row.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
 import type { Plan, SplitPlan } from '../engines/emit/slots.ts'
 import { emitSplitGroups } from '../engines/emit/split-groups.ts'
+import type { Weighed } from '../engines/emit/text-weight.ts'
 import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
 import type { Engine, PreparedRead } from '../engines/engine.ts'
 import type { Statement } from '../iql/ast.ts'
@@ -145,7 +146,11 @@ export class Planner {
     switch (statement.kind) {
       case 'query': {
         const keys = keyColumns.map(({ expression }) => expression)
-        const emitted = this.#finish((emission) => emitQuery(statement, emission, keys), snapshot, autoParameters)
+        const emitted = this.#finish((emission) => emitQuery(statement, emission, keys), {
+          snapshot,
+          autoParameters,
+          statement,
+        })
         const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
         const plan = split === undefined ? emitted : { ...emitted, split }
         const cost = costOf(statement, (table) => snapshot.indexesOf(table))
@@ -163,7 +168,11 @@ export class Planner {
         if (statement.table.isSystem) return { ...common, plan: undefined, cost: 'unbounded' }
         const isBounded = isBoundedWrite(statement)
         const finish = (write: Insert | Update | Delete): Plan =>
-          this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), snapshot, autoParameters)
+          this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), {
+            snapshot,
+            autoParameters,
+            statement: write,
+          })
         const unread = statement.kind === 'insert' ? returningGiven(statement, this.#engine.dialect, finish) : undefined
         return { ...common, plan: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
       }
@@ -190,12 +199,19 @@ export class Planner {
     return { ...split, part: finish(split.part), whole: finish(split.whole) }
   }
 
-  #finish(emit: (emission: Emission) => string, snapshot?: Snapshot, parameters: readonly AutoParameter[] = []): Plan {
-    const autoParameters = slotsOf(parameters)
-    const indexesOf = (table: TableView) => snapshot?.indexesOf(table) ?? []
-    const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf })
+  #finish(emit: (emission: Emission) => string, of?: Finished): Plan {
+    const autoParameters = slotsOf(of?.autoParameters ?? [])
+    const indexesOf = (table: TableView) => of?.snapshot.indexesOf(table) ?? []
+    const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf, statement: of?.statement })
     return this.#engine.finish(emission.slots, emit(emission))
   }
+}
+
+/** What is known of a statement of a caller. */
+interface Finished {
+  readonly snapshot: Snapshot
+  readonly autoParameters: readonly AutoParameter[]
+  readonly statement: Weighed
 }
 
 /** The indexes of the slots, by those of the literals. */

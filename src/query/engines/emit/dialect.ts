@@ -115,6 +115,12 @@ export interface Dialect {
   readonly shortRow: ((longColumns: readonly Sql[], maxBytes: number) => Sql) | undefined
   /** A condition that fails the statement when the texts of a row are longer together. `length` is their length. */
   readonly rowFits: (length: Sql, maxBytes: number) => Sql
+  /** A condition that fails the statement when a text is longer, and comes before all others; undefined where it is not needed. */
+  readonly textFits: ((column: Sql, maxBytes: number) => Sql) | undefined
+  /** A value that fails the statement when it is longer; undefined where groups are on disk. */
+  readonly groupFits: ((value: Sql, maxBytes: number) => Sql) | undefined
+  /** The rows of a query of one column, c0, which fail the statement when they are longer together; undefined where it is not needed. */
+  readonly listFits: ((query: Sql, type: IqlType, maxBytes: number) => Sql) | undefined
   /** The value of a column that is in a key or an index; fails the statement when it is longer. */
   readonly keyFits: (value: Sql, type: IqlType, column: string, maxBytes: number) => Sql
   /** Ends a sub-query that no outer condition may be pushed into. */
@@ -223,4 +229,11 @@ export function joinOrder(orderBy: Sql, x: Sql, separator: Sql, { arguments: arg
 
 function isConstant(expression: BoundExpression): boolean {
   return expression.kind === 'literal' || expression.kind === 'parameter'
+}
+
+/** The parts joined in pairs: from left to right each would be copied once for every part after it. */
+export function joinPairs(parts: readonly Sql[]): Sql {
+  if (parts.length < 2) return parts.join('')
+  const middle = Math.ceil(parts.length / 2)
+  return `(${joinPairs(parts.slice(0, middle))} || ${joinPairs(parts.slice(middle))})`
 }

@@ -9,22 +9,21 @@ import type {
   BoundOrder,
   Call,
   InList,
+  InQuery,
   NullIf,
   Query,
   WindowCall,
 } from '../../iql/bound-query.ts'
 import { operandsOf } from '../../iql/bound-walk.ts'
-import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
 import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
+import { MAX_GROUP_BYTES, MAX_LIST_BYTES } from '../../iql/limits.ts'
 import { FRACTION_SCALE } from '../../iql/operators.ts'
-import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
+import { concatOperands, isSmallText } from '../../iql/text-bound.ts'
 import { asDecimal, decimal, type IqlValue, isWide, TEXT, type TypeKind } from '../../iql/types.ts'
 import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
 import type { SlotSource, Slots } from './slots.ts'
-
-/** The columns of each index of a table. */
-export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
+import { type IndexesOf, isCreating, isPlain, type TextWeight } from './text-weight.ts'
 
 /** The state of one statement while it is emitted. */
 export interface Emission {
@@ -35,6 +34,8 @@ export interface Emission {
   /** All tables are read as they were at the positions in the slots `since`. */
   readonly isFormer: boolean
   readonly indexesOf: IndexesOf
+  /** The text that the statement holds; undefined for those of the service itself. */
+  readonly weight: TextWeight | undefined
   /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
   readonly autoParameters: ReadonlyMap<number, number>
   /** Aggregates and keys of groups that are columns of another table: see split-groups.ts. */
@@ -109,7 +110,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
       if (node.items.length > MAX_SINGLE_ITEMS && isListable(node, emission)) return emitLongList(node, emission)
       return `(${emit(node.operand)} ${negation(node)}IN (${node.items.map(emit).join(', ')}))`
     case 'in-query':
-      return `(${emit(node.operand)} ${negation(node)}IN (${emission.subquery(node.query)}))`
+      return `(${emit(node.operand)} ${negation(node)}IN (${emitListed(node, emission)}))`
     case 'case': {
       const operand = node.operand === undefined ? '' : ` ${emit(node.operand)}`
       const branches = node.branches.map(({ when, result }) => ` WHEN ${emit(when)} THEN ${emit(result)}`)
@@ -128,7 +129,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
         return dialect.value(slots.placeholder({ kind: 'today' }, node.type), node.type)
       if (node.function === 'concat') return emitConcat(node, node.arguments, emission)
       if (isGrowing(node.function)) {
-        const limit = isSmallText(node) || isShrinkingCall(node) ? undefined : slots.createdLimit()
+        const limit = isCreating(node) ? slots.createdLimit() : undefined
         return dialect.growing[node.function](node.arguments.map(emit), node, limit)
       }
       return dialect.scalars[node.function](node.arguments.map(emit), node)
@@ -161,7 +162,7 @@ function emitConcat(node: Arithmetic | Call, operands: readonly BoundExpression[
   })
   if (isSmallText(node)) return emission.dialect.concat(parts)
   // Values that cost nothing to read again are measured before they are joined; others are counted as values of their own.
-  const isMeasured = operands.every(isPlain)
+  const isMeasured = operands.every((operand) => isPlain(operand, emission.weight))
   const limit = emission.slots.createdLimit(isMeasured ? 1 : operands.length)
   const firstColumn = operands.findIndex(({ kind }) => kind === 'column')
   return emission.dialect.concat(parts, {
@@ -171,19 +172,11 @@ function emitConcat(node: Arithmetic | Call, operands: readonly BoundExpression[
   })
 }
 
-function isPlain({ kind }: BoundExpression): boolean {
-  return kind === 'column' || kind === 'literal' || kind === 'parameter' || kind === 'claim'
-}
-
 function isGrowing(id: ScalarId): id is GrowingId {
   return GROWING.has(id)
 }
 
 const GROWING: ReadonlySet<string> = new Set<GrowingId>(['repeat', 'replace', 'lpad', 'rpad'])
-
-function isShrinkingCall(node: Call): boolean {
-  return node.function === 'replace' && isShrinking(node.arguments)
-}
 
 function emitNullIf({ value, compared, right }: NullIf, emission: Emission): Sql {
   const sql = emitExpression(value, emission)
@@ -221,6 +214,13 @@ function emitLongList({ operand, items, negated }: ListedInList, emission: Emiss
   return dialect.inList(sql, slots.placeholder({ kind: 'list', items, write }, type), type, negated)
 }
 
+/** The rows of a query, with a limit where the database holds them as a list. */
+function emitListed(node: InQuery, { weight, dialect, subquery }: Emission): Sql {
+  const query = subquery(node.query)
+  const isHeld = weight !== undefined && !weight.joined.has(node)
+  return isHeld && dialect.listFits !== undefined ? dialect.listFits(query, node.operand.type, MAX_LIST_BYTES) : query
+}
+
 function negation(node: { readonly negated: boolean }): string {
   return node.negated ? 'NOT ' : ''
 }
@@ -248,8 +248,16 @@ function emitWindow(node: WindowCall, emission: Emission): Sql {
 
 function emitPlainAggregate(node: Aggregate, id: keyof Dialect['aggregates'], emission: Emission): Sql {
   const shape = aggregateShape(node, emission)
-  const args = (): Sql[] => node.arguments.map((argument) => emitExpression(argument, emission))
+  const args = (): Sql[] => node.arguments.map((argument) => emitHeld(node, argument, emission))
   return emitSum(node, shape, emission) ?? emission.dialect.aggregates[id](args(), node, shape)
+}
+
+/** A value of which each group may hold one. */
+function emitHeld(node: Aggregate, value: BoundExpression, emission: Emission): Sql {
+  const { weight, dialect } = emission
+  const sql = emitExpression(value, emission)
+  if (weight === undefined || !weight.inGroups.has(node) || dialect.groupFits === undefined) return sql
+  return dialect.groupFits(sql, Math.floor(MAX_GROUP_BYTES / weight.inGroups.size))
 }
 
 /** sum(a * b) of two columns, where the dialect has a faster way than to sum the products. */

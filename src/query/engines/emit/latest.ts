@@ -3,7 +3,9 @@ import type { BoundExpression, BoundLatest, Select, TableSource } from '../../iq
 import { operandsOf } from '../../iql/bound-walk.ts'
 import { BOOLEAN } from '../../iql/types.ts'
 import { freeName, type Sql } from './dialect.ts'
-import { type Emission, emitExpression, emitOrder, type IndexesOf } from './expression.ts'
+import { type Emission, emitExpression, emitOrder } from './expression.ts'
+import { emitTextsFit } from './row-texts.ts'
+import type { IndexesOf } from './text-weight.ts'
 
 /** The columns of an index or key, the keys and then the time, that give the last row of each key without reading the others. */
 export function latestIndex({ from, latest }: Select, indexesOf: IndexesOf): readonly string[] | undefined {
@@ -46,10 +48,11 @@ export function emitLatest(
     const equal = columns.map(
       (column, ordinal) => `${alias}.${emission.dialect.identifier(column)} = l${id}.k${ordinal}`,
     )
+    const fits = emitTextsFit(id, emission)
     return emission.dialect.asof({
       ...tableParts(from, emission),
       left: distinctKeys(from, columns, where, emission),
-      condition: [...equal, ...condition].join(' AND '),
+      condition: [...equal, ...(fits === undefined ? [] : [fits]), ...condition].join(' AND '),
       order,
     })
   }

@@ -10,23 +10,29 @@ import type {
   TableSource,
 } from '../../iql/bound-query.ts'
 import type { Dialect, Sql } from './dialect.ts'
-import { containsAggregate, type Emission, emitExpression, emitOrder, type IndexesOf } from './expression.ts'
+import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
 import { emitLatest } from './latest.ts'
+import { emitTextsFit } from './row-texts.ts'
 import { Slots } from './slots.ts'
+import { type IndexesOf, type Weighed, weigh } from './text-weight.ts'
 
 export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
   /** Without it no indexes are known. */
   readonly indexesOf?: IndexesOf
+  /** A statement of a caller, whose texts are bounded. */
+  readonly statement?: Weighed | undefined
 }
 
 export function createEmission(dialect: Dialect, options: EmissionOptions = {}): Emission {
-  const { isFormer = false, autoParameters = NONE, indexesOf = () => [] } = options
+  const { isFormer = false, autoParameters = NONE, indexesOf = () => [], statement } = options
+  const weight = statement && weigh(statement, indexesOf)
   const emission: Emission = {
     dialect,
     isFormer,
     autoParameters,
     indexesOf,
-    slots: new Slots(),
+    weight,
+    slots: new Slots(weight),
     sources: new Map(),
     subquery: (query) => emitQuery(query, emission),
   }
@@ -156,9 +162,12 @@ export function emitTable(source: TableSource, emission: Emission, range?: Sql):
   const { filter, id } = source
   emission.sources.set(id, (_ordinal, name) => `s${id}.${emission.dialect.identifier(name)}`)
   const rows = emitRows(source, emission)
-  if (filter === undefined) return `${rows} AS s${id}`
+  const fits = emitTextsFit(id, emission)
+  if (filter === undefined)
+    return fits === undefined ? `${rows} AS s${id}` : `(SELECT * FROM ${rows} AS s${id} WHERE ${fits}) AS s${id}`
+  const conditions = [range, fits, emitExpression(filter, emission)].filter((condition) => condition !== undefined)
   // Fenced: a condition of the statement that fails on a hidden row would reveal it.
-  return `(SELECT * FROM ${rows} AS s${id} WHERE ${range === undefined ? '' : `${range} AND `}${emitExpression(filter, emission)} ${emission.dialect.fence}) AS s${id}`
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${conditions.join(' AND ')} ${emission.dialect.fence}) AS s${id}`
 }
 
 /** Changed rows are fenced: whatever else the statement asks, they are found by their keys. */

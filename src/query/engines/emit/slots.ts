@@ -5,6 +5,8 @@ import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
 import { isLonger } from './long-values.ts'
+import { type HeldParameters, heldParameters, refuseHeld } from './row-texts.ts'
+import type { TextWeight } from './text-weight.ts'
 
 /** A value as the engine's driver takes it. */
 export type ScalarBindable = null | string | bigint | number | Uint8Array
@@ -77,6 +79,8 @@ export interface Plan {
   readonly rowText?: string | undefined
   /** The same result by another way, which the engine may take. */
   readonly split?: SplitPlan | undefined
+  /** Set if parameters can be too long for what the statement does with them. */
+  readonly held?: HeldParameters | undefined
 }
 
 /** A grouping of a table by parts: see split-groups.ts. */
@@ -103,8 +107,14 @@ const HELD_LIMIT = '\u0001held\u0002'
 export class Slots {
   readonly #slots: Slot[] = []
   readonly #byKey = new Map<string, number>()
+  /** What the statement holds, if it is known. */
+  readonly #weight: TextWeight | undefined
   #created = 0
   #held = 0
+
+  constructor(weight?: TextWeight) {
+    this.#weight = weight
+  }
 
   /** Text that stands for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
   placeholder(source: SlotSource, type: IqlType): string {
@@ -154,8 +164,9 @@ export class Slots {
       slots.push(this.#at(Number(index)))
       return '?'
     })
-    if (names === undefined) return { sql, slots }
-    return { sql, slots, shared: new Map([...names].map(([index, name]) => [name, this.#at(Number(index))])) }
+    const plan = { sql, slots, held: this.#heldParameters }
+    if (names === undefined) return plan
+    return { ...plan, shared: new Map([...names].map(([index, name]) => [name, this.#at(Number(index))])) }
   }
 
   /** Names by the index of the slot. */
@@ -185,12 +196,17 @@ export class Slots {
       }
       return `$${number}`
     })
-    return { sql, slots }
+    return { sql, slots, held: this.#heldParameters }
+  }
+
+  get #heldParameters(): HeldParameters | undefined {
+    return this.#weight && heldParameters(this.#weight)
   }
 
   /** The number that stands for a limit; undefined for a slot. */
   #share(placeholder: string): string | undefined {
-    if (placeholder === 'limit') return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created)))
+    if (placeholder === 'limit')
+      return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created, this.#weight?.created ?? 0)))
     return placeholder === 'held' ? String(2 ** Math.floor(Math.log2(MAX_HELD_VALUES / this.#held)) - 1) : undefined
   }
 
@@ -202,6 +218,7 @@ export class Slots {
 }
 
 export function parametersOf(plan: Plan, values: RunValues, bind: Bind): Bindable[] {
+  if (plan.held !== undefined) refuseHeld(plan.held, values.parameters)
   const bound = plan.slots.map((slot) => boundValue(slot, values, bind))
   if (plan.shared === undefined) return bound
   const shared = Array.from(plan.shared, ([name, slot]) => [name, boundValue(slot, values, bind)] as const)

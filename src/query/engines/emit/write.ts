@@ -8,6 +8,7 @@ import { type Emission, emitExpression } from './expression.ts'
 import { limitedValue } from './key-limit.ts'
 import { rowLengthCheck } from './long-rows.ts'
 import { emitQuery } from './query.ts'
+import { emitTextsFit } from './row-texts.ts'
 
 /** What the catalogue knows of columns beyond a TableView. */
 export interface ColumnFacts {
@@ -71,14 +72,14 @@ export function emitUpdate(update: Update, emission: Emission, facts: ColumnFact
   const target = emitTarget(update.table, update.source, emission)
   const set = emitAssignments(update.table, update.set, emission, facts)
   const guard = isBounded ? emitShortRow(update, MAX_ROW_BYTES, emission) : undefined
-  const where = emitCondition(update.table, update.where, emission, guard)
+  const where = emitCondition(update, update.where, emission, guard)
   return `UPDATE ${target} SET ${set}${where}${emitReturning(update, update.check, emission)}`
 }
 
 export function emitDelete(node: Delete, emission: Emission, isBounded: boolean): Sql {
   const target = emitTarget(node.table, node.source, emission)
   const guard = isBounded ? emitShortRow(node, MAX_ROW_BYTES, emission) : undefined
-  const where = emitCondition(node.table, node.where, emission, guard)
+  const where = emitCondition(node, node.where, emission, guard)
   return `DELETE FROM ${target}${where}${emitReturning(node, undefined, emission)}`
 }
 
@@ -100,13 +101,13 @@ function emitShortRow(
 }
 
 function emitCondition(
-  table: TableView,
+  { table, source }: Pick<Update | Delete | Insert, 'table' | 'source'>,
   where: BoundExpression | undefined,
   emission: Emission,
   guard: Sql | undefined,
 ): Sql {
   const condition = where === undefined ? undefined : emitFiltered(table, where, emission)
-  const conditions = [guard, condition].filter((sql) => sql !== undefined)
+  const conditions = [guard, emitTextsFit(source, emission), condition].filter((sql) => sql !== undefined)
   return conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
 }
 
@@ -143,7 +144,7 @@ function emitConflict(insert: Insert, emission: Emission, facts: ColumnFacts, is
   const set = emitAssignments(table, onConflict.set, emission, facts)
   const isMany = rows.kind === 'query' || rows.rows.length > 1
   const guard = isBounded ? emitShortRow(insert, isMany ? MAX_EACH_ROW_BYTES : MAX_ROW_BYTES, emission) : undefined
-  const where = emitCondition(table, onConflict.where, emission, guard)
+  const where = emitCondition(insert, onConflict.where, emission, guard)
   const refuseTracked = rowTrackingOf(insert, dialect)?.refuseTracked
   if (refuseTracked === undefined) return ` ON CONFLICT${target} DO UPDATE SET ${set}${where}`
   const condition = where === '' ? dialect.truth(true) : where.slice(' WHERE '.length)
@@ -179,17 +180,19 @@ function required(value: Sql, column: ColumnView, mayBeNull: boolean, emission: 
 }
 
 function emitReturning(
-  { returning }: Pick<Insert | Update | Delete, 'returning'>,
+  { returning, source }: Pick<Insert | Update | Delete, 'returning' | 'source'>,
   check: BoundExpression | undefined,
   emission: Emission,
   track?: Sql,
 ): Sql {
   const outputs = returning.map(({ expression }) => emitExpression(expression, emission))
-  const fits = rowLengthCheck(
+  const length = rowLengthCheck(
     returning.map(({ expression: { type } }, index) => ({ sql: outputs[index] ?? '', type })),
     emission.dialect,
   )
-  if (fits !== undefined) outputs[0] = `CASE WHEN ${fits} THEN ${outputs[0]} END`
+  // The new texts may be longer than the old ones.
+  const fits = [emitTextsFit(source, emission), length].filter((condition) => condition !== undefined)
+  if (outputs.length > 0 && fits.length > 0) outputs[0] = `CASE WHEN ${fits.join(' AND ')} THEN ${outputs[0]} END`
   if (check !== undefined)
     outputs.push(`coalesce(${emitExpression(check, emission)}, ${emission.dialect.truth(false)})`)
   if (track !== undefined) outputs.push(track)

@@ -1,13 +1,13 @@
 /** The operations that create long texts in PostgreSQL, with the check of their length. */
 import { SMALL_TEXT_BYTES } from '../../iql/text-bound.ts'
-import { type ConcatCheck, type Dialect, joinOrder, type Sql } from '../emit/dialect.ts'
+import { type ConcatCheck, type Dialect, joinOrder, joinPairs, type Sql } from '../emit/dialect.ts'
 import { SCHEMA } from './representation.ts'
 
 const BLANK = "' '"
 const SMALL: Sql = String(SMALL_TEXT_BYTES)
 
 export function concatSql(parts: readonly Sql[], check?: ConcatCheck): Sql {
-  const joined = `(${parts.join(' || ')})`
+  const joined = joinPairs(parts)
   if (check === undefined) return joined
   const { limit, isMeasured } = check
   if (!isMeasured) return text(parts.reduce((left, right) => `${SCHEMA}.gh_concat(${left}, ${right}, ${limit})`))

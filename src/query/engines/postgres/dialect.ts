@@ -2,9 +2,9 @@
 import type { Like, SetOperation } from '../../iql/bound-query.ts'
 import type { TableView } from '../../iql/catalogue-view.ts'
 import type { TableFunctionId } from '../../iql/functions.ts'
-import { asDecimal, type IqlType, TEXT } from '../../iql/types.ts'
+import { asDecimal, type IqlType, isLongType, TEXT } from '../../iql/types.ts'
 import { formerOutputs, logName } from '../change-log.ts'
-import { type AsofParts, type Dialect, quoteIdentifier, SET_OPERATORS, type Sql } from '../emit/dialect.ts'
+import { type AsofParts, type Dialect, quoteIdentifier, type Sql } from '../emit/dialect.ts'
 import type { ScalarBindable, Slots } from '../emit/slots.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './dialect-aggregates.ts'
 import { castSql } from './dialect-casts.ts'
@@ -31,6 +31,10 @@ export const POSTGRES: Dialect = {
   shortRow: undefined,
   keyFits: (value, _type, column, maxBytes) =>
     `${SCHEMA}.gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
+  textFits: (column, maxBytes) => `${SCHEMA}.gh_text_fits(${column}, ${maxBytes})`,
+  groupFits: (value, maxBytes) =>
+    `(CASE WHEN octet_length(${value}) > ${maxBytes} THEN ${SCHEMA}.gh_group_fits(${value}, ${maxBytes}) ELSE ${value} END)`,
+  listFits: listFitsSql,
   rowFits: (length, maxBytes) => `${SCHEMA}.gh_row_fits(${length}, ${maxBytes})`,
   fence: 'OFFSET 0',
   value: (placeholder, type) => typed(placeholder, type),
@@ -140,8 +144,27 @@ function likeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: L
   return `(${fold(operand)} LIKE ${checked} ESCAPE ${by})`
 }
 
-function setSql(left: Sql, right: Sql, { operator, all }: SetOperation): Sql {
-  return `SELECT * FROM (${left}) AS l ${SET_OPERATORS[operator]}${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
+/** INTERSECT and EXCEPT as groups, which go to disk when they are many: PostgreSQL would hold all rows of one side in memory. */
+function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation): Sql {
+  if (operator === 'union')
+    return `SELECT * FROM (${left}) AS l UNION${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
+  const names = columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
+  const rows = `(SELECT *, 0 AS side FROM (${left}) AS l UNION ALL SELECT *, 1 FROM (${right}) AS r) AS u`
+  const isBoth = operator === 'intersect'
+  if (!all)
+    return `SELECT ${names} FROM ${rows} GROUP BY ${names} HAVING max(side) = ${isBoth ? '1 AND min(side) = 0' : '0'}`
+  const counts = ['0', '1'].map((side) => `count(*) FILTER (WHERE side = ${side}) AS n${side}`)
+  const groups = `(SELECT ${names}, ${counts.join(', ')} FROM ${rows} GROUP BY ${names}) AS g`
+  return `SELECT ${names} FROM ${groups}, generate_series(1, ${isBoth ? 'least(n0, n1)' : 'n0 - n1'})`
+}
+
+/** What a value takes in the list beside its bytes. */
+const ITEM_BYTES = 64
+
+function listFitsSql(query: Sql, type: IqlType, maxBytes: number): Sql {
+  const bytes = isLongType(type) ? `${ITEM_BYTES} + coalesce(octet_length(c0), 0)` : `${ITEM_BYTES}`
+  const counted = `SELECT c0, sum(${bytes}) OVER (ROWS UNBOUNDED PRECEDING) AS held FROM (${query}) AS q`
+  return `SELECT c0 FROM (${counted}) AS q WHERE held <= ${maxBytes} OR ${SCHEMA}.gh_list_fits(held, ${maxBytes})`
 }
 
 function asofSql({ outer, left, right, id, condition, order }: AsofParts): { from: Sql; with: readonly Sql[] } {

@@ -1,6 +1,7 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
 import type { Pool } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
+import { readTempFileLimit } from '../../../store/temp-files.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
 import { isBounded } from '../cost-class.ts'
 import { createDocumentRows, DOCUMENTS, type DocumentStatement } from '../document-rows.ts'
@@ -20,7 +21,7 @@ import { rowReader, SCHEMA, toPostgres } from './representation.ts'
 import { Responsiveness } from './responsiveness.ts'
 import { prepareDatabase } from './setup.ts'
 import { POSTGRES_AUDIT_TABLE } from './system-tables.ts'
-import { readTempFileLimit, tempFileSetting } from './temp-files.ts'
+import { tempFileSetting } from './temp-files.ts'
 import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
 
 export interface PostgresOptions {
@@ -167,7 +168,7 @@ async function prepare(owner: Pool) {
   try {
     return await withClient(owner, async (client) => ({
       role: await prepareDatabase(client),
-      limit: await readTempFileLimit(client),
+      limit: await readTempFileLimit(async (statement) => (await client.query(statement)).rows),
     }))
   } catch (error) {
     await owner.end()

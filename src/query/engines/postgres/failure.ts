@@ -6,8 +6,11 @@ import { refuse } from '../../errors.ts'
 import { ERRORS, type ErrorName } from '../../iql/errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import {
+  groupTextError,
+  heldTextsError,
   iqlError,
   keyTooLongError,
+  longListError,
   manyRowsError,
   manyValuesError,
   negativePowerError,
@@ -31,6 +34,9 @@ export function asRefusal(error: unknown): Refusal | undefined {
   switch (code) {
     case IQL_ERROR_STATE:
       if (message === 'Limit.Value') return valueTooLongError(detail)
+      if (message === 'Limit.Held') return heldTextsError(detail)
+      if (message === 'Limit.Group') return groupTextError(detail)
+      if (message === 'Limit.List') return longListError(detail)
       if (message === 'Limit.Row') return rowTooLongError(detail)
       if (message === 'Limit.Key') return keyTooLong(detail)
       return isErrorName(message) ? iqlError(message, detail) : undefined

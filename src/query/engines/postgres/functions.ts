@@ -195,6 +195,20 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
       `IF octet_length(x) > most THEN ${fail('Limit.Key', "most::text || ' ' || name")}; END IF; RETURN x;`,
     ),
   ),
+  // Before everything that reads the text as a whole.
+  ...['text', 'bytea'].map((type) => ({
+    ...checked(
+      `gh_text_fits(x ${type}, most int)`,
+      'boolean',
+      `IF octet_length(x) > most THEN ${fail('Limit.Held', 'most::text')}; END IF; RETURN true;`,
+    ),
+    takesNull: true as const,
+    cost: 0.0001,
+  })),
+  ...['text', 'bytea'].map((type) =>
+    checked(`gh_group_fits(x ${type}, most int)`, type, `${fail('Limit.Group', 'most::text')};`),
+  ),
+  checked('gh_list_fits(n bigint, most int)', 'boolean', `${fail('Limit.List', 'most::text')};`),
   checked(
     'gh_row_fits(n bigint, most int)',
     'boolean',

@@ -2,7 +2,7 @@
 
 import { SMALL_TEXT_BYTES } from '../../iql/text-bound.ts'
 import type { AggregateShape, ConcatCheck, Dialect, Sql } from '../emit/dialect.ts'
-import { joinOrder } from '../emit/dialect.ts'
+import { joinOrder, joinPairs } from '../emit/dialect.ts'
 
 const BLANK = "' '"
 const SMALL: Sql = String(SMALL_TEXT_BYTES)
@@ -10,12 +10,12 @@ const SMALL: Sql = String(SMALL_TEXT_BYTES)
 const MAX_PARTS = 100
 
 export function concatSql(parts: readonly Sql[], check?: ConcatCheck): Sql {
-  if (check === undefined) return `(${parts.join(' || ')})`
+  if (check === undefined) return joinPairs(parts)
   const { limit, isMeasured, constants } = check
   if (!isMeasured || constants === parts.length) return checkedConcat(parts, limit)
   // SQLite evaluates constants before the first row, even those of a branch that is not taken, but not the calls of functions.
   const start = constants > 1 ? [checkedConcat(parts.slice(0, constants), limit)] : parts.slice(0, constants)
-  const joined = [...start, ...parts.slice(constants)].join(' || ')
+  const joined = joinPairs([...start, ...parts.slice(constants)])
   return `(CASE WHEN ${lengthSql(parts)} > ${limit} THEN gh_too_long(${limit}) ELSE ${joined} END)`
 }
 

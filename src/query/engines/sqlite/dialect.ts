@@ -37,6 +37,10 @@ export const SQLITE: Dialect = {
     return `iif(${bytes} > ${maxBytes}, gh_long_row(), 1)`
   },
   keyFits: (value, _type, column, maxBytes) => `gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
+  // The process has a limit.
+  textFits: undefined,
+  groupFits: undefined,
+  listFits: undefined,
   rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
