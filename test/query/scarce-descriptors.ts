@@ -8,7 +8,7 @@ try {
 } catch {
   // All descriptors are in use.
 }
-const readers = new ReaderPool({ path: '/tmp/none', maximum: 1, maximumWaiting: 9, idleMilliseconds: 1000 })
+const readers = new ReaderPool({ path: '/tmp/none', long: 1, maximumWaiting: 9, idleMilliseconds: 1000 })
 const job = {
   sql: 'SELECT 1',
   parameters: [],
@@ -19,7 +19,7 @@ const job = {
 } as const
 const ask = async (): Promise<string> => {
   try {
-    await readers.read('user:a', job, AbortSignal.timeout(5000)).next()
+    await readers.read('user:a', job, { signal: AbortSignal.timeout(5000) }).next()
     return 'answered'
   } catch (error) {
     return error instanceof Error && 'code' in error ? String(error.code) : String(error)

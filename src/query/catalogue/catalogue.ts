@@ -5,7 +5,7 @@ import { readDefinition } from './definition.ts'
 import { createSnapshot, type Snapshot } from './snapshot.ts'
 import { concernsViews, ViewGuard } from './view-guard.ts'
 
-export interface ChangeOptions extends Pick<ChangeRequest, 'owner' | 'signal' | 'response'> {
+export interface ChangeOptions extends Pick<ChangeRequest, 'owner' | 'running' | 'response'> {
   readonly mayName?: ((view: string) => boolean) | undefined
 }
 

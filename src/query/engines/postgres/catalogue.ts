@@ -16,7 +16,7 @@ import {
   tableName,
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
-import type { ChangeRequest, ChangeStep, WriteReply } from '../engine.ts'
+import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
 import { createLog, dropLog } from './change-log.ts'
 import { POSTGRES } from './dialect.ts'
 import type { Acquire } from './pool.ts'
@@ -72,12 +72,12 @@ export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> 
   }
 }
 
-const NEVER = new AbortController().signal
+const NEVER: Stoppable = new AbortController()
 
 /** Writers that hold a table which it alters can be in a deadlock with it. */
 export function change(acquire: Acquire, request: ChangeRequest): Promise<WriteReply | undefined> {
-  const { owner, signal = NEVER } = request
-  return withRetries(acquire, { owner, signal, inTransaction: true }, async (client) => {
+  const { owner, running = NEVER } = request
+  return withRetries(acquire, { owner, running, isLong: true, inTransaction: true }, async (client) => {
     await client.query('BEGIN')
     return applyAll(client, request)
   })

@@ -1,7 +1,6 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
 import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
-import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
 import { inTurns } from '../../../lib/turns.ts'
 import { SEVERAL_PAGES } from '../../../store/database.ts'
@@ -11,8 +10,17 @@ import { isLocked, retryWhileLocked } from '../../../store/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
-import type { ChangeRequest, Engine, PreparedRead, ReadStatement, WriteReply, WriteRequest } from '../engine.ts'
+import type {
+  ChangeRequest,
+  Engine,
+  PreparedRead,
+  ReadStatement,
+  Stoppable,
+  WriteReply,
+  WriteRequest,
+} from '../engine.ts'
 import type { LogLimits } from '../live-source.ts'
+import { missedTurn, turnOf } from '../missed-turn.ts'
 import { areLong, prepareCatalogue, readCatalogue, refuseTooMany } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
@@ -32,6 +40,7 @@ import { Writer } from './writer.ts'
 
 export interface SqliteOptions {
   readonly path: string
+  /** Processes of queries that run for long. */
   readonly readers: number
   readonly waitingReads: number
   /** How long a write waits for a long one of another owner before that one is stopped. */
@@ -46,7 +55,7 @@ export interface SqliteOptions {
 
 /** Of processes. */
 const IDLE_MS = 60_000
-const NEVER = new AbortController().signal
+const NEVER: Stoppable = new AbortController()
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
   const { path, readers, waitingReads, writeWaitMs, maxTables, availability, log, shared } = options
@@ -59,7 +68,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   const readingStatements = new StatementCache(reading)
   const pool = new ReaderPool({
     path,
-    maximum: readers,
+    long: readers,
     maximumWaiting: waitingReads,
     idleMilliseconds: IDLE_MS,
   })
@@ -196,7 +205,7 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
         throw asRefusal(error) ?? error
       }
     },
-    readStream: ({ owner, ...run }, signal) => pool.read(owner, { sql, columns, keyColumns, ...run }, signal),
+    readStream: ({ owner, ...run }, running) => pool.read(owner, { sql, columns, keyColumns, ...run }, running),
   }
 }
 
@@ -216,7 +225,8 @@ async function writeShort(open: OpenDatabase, request: WriteRequest): Promise<Wr
   } catch (error) {
     availability.failed(error)
     if (error instanceof LongRow) return undefined
-    throw error
+    // A short write is stopped only while it waits.
+    throw missedTurn(error)
   }
 }
 
@@ -226,12 +236,8 @@ async function writeApart(
 ): Promise<WriteReply> {
   // Rows that are known here need not come back from the other process.
   const omitsRows = areGiven(request)
-  const reply = await runApart(
-    open,
-    owner,
-    { ...request, steps: request.steps.map(packSets), omitsRows },
-    running.signal,
-  )
+  const job = { ...request, steps: request.steps.map(packSets), omitsRows }
+  const reply = await runApart(open, owner, job, running)
   if (reply === undefined) throw new Error('A long write without an outcome')
   if (!omitsRows || reply.isReplay) return reply
   return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }
@@ -245,7 +251,7 @@ function isOneStatement({ steps, isChecked, tracksRows, mustBeWhole, idempotency
 
 async function change(
   open: OpenDatabase,
-  { signal = NEVER, owner, ...job }: ChangeRequest,
+  { running = NEVER, owner, ...job }: ChangeRequest,
 ): Promise<WriteReply | undefined> {
   const { reading, writing, commits, longWrites, maxTables } = open
   try {
@@ -253,11 +259,11 @@ async function change(
       refuseTooMany(reading, job.changes, maxTables)
       return areLong(reading, job.changes)
     })
-    if (isApart) return await runApart(open, owner, job, signal)
-    return await longWrites.countShort(
-      owner,
-      watched(open, () => commits.write(() => runChange(writing, job), { owner, running: { signal } })),
-    )
+    if (isApart) return await runApart(open, owner, job, running)
+    const written = watched(open, () => commits.write(() => runChange(writing, job), { owner, running }))
+    return await longWrites.countShort(owner, written).catch((error) => {
+      throw missedTurn(error)
+    })
   } catch (error) {
     throw asRefusal(error) ?? error
   }
@@ -268,20 +274,22 @@ function runApart(
   { writing, commits, longWrites, writer, isShared }: OpenDatabase,
   owner: string | undefined,
   job: WriteJob | ChangeJob,
-  signal: AbortSignal,
+  running: Stoppable,
 ) {
-  return longWrites.run(owner, signal, async (stopped) => {
+  return longWrites.run(owner, running, async (stopped) => {
     const acquired = commits.acquire()
     try {
-      await abortable(acquired, stopped)
+      await turnOf(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
       // Its process would wait in silence: the worker that has locked the file learns here who waits.
-      if (isShared)
-        await abortable(
-          commits.waitForLock(() => tryLock(writing), { owners: () => [owner ?? ''] }),
+      if (isShared) {
+        const owners = (): string[] => [owner ?? '']
+        await turnOf(
+          commits.waitForLock(() => tryLock(writing), { owners }),
           stopped,
         )
+      }
       const reply = await writer.run(job, stopped)
       commits.committed()
       return reply

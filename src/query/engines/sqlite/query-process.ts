@@ -7,11 +7,13 @@ import { fileURLToPath } from 'node:url'
 import { refuse } from '../../errors.ts'
 import type { Cell } from '../../results/encoding.ts'
 import type { ReadOutcome, ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../engine.ts'
+import type { OwnTime } from '../fair-slots.ts'
 import { type Failure, reviveFailure } from './failure.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
 import type { LiveJob, LiveOutcome } from './live-read.ts'
 import { couldNotRun, watchMemory, withMemoryLimit } from './process-memory.ts'
 import { BACKGROUND_PRIORITY, lowerPriority } from './process-priority.ts'
+import { processorTime } from './process-time.ts'
 import type { ChangeJob, WriteJob } from './write.ts'
 
 /** Plain data, which can cross to another process. */
@@ -31,6 +33,7 @@ export class QueryProcess {
   /** Resolves when the process has ended: with the signal that ended it, if any, or the error if it could not be started. */
   readonly exited: Promise<NodeJS.Signals | Error | null>
   isAlive = true
+  #isReady = false
   #hasExcess = false
 
   constructor(path: string, task: QueryTask) {
@@ -61,14 +64,21 @@ export class QueryProcess {
     this.#input.on('error', () => this.kill())
   }
 
-  /** Yields the chunks of the result. */
-  async *read<Job extends ReadJob | LiveJob>(job: Job): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+  /** Yields the chunks of the result. `onStart` is called when the process has started, with the time that the job itself takes. */
+  async *read<Job extends ReadJob | LiveJob>(
+    job: Job,
+    onStart: (ownTime: OwnTime) => void,
+  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
     const unwatch = this.#start(job)
     try {
+      if (this.#isReady) onStart(this.#measure())
       for (;;) {
         const frame = await this.#output.next()
         if (frame === undefined) throw await this.#gone()
-        if (frame.kind === FRAME.chunk) yield frame.payload
+        if (frame.kind === FRAME.ready) {
+          this.#isReady = true
+          onStart(this.#measure())
+        } else if (frame.kind === FRAME.chunk) yield frame.payload
         else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as OutcomeOf<Job>
         else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
@@ -105,6 +115,15 @@ export class QueryProcess {
       this.#hasExcess = true
       this.kill()
     })
+  }
+
+  #measure(): OwnTime {
+    const { pid } = this.#process
+    const before = processorTime(pid)
+    return () => {
+      const now = before === undefined ? undefined : processorTime(pid)
+      return now === undefined || before === undefined ? undefined : now - before
+    }
   }
 
   /** Lets the reads of others come first. */
