@@ -93,7 +93,10 @@ async function main(engine: string, requests: number, users: number): Promise<vo
       await reply.arrayBuffer()
       return reply.status
     }
-    for (const table of ['nums (n Integer PRIMARY KEY, t Text)', "hidden (n Integer PRIMARY KEY, t Text) ROW FILTER (t <> :sub)"])
+    for (const table of [
+      'nums (n Integer PRIMARY KEY, t Text)',
+      'hidden (n Integer PRIMARY KEY, t Text) ROW FILTER (t <> :sub)',
+    ])
       assert.equal(await ask(undefined, `CREATE TABLE ${table}`), 200)
     for (let start = 0; start < 5000; start += 500) {
       const rows = Array.from({ length: 500 }, (_row, index) => `(${start + index}, '${'x'.repeat(40)}')`)

@@ -117,7 +117,8 @@ test('work in the background starts when nobody waits, leaves the last slot, and
   t.mock.method(performance, 'now', () => now)
   const { fair, granted, ask, owners } = openSlots(3)
   const background: Slot[] = []
-  const askInBackground = () => void fair.acquireInBackground({ owner: '' }, NEVER).then((slot) => background.push(slot))
+  const askInBackground = () =>
+    void fair.acquireInBackground({ owner: '' }, NEVER).then((slot) => background.push(slot))
   for (let count = 0; count < 3; count++) askInBackground()
   await settled()
   assert.deepEqual([background.length, fair.waiting], [2, 1], 'the last slot is left to others')
@@ -207,7 +208,7 @@ function openLongSlots(t: TestContext, slots: number, options: FairSlotsOptions)
   }
 }
 
-test('long work never takes the slots that are left to short work, whoever asks', async (t) => {
+test('long work never takes the slots that are left to short work of any owner', async (t) => {
   const { ask, release, tick, held, stopped, fair } = openLongSlots(t, 4, { long: 2 })
   for (const name of ['a1', 'b1', 'c1']) await ask(name)
   assert.equal(held(), 'a1 b1 c1', 'nobody knows what is long')
@@ -246,7 +247,7 @@ test('an owner whose work was put off is not believed to have short work for ten
   assert.equal(held(), 'a1 b2')
 })
 
-test('what was short lately is short, also for an owner of long work, unless it is long the next time', async (t) => {
+test('what has been short is expected to be short, also for an owner of long work, unless it is long the next time', async (t) => {
   const { ask, release, tick, held, stopped } = openLongSlots(t, 3, { long: 1 })
   await ask('a1')
   tick(400)

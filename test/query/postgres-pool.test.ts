@@ -1,4 +1,4 @@
-/** Connections of the query service to PostgreSQL: whoever is stopped before using one gives back what it was granted. */
+/** Connections of the query service to PostgreSQL: a query that is stopped before it uses one gives back what it was granted. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg, { type Pool } from 'pg'
@@ -27,21 +27,25 @@ const LIMIT = { timeout: 10_000 }
 
 /** Each step from the request of a slot to the use of the connection takes some turns of the promises. */
 for (let turns = 0; turns <= 8; turns++)
-  test(`a query that is stopped ${turns} turns after its slot was granted ends, and the slot is free`, LIMIT, async () => {
-    const acquire = acquireFrom(pool, new FairSlots(1, 10))
-    const stop = new AbortController()
-    const outcome = borrow(acquire, { owner: 'a' }, stop).then(
-      async ({ client, giveBack }) => {
-        await assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' }, 'its statement is stopped')
-        await giveBack()
-      },
-      (error) => assert.equal(error, REASON),
-    )
-    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
-    stop.abort(REASON)
-    await outcome
-    await isFree(acquire)
-  })
+  test(
+    `a query that is stopped ${turns} turns after its slot was granted ends, and the slot is free`,
+    LIMIT,
+    async () => {
+      const acquire = acquireFrom(pool, new FairSlots(1, 10))
+      const stop = new AbortController()
+      const outcome = borrow(acquire, { owner: 'a' }, stop).then(
+        async ({ client, giveBack }) => {
+          await assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' }, 'its statement is stopped')
+          await giveBack()
+        },
+        (error) => assert.equal(error, REASON),
+      )
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+      stop.abort(REASON)
+      await outcome
+      await isFree(acquire)
+    },
+  )
 
 test('a query that is stopped as it gets its connection does not run', LIMIT, async () => {
   const acquire = acquireFrom(pool, new FairSlots(1, 10))

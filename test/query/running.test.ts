@@ -13,7 +13,10 @@ test('a query that is ended twice leaves the next query of its user in the list'
   for (const requestId of ['b', 'a']) {
     const next = running.begin(trader, requestId, 'SELECT 2')
     first.end()
-    assert.deepEqual([...running.list()].map((query) => query.requestId), [requestId])
+    assert.deepEqual(
+      [...running.list()].map((query) => query.requestId),
+      [requestId],
+    )
     assert.throws(() => running.check(trader, 'c'), { code: 'Limit.Concurrency' })
     next.end()
   }

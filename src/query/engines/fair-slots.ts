@@ -82,10 +82,10 @@ export interface FairSlotsOptions {
  *    more, one owner never holds them all, and the first query of any other owner starts at once.
  * 2. A slot goes to the owner that holds the fewest of those who wait, and among equals to the one that was served longest ago.
  *    So an owner without a slot gets the next one that is released, however many queries of others wait.
- * 3. Long work has a number of slots, and never takes the others: what is short does not wait for it, whoever asks. What is long is
+ * 3. Long work has a number of slots, and never takes the others: short work of any owner does not wait for it. What is long is
  *    not known beforehand. Work that turns out to be long while these slots are taken is stopped, and waits for one of them. While
- *    an owner has long work, and for ten seconds after some was stopped, what it asks for is expected to be long too unless it was
- *    short lately. Short work goes first, unless no long work runs and some has waited too long.
+ *    an owner has long work, and for ten seconds after some was stopped, what it asks for is expected to be long too unless it
+ *    was short in the last ten seconds. Short work goes first, unless no long work runs and some has waited too long.
  * 4. Work in the background gets a slot when nobody waits, and leaves the last free one to others. If it has waited too long, it
  *    goes before all others, one at a time.
  * 5. As an option: an owner gets at most half of the slots while others have some, wait, or were served in the last ten seconds.
@@ -363,7 +363,7 @@ function isOverdue({ since }: Claim): boolean {
   return since <= performance.now() - OVERDUE_MS
 }
 
-/** What is expected to be long, by what the same owner has run lately: nobody makes the work of others wait. */
+/** What is expected to be long, by what the same owner has run in the last seconds: nobody makes the work of others wait. */
 class Expectations {
   /** Owners of work that was put off. */
   readonly #owners = new RecentKeys()

@@ -143,19 +143,22 @@ export class PostgresLiveSource implements LiveSource {
     let rows = new ResultRows(request)
     let changed: ChangedKeys | undefined
     let isUnkept = false
-    const isWhole = await this.#run({ owner, statement: isShort ? undefined : statement.sql, signal, background }, () => {
-      rows = new ResultRows(request)
-      changed = since?.of === 'changed rows' ? new ChangedKeys(request, since) : undefined
-      isUnkept = false
-      const named = [...new Set([...tables, ...back.keys()])]
-      const byKey = changed === undefined ? [] : [{ sql: BY_KEY, parameters: [] }, changed]
-      const unkept = [...(since?.of === 'former result' ? back : [])].map(([table, position]) =>
-        selectUnkept(table, position, () => {
-          isUnkept = true
-        }),
-      )
-      return [BEGIN_READ, selectHeads(named, heads), ...byKey, ...unkept, rows, COMMIT]
-    })
+    const isWhole = await this.#run(
+      { owner, statement: isShort ? undefined : statement.sql, signal, background },
+      () => {
+        rows = new ResultRows(request)
+        changed = since?.of === 'changed rows' ? new ChangedKeys(request, since) : undefined
+        isUnkept = false
+        const named = [...new Set([...tables, ...back.keys()])]
+        const byKey = changed === undefined ? [] : [{ sql: BY_KEY, parameters: [] }, changed]
+        const unkept = [...(since?.of === 'former result' ? back : [])].map(([table, position]) =>
+          selectUnkept(table, position, () => {
+            isUnkept = true
+          }),
+        )
+        return [BEGIN_READ, selectHeads(named, heads), ...byKey, ...unkept, rows, COMMIT]
+      },
+    )
     for (const [table, position] of back) {
       const log = heads.logs.get(table.toLowerCase())
       if (!isWhole || isUnkept || log === undefined || stateOf(log, heads, position) === 'lost')
