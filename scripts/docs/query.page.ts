@@ -239,8 +239,15 @@ A slow client slows down its own query only.
 
 Users share the reader processes of SQLite and the connections to PostgreSQL:
 
+- Short queries of any user never wait behind long ones. \`GATEHOUSE_QUERY_CONCURRENCY\` is the number of long queries that run at
+  once; a few more processes or connections are left to short ones. A query is long once it has run for half a second or returned more
+  than a megabyte. If too many long ones are running then, it is stopped before anything of it is sent, and runs again when its turn
+  comes. Queries of users who have long ones running, or had one stopped in the last ten seconds, wait for such a turn too, unless they
+  have just been short.
 - A user who has a query running never gets the last free process or connection. With \`GATEHOUSE_QUERY_CONCURRENCY\` of two or
-  more, the first query of another user therefore starts at once, however many queries somebody else has sent.
+  more, the first long query of another user therefore starts at once, however many queries somebody else has sent.
+- A query that gets no turn within \`GATEHOUSE_QUERY_SECONDS\` is refused with 503, \`Limit.Overload\` and \`Retry-After\`. Its own
+  time limit begins with its turn.
 - On PostgreSQL a user gets at most half of the connections while others use some, or did so in the last ten seconds: queries in
   one database slow one another down. On SQLite the second and later queries of a user run with a lower priority instead,
   and so does every query that has run for half a second.

@@ -189,7 +189,7 @@ export const SETTINGS = {
   querySeconds: setting(
     '30',
     parseSeconds,
-    'Timeout of a query in seconds; of one in CSV, NDJSON or Arrow until its first rows are sent.',
+    'Timeout of a query in seconds, from its turn on; of one in CSV, NDJSON or Arrow until its first rows are sent. One that waits as long for its turn gets 503.',
   ),
   queryExportSeconds: setting(
     '600',
@@ -200,7 +200,7 @@ export const SETTINGS = {
   queryConcurrency: setting(
     '4',
     parseInteger,
-    'Maximum queries executed at once: reader processes for SQLite, connections for PostgreSQL. One user gets at most one less, and half of the connections while others query too.',
+    'Maximum long queries executed at once: reader processes for SQLite, connections for PostgreSQL. A few more serve short ones. One user gets at most one less, and half of the connections while others query too.',
   ),
   queryWaiting: setting('256', parseInteger, 'Maximum queued queries; further ones get 503.'),
   queryStall: setting(

@@ -1,17 +1,18 @@
 /** The rules by which the owners of queries share readers and connections. */
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { FairSlots, type FairSlotsOptions, type Slot } from '../../src/query/engines/fair-slots.ts'
+import { refuse } from '../../src/query/errors.ts'
 
-const NEVER = new AbortController().signal
+const NEVER = new AbortController()
 
 /** Grants in the order in which they were made. */
 function openSlots(slots: number, maxWaiting = 1000, options: FairSlotsOptions = {}) {
   const fair = new FairSlots(slots, maxWaiting, options)
   const granted: { owner: string; slot: Slot }[] = []
   const refused: string[] = []
-  const ask = (owner: string, signal = NEVER): void => {
-    fair.acquire(owner, signal).then(
+  const ask = (owner: string, running = NEVER): void => {
+    fair.acquire({ owner }, running).then(
       (slot) => void granted.push({ owner, slot }),
       () => void refused.push(owner),
     )
@@ -87,7 +88,7 @@ test('an aborted wait takes no slot', async () => {
   const { granted, refused, ask, owners, fair } = openSlots(1)
   const abort = new AbortController()
   ask('a')
-  ask('b', abort.signal)
+  ask('b', abort)
   ask('c')
   await settled()
   abort.abort()
@@ -116,7 +117,8 @@ test('work in the background starts when nobody waits, leaves the last slot, and
   t.mock.method(performance, 'now', () => now)
   const { fair, granted, ask, owners } = openSlots(3)
   const background: Slot[] = []
-  const askInBackground = () => void fair.acquireInBackground(NEVER).then((slot) => background.push(slot))
+  const askInBackground = () =>
+    void fair.acquireInBackground({ owner: '' }, NEVER).then((slot) => background.push(slot))
   for (let count = 0; count < 3; count++) askInBackground()
   await settled()
   assert.deepEqual([background.length, fair.waiting], [2, 1], 'the last slot is left to others')
@@ -153,8 +155,8 @@ test('a single slot is passed round between queries and the background', async (
   const background: Slot[] = []
   const abort = new AbortController()
   ask('a')
-  void fair.acquireInBackground(NEVER).then((slot) => background.push(slot))
-  void fair.acquireInBackground(abort.signal).catch(() => {})
+  void fair.acquireInBackground({ owner: '' }, NEVER).then((slot) => background.push(slot))
+  void fair.acquireInBackground({ owner: '' }, abort).catch(() => {})
   ask('b')
   await settled()
   abort.abort()
@@ -172,6 +174,160 @@ test('a single slot is passed round between queries and the background', async (
   assert.deepEqual([owners(), fair.waiting], ['abc', 0])
 })
 
+/** Slots of which some are for long work, and a clock. */
+function openLongSlots(t: TestContext, slots: number, options: FairSlotsOptions) {
+  let now = 0
+  t.mock.method(performance, 'now', () => now)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const fair = new FairSlots(slots, 1000, options)
+  const granted = new Map<string, Slot>()
+  const stopped: string[] = []
+  return {
+    fair,
+    stopped,
+    granted,
+    /** The name of a piece of work is its owner and its statement. */
+    async ask(name: string, isLong = false) {
+      const slot = fair.acquire({ owner: name.charAt(0), statement: name.slice(1), isLong }, NEVER)
+      void slot.then((got) => {
+        granted.set(name, got)
+        got.begin(() => stopped.push(name))
+      })
+      await settled()
+    },
+    async release(name: string) {
+      granted.get(name)?.release()
+      granted.delete(name)
+      await settled()
+    },
+    tick(milliseconds: number) {
+      now += milliseconds
+      t.mock.timers.tick(milliseconds)
+    },
+    held: () => [...granted.keys()].join(' '),
+  }
+}
+
+test('long work never takes the slots that are left to short work of any owner', async (t) => {
+  const { ask, release, tick, held, stopped, fair } = openLongSlots(t, 4, { long: 2 })
+  for (const name of ['a1', 'b1', 'c1']) await ask(name)
+  assert.equal(held(), 'a1 b1 c1', 'nobody knows what is long')
+  tick(500)
+  assert.deepEqual(stopped, ['c1'], 'the third has no slot for long work')
+  await release('c1')
+  await ask('c1', true)
+  await ask('a2')
+  await ask('c2')
+  assert.equal(held(), 'a1 b1', 'what their owners ask for is expected to be long')
+  for (const name of ['d1', 'e1']) await ask(name)
+  assert.equal(held(), 'a1 b1 d1 e1', 'short work starts at once')
+  await release('d1')
+  await release('e1')
+  assert.deepEqual([held(), fair.waiting], ['a1 b1', 3])
+  await release('a1')
+  assert.equal(held(), 'b1 a2 c1', 'its slot goes to long work that waits, and its owner may try something else')
+  await release('c1')
+  assert.equal(held(), 'b1 a2 c2')
+  await ask('c3')
+  assert.equal(held(), 'b1 a2 c2')
+})
+
+test('an owner whose work was put off is not believed to have short work for ten seconds', async (t) => {
+  const { ask, release, tick, held, stopped } = openLongSlots(t, 3, { long: 1 })
+  await ask('a1')
+  await ask('b1')
+  tick(500)
+  assert.deepEqual(stopped, ['b1'])
+  await release('b1')
+  tick(9000)
+  await ask('b2')
+  assert.equal(held(), 'a1')
+  tick(1000)
+  await ask('b3')
+  assert.equal(held(), 'a1 b2')
+})
+
+test('what has been short is expected to be short, also for an owner of long work, unless it is long the next time', async (t) => {
+  const { ask, release, tick, held, stopped } = openLongSlots(t, 3, { long: 1 })
+  await ask('a1')
+  tick(400)
+  await release('a1')
+  await ask('a2')
+  tick(500)
+  await ask('a1')
+  assert.equal(held(), 'a2 a1')
+  tick(500)
+  assert.deepEqual(stopped, ['a1'], 'the same statement, with other parameters')
+  await release('a1')
+  tick(100)
+  await ask('a3')
+  await ask('a1')
+  assert.equal(held(), 'a2', 'its owner is not believed for a while')
+  await ask('b1')
+  assert.equal(held(), 'a2 b1', 'others are, with the same statement')
+})
+
+test('long work that has waited goes first where none runs', async (t) => {
+  const { ask, release, tick, held } = openLongSlots(t, 2, { long: 1 })
+  await ask('a1')
+  await ask('b1')
+  await ask('c1', true)
+  await ask('d1')
+  await ask('e1')
+  tick(400)
+  await release('a1')
+  assert.equal(held(), 'b1 d1', 'short work goes first')
+  await release('b1')
+  assert.equal(held(), 'd1 e1')
+  tick(600)
+  await ask('f1')
+  await release('d1')
+  assert.equal(held(), 'e1 c1')
+})
+
+test('on a busy machine work has half a second of its own time, unless short work waits', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { fair, granted, ask } = openSlots(2, 1000, { long: 1 })
+  const stopped: string[] = []
+  for (const owner of 'ab') ask(owner)
+  await settled()
+  for (const { owner, slot } of granted)
+    slot.begin(
+      () => stopped.push(owner),
+      () => (owner === 'a' ? 500 : 10),
+    )
+  t.mock.timers.tick(2000)
+  assert.deepEqual(stopped, [], 'one has the slot for long work, the other has hardly run')
+  ask('c')
+  t.mock.timers.tick(100)
+  assert.deepEqual([stopped, fair.waiting], [['b'], 1])
+})
+
+test('a wait until the time limit is over is told from a query that ran so long', async () => {
+  const { fair } = openSlots(1)
+  await fair.acquire({ owner: 'a' }, NEVER)
+  const late = new AbortController()
+  const refused = assert.rejects(fair.acquire({ owner: 'b' }, late), { code: 'Limit.Overload', status: 503 })
+  const cancelled = new AbortController()
+  const stopped = assert.rejects(fair.acquire({ owner: 'b' }, cancelled), { code: 'Limit.Cancelled' })
+  late.abort(refuse('Limit.Time', 'The time is over'))
+  cancelled.abort(refuse('Limit.Cancelled', 'Cancelled'))
+  await Promise.all([refused, stopped])
+})
+
+test('the time of who had to wait starts again with its turn', async () => {
+  const { fair } = openSlots(1)
+  const restarted: string[] = []
+  const runningOf = (name: string) => ({ signal: NEVER.signal, restart: () => void restarted.push(name) })
+  const first = await fair.acquire({ owner: 'a' }, runningOf('a'))
+  const second = fair.acquire({ owner: 'b' }, runningOf('b'))
+  await settled()
+  assert.deepEqual(restarted, [])
+  first.release()
+  await second
+  assert.deepEqual(restarted, ['b'])
+})
+
 test('under random use, no slot is lost or given twice, and both rules hold', async () => {
   for (let seed = 1; seed <= 200; seed++) {
     let state = seed
@@ -187,7 +343,7 @@ test('under random use, no slot is lost or given twice, and both rules hold', as
       if (random(3) > 0) {
         const owner = 'abc'.charAt(random(3))
         waiting.set(owner, (waiting.get(owner) ?? 0) + 1)
-        void fair.acquire(owner, NEVER).then((slot) => {
+        void fair.acquire({ owner }, NEVER).then((slot) => {
           waiting.set(owner, (waiting.get(owner) ?? 0) - 1)
           held.push({ owner, slot })
         })

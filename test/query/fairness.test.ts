@@ -1,11 +1,13 @@
 /** One caller cannot keep the others from the query service: not by many queries, slow writes, or answers that it does not read. */
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { after, afterEach, before, test } from 'node:test'
+import { join } from 'node:path'
+import { after, afterEach, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import Sqlite from 'better-sqlite3'
 import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
-import { type QueryServer, startQueryServer } from './query-server.ts'
+import { caller, type QueryServer, startQueryServer } from './query-server.ts'
 
 /** About 10^12 rows. */
 const ENDLESS =
@@ -33,6 +35,14 @@ onEveryEngine('fairness', (place, engine) => {
   })
   after(() => server.stop())
 
+  /** For users of any name. */
+  async function startMany(t: TestContext, milliseconds: number): Promise<QueryServer> {
+    const authenticate = async (name: string) => caller(name, ['Platform/Market'], [])
+    const many = await startQueryServer(place(), { limits: { milliseconds, concurrency: 2 }, authenticate })
+    t.after(() => many.stop())
+    return many
+  }
+
   test('while one user floods the service with heavy queries, those of another do not wait for them', async (t) => {
     await times(server, 5)
     const alone = percentile99(await times(server, 40))
@@ -43,13 +53,42 @@ onEveryEngine('fairness', (place, engine) => {
     await times(server, 5)
     const beside = percentile99(await times(server, 40))
     // Reader processes of one owner run with a lower priority; a database has none, and one of its two processors is left.
-    if (engine === 'postgres') assert.equal(busyIn(server), 1, 'half of the connections, while others ask too')
+    if (engine === 'postgres')
+      await until('half of the connections, while others ask too', 5000, () => busyIn(server) === 1)
     for (let index = 0; index < 32; index++)
       await server.call(`/query/flood-${index}`, undefined, { method: 'DELETE', as: 'trader' })
     await Promise.all(flood)
     t.diagnostic(`p99 alone ${alone} ms, beside the flood ${beside} ms`)
     // Twice as long, and on a busy machine a few scheduling delays; without fairness they wait until the time limit.
     assert.ok(beside <= Math.max(2 * alone, 2000), `p99 ${beside} ms beside the flood, ${alone} ms alone`)
+  })
+
+  test('while seven users flood the service with heavy queries, short ones of an eighth do not wait for them', async (t) => {
+    const many = await startMany(t, MILLISECONDS)
+    const flood = Array.from({ length: 35 }, (_item, index) =>
+      many.query(ENDLESS, { as: `flooder-${index % 7}`, headers: { 'request-id': `flood-${index}` } }),
+    )
+    await until('it is known to be long', 10_000, () => runningIn(many, 'flood-34') > 2000)
+    const began = performance.now()
+    // A result of some hundred kilobytes is short too.
+    for (const statement of [SCAN, 'SELECT n, t FROM nums']) {
+      const { status, text } = await many.query(statement, { as: 'another' })
+      assert.equal(status, 200, text)
+    }
+    const waited = Math.round(performance.now() - began)
+    t.diagnostic(`another user waited ${waited} ms`)
+    assert.ok(waited < 5000, `${waited} ms`)
+    many.service.running.stopAll()
+    await Promise.all(flood)
+  })
+
+  test('a query that ran until its time limit is 408, one that had no turn until then 503 with Retry-After', async (t) => {
+    const many = await startMany(t, 1500)
+    const flood = Array.from({ length: 12 }, (_item, index) => many.query(ENDLESS, { as: `flooder-${index % 6}` }))
+    const replies = await Promise.all(flood)
+    const codes = new Set(replies.map(({ status, json }) => `${status} ${json.Code}`))
+    assert.deepEqual(codes, new Set(['408 Limit.Time', '503 Limit.Overload']))
+    for (const { status, headers } of replies) assert.equal(headers.get('retry-after'), status === 503 ? '5' : null)
   })
 
   test('clients of several users that never read their answers are aborted when others wait', async (t) => {
@@ -111,6 +150,22 @@ onEveryEngine('fairness', (place, engine) => {
       assert.match(server.metrics.render(), /gatehouse_query_writes_stopped_total [1-9]/)
       await stopAll(server, 'trader')
       await Promise.all(slow)
+    })
+
+    test('a write whose time is over while another program writes had no turn, and may try again', async (t) => {
+      const one = await startQueryServer(place(), { limits: { milliseconds: 300 } })
+      const other = new Sqlite(join(place().dataFolder, 'query.db'))
+      t.after(async () => {
+        other.close()
+        await one.stop()
+      })
+      other.exec('BEGIN IMMEDIATE')
+      for (const statement of ["INSERT INTO nums VALUES (-3, 'x')", 'CREATE TABLE notes (id Integer PRIMARY KEY)']) {
+        const { status, json, headers } = await one.query(statement)
+        assert.deepEqual([status, json.Code, headers.get('retry-after')], [503, 'Limit.Overload', '5'], statement)
+      }
+      other.exec('ROLLBACK')
+      assert.equal((await one.query("INSERT INTO nums VALUES (-3, 'x')")).status, 200)
     })
 
     test('a slow update goes on while only writes of the same user wait', async () => {
@@ -191,6 +246,12 @@ function sendQuery({ url }: QueryServer, sql: string, as: string, headers = ''):
 
 function metric(server: QueryServer, line: RegExp): number {
   return Number(line.exec(server.metrics.render())?.[1] ?? 0)
+}
+
+/** The milliseconds since the query was sent. */
+function runningIn({ service }: QueryServer, requestId: string): number {
+  const query = [...service.running.list()].find((each) => each.requestId === requestId)
+  return query === undefined ? 0 : Date.now() - query.startedAt
 }
 
 const busyIn = (server: QueryServer): number => metric(server, /^gatehouse_query_processes\{state="busy"\} (\d+)/m)

@@ -1,4 +1,4 @@
-/** Connections of the query service to PostgreSQL: whoever is stopped before using one gives back what it was granted. */
+/** Connections of the query service to PostgreSQL: a query that is stopped before it uses one gives back what it was granted. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg, { type Pool } from 'pg'
@@ -20,28 +20,32 @@ after(async () => {
   await stopOwnPostgres()
 })
 
-const NEVER = new AbortController().signal
+const NEVER = new AbortController()
 const REASON = new Error('stopped')
 /** Of a test: what never ends fails soon. */
 const LIMIT = { timeout: 10_000 }
 
 /** Each step from the request of a slot to the use of the connection takes some turns of the promises. */
 for (let turns = 0; turns <= 8; turns++)
-  test(`a query that is stopped ${turns} turns after its slot was granted ends, and the slot is free`, LIMIT, async () => {
-    const acquire = acquireFrom(pool, new FairSlots(1, 10))
-    const stop = new AbortController()
-    const outcome = borrow(acquire, 'a', stop.signal).then(
-      async ({ client, giveBack }) => {
-        await assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' }, 'its statement is stopped')
-        await giveBack()
-      },
-      (error) => assert.equal(error, REASON),
-    )
-    for (let turn = 0; turn < turns; turn++) await Promise.resolve()
-    stop.abort(REASON)
-    await outcome
-    await isFree(acquire)
-  })
+  test(
+    `a query that is stopped ${turns} turns after its slot was granted ends, and the slot is free`,
+    LIMIT,
+    async () => {
+      const acquire = acquireFrom(pool, new FairSlots(1, 10))
+      const stop = new AbortController()
+      const outcome = borrow(acquire, { owner: 'a' }, stop).then(
+        async ({ client, giveBack }) => {
+          await assert.rejects(client.query('SELECT pg_sleep(60)'), { code: '57014' }, 'its statement is stopped')
+          await giveBack()
+        },
+        (error) => assert.equal(error, REASON),
+      )
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve()
+      stop.abort(REASON)
+      await outcome
+      await isFree(acquire)
+    },
+  )
 
 test('a query that is stopped as it gets its connection does not run', LIMIT, async () => {
   const acquire = acquireFrom(pool, new FairSlots(1, 10))
@@ -51,12 +55,12 @@ test('a query that is stopped as it gets its connection does not run', LIMIT, as
     stop.abort(REASON)
     return acquired
   }
-  await assert.rejects(borrow(acquireAndStop, 'a', stop.signal), REASON)
+  await assert.rejects(borrow(acquireAndStop, { owner: 'a' }, stop), REASON)
   await isFree(acquire)
 })
 
 async function isFree(acquire: Acquire): Promise<void> {
-  const { client, giveBack } = await borrow(acquire, 'b', NEVER)
+  const { client, giveBack } = await borrow(acquire, { owner: 'b' }, NEVER)
   assert.equal((await client.query('SELECT 1 AS one')).rows.length, 1)
   await giveBack()
 }

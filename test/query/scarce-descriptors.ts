@@ -11,7 +11,7 @@ try {
 }
 const readers = new ReaderPool({
   path: '/tmp/none',
-  maximum: 1,
+  long: 1,
   maximumWaiting: 9,
   idleMilliseconds: 1000,
   budget: new TempBudget({ statement: 1e9, user: 1e9 }),
@@ -26,7 +26,7 @@ const job = {
 } as const
 const ask = async (): Promise<string> => {
   try {
-    await readers.read('user:a', job, AbortSignal.timeout(5000)).next()
+    await readers.read('user:a', job, { signal: AbortSignal.timeout(5000) }).next()
     return 'answered'
   } catch (error) {
     return error instanceof Error && 'code' in error ? String(error.code) : String(error)

@@ -54,7 +54,7 @@ export class Catalogue {
   /** Makes all changes or none. When it resolves, this node has loaded them and has notified the others. */
   async change(
     changes: readonly ChangeStep[],
-    options: Pick<ChangeRequest, 'owner' | 'signal' | 'response'> = {},
+    options: Pick<ChangeRequest, 'owner' | 'running' | 'response'> = {},
   ): Promise<WriteReply | undefined> {
     const reply = await this.#engine.change({ changes, ...options })
     await this.refresh()

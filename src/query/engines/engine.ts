@@ -66,7 +66,7 @@ export interface ReadStatement {
 /** A result is everything but its trailer, which the caller adds. */
 export interface PreparedRead {
   /** Reads a result of any size, as fast as its chunks are consumed. Where possible, errors come before the first chunk. */
-  readStream(run: ReadRun, signal: AbortSignal): AsyncGenerator<Uint8Array, ReadOutcome, void>
+  readStream(run: ReadRun, running: Stoppable): AsyncGenerator<Uint8Array, ReadOutcome, void>
   /** Reads a small result synchronously, on the event loop; undefined when it turns out not to be small. */
   readInline?(run: ReadRun): WholeRead | undefined
   /** Reads a small result in a round trip that other requests share; undefined when it turns out not to be small. */
@@ -141,6 +141,8 @@ export interface WriteRequest {
 /** The signal may be created on first access: code that does not wait does not read it. */
 export interface Stoppable {
   readonly signal: AbortSignal
+  /** It has waited for its turn, and runs from now on: so does its time limit. */
+  restart?(): void
 }
 
 /** The statement runs once for each parameter set. */
@@ -179,7 +181,7 @@ export interface ChangeRequest {
   /** Undefined for the service itself. */
   readonly owner?: string | undefined
   readonly changes: readonly ChangeStep[]
-  readonly signal?: AbortSignal | undefined
+  readonly running?: Stoppable | undefined
   /** Stored in the same transaction. */
   readonly response?: StoredResponse | undefined
 }

@@ -1,19 +1,52 @@
 /** A fixed number of slots, such as reader processes or connections, that the owners of queries share fairly. */
+import { RecentKeys } from '../../lib/recent-keys.ts'
 import { refuse } from '../errors.ts'
+import type { Stoppable } from './engine.ts'
+import { missedTurn } from './missed-turn.ts'
+
+export interface SlotRequest {
+  readonly owner: string
+  /** The text by which the slots remember whether it ran for long; without one it is expected to be short. */
+  readonly statement?: string | undefined
+  /** It will run for long, or has done so. */
+  readonly isLong?: boolean | undefined
+}
 
 export interface Slot {
   /** The owner held no other slot when it got this one. */
   readonly isFirst: boolean
+  /** The work has to stop, and to wait again as long work: others wait for its slot. */
+  readonly isPutOff: boolean
+  /** The work starts now. After half a second it is long, and `stop` is called if it is put off then. */
+  begin(stop: () => void, ownTime?: OwnTime): void
+  /** Whether the work may go on for long. */
+  becomeLong(): boolean
+  putOff(): void
   /** Further calls do nothing. */
   release(): void
 }
 
+/** The milliseconds that the work itself has taken so far, where this is known. */
+export type OwnTime = () => number | undefined
+
 interface Owner {
+  readonly name: string
   held: number
-  readonly waiting: Waiting[]
+  /** Of these, slots with long work. */
+  long: number
+  readonly waiting: Claim[]
 }
 
-interface Waiting {
+/** A request that waits for a slot, and then holds one. */
+interface Claim {
+  readonly request: SlotRequest
+  /** The statement together with its owner. */
+  readonly key: string | undefined
+  /** Undefined for work in the background. */
+  readonly owner: Owner | undefined
+  readonly since: number
+  /** It holds one of the slots for long work. */
+  isLong: boolean
   readonly grant: () => void
   readonly refuse: (error: unknown) => void
 }
@@ -25,47 +58,58 @@ interface Served {
 
 const NOBODY: Served = { name: undefined, at: Number.NEGATIVE_INFINITY }
 
-interface BackgroundWaiting extends Waiting {
-  readonly since: number
-}
-
-/** Work in the background that has waited so long goes before everybody else. */
-const BACKGROUND_WAIT_MS = 1000
+/** What runs longer is long. */
+export const LONG_MS = 500
+/** On a busy machine half a second of its own time may take so long, if no short work waits. */
+const MAX_SHORT_MS = 5000
+const CHECK_MS = 100
+/** Work in the background, or long work, that has waited so long goes before everybody else. */
+const OVERDUE_MS = 1000
 /** Owners are expected to come back within this time. */
 const RECENT_MS = 10_000
 
 export interface FairSlotsOptions {
-  /** What runs in one slot slows down the others: rule 4 holds. */
+  /** The slots for long work: rule 3 holds. By default all. */
+  readonly long?: number
+  /** What runs in one slot slows down the others: rule 5 holds. */
   readonly isHalfForOthers?: boolean
 }
 
 /**
- * Four rules:
+ * Five rules:
  *
- * 1. An owner that holds a slot cannot take the last free one. So with two slots or more, one owner never holds them all, and the
- *    first query of any other owner starts at once.
+ * 1. An owner that holds a slot cannot take the last free one, nor the last for long work if it has such work. So with two slots or
+ *    more, one owner never holds them all, and the first query of any other owner starts at once.
  * 2. A slot goes to the owner that holds the fewest of those who wait, and among equals to the one that was served longest ago.
  *    So an owner without a slot gets the next one that is released, however many queries of others wait.
- * 3. Work in the background gets a slot when nobody waits, and leaves the last free one to others. If it has waited too long, it
+ * 3. Long work has a number of slots, and never takes the others: short work of any owner does not wait for it. What is long is
+ *    not known beforehand. Work that turns out to be long while these slots are taken is stopped, and waits for one of them. While
+ *    an owner has long work, and for ten seconds after some was stopped, what it asks for is expected to be long too unless it
+ *    was short in the last ten seconds. Short work goes first, unless no long work runs and some has waited too long.
+ * 4. Work in the background gets a slot when nobody waits, and leaves the last free one to others. If it has waited too long, it
  *    goes before all others, one at a time.
- * 4. As an option: an owner gets at most half of the slots while others have some, wait, or were served in the last ten seconds.
+ * 5. As an option: an owner gets at most half of the slots while others have some, wait, or were served in the last ten seconds.
  */
 export class FairSlots {
   readonly #slots: number
+  readonly #maxLong: number
   readonly #maxWaiting: number
   readonly #isHalfForOthers: boolean
   /** Those that hold a slot or wait for one; the owner that was served last is last. */
   readonly #owners = new Map<string, Owner>()
-  readonly #background: BackgroundWaiting[] = []
+  readonly #background: Claim[] = []
+  readonly #expected = new Expectations()
   #held = 0
+  #heldLong = 0
   #heldInBackground = 0
   #waiting = 0
   /** The owner that was served last, and the last one before it that is another. */
   #lastServed: Served = NOBODY
   #servedBefore: Served = NOBODY
 
-  constructor(slots: number, maxWaiting: number, { isHalfForOthers = false }: FairSlotsOptions = {}) {
+  constructor(slots: number, maxWaiting: number, { long = slots, isHalfForOthers = false }: FairSlotsOptions = {}) {
     this.#slots = slots
+    this.#maxLong = long
     this.#maxWaiting = maxWaiting
     this.#isHalfForOthers = isHalfForOthers
   }
@@ -86,51 +130,35 @@ export class FairSlots {
     return at > performance.now() - RECENT_MS
   }
 
-  /** Throws the signal's reason when it aborts the wait. */
-  acquire(name: string, signal: AbortSignal): Promise<Slot> {
-    return new Promise((resolve, reject) => {
-      signal.throwIfAborted()
-      const owner = this.#owners.get(name) ?? { held: 0, waiting: [] }
-      if (this.#waiting >= this.#maxWaiting && !this.#isGrantable(name, owner)) this.#makeRoom(owner)
-      const stopListening = (): void => signal.removeEventListener('abort', abort)
-      const waiting: Waiting = {
-        grant: () => {
-          stopListening()
-          resolve(this.#createSlot(name, owner))
-        },
-        refuse: (error) => {
-          stopListening()
-          reject(error)
-        },
-      }
-      const abort = (): void => {
-        owner.waiting.splice(owner.waiting.indexOf(waiting), 1)
-        this.#waiting--
-        this.#forgetIfIdle(name, owner)
-        reject(signal.reason)
-      }
-      signal.addEventListener('abort', abort, { once: true })
-      owner.waiting.push(waiting)
-      this.#waiting++
-      if (!this.#owners.has(name)) this.#owners.set(name, owner)
-      this.#grantFree()
-    })
+  /** Throws the signal's reason when it aborts the wait; that no turn came if the reason is the time limit. */
+  acquire(request: SlotRequest, running: Stoppable): Promise<Slot> {
+    const { owner: name } = request
+    const owner = this.#owners.get(name) ?? { name, held: 0, long: 0, waiting: [] }
+    return this.#claim(request, owner, running)
   }
 
   /** For work that nobody waits for. The queue has no limit: the caller bounds how much of it there is. */
-  acquireInBackground(signal: AbortSignal): Promise<Slot> {
+  acquireInBackground(request: SlotRequest, running: Stoppable): Promise<Slot> {
+    return this.#claim(request, undefined, running)
+  }
+
+  #claim(request: SlotRequest, owner: Owner | undefined, running: Stoppable): Promise<Slot> {
     return new Promise((resolve, reject) => {
+      const { signal } = running
       signal.throwIfAborted()
+      const queue = owner?.waiting ?? this.#background
+      let hasWaited = false
       const stopListening = (): void => signal.removeEventListener('abort', abort)
-      const release = once(() => {
-        this.#heldInBackground--
-        this.#release()
-      })
-      const waiting: BackgroundWaiting = {
+      const claim: Claim = {
+        request,
+        key: request.statement === undefined ? undefined : `${request.owner} ${request.statement}`,
+        owner,
         since: performance.now(),
+        isLong: false,
         grant: () => {
           stopListening()
-          resolve({ isFirst: false, release })
+          if (hasWaited) running.restart?.()
+          resolve(this.#createSlot(claim))
         },
         refuse: (error) => {
           stopListening()
@@ -138,117 +166,226 @@ export class FairSlots {
         },
       }
       const abort = (): void => {
-        this.#background.splice(this.#background.indexOf(waiting), 1)
-        reject(signal.reason)
+        queue.splice(queue.indexOf(claim), 1)
+        if (owner !== undefined) this.#countWaiting(owner, -1)
+        reject(missedTurn(signal.reason))
       }
       signal.addEventListener('abort', abort, { once: true })
-      this.#background.push(waiting)
+      queue.push(claim)
+      if (owner !== undefined) {
+        this.#owners.set(owner.name, owner)
+        this.#waiting++
+      }
       this.#grantFree()
+      hasWaited = true
+      if (owner !== undefined && this.#waiting > this.#maxWaiting) this.#refuseNewest(owner)
     })
   }
 
   /** Refuses everything that waits. */
   close(error: unknown): void {
-    for (const { refuse: fail } of this.#background.splice(0)) fail(error)
-    for (const [name, owner] of [...this.#owners]) {
-      for (const { refuse: fail } of owner.waiting.splice(0)) fail(error)
-      this.#forgetIfIdle(name, owner)
+    for (const claim of this.#background.splice(0)) claim.refuse(error)
+    for (const owner of [...this.#owners.values()]) {
+      for (const claim of owner.waiting.splice(0)) {
+        this.#countWaiting(owner, -1)
+        claim.refuse(error)
+      }
     }
-    this.#waiting = 0
-  }
-
-  #isGrantable(name: string, { held }: Owner): boolean {
-    const free = this.#slots - this.#held
-    if (held === 0) return free > 0
-    return free > 1 && (held < Math.floor(this.#slots / 2) || !this.#isWantedByOthers(name))
-  }
-
-  #isWantedByOthers(name: string): boolean {
-    return this.#isHalfForOthers && this.isUsedBeside(name)
   }
 
   #grantFree(): void {
-    const { since = Number.POSITIVE_INFINITY } = this.#background[0] ?? {}
-    const isOverdue = since <= performance.now() - BACKGROUND_WAIT_MS
-    if (isOverdue && this.#heldInBackground === 0 && this.#held < this.#slots) this.#grantInBackground()
-    this.#grantToOwners()
+    const [first] = this.#background
+    if (first !== undefined && isOverdue(first) && this.#heldInBackground === 0 && this.#held < this.#slots)
+      this.#grantInBackground(first)
+    for (let next = this.#next(); next !== undefined; next = this.#next()) this.#grantToOwner(next)
     const reserved = this.#slots > 1 ? 1 : 0
-    while (this.#waiting === 0 && this.#background.length > 0 && this.#slots - this.#held > reserved)
-      this.#grantInBackground()
+    while (this.#waiting === 0 && this.#slots - this.#held > reserved) {
+      const [next] = this.#background
+      if (next === undefined || !this.#grantInBackground(next)) break
+    }
   }
 
-  #grantInBackground(): void {
+  #grantInBackground(claim: Claim): boolean {
+    if (this.#isExpectedLong(claim) && !this.#takeLong(claim)) return false
     this.#held++
     this.#heldInBackground++
-    this.#background.shift()?.grant()
+    this.#background.shift()
+    claim.grant()
+    return true
   }
 
-  #grantToOwners(): void {
-    for (let next = this.#next(); next !== undefined; next = this.#next()) {
-      const [name, owner] = next
-      const first = owner.waiting.shift()
-      if (first === undefined) return
-      this.#waiting--
-      this.#held++
-      owner.held++
-      this.#moveToEnd(name, owner)
-      if (this.#lastServed.name !== name) this.#servedBefore = this.#lastServed
-      this.#lastServed = { name, at: performance.now() }
-      first.grant()
-    }
+  #grantToOwner({ owner, claim }: Candidate): void {
+    owner.waiting.splice(owner.waiting.indexOf(claim), 1)
+    this.#waiting--
+    this.#held++
+    owner.held++
+    if (this.#isExpectedLong(claim)) this.#takeLong(claim)
+    this.#moveToEnd(owner)
+    if (this.#lastServed.name !== owner.name) this.#servedBefore = this.#lastServed
+    this.#lastServed = { name: owner.name, at: performance.now() }
+    claim.grant()
   }
 
-  #next(): [string, Owner] | undefined {
+  #next(): Candidate | undefined {
     if (this.#waiting === 0 || this.#held >= this.#slots) return undefined
-    let found: [string, Owner] | undefined
-    for (const entry of this.#owners) {
-      const [, owner] = entry
-      if (owner.waiting.length > 0 && owner.held < (found?.[1].held ?? Number.POSITIVE_INFINITY)) found = entry
-    }
-    return found !== undefined && this.#isGrantable(...found) ? found : undefined
+    const short = this.#first(false)
+    const long = this.#heldLong < this.#maxLong ? this.#first(true) : undefined
+    const isLongFirst = long !== undefined && this.#heldLong === 0 && isOverdue(long.claim)
+    return (isLongFirst ? [long, short] : [short, long]).find(
+      (candidate) => candidate !== undefined && this.#isGrantable(candidate),
+    )
   }
 
-  #createSlot(name: string, owner: Owner): Slot {
-    return {
-      isFirst: owner.held === 1,
-      release: once(() => {
-        owner.held--
-        this.#moveToEnd(name, owner)
-        this.#forgetIfIdle(name, owner)
-        this.#release()
-      }),
+  /** Of the owner that has the fewest slots, or the fewest with long work. */
+  #first(isLong: boolean): Candidate | undefined {
+    const countOf = ({ long, held }: Owner): number => (isLong ? long : held)
+    let found: Candidate | undefined
+    for (const owner of this.#owners.values()) {
+      if (owner.waiting.length === 0 || (found !== undefined && countOf(owner) >= countOf(found.owner))) continue
+      const claim = owner.waiting.find((waiting) => this.#isExpectedLong(waiting) === isLong)
+      if (claim !== undefined) found = { owner, claim, isLong }
     }
+    return found
   }
 
-  #release(): void {
+  #isGrantable({ owner, isLong }: Candidate): boolean {
+    return this.#mayTake(owner, owner.held, this.#held, this.#slots) && (!isLong || this.#mayTakeLong(owner))
+  }
+
+  #mayTakeLong(owner: Owner): boolean {
+    return this.#mayTake(owner, owner.long, this.#heldLong, this.#maxLong)
+  }
+
+  /** Whether an owner that has `own` of the slots may have one more. */
+  #mayTake({ name }: Owner, own: number, held: number, slots: number): boolean {
+    if (own === 0) return held < slots
+    const isHalf = this.#isHalfForOthers && own >= Math.floor(slots / 2)
+    return held < slots - 1 && !(isHalf && this.isUsedBeside(name))
+  }
+
+  #isExpectedLong(claim: Claim): boolean {
+    return claim.request.isLong === true || this.#expected.isLong(claim)
+  }
+
+  /** False if there is no slot for long work. */
+  #takeLong(claim: Claim): boolean {
+    const { owner } = claim
+    if (claim.isLong) return true
+    if (owner === undefined ? this.#heldLong >= this.#maxLong : !this.#mayTakeLong(owner)) return false
+    claim.isLong = true
+    this.#heldLong++
+    if (owner !== undefined) owner.long++
+    return true
+  }
+
+  #createSlot(claim: Claim): Slot {
+    const { owner } = claim
+    let state: 'granted' | 'begun' | 'long' | 'released' = 'granted'
+    let timer: NodeJS.Timeout | undefined
+    const slot = {
+      isFirst: owner?.held === 1,
+      isPutOff: false,
+      begin: (stop: () => void, ownTime: OwnTime = () => undefined): void => {
+        state = 'begun'
+        const end = performance.now() + MAX_SHORT_MS
+        const check = (): void => {
+          if ((ownTime() ?? LONG_MS) < LONG_MS && performance.now() < end && this.#first(false) === undefined) {
+            timer = setTimeout(check, CHECK_MS).unref()
+            return
+          }
+          state = 'long'
+          if (this.#takeLong(claim)) return
+          slot.putOff()
+          stop()
+        }
+        timer = setTimeout(check, LONG_MS).unref()
+      },
+      becomeLong: () => this.#takeLong(claim),
+      putOff: (): void => {
+        state = 'long'
+        slot.isPutOff = true
+        this.#expected.wasPutOff(claim)
+      },
+      release: (): void => {
+        if (state === 'released') return
+        clearTimeout(timer)
+        if (state === 'begun') this.#expected.wasShort(claim)
+        state = 'released'
+        this.#release(claim)
+      },
+    }
+    return slot
+  }
+
+  #release({ owner, isLong }: Claim): void {
     this.#held--
+    if (isLong) this.#heldLong--
+    if (owner === undefined) this.#heldInBackground--
+    else {
+      owner.held--
+      if (isLong) owner.long--
+      this.#moveToEnd(owner)
+      this.#forgetIfIdle(owner)
+    }
     this.#grantFree()
   }
 
   /** A full queue takes a query of an owner with fewer waiting ones in place of the newest of the owner with the most. */
-  #makeRoom(owner: Owner): void {
+  #refuseNewest(owner: Owner): void {
     const most = [...this.#owners.values()].reduce((a, b) => (b.waiting.length > a.waiting.length ? b : a), owner)
-    const error = refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } })
-    if (most.waiting.length <= owner.waiting.length + 1) throw error
-    most.waiting.pop()?.refuse(error)
-    this.#waiting--
+    const newest = most.waiting.pop()
+    this.#countWaiting(most, -1)
+    newest?.refuse(refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } }))
   }
 
-  #moveToEnd(name: string, owner: Owner): void {
-    this.#owners.delete(name)
-    this.#owners.set(name, owner)
+  #countWaiting(owner: Owner, change: number): void {
+    this.#waiting += change
+    this.#forgetIfIdle(owner)
   }
 
-  #forgetIfIdle(name: string, owner: Owner): void {
-    if (owner.held === 0 && owner.waiting.length === 0) this.#owners.delete(name)
+  #moveToEnd(owner: Owner): void {
+    this.#owners.delete(owner.name)
+    this.#owners.set(owner.name, owner)
+  }
+
+  #forgetIfIdle(owner: Owner): void {
+    if (owner.held === 0 && owner.waiting.length === 0) this.#owners.delete(owner.name)
   }
 }
 
-function once(act: () => void): () => void {
-  let isDone = false
-  return () => {
-    if (isDone) return
-    isDone = true
-    act()
+interface Candidate {
+  readonly owner: Owner
+  readonly claim: Claim
+  readonly isLong: boolean
+}
+
+function isOverdue({ since }: Claim): boolean {
+  return since <= performance.now() - OVERDUE_MS
+}
+
+/** What is expected to be long, by what the same owner has run in the last seconds: nobody makes the work of others wait. */
+class Expectations {
+  /** Owners of work that was put off. */
+  readonly #owners = new RecentKeys()
+  /** Statements of an owner that were short. */
+  readonly #short = new RecentKeys()
+  /** Owners with a statement that was short before it was long, as one is whose parameters decide. */
+  readonly #deceptive = new RecentKeys()
+
+  isLong({ request, key, owner }: Claim): boolean {
+    if (key === undefined) return false
+    if (this.#deceptive.has(request.owner)) return true
+    return ((owner?.long ?? 0) > 0 || this.#owners.has(request.owner)) && !this.#short.has(key)
+  }
+
+  wasPutOff({ request, key }: Claim): void {
+    if (key === undefined) return
+    this.#owners.add(request.owner)
+    if (this.#short.has(key)) this.#deceptive.add(request.owner)
+    this.#short.delete(key)
+  }
+
+  wasShort({ key }: Claim): void {
+    if (key !== undefined) this.#short.add(key)
   }
 }

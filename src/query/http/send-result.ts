@@ -1,7 +1,9 @@
 /** Sends a result: whole when it is small, else as a stream that is read as fast as the client reads. */
 import { pipeline, type Writable } from 'node:stream'
+import { setImmediate as immediate } from 'node:timers/promises'
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib'
 import type { Context } from '../../http/context.ts'
+import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
 import type { ReadOutcome } from '../engines/engine.ts'
 import type { Encoding } from '../results/encoding.ts'
 import { release } from '../results/encoding.ts'
@@ -43,19 +45,24 @@ export async function sendStream(
   result: StreamedResult,
 ): Promise<number> {
   const { chunks, end, done } = result
-  let first: IteratorResult<Uint8Array, ReadOutcome>
-  let second: IteratorResult<Uint8Array, ReadOutcome>
+  let first: Next
+  let second: Promise<Next>
+  let known: Next | undefined
   try {
     first = await chunks.next()
-    second = first.done ? first : await nextUnlessLarge(chunks, first.value)
+    second = first.done ? Promise.resolve(first) : chunks.next()
+    // A small chunk is the last one: after it comes the outcome, or an error that can still have a status. So it does at once after
+    // a whole result.
+    const isSmall = first.done || first.value.byteLength < CHUNK_BYTES
+    known = await (isSmall ? second : Promise.race([second, immediate(undefined)]))
   } catch (error) {
     done()
     throw error
   }
-  if (first.done || second.done) {
+  if (first.done || known?.done) {
     done()
     const bytes = first.done ? [] : [first.value]
-    if (second.done) bytes.push(end(second.value))
+    if (known?.done) bytes.push(end(known.value))
     return sendWhole(context, encoding, coding, Buffer.concat(bytes))
   }
   result.onRows()
@@ -68,29 +75,18 @@ export async function sendStream(
   return 0
 }
 
-const LARGE = 32 * 1024
-const MORE: IteratorResult<Uint8Array, ReadOutcome> = { done: false, value: new Uint8Array(0) }
+type Next = IteratorResult<Uint8Array, ReadOutcome>
 
-/** A small chunk is the last one: after it comes the outcome, or an error that can still have a status. */
-async function nextUnlessLarge(
-  chunks: StreamedResult['chunks'],
-  first: Uint8Array,
-): Promise<IteratorResult<Uint8Array, ReadOutcome>> {
-  return first.byteLength < LARGE ? chunks.next() : MORE
-}
-
-/** Each chunk is requested when the previous one has been sent. */
+/** Each chunk after the second is requested when the previous one has been sent. */
 async function* rest(
   first: Uint8Array,
-  second: IteratorResult<Uint8Array, ReadOutcome>,
+  second: Promise<Next>,
   { chunks, end, failure, done }: StreamedResult,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield first
     release(first)
-    if (!second.done && second.value.byteLength > 0) yield second.value
-    for (;;) {
-      const next = await chunks.next()
+    for (let next = await second; ; next = await chunks.next()) {
       if (next.done) {
         yield end(next.value)
         return

@@ -144,7 +144,7 @@ export class LiveReader {
     run: Run,
     work: (signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
-    const slot = await slots.acquire(owner, this.#closing.signal)
+    const slot = await slots.acquire({ owner }, this.#closing)
     run.restart()
     try {
       return await work(AbortSignal.any([run.signal, this.#closing.signal]))

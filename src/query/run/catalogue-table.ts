@@ -34,7 +34,7 @@ export async function writeToCatalogue(
   const response = idempotencyKey === undefined ? undefined : { idempotencyKey, outcome }
   const reply = await env.catalogue.change(
     changes.map((change) => ({ change, fill: null })),
-    { owner: ownerOf(run.principal), signal: running.signal, response },
+    { owner: ownerOf(run.principal), running, response },
   )
   if (reply?.isReplay) return reply
   recordChanges(env.audit, run, changes)
@@ -148,7 +148,7 @@ async function rowsOf(
     columns: query.columns,
     cost,
     owner: ownerOf(run.principal),
-    signal: run.running.signal,
+    running: run.running,
   })
 }
 

@@ -16,7 +16,7 @@ export async function define(statement: BoundStatement, run: Run, env: Execution
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
   await env.catalogue.change([{ change, fill: value }], {
     owner: ownerOf(run.principal),
-    signal: run.running.signal,
+    running: run.running,
   })
   recordChanges(env.audit, run, [change])
 }
@@ -32,7 +32,7 @@ async function fillValue({ column }: AddColumn, run: Run, env: ExecutionEnv): Pr
     columns: [{ name: column.name, type: column.type, nullable: true }],
     cost: isSimple(expression) ? 'point' : 'unbounded',
     owner: ownerOf(run.principal),
-    signal: run.running.signal,
+    running: run.running,
   })
   return env.engine.bind(rows[0]?.[0] ?? null, column.type)
 }

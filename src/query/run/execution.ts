@@ -74,7 +74,7 @@ async function read(run: Run, env: ExecutionEnv): Promise<Result> {
   const values = readRun(run, env)
   const whole = mayBeSmall(run) && isSmall(values) ? await prepared.readBatched?.(values) : undefined
   if (whole !== undefined) return { kind: 'whole', read: whole }
-  return { kind: 'stream', chunks: prepared.readStream(values, run.running.signal) }
+  return { kind: 'stream', chunks: prepared.readStream(values, run.running) }
 }
 
 function readRun(call: Call, env: ExecutionEnv): ReadRun {

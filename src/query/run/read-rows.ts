@@ -2,7 +2,7 @@
 
 import { type CostClass, isBounded } from '../engines/cost-class.ts'
 import type { Bindable } from '../engines/emit/slots.ts'
-import type { Engine, ReadOutcome } from '../engines/engine.ts'
+import type { Engine, ReadOutcome, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { ResultColumn } from '../iql/bound-query.ts'
 import { type IqlValue, TEXT } from '../iql/types.ts'
@@ -15,7 +15,7 @@ export interface RowsRequest {
   readonly columns: readonly ResultColumn[]
   readonly cost: CostClass
   readonly owner: string
-  readonly signal: AbortSignal
+  readonly running: Stoppable
 }
 
 /** All rows are held in memory, and each one defines or changes a table. */
@@ -25,14 +25,14 @@ const MAX_BYTES = 16 * 1024 * 1024
 const LINES: Encoding = { format: 'ndjson', rows: 'arrays', integers: 'strings' }
 
 export async function readRows(engine: Engine, request: RowsRequest): Promise<IqlValue[][]> {
-  const { sql, parameters, cost, owner, signal } = request
+  const { sql, parameters, cost, owner, running } = request
   // Read as Text, JSON keeps its exact text.
   const columns = request.columns.map((column) => (column.type.kind === 'Json' ? { ...column, type: TEXT } : column))
   const limits = { skip: 0, rows: MAX_ROWS, bytes: MAX_BYTES }
   const read = engine.prepareRead({ sql, columns, keyColumns: [], cost })
   const run = { owner, parameters, encoding: LINES, limits }
   const small = isBounded(cost) ? read.readInline?.(run) : undefined
-  const { text, outcome } = small ?? (await wholeOf(read.readStream(run, signal)))
+  const { text, outcome } = small ?? (await wholeOf(read.readStream(run, running)))
   if (outcome.truncated !== 'no')
     throw refuse('Limit.Complexity', `A statement can define or change at most ${MAX_ROWS} tables at once`)
   return text

@@ -1,6 +1,7 @@
 /** The running queries: how many each caller may have, and how to stop one. */
 import type { Clock } from '../../protocol/clock.ts'
 import type { Principal } from '../../protocol/principal.ts'
+import type { Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 
 const MAX_SHOWN_LENGTH = 500
@@ -22,7 +23,7 @@ export interface LiveQuery {
   readonly startedAt: number
 }
 
-export interface RunningQuery {
+export interface RunningQuery extends Stoppable {
   readonly requestId: string
   /** Created on first use, together with the timer of the time limit. */
   readonly signal: AbortSignal
@@ -124,13 +125,21 @@ class Entry implements RunningQuery {
     return this.#controller.signal
   }
 
+  restart(): void {
+    if (this.#isStoppable) this.#stopAfter(this.#limits.milliseconds, 'The query ran for', 'query_seconds')
+  }
+
   beginExport(): void {
-    if (this.#controller === undefined || this.#controller.signal.aborted) return
-    clearTimeout(this.#timer)
-    this.#stopAfter(this.#limits.exportMilliseconds, 'The result was sent for', 'query_export_seconds')
+    if (this.#isStoppable)
+      this.#stopAfter(this.#limits.exportMilliseconds, 'The result was sent for', 'query_export_seconds')
+  }
+
+  get #isStoppable(): boolean {
+    return this.#controller?.signal.aborted === false
   }
 
   #stopAfter(milliseconds: number, what: string, setting: string): void {
+    clearTimeout(this.#timer)
     const text = `${what} ${milliseconds / 1000} s, which is the limit (the setting ${setting})`
     this.#timer = setTimeout(() => this.stop(refuse('Limit.Time', text)), milliseconds)
     this.#timer.unref()

@@ -144,7 +144,7 @@ async function read(
   const prepared = engine.prepareRead({ sql: named, columns, keyColumns: [], cost: 'unbounded' })
   const run = { owner: 'test', parameters, encoding: LINES, limits: LIMITS }
   const chunks: Uint8Array[] = []
-  for await (const chunk of prepared.readStream(run, new AbortController().signal)) chunks.push(chunk)
+  for await (const chunk of prepared.readStream(run, new AbortController())) chunks.push(chunk)
   const lines = Buffer.concat(chunks).toString().split('\n').slice(0, -1)
   return lines.map((line) => JSON.parse(line))
 }

@@ -1,11 +1,12 @@
 /** Reads small results in round trips that many requests share. A result that is not small, or takes long, is left to a portal. */
 import type { Pool, PoolClient } from 'pg'
+import { RecentKeys } from '../../../lib/recent-keys.ts'
 import { TextEncoders } from '../../results/encoders.ts'
 import type { TextRowEncoder } from '../../results/encoding.ts'
 import { BoundedRows, type RowReader } from '../bounded-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
 import type { PreparedRead, ReadLimits, ReadRun, ReadStatement, WholeRead } from '../engine.ts'
-import { Batcher, Unbatchable } from './batcher.ts'
+import { Batcher } from './batcher.ts'
 import { asRefusal, isOfStatement, isOutdated, isTimeout } from './failure.ts'
 import { type PipelineStatement, runPipelined } from './pipeline.ts'
 import type { RawRow } from './protocol.ts'
@@ -27,9 +28,10 @@ const MAX_ROWS = 200
 const MAX_BYTES = 1024 * 1024
 
 export function createBatchedReads(options: BatchedReadOptions): PrepareBatchedRead {
-  const unbatchable = new Unbatchable()
+  /** Statements that do not fit a batch, and owners of slow ones, run on their own for a while, without another attempt. */
+  const unbatchable = new RecentKeys()
   /** One slow read delays its batch; a second one of the same owner does not. */
-  const slowOwners = new Unbatchable()
+  const slowOwners = new RecentKeys()
   const batcher = new Batcher<BatchedRead>({
     ...options,
     run: runBatch,

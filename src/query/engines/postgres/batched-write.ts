@@ -1,7 +1,8 @@
 /** Short writes of many requests share a transaction and its commit. When one fails, the others are written without it. */
 import type { Pool, PoolClient } from 'pg'
+import { RecentKeys } from '../../../lib/recent-keys.ts'
 import type { WriteReply, WriteRequest } from '../engine.ts'
-import { Batcher, Unbatchable } from './batcher.ts'
+import { Batcher } from './batcher.ts'
 import { asRefusal, isOfStatement, isOutdated, isTimeout, isTransient } from './failure.ts'
 import { BEGIN, COMMIT, runPipelined } from './pipeline.ts'
 import { WriteRun } from './write.ts'
@@ -19,9 +20,10 @@ export interface BatchedWriteOptions {
 const GROUP_ATTEMPTS = 3
 
 export function createBatchedWrites(options: BatchedWriteOptions): WriteBatched {
-  const unbatchable = new Unbatchable()
+  /** Statements that do not fit a batch, and owners of slow ones, run on their own for a while, without another attempt. */
+  const unbatchable = new RecentKeys()
   /** One write that waits for a lock delays its group; a second one of the same owner does not. */
-  const slowOwners = new Unbatchable()
+  const slowOwners = new RecentKeys()
   const batcher = new Batcher<BatchedWrite>({
     ...options,
     // Two groups could wait for each other's row locks.

@@ -1,7 +1,6 @@
 /** Batches short statements of many requests: those that arrive while every connection is busy share the next round trip. */
 import type { Pool, PoolClient } from 'pg'
 import { BatchQueue } from '../../../lib/batch-queue.ts'
-import { LruMap } from '../../../lib/lru-map.ts'
 import { refuse } from '../../errors.ts'
 import { unavailable } from '../../unavailable.ts'
 import { destroyConnection } from './protocol.ts'
@@ -78,21 +77,5 @@ export class Batcher<Item> {
       const error = isLate ? unavailable('The database did not answer in time') : cause
       for (const item of items) fail(item, error)
     }
-  }
-}
-
-const REMEMBERED_MS = 10_000
-
-/** Statements that turned out not to fit a batch, and owners of slow ones: for a while they run on their own, without another attempt. */
-export class Unbatchable {
-  readonly #until = new LruMap<number>(500)
-
-  has(key: string): boolean {
-    const until = this.#until.get(key)
-    return until !== undefined && performance.now() < until
-  }
-
-  add(key: string): void {
-    this.#until.set(key, performance.now() + REMEMBERED_MS)
   }
 }

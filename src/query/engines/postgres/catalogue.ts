@@ -16,7 +16,7 @@ import {
   tableName,
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
-import type { ChangeRequest, ChangeStep, WriteReply } from '../engine.ts'
+import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
 import { createLog, dropLog } from './change-log.ts'
 import { POSTGRES } from './dialect.ts'
 import type { Acquire } from './pool.ts'
@@ -73,7 +73,7 @@ export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> 
   }
 }
 
-const NEVER = new AbortController().signal
+const NEVER: Stoppable = new AbortController()
 
 /** Writers that hold a table which it alters can be in a deadlock with it. */
 export function change(
@@ -81,8 +81,8 @@ export function change(
   request: ChangeRequest,
   { temp_file_limit: tempKib }: TempFileSetting,
 ): Promise<WriteReply | undefined> {
-  const { owner, signal = NEVER } = request
-  return withRetries(acquire, { owner, signal, inTransaction: true }, async (client) => {
+  const { owner, running = NEVER } = request
+  return withRetries(acquire, { owner, running, isLong: true, inTransaction: true }, async (client) => {
     await client.query('BEGIN')
     // An index is built with a sort. The service itself has no limit.
     if (tempKib !== undefined && owner !== undefined) await client.query(`SET LOCAL temp_file_limit = ${tempKib}`)

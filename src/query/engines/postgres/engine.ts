@@ -3,7 +3,6 @@ import type { Pool } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
 import { readTempFileLimit } from '../../../store/temp-files.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
-import { isBounded } from '../cost-class.ts'
 import { createDocumentRows, DOCUMENTS, type DocumentStatement } from '../document-rows.ts'
 import type { Engine, TempLimits } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
@@ -26,6 +25,7 @@ import { deleteResponsesBefore, findResponse, isOneStatement, write } from './wr
 
 export interface PostgresOptions {
   readonly url: string
+  /** Of statements that run for long. */
   readonly connections: number
   readonly waitingQueries: number
   /** The time limit of a query. The database ends a statement by itself shortly after, in case the server cannot. */
@@ -40,7 +40,7 @@ export interface PostgresOptions {
 /** For each node, beside the connections of long queries. */
 const CONNECTIONS = {
   owner: 2,
-  /** Short statements that cannot be batched: several rows, a row filter, an idempotency key. */
+  /** Short statements that cannot be batched: several rows, a row filter, an idempotency key. Long ones never take these. */
   unbatched: 4,
   reads: 2,
   writes: 1,
@@ -77,26 +77,22 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
         ...settings,
       },
     })
-  // Short statements have connections of their own, so that long queries cannot delay them.
   const longest = Math.max(milliseconds, exportMilliseconds) + MARGIN_MS
-  const queries = createQueryPool(options.connections, { statement_timeout: longest })
-  const unbatched = createQueryPool(CONNECTIONS.unbatched)
+  const connections = options.connections + CONNECTIONS.unbatched
+  const queries = createQueryPool(connections, { statement_timeout: longest })
   const reads = createQueryPool(CONNECTIONS.reads, { lock_timeout: LOCK_MS, statement_timeout: READ_MS })
   const writes = createQueryPool(CONNECTIONS.writes, { lock_timeout: LOCK_MS })
-  const pools = [queries, unbatched, reads, writes]
+  const pools = [queries, reads, writes]
   // PostgreSQL runs all of them with the same priority.
-  const longSlots = new FairSlots(options.connections, waiting, { isHalfForOthers: true })
-  const shortSlots = new FairSlots(CONNECTIONS.unbatched, waiting)
-  const acquireLong = acquireFrom(queries, longSlots)
-  const acquireShort = acquireFrom(unbatched, shortSlots)
+  const slots = new FairSlots(connections, waiting, { long: options.connections, isHalfForOthers: true })
+  const acquire = acquireFrom(queries, slots)
   // One at a time, since they lock one another out: the other connection is left for everything else.
   const acquireChange = acquireFrom(owner, new FairSlots(1, waiting))
   const signal = new CommitSignal(url, owner)
   const live = new PostgresLiveSource({
     signal,
     owner,
-    acquireShort,
-    acquireLong,
+    acquire,
     limits: options.log,
   })
   const prepareBatched = createBatchedReads({ pool: reads, connections: CONNECTIONS.reads, waiting, milliseconds })
@@ -110,16 +106,15 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
       const { sql, columns, keyColumns } = statement
       const query = { ...statement, sql: boundedRows(sql, columns, keyColumns) }
       const readRow = rowReader([...query.columns, ...query.keyColumns])
-      const acquire = isBounded(query.cost) ? acquireShort : acquireLong
       return {
         readBatched: prepareBatched(query, readRow),
-        readStream: (run, signal) => streamRows(acquire, query, readRow, run, signal),
+        readStream: (run, running) => streamRows(acquire, query, readRow, run, running),
       }
     },
     async write(request) {
       try {
         const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
-        return batched ?? (await write(request.isShort ? acquireShort : acquireLong, request))
+        return batched ?? (await write(acquire, request))
       } finally {
         // What failed may have been committed, or not.
         live.committed(request.tables)
@@ -153,7 +148,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     get load() {
       const total = pools.reduce((sum, pool) => sum + pool.totalCount, 0)
       const busy = pools.reduce((sum, pool) => sum - pool.idleCount, total)
-      return { busy, total, waiting: longSlots.waiting + shortSlots.waiting, stoppedWrites: 0 }
+      return { busy, total, waiting: slots.waiting, stoppedWrites: 0 }
     },
     check: async () => void (await withClient(owner, readCatalogue)),
     async close() {

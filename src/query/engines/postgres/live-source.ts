@@ -34,8 +34,7 @@ import { rowReader, SCHEMA } from './representation.ts'
 export interface PostgresLiveOptions {
   readonly signal: CommitSignal
   readonly owner: Pool
-  readonly acquireShort: Acquire
-  readonly acquireLong: Acquire
+  readonly acquire: Acquire
   readonly limits: LogLimits
 }
 
@@ -68,7 +67,8 @@ interface Heads {
 }
 
 interface Borrower extends Pick<LiveReadRequest, 'owner' | 'background'> {
-  readonly acquire: Acquire
+  /** Undefined if it is short. */
+  readonly statement?: string | undefined
   readonly signal: AbortSignal
 }
 
@@ -103,7 +103,7 @@ export class PostgresLiveSource implements LiveSource {
     const heads = headsOf()
     // A malformed position is lost, and PostgreSQL would fail on it.
     const tables = [...positions].filter(([, position]) => parsePosition(position) !== undefined)
-    const isWhole = await this.#run({ acquire: this.#options.acquireShort, owner: '', signal: NEVER }, () => {
+    const isWhole = await this.#run({ owner: '', signal: NEVER }, () => {
       changed.clear()
       return [
         BEGIN_READ,
@@ -135,27 +135,29 @@ export class PostgresLiveSource implements LiveSource {
       // PostgreSQL would fail on a malformed position. What a result was between an older state and this one is not known.
       if (parsed === undefined || (parsed.isOlder && since?.of === 'former result')) throw new LostPosition(tables)
     }
-    const { acquireShort, acquireLong } = this.#options
-    const acquire = since?.of === 'changed rows' || isBounded(statement.cost) ? acquireShort : acquireLong
+    const isShort = since?.of === 'changed rows' || isBounded(statement.cost)
     // Before the read: what is committed meanwhile may or may not be seen by it.
     const counted = new Map(tables.map((table) => [table, this.#own.position(table)]))
     const heads = headsOf()
     let rows = new ResultRows(request)
     let changed: ChangedKeys | undefined
     let isUnkept = false
-    const isWhole = await this.#run({ acquire, owner, signal, background }, () => {
-      rows = new ResultRows(request)
-      changed = since?.of === 'changed rows' ? new ChangedKeys(request, since) : undefined
-      isUnkept = false
-      const named = [...new Set([...tables, ...back.keys()])]
-      const byKey = changed === undefined ? [] : [{ sql: BY_KEY, parameters: [] }, changed]
-      const unkept = [...(since?.of === 'former result' ? back : [])].map(([table, position]) =>
-        selectUnkept(table, position, () => {
-          isUnkept = true
-        }),
-      )
-      return [BEGIN_READ, selectHeads(named, heads), ...byKey, ...unkept, rows, COMMIT]
-    })
+    const isWhole = await this.#run(
+      { owner, statement: isShort ? undefined : statement.sql, signal, background },
+      () => {
+        rows = new ResultRows(request)
+        changed = since?.of === 'changed rows' ? new ChangedKeys(request, since) : undefined
+        isUnkept = false
+        const named = [...new Set([...tables, ...back.keys()])]
+        const byKey = changed === undefined ? [] : [{ sql: BY_KEY, parameters: [] }, changed]
+        const unkept = [...(since?.of === 'former result' ? back : [])].map(([table, position]) =>
+          selectUnkept(table, position, () => {
+            isUnkept = true
+          }),
+        )
+        return [BEGIN_READ, selectHeads(named, heads), ...byKey, ...unkept, rows, COMMIT]
+      },
+    )
     for (const [table, position] of back) {
       const log = heads.logs.get(table.toLowerCase())
       if (!isWhole || isUnkept || log === undefined || stateOf(log, heads, position) === 'lost')
@@ -179,24 +181,27 @@ export class PostgresLiveSource implements LiveSource {
 
   /** Prepares statements again whose tables have changed. False: a log is not there, because its table has just been dropped. */
   async #run(
-    { acquire, owner, signal, background }: Borrower,
+    { owner, statement, signal, background }: Borrower,
     statements: () => readonly PipelineStatement[],
   ): Promise<boolean> {
-    const { client, giveBack } = await borrow(acquire, owner, signal, background)
-    let isBroken = false
-    try {
-      for (let attempt = 1; ; attempt++) {
-        const failure = await runPipelined(client, statements())
-        if (failure === undefined) return true
-        isBroken = !(await rolledBack(client))
-        const { error } = failure
-        if (isMissing(error)) return false
-        if (isBroken || attempt > 1 || !isOutdated(error)) throw error
+    for (let isLong = false; ; isLong = true) {
+      const request = { owner, statement, isLong }
+      const { client, slot, giveBack } = await borrow(this.#options.acquire, request, { signal }, background)
+      let isBroken = false
+      try {
+        for (let attempt = 1; ; attempt++) {
+          const failure = await runPipelined(client, statements())
+          if (failure === undefined) return true
+          isBroken = !(await rolledBack(client))
+          const { error } = failure
+          if (isMissing(error)) return false
+          if (isBroken || attempt > 1 || !isOutdated(error)) throw error
+        }
+      } catch (error) {
+        if (!slot.isPutOff) throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+      } finally {
+        await giveBack(isBroken)
       }
-    } catch (error) {
-      throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
-    } finally {
-      await giveBack(isBroken)
     }
   }
 }

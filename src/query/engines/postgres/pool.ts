@@ -2,7 +2,8 @@
 import pg, { type Pool, type PoolClient } from 'pg'
 import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
-import type { FairSlots } from '../fair-slots.ts'
+import type { Stoppable } from '../engine.ts'
+import type { FairSlots, Slot, SlotRequest } from '../fair-slots.ts'
 import type { Background } from '../live-source.ts'
 import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol.ts'
 import { SCHEMA } from './representation.ts'
@@ -57,22 +58,26 @@ export function createPool({ url, connectMs, max, availability, responsiveness, 
   return pool
 }
 
-export type Acquire = (owner: string, signal: AbortSignal, background?: Background) => Promise<Acquired>
+export type Acquire = (request: SlotRequest, running: Stoppable, background?: Background) => Promise<Acquired>
 
 interface Acquired {
   readonly client: PoolClient
+  readonly slot: Slot
   release(isBroken: boolean): void
 }
 
 /** Acquires from a pool with as many connections as there are slots, so that nothing waits in the pool itself. */
 export function acquireFrom(pool: Pool, slots: FairSlots): Acquire {
-  return async (owner, signal, background) => {
-    const slot = await (background === undefined ? slots.acquire(owner, signal) : slots.acquireInBackground(signal))
+  return async (request, running, background) => {
+    const slot = await (background === undefined
+      ? slots.acquire(request, running)
+      : slots.acquireInBackground(request, running))
     background?.onStart()
     try {
-      const client = await connectUnlessAborted(pool, signal)
+      const client = await connectUnlessAborted(pool, running.signal)
       return {
         client,
+        slot,
         release(isBroken) {
           client.release(isBroken)
           slot.release()
@@ -103,18 +108,21 @@ const CANCEL_AGAIN_MS = 200
 
 export interface Borrowed {
   readonly client: PoolClient
+  /** If it is put off, the statement is cancelled too. */
+  readonly slot: Slot
   giveBack(isBroken?: boolean): Promise<void>
 }
 
 /** A connection whose statement is cancelled when the signal aborts. */
 export async function borrow(
   acquire: Acquire,
-  owner: string,
-  signal: AbortSignal,
+  request: SlotRequest,
+  running: Stoppable,
   background?: Background,
 ): Promise<Borrowed> {
+  const { signal } = running
   signal.throwIfAborted()
-  const { client, release } = await acquire(owner, signal, background)
+  const { client, slot, release } = await acquire(request, running, background)
   if (signal.aborted) {
     release(false)
     throw signal.reason
@@ -135,8 +143,10 @@ export async function borrow(
     giveUp = setTimeout(() => destroyConnection(client, MAX_CANCEL_MS), MAX_CANCEL_MS)
   }
   signal.addEventListener('abort', stop, { once: true })
+  slot.begin(stop)
   return {
     client,
+    slot,
     async giveBack(isBroken = false) {
       isGivenBack = true
       signal.removeEventListener('abort', stop)

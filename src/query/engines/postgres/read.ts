@@ -4,9 +4,11 @@ import type { PoolClient } from 'pg'
 import { createEncoder } from '../../results/byte-encoder.ts'
 import { LongRows } from '../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
-import type { ReadOutcome, ReadRun, ReadStatement } from '../engine.ts'
+import { isBounded } from '../cost-class.ts'
+import type { ReadOutcome, ReadRun, ReadStatement, Stoppable } from '../engine.ts'
+import { heldBack } from '../held-back.ts'
 import { failureOf, isOutdated } from './failure.ts'
-import { type Acquire, borrow } from './pool.ts'
+import { type Acquire, type Borrowed, borrow } from './pool.ts'
 import { Portal } from './portal.ts'
 import type { RawRow } from './protocol.ts'
 
@@ -14,12 +16,30 @@ const BATCH_ROWS = 500
 
 export async function* streamRows(
   acquire: Acquire,
+  query: ReadStatement,
+  readRow: RowReader<RawRow>,
+  run: ReadRun,
+  running: Stoppable,
+): AsyncGenerator<Uint8Array, ReadOutcome, void> {
+  // What is bounded is short, unless it waits for a lock.
+  const statement = isBounded(query.cost) ? undefined : query.sql
+  for (let isLong = false; ; isLong = true) {
+    const borrowed = await borrow(acquire, { owner: run.owner, statement, isLong }, running)
+    try {
+      return yield* heldBack(borrowed.slot, readRows(borrowed, query, readRow, run, running.signal))
+    } catch (error) {
+      if (!borrowed.slot.isPutOff) throw failureOf(error, running.signal)
+    }
+  }
+}
+
+async function* readRows(
+  { client, giveBack }: Borrowed,
   { sql, columns }: ReadStatement,
   readRow: RowReader<RawRow>,
   run: ReadRun,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, ReadOutcome, void> {
-  const { client, giveBack } = await borrow(acquire, run.owner, signal)
   let portal: Portal | undefined
   try {
     const encoder = await createEncoder(run.encoding, columns)
@@ -46,8 +66,6 @@ export async function* streamRows(
     }
     yield encoder.take()
     return rows.outcome(columns.length)
-  } catch (error) {
-    throw failureOf(error, signal)
   } finally {
     const isClosed = (await portal?.close()) ?? true
     await giveBack(!isClosed)

@@ -1,6 +1,7 @@
 /** Runs a write on a connection of its own, and again after a serialization failure or a deadlock. */
 import type { PoolClient } from 'pg'
 import { refuse } from '../../errors.ts'
+import type { Stoppable } from '../engine.ts'
 import { failureOf, isOutdated, isTransient } from './failure.ts'
 import { type Acquire, borrow } from './pool.ts'
 
@@ -8,18 +9,22 @@ const MAX_ATTEMPTS = 5
 
 export interface RetryOptions {
   readonly owner: string | undefined
-  readonly signal: AbortSignal
+  readonly running: Stoppable
+  /** It is not known to be short. */
+  readonly isLong: boolean
   /** Without a transaction there is nothing to roll back. */
   readonly inTransaction: boolean
 }
 
 export async function withRetries<T>(
   acquire: Acquire,
-  { owner = '', signal, inTransaction }: RetryOptions,
+  { owner = '', running, inTransaction, ...options }: RetryOptions,
   run: (client: PoolClient) => Promise<T>,
 ): Promise<T> {
+  const { signal } = running
+  let { isLong } = options
   for (let attempt = 1; ; attempt++) {
-    const { client, giveBack } = await borrow(acquire, owner, signal)
+    const { client, slot, giveBack } = await borrow(acquire, { owner, isLong }, running)
     let isBroken = false
     try {
       return await run(client)
@@ -28,7 +33,8 @@ export async function withRetries<T>(
         await client.query('ROLLBACK').catch(() => {
           isBroken = true
         })
-      const canRetry = isTransient(error) || isOutdated(error)
+      isLong ||= slot.isPutOff
+      const canRetry = slot.isPutOff || isTransient(error) || isOutdated(error)
       if (canRetry && attempt < MAX_ATTEMPTS && !signal.aborted) continue
       throw canRetry && !signal.aborted ? stillInConflict(error) : failureOf(error, signal)
     } finally {

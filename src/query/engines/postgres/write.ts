@@ -17,7 +17,8 @@ const PIPELINE_SIZE = 200
 
 export function write(acquire: Acquire, request: WriteRequest): Promise<WriteReply> {
   const isAlone = isOneStatement(request)
-  const options = { owner: request.owner, signal: request.running.signal, inTransaction: !isAlone }
+  const { owner, running, isShort } = request
+  const options = { owner, running, isLong: !isShort, inTransaction: !isAlone }
   return withRetries(acquire, options, (client) =>
     isAlone ? runAlone(client, request) : runTransaction(client, request),
   )

@@ -1,7 +1,6 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
 import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
-import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
 import { inTurns } from '../../../lib/turns.ts'
 import { SEVERAL_PAGES } from '../../../store/database.ts'
@@ -16,11 +15,13 @@ import type {
   Engine,
   PreparedRead,
   ReadStatement,
+  Stoppable,
   TempLimits,
   WriteReply,
   WriteRequest,
 } from '../engine.ts'
 import type { LogLimits } from '../live-source.ts'
+import { missedTurn, turnOf } from '../missed-turn.ts'
 import { areLong, prepareCatalogue, readCatalogue, refuseTooMany } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect.ts'
@@ -41,6 +42,7 @@ import { Writer } from './writer.ts'
 
 export interface SqliteOptions {
   readonly path: string
+  /** Processes of queries that run for long. */
   readonly readers: number
   readonly waitingReads: number
   /** How long a write waits for a long one of another owner before that one is stopped. */
@@ -56,7 +58,7 @@ export interface SqliteOptions {
 
 /** Of processes. */
 const IDLE_MS = 60_000
-const NEVER = new AbortController().signal
+const NEVER: Stoppable = new AbortController()
 
 export function openSqliteEngine(options: SqliteOptions): Engine {
   const { path, readers, waitingReads, writeWaitMs, maxTables, availability, log, temp, shared } = options
@@ -70,7 +72,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   const budget = new TempBudget(temp)
   const pool = new ReaderPool({
     path,
-    maximum: readers,
+    long: readers,
     maximumWaiting: waitingReads,
     idleMilliseconds: IDLE_MS,
     budget,
@@ -208,7 +210,7 @@ function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadState
         throw asRefusal(error) ?? error
       }
     },
-    readStream: ({ owner, ...run }, signal) => pool.read(owner, { sql, columns, keyColumns, ...run }, signal),
+    readStream: ({ owner, ...run }, running) => pool.read(owner, { sql, columns, keyColumns, ...run }, running),
   }
 }
 
@@ -228,7 +230,8 @@ async function writeShort(open: OpenDatabase, request: WriteRequest): Promise<Wr
   } catch (error) {
     availability.failed(error)
     if (error instanceof LongRow) return undefined
-    throw error
+    // A short write is stopped only while it waits.
+    throw missedTurn(error)
   }
 }
 
@@ -238,12 +241,8 @@ async function writeApart(
 ): Promise<WriteReply> {
   // Rows that are known here need not come back from the other process.
   const omitsRows = areGiven(request)
-  const reply = await runApart(
-    open,
-    owner,
-    { ...request, steps: request.steps.map(packSets), omitsRows },
-    running.signal,
-  )
+  const job = { ...request, steps: request.steps.map(packSets), omitsRows }
+  const reply = await runApart(open, owner, job, running)
   if (reply === undefined) throw new Error('A long write without an outcome')
   if (!omitsRows || reply.isReplay) return reply
   return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }
@@ -257,7 +256,7 @@ function isOneStatement({ steps, isChecked, tracksRows, mustBeWhole, idempotency
 
 async function change(
   open: OpenDatabase,
-  { signal = NEVER, owner, ...job }: ChangeRequest,
+  { running = NEVER, owner, ...job }: ChangeRequest,
 ): Promise<WriteReply | undefined> {
   const { reading, writing, commits, longWrites, maxTables } = open
   try {
@@ -265,11 +264,11 @@ async function change(
       refuseTooMany(reading, job.changes, maxTables)
       return areLong(reading, job.changes)
     })
-    if (isApart) return await runApart(open, owner, job, signal)
-    return await longWrites.countShort(
-      owner,
-      watched(open, () => commits.write(() => runChange(writing, job), { owner, running: { signal } })),
-    )
+    if (isApart) return await runApart(open, owner, job, running)
+    const written = watched(open, () => commits.write(() => runChange(writing, job), { owner, running }))
+    return await longWrites.countShort(owner, written).catch((error) => {
+      throw missedTurn(error)
+    })
   } catch (error) {
     throw asRefusal(error) ?? error
   }
@@ -280,20 +279,22 @@ function runApart(
   { writing, commits, longWrites, writer, isShared }: OpenDatabase,
   owner: string | undefined,
   job: WriteJob | ChangeJob,
-  signal: AbortSignal,
+  running: Stoppable,
 ) {
-  return longWrites.run(owner, signal, async (stopped) => {
+  return longWrites.run(owner, running, async (stopped) => {
     const acquired = commits.acquire()
     try {
-      await abortable(acquired, stopped)
+      await turnOf(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
       // Its process would wait in silence: the worker that has locked the file learns here who waits.
-      if (isShared)
-        await abortable(
-          commits.waitForLock(() => tryLock(writing), { owners: () => [owner ?? ''] }),
+      if (isShared) {
+        const owners = (): string[] => [owner ?? '']
+        await turnOf(
+          commits.waitForLock(() => tryLock(writing), { owners }),
           stopped,
         )
+      }
       const reply = await writer.run(owner, job, stopped)
       commits.committed()
       return reply

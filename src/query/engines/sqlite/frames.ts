@@ -4,7 +4,8 @@ import type { Readable } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
 import { release } from '../../results/encoding.ts'
 
-export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4 } as const
+/** A process is ready once it has started; then it replies to jobs. */
+export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4, ready: 5 } as const
 export type FrameKind = (typeof FRAME)[keyof typeof FRAME]
 
 const HEADER_BYTES = 5

@@ -176,7 +176,7 @@ export class SqliteLiveSource implements LiveSource {
   }
 
   async #readApart({ owner, background }: LiveReadRequest, job: LiveJob, signal: AbortSignal): Promise<LiveRead> {
-    const chunks = this.#options.pool.read(owner, job, signal, background)
+    const chunks = this.#options.pool.read(owner, job, { signal }, background)
     const texts: string[] = []
     for (;;) {
       const next = await chunks.next()

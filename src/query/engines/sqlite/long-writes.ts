@@ -1,5 +1,6 @@
 /** Long writes of the embedded engine: one at a time, in turns by owner, and stopped when a write of another owner waits too long. */
 import { refuse } from '../../errors.ts'
+import type { Stoppable } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 
 interface Current {
@@ -25,15 +26,15 @@ export class LongWrites {
   }
 
   /** Queues the task and runs it. A write without an owner, such as one of the service itself, is never stopped for others. */
-  async run<T>(owner: string | undefined, signal: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const turn = this.#turns.acquire(owner ?? '', signal)
+  async run<T>(owner: string | undefined, running: Stoppable, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const turn = this.#turns.acquire({ owner: owner ?? '' }, running)
     this.#watch()
     const slot = await turn.finally(() => this.#watch())
     const current = { owner, stop: new AbortController() }
     this.#current = current
     this.#watch()
     try {
-      return await task(AbortSignal.any([signal, current.stop.signal]))
+      return await task(AbortSignal.any([running.signal, current.stop.signal]))
     } finally {
       this.#current = undefined
       this.#isWantedElsewhere = false

@@ -64,6 +64,7 @@ async function readJobs(database: string): Promise<void> {
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
   lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
+  writeFrameSync(OUTPUT, FRAME.ready, Buffer.alloc(0))
   for (let isFirst = true; ; isFirst = false) {
     const frame = readFrameSync(INPUT)
     if (frame === undefined) break

@@ -8,12 +8,14 @@ import type { Refusal } from '../../../protocol/refusal.ts'
 import { refuse } from '../../errors.ts'
 import type { Cell } from '../../results/encoding.ts'
 import type { ReadOutcome, ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../engine.ts'
+import type { OwnTime } from '../fair-slots.ts'
 import { memoryError } from '../runtime-error.ts'
 import { type Failure, reviveFailure } from './failure.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
 import type { LiveJob, LiveOutcome } from './live-read.ts'
 import { couldNotRun, UseWatch, withLimits } from './process-limits.ts'
 import { BACKGROUND_PRIORITY, lowerPriority } from './process-priority.ts'
+import { processorTime } from './process-time.ts'
 import type { TempBudget } from './temp-budget.ts'
 import type { ChangeJob, WriteJob } from './write.ts'
 
@@ -38,6 +40,7 @@ export class QueryProcess {
   isAlive = true
   /** Why it was killed: it used too much. */
   #excess: Refusal | undefined
+  #isReady = false
 
   constructor(path: string, task: QueryTask, budget: TempBudget) {
     // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
@@ -69,17 +72,22 @@ export class QueryProcess {
     this.#input.on('error', () => this.kill())
   }
 
-  /** Yields the chunks of the result. */
+  /** Yields the chunks of the result. `onStart` is called when the process has started, with the time that the job itself takes. */
   async *read<Job extends ReadJob | LiveJob>(
     owner: string,
     job: Job,
+    onStart: (ownTime: OwnTime) => void,
   ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
     const end = this.#start(owner, job)
     try {
+      if (this.#isReady) onStart(this.#measure())
       for (;;) {
         const frame = await this.#output.next()
         if (frame === undefined) throw await this.#gone()
-        if (frame.kind === FRAME.chunk) yield frame.payload
+        if (frame.kind === FRAME.ready) {
+          this.#isReady = true
+          onStart(this.#measure())
+        } else if (frame.kind === FRAME.chunk) yield frame.payload
         else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as OutcomeOf<Job>
         else throw reviveFailure(decodePayload(frame.payload) as Failure)
       }
@@ -121,6 +129,15 @@ export class QueryProcess {
     return () => {
       this.#watch.stop()
       account.close()
+    }
+  }
+
+  #measure(): OwnTime {
+    const { pid } = this.#process
+    const before = processorTime(pid)
+    return () => {
+      const now = before === undefined ? undefined : processorTime(pid)
+      return now === undefined || before === undefined ? undefined : now - before
     }
   }
 

@@ -1,6 +1,8 @@
 /** The pool of reader processes: started when a query needs one, killed to cancel a query, ended when idle. */
 import { refuse } from '../../errors.ts'
-import { FairSlots, type Slot } from '../fair-slots.ts'
+import type { Stoppable } from '../engine.ts'
+import { FairSlots, LONG_MS, type Slot } from '../fair-slots.ts'
+import { heldBack } from '../held-back.ts'
 import type { Background } from '../live-source.ts'
 import type { LiveJob } from './live-read.ts'
 import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
@@ -8,7 +10,8 @@ import type { TempBudget } from './temp-budget.ts'
 
 export interface ReaderPoolOptions {
   readonly path: string
-  readonly maximum: number
+  /** Readers of queries that run for long. There are more, for short ones. */
+  readonly long: number
   /** Jobs that may wait for a reader before further ones are refused. */
   readonly maximumWaiting: number
   readonly idleMilliseconds: number
@@ -17,8 +20,8 @@ export interface ReaderPoolOptions {
 
 type ReadTask = Exclude<QueryTask, 'write'>
 
-/** A query that has run so long goes on in the background while others ask too. Much longer than a process takes to start. */
-const LONG_MS = 500
+/** Two, as a process takes a moment to end, and another to start. */
+const SHORT_READERS = 2
 
 class Reader extends QueryProcess {
   task: ReadTask
@@ -37,6 +40,7 @@ class Reader extends QueryProcess {
 
 export class ReaderPool {
   readonly #options: ReaderPoolOptions
+  readonly #maximum: number
   /** Each slot allows its holder one reader. */
   readonly #slots: FairSlots
   readonly #idle: Reader[] = []
@@ -45,20 +49,37 @@ export class ReaderPool {
 
   constructor(options: ReaderPoolOptions) {
     this.#options = options
-    this.#slots = new FairSlots(options.maximum, options.maximumWaiting)
+    this.#maximum = options.long + SHORT_READERS
+    this.#slots = new FairSlots(this.#maximum, options.maximumWaiting, { long: options.long })
   }
 
   /** Throws the signal's reason when it cancels the job. */
   async *read<Job extends ReadJob | LiveJob>(
     owner: string,
     job: Job,
-    signal: AbortSignal,
+    running: Stoppable,
     background?: Background,
   ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
-    const slot = await (background === undefined
-      ? this.#slots.acquire(owner, signal)
-      : this.#slots.acquireInBackground(signal))
-    background?.onStart()
+    for (let isLong = false; ; isLong = true) {
+      const request = { owner, statement: job.sql, isLong }
+      const slot = await (background === undefined
+        ? this.#slots.acquire(request, running)
+        : this.#slots.acquireInBackground(request, running))
+      background?.onStart()
+      try {
+        return yield* this.#readWith(slot, owner, job, running.signal)
+      } catch (error) {
+        if (!slot.isPutOff) throw error
+      }
+    }
+  }
+
+  async *#readWith<Job extends ReadJob | LiveJob>(
+    slot: Slot,
+    owner: string,
+    job: Job,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
     let reader: Reader | undefined
     let isReusable = true
     let timer: NodeJS.Timeout | undefined
@@ -70,12 +91,13 @@ export class ReaderPool {
       signal.addEventListener('abort', stop, { once: true })
       isReusable = false
       timer = this.#letOthersFirst(owner, reader)
-      const outcome = yield* reader.read(owner, job)
+      const chunks = reader.read(owner, job, (ownTime) => slot.begin(stop, ownTime))
+      const outcome = yield* heldBack(slot, chunks)
       isReusable = true
       return outcome
     } catch (error) {
       if (error instanceof ProcessGone) throw signal.aborted ? signal.reason : error
-      isReusable = true
+      isReusable = !slot.isPutOff
       throw error
     } finally {
       signal.removeEventListener('abort', stop)
@@ -112,7 +134,7 @@ export class ReaderPool {
    */
   #readerFor(task: ReadTask): Reader {
     const suitable = this.#idle.findLast((reader) => reader.task === task && reader.isAlive)
-    const unused = suitable ?? (this.#all.size < this.#options.maximum ? undefined : this.#idle[0])
+    const unused = suitable ?? (this.#all.size < this.#maximum ? undefined : this.#idle[0])
     if (unused !== undefined) this.#take(unused)
     if (suitable === undefined) unused?.kill()
     const reader = suitable ?? this.#start(task)
@@ -120,7 +142,7 @@ export class ReaderPool {
     return reader
   }
 
-  /** Short queries come first. The next owner finds a reader that has started, as this one will not be one of those any more. */
+  /** What runs for long goes on with a lower priority while others ask too. The next owner finds a reader that has started, as this one will not be one of those any more. */
   #letOthersFirst(owner: string, reader: Reader): NodeJS.Timeout | undefined {
     if (reader.task === 'background-read') return undefined
     const timer = setInterval(() => {
@@ -135,7 +157,7 @@ export class ReaderPool {
   /** An owner with several queries loads the machine, and then a process starts slowly: the next owner finds one that has started. */
   #prepareForOthers(): void {
     const isPrepared = this.#idle.some((reader) => reader.task === 'read' && reader.isAlive)
-    if (isPrepared || this.#all.size >= this.#options.maximum) return
+    if (isPrepared || this.#all.size >= this.#maximum) return
     try {
       this.#keep(this.#start('read'))
     } catch {
@@ -163,7 +185,11 @@ export class ReaderPool {
   #release(reader: Reader | undefined, slot: Slot): void {
     if (reader?.isAlive) this.#keep(reader)
     if (reader === undefined || reader.isAlive) slot.release()
-    else void reader.exited.then(slot.release)
+    else
+      void reader.exited.then(() => {
+        slot.release()
+        if (slot.isPutOff) this.#prepareForOthers()
+      })
   }
 
   #keep(reader: Reader): void {

@@ -24,7 +24,7 @@ export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tabl
   /** The caller knows the rows that are returned (given-rows.ts), unless the reply is that of an earlier request. */
   readonly omitsRows?: boolean
 }
-export type ChangeJob = Omit<ChangeRequest, 'signal' | 'owner'>
+export type ChangeJob = Omit<ChangeRequest, 'running' | 'owner'>
 
 export function runWrite(database: Database, statements: StatementCache, job: WriteJob): WriteReply {
   const { idempotencyKey } = job
