@@ -39,8 +39,6 @@ const LOW_WATER = 0.9
 
 export class MemoryBudget {
   readonly #env: BudgetEnv
-  readonly #limit: number
-  readonly #share: number
   readonly #results = new Set<Charge>()
   /** Messages that slow readers have not been sent yet. Subscribers at the same version share them. */
   readonly #unsent = new Map<LiveMessages, Charge>()
@@ -52,8 +50,11 @@ export class MemoryBudget {
 
   constructor(env: BudgetEnv) {
     this.#env = env
-    this.#limit = env.limits.bytes
-    this.#share = shareOf(env.limits)
+  }
+
+  /** A reload of the settings can change it. */
+  get #limit(): number {
+    return this.#env.limits.bytes
   }
 
   get bytes(): number {
@@ -109,7 +110,7 @@ export class MemoryBudget {
     else account.charges.delete(charge)
     if (account.charges.size === 0) this.#accounts.delete(owner)
     else this.#accounts.set(owner, account)
-    if (account.bytes > this.#share) this.#beyondShare.add(owner)
+    if (account.bytes > shareOf(this.#env.limits)) this.#beyondShare.add(owner)
     else this.#beyondShare.delete(owner)
   }
 
