@@ -58,13 +58,14 @@ export function createDeviceCodes({ db, engine }: Pick<Database, 'db' | 'engine'
       address: string
     }): Promise<IssuedDeviceCode> {
       const deviceCode = newSecret()
+      const digest = digestOf(deviceCode)
       const network = networkOf(request.address)
       for (;;) {
         const userCode = Array.from({ length: 8 }, () => LETTERS[randomInt(LETTERS.length)]).join('')
         const inserted = await db
           .insertInto('device_codes')
           .values({
-            digest: digestOf(deviceCode),
+            digest,
             user_code: userCode,
             client_id: request.clientId,
             scopes: request.scopes.join(' '),
@@ -80,7 +81,7 @@ export function createDeviceCodes({ db, engine }: Pick<Database, 'db' | 'engine'
           .returning('digest')
           .executeTakeFirst()
         if (inserted === undefined) continue
-        await open.added({ network })
+        await open.added({ digest, network })
         return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
       }
     },

@@ -32,12 +32,13 @@ export function createInteractions<Details>(
   return {
     async begin(details: Details, { address, browser }: InteractionOrigin): Promise<Interaction<Details>> {
       const handle = newSecret()
+      const digest = digestOf(handle)
       const now = clock()
       const network = networkOf(address)
       await db
         .insertInto('interactions')
         .values({
-          digest: digestOf(handle),
+          digest,
           details: JSON.stringify(details),
           browser: browser ?? null,
           network,
@@ -45,7 +46,7 @@ export function createInteractions<Details>(
           expires_at: now + INTERACTION_LIFETIME_MS,
         })
         .execute()
-      await open.added({ network, browser })
+      await open.added({ digest, network, browser })
       return { handle, details, browser, createdAt: now }
     },
 

@@ -10,7 +10,8 @@ export interface OpenRowLimits {
   readonly server: number
 }
 
-export interface OpenRowOwner {
+export interface OpenRow {
+  readonly digest: string
   readonly network: string
   /** Within its network: one that opens too many loses its own. */
   readonly browser?: string | undefined
@@ -24,8 +25,8 @@ const COUNTED_AFTER = 0.1
 const COUNTED_OWNERS = 10_000
 
 export interface OpenRows {
-  /** To be called when a row has been inserted. */
-  added(owner: OpenRowOwner): Promise<void>
+  /** To be called when a row has been inserted. That row stays, also if a clock was set back and others seem newer. */
+  added(row: OpenRow): Promise<void>
 }
 
 /** `table` has `digest`, `network` and `created_at`; rows that are not `disposable` stay, and are not counted. */
@@ -47,12 +48,13 @@ export function boundOpenRows(
   const rows = sql.table(table)
 
   return {
-    async added({ network, browser }) {
-      const own = sql`network = ${network}`
+    async added({ digest, network, browser }) {
+      const others = sql`digest <> ${digest} and ${disposable}`
+      const neighbours = sql`network = ${network} and ${others}`
       if (browser !== undefined && isDue(`browser ${network} ${browser}`, limits.browser))
-        await removeSurplus(sql`${own} and browser = ${browser}`, limits.browser)
-      if (isDue(`network ${network}`, limits.network)) await removeSurplus(own, limits.network)
-      if (isDue('server', limits.server)) await removeFromLargest()
+        await removeSurplus(sql`browser = ${browser} and ${neighbours}`, limits.browser)
+      if (isDue(`network ${network}`, limits.network)) await removeSurplus(neighbours, limits.network)
+      if (isDue('server', limits.server)) await removeFromLargest(others)
     },
   }
 
@@ -63,19 +65,20 @@ export function boundOpenRows(
     return known.rows === 0
   }
 
-  function removeSurplus(where: RawBuilder<unknown>, limit: number): Promise<unknown> {
-    return remove(sql`select digest from ${rows} where ${where} and ${disposable}
-      order by created_at desc, digest limit ${limits.server} offset ${limit}`)
+  /** With the row that was added there are one more than those that match. */
+  function removeSurplus(where: RawBuilder<unknown>, limit: number): Promise<void> {
+    return remove(sql`select digest from ${rows} where ${where}
+      order by created_at desc, digest limit ${limits.server} offset ${limit - 1}`)
   }
 
   /** Every network keeps its newest: those that have most rows lose their oldest, until all have equally many or the limit is kept. */
-  async function removeFromLargest(): Promise<void> {
-    const counted = await sql<{ count: number }>`select count(*) as count from ${rows} where ${disposable}`.execute(db)
-    const surplus = Number(counted.rows[0]?.count ?? 0) - limits.server
+  async function removeFromLargest(where: RawBuilder<unknown>): Promise<void> {
+    const counted = await sql<{ count: number }>`select count(*) as count from ${rows} where ${where}`.execute(db)
+    const surplus = Number(counted.rows[0]?.count ?? 0) + 1 - limits.server
     if (surplus <= 0) return
     await remove(sql`select digest from (
         select digest, created_at, row_number() over (partition by network order by created_at desc, digest) as place
-        from ${rows} where ${disposable}) as placed
+        from ${rows} where ${where}) as placed
       order by place desc, created_at limit ${surplus}`)
   }
 

@@ -14,6 +14,7 @@ import {
   openSignInPlace,
   type SignInPlace,
 } from '../support/sign-in-place.ts'
+import { until } from '../support/until.ts'
 import { type Departure, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
@@ -118,6 +119,20 @@ onEveryEngineInLongRuns('second factors', (at) => {
     const statuses: number[] = []
     for (let tries = 0; tries < 7; tries++) statuses.push(await attempt(attacker, '123456'))
     assert.deepEqual(statuses, [401, 401, 401, 401, 401, 401, 429])
+    const delayed = () =>
+      place.database.db
+        .selectFrom('audit_log')
+        .select(['actor', 'client', 'details'])
+        .where('event', '=', 'signin.delayed')
+        .where('address', '=', '198.51.100.1')
+        .executeTakeFirst()
+    await until('the delay is recorded', 2000, async () => (await delayed()) !== undefined)
+    const row = await delayed()
+    assert.equal(row?.client, 'trusted')
+    assert.partialDeepStrictEqual(JSON.parse(row?.details ?? ''), {
+      scope: ['second factor'],
+      username: person.username,
+    })
     // At another address the user is not affected.
     assert.equal(await attempt(from('192.0.2.2'), code(secret)), 303)
     place.clock.advance(STEP_MS)

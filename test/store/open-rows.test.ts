@@ -47,6 +47,16 @@ onEveryEngine('open rows', (place) => {
     assert.deepEqual(await alive([elsewhere]), [1])
   })
 
+  test('what was just begun stays, also where a clock was set back', async () => {
+    for (let count = 0; count < 6; count++) await begin('192.0.2.1', 'busy')
+    for (let count = 0; count < 6; count++) await begin('192.0.2.1', `browser ${count}`)
+    open.clock.advance(-60_000)
+    assert.deepEqual(await alive([await begin('192.0.2.1', 'busy')]), [1])
+    assert.deepEqual(await alive([await begin('192.0.2.1', 'another')]), [1])
+    for (let host = 2; host < 12; host++) assert.deepEqual(await alive([await begin(`192.0.2.${host}`)]), [1])
+    open.clock.advance(60_000)
+  })
+
   test('when the server is full, the networks that have most lose their oldest', async () => {
     const few = [await begin('192.0.2.1'), await begin('192.0.2.2')]
     const many: string[] = []
