@@ -70,7 +70,8 @@ existence must stay secret, use Uuids as keys. An INSERT with \`DO UPDATE\` that
 error, whatever its \`WHERE\` is. An UPDATE checks keys row by row, in the physical order of the rows: a statement such as
 \`SET id = id + 1\`, in which rows take over each other’s keys, may or may not be refused; move the rows out of the way first.
 
-**Rights.** A table that you may not read does not exist for you. A table can have a \`ROW FILTER\` over its columns and the
+**Rights.** A table that you may not read does not exist for you. With \`Platform/Admin\`, which defining tables needs, you see and change
+the definition of every table; its rows still need the read scope. A table can have a \`ROW FILTER\` over its columns and the
 caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles). Rows
 for which it is not true do not exist for the caller either, and cannot be written. \`ALTER TABLE trades SET READ SCOPE
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
@@ -84,7 +85,7 @@ AS SELECT symbol, CAST(executed_at AS Date), sum(price * quantity) FROM trades G
 \`\`\`
 
 It runs with the rights of the caller: the scopes and row filters of the tables apply as if the caller had written the query, and the read
-scope of the view comes in addition. A view over a table that you may not read does not exist for you. A view has no rows of its
+scope of the view comes in addition. A view over a table that you may not read does not exist for you, or with \`Platform/Admin\` only its definition. A view has no rows of its
 own, so that it cannot be written or indexed, has no parameters, and takes no row filter. It can read other views. Its columns stay
 as they are when a table gets more columns, even with \`*\`. \`CREATE OR REPLACE VIEW\` gives it another query, and keeps its scope and
 comment unless the statement names others; \`ALTER VIEW turnover SET READ SCOPE NULL COMMENT 'By day'\` changes these, and

@@ -82,7 +82,8 @@ see [saved queries and boards](console-documents.md).
 | \`GET /catalogue/…\` | [tables page by page, one table in full, the words of IQL](#the-catalogue) | any \`Platform/\` scope |
 
 Paths and the names of tables and columns are case-insensitive. A table that the caller may not read does not exist for the
-caller, here as in IQL.
+caller, here as in IQL. With \`Platform/Admin\` its definition does, so that it can be changed: reading or writing its rows is refused with
+the scope that is missing.
 
 ## Statements
 
@@ -163,9 +164,11 @@ The result has \`RowsAffected\` and, for an Insert, the inserted rows with their
 the column: \`45.10\` and \`"45.10"\` are the same Decimal, and a JSON number is never rounded. A value that does not fit is
 refused with the column, the value and the reason.
 
-With an \`Idempotency-Key\`, an Insert, Update or Delete is made only once. A retry within a day with the same key and body
-returns the first response and changes nothing, even if the columns of the table have changed since; it is refused if the caller
-may no longer write to the table. The same key with another body is refused. The response is stored with the write, so its rows are
+With an \`Idempotency-Key\`, an Insert, Update or Delete is made only once, and so is an \`INSERT\`, \`UPDATE\` or \`DELETE\` that is sent
+to \`/query\`. A retry within a day with the same key and body, and for a statement the same parameters, returns the first response
+and changes nothing, even if the columns of the table have changed since; it is refused if the caller may no longer write to the
+table. The same key with another body is refused. Statements that read, and those that define tables, do not use the key: a
+definition cannot be made twice, and is refused when it is repeated. The response is stored with the write, so its rows are
 cut at 24 MiB, which \`Truncated\` says; without a key at 64 MiB.
 
 Member names are case-insensitive, and a body cannot contain the same member in two spellings. If a member is repeated in the
@@ -194,8 +197,8 @@ Editors and trees of tables read the catalogue as it is opened, without going th
 
 | call | |
 |---|---|
-| \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case; \`system=false\` leaves out the system tables, \`system=true\` lists only them |
-| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter; of a view its query in \`view\` |
+| \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read, or define, whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case; \`system=false\` leaves out the system tables, \`system=true\` lists only them |
+| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter; of a view its query in \`view\`; in \`missingscopes\` what the caller lacks to read its rows |
 | \`GET /catalogue/language\` | keywords, types and functions of IQL, with signatures, descriptions and examples |
 
 The members have the names of the columns of \`cataloguetables\` and \`cataloguecolumns\`. \`rights\` lists what the caller may do with a

@@ -1,4 +1,5 @@
 /** `gatehouse types`: writes TypeScript interfaces of the tables that the caller may read, for use with the client library. */
+import { Collection } from '../../client/src/index.ts'
 import type { Arguments } from './args.ts'
 import { UsageError } from './errors.ts'
 import { type Gate, withGate } from './gate.ts'
@@ -51,13 +52,17 @@ function oneOf(args: Arguments, option: `--${string}`, usual: string, types: Rea
   return type
 }
 
-async function readTables({ query }: Gate): Promise<DescribedTable[]> {
-  const tables = await query<Omit<DescribedTable, 'columns'>>`
-    select name, description from cataloguetables where not issystem order by name`
-  const columns = await query<DescribedColumn & { tablename: string }>`
+/** The catalogue has more for those who may define tables: definitions of tables whose rows they may not read. */
+async function readTables(gate: Gate): Promise<DescribedTable[]> {
+  const listed = new Collection<ListedTable>(gate, '/catalogue/tables').list({ system: false })
+  const tables = (await Array.fromAsync(listed)).filter(({ rights }) => rights.includes('select'))
+  const columns = await gate.query<DescribedColumn & { tablename: string }>`
     select tablename, name, type, nullable from cataloguecolumns order by tablename, ordinal`
-  return tables.map((table) => ({ ...table, columns: columns.filter(({ tablename }) => tablename === table.name) }))
+  const byTable = Map.groupBy(columns, ({ tablename }) => tablename)
+  return tables.map(({ name, description }) => ({ name, description, columns: byTable.get(name) ?? [] }))
 }
+
+type ListedTable = Omit<DescribedTable, 'columns'> & { readonly rights: readonly string[] }
 
 /** The program: an interface for each table, and `Tables` with all of them by name. */
 export function writeTypes(tables: readonly DescribedTable[], forms: Forms): string {

@@ -86,7 +86,7 @@ test('commands are read with their arguments, and an unknown one is refused with
 test('each statement gets the parameters that it names', () => {
   assert.deepEqual([...(parameterNames("select :a, $1, ':b' -- :c") ?? [])], ['a', '1'])
   assert.equal(parameterNames("select 'open"), undefined)
-  // Those of a row filter are claims of whoever reads the table.
+  // Those of a row filter are claims of the caller who reads the table.
   assert.deepEqual(parameterNames('-- x\ncreate table t (a Text) row filter (a = :role)'), new Set())
   assert.deepEqual(parameterNames('Alter table t set row filter (a = :sub)'), new Set())
 })

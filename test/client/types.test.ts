@@ -30,6 +30,7 @@ after(async () => {
 test('only tables that the caller may read, with their descriptions', async () => {
   const admin = new Gatehouse(server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
   await admin.query`create table secrets (id Integer primary key) read scope 'Platform/Admin'`
+  await admin.query`create table unreadable (id Integer primary key) read scope 'Platform/Nobody'`
   admin.close()
   const login = ['--server', server.issuer, '--username', 'alice', '--password-file', join(folder, 'password.txt')]
   const { status, stdout, stderr } = await runInProcess(['types', ...login])
@@ -43,6 +44,12 @@ test('only tables that the caller may read, with their descriptions', async () =
   assert.match(stdout, / {2}venue: string \| null\n/)
   assert.match(stdout, / {2}id: number\n/)
   assert.doesNotMatch(stdout, /secrets/)
+  // Who may define tables sees definitions of others, which are of no use to a program.
+  await writeFile(join(folder, 'admin.txt'), ADMIN.password)
+  const own = ['--server', server.issuer, '--username', ADMIN.username, '--password-file', join(folder, 'admin.txt')]
+  const seen = await runInProcess(['types', '--client', 'demo-cli', ...own])
+  assert.match(seen.stdout, /secrets: Secrets/, seen.stderr)
+  assert.doesNotMatch(seen.stdout, /unreadable/i)
   const dates = await runInProcess(['types', '--integer', 'bigint', '--timestamp', 'date', ...login])
   assert.match(dates.stdout, / {2}id: bigint\n[\s\S]* {2}executed_at: Date\n/)
   const wrong = await runInProcess(['types', '--integer', 'double', ...login])

@@ -43,6 +43,28 @@ test('a user signs in on the page of the server, and comes back to the address t
   await context.close()
 })
 
+test('an address that asks to be led elsewhere after the sign-in does no harm', async () => {
+  const view = await scene.open('')
+  const places = [
+    'https://evil.example/console/people',
+    '//evil.example/console',
+    'https://evil.example/',
+    'javascript:/console/alert(1)',
+    'http://[',
+    '/account',
+    '/console/../account',
+  ]
+  for (const to of places) {
+    await view.page.goto(`${scene.server.issuer}/console?to=${encodeURIComponent(to)}`)
+    await view.page.getByText('Hello, Demo Administrator.').waitFor()
+    assert.equal(view.page.url(), `${scene.server.issuer}/console`, to)
+  }
+  await view.page.goto(`${scene.server.issuer}/console?to=${encodeURIComponent('/console/tables?new')}`)
+  await view.page.getByRole('heading', { name: 'Create a table' }).waitFor()
+  view.check()
+  await view.context.close()
+})
+
 test('without the demonstration, below the path of an issuer and at another name of the machine, it works as well', async () => {
   const { place, leave } = await openPlace('sqlite')
   const port = await freePort()

@@ -58,10 +58,13 @@ export function startRouter(): void {
   })
 }
 
-/** After signing in: to where the user wanted to be. */
+/** After signing in: to where the user wanted to be. Anybody can write the address, so that it leads nowhere else. */
 export function restorePlace(): void {
   const to = new URLSearchParams(location.search).get('to')
-  if (to !== null) go(isBelow(new URL(to, location.origin).pathname) ? to : ROOT, { replace: true })
+  if (to === null) return
+  const url = URL.canParse(to, location.origin) ? new URL(to, location.origin) : undefined
+  const isPlace = url?.origin === location.origin && isBelow(url.pathname)
+  go(isPlace ? url.pathname + url.search : ROOT, { replace: true })
 }
 
 function isBelow(pathname: string): boolean {

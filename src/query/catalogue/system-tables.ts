@@ -23,7 +23,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
   [
     CATALOGUE_TABLES,
     {
-      description: 'The tables and views that you may read',
+      description: 'The tables and views that you may see',
       isWritable: false,
       columns: [
         ['name', TEXT, false],
@@ -43,7 +43,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
   [
     CATALOGUE_COLUMNS,
     {
-      description: 'The columns of the tables and views that you may read',
+      description: 'The columns of the tables and views that you may see',
       isWritable: false,
       columns: [
         ['tablename', TEXT, false],
@@ -61,7 +61,7 @@ export const SYSTEM_TABLES: ReadonlyMap<string, SystemTable> = new Map<string, S
     CATALOGUE_TABLE,
     {
       description:
-        'The definitions of the tables that you may read: insert a row to create a table, delete it to drop the table',
+        'The definitions of the tables that you may see: insert a row to create a table, delete it to drop the table',
       isWritable: true,
       columns: [
         ['name', TEXT, false],

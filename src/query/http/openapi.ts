@@ -71,7 +71,7 @@ function describeCatalogue(): ApiRoute[] {
       ...COMMON,
       method: 'GET',
       path: '/catalogue/tables',
-      summary: 'Lists the tables and views that you may read, by name, page by page.',
+      summary: 'Lists the tables and views that you may read or define, by name, page by page.',
       parameters: [
         text('Only names that begin with this; case-insensitive.', 'prefix'),
         {
@@ -104,7 +104,8 @@ function describeCatalogue(): ApiRoute[] {
       ...COMMON,
       method: 'GET',
       path: '/catalogue/tables/{TableName}',
-      summary: 'Shows a table or view that you may read: columns, keys, indexes, scopes, row filter, and your rights.',
+      summary:
+        'Shows a table or view that you may read or define: columns, keys, indexes, scopes, row filter, and your rights.',
       parameters: [TABLE],
       replies: reply('The table.', TABLE_DETAILS, 401, 403, 404, 429),
     },
@@ -243,6 +244,10 @@ const SUMMARY_MEMBERS = {
   live: { type: 'boolean', description: 'Whether changes are logged for live queries.' },
   isview: { type: 'boolean', description: 'A view is only read; its rows are those of its query.' },
   rights: { type: 'array', items: { enum: ['select', 'insert', 'update', 'delete', 'alter'] } },
+  missingscopes: {
+    ...STRINGS,
+    description: 'The scopes that you lack to read the rows. Only who may define tables sees such a table.',
+  },
 }
 const TABLE_SUMMARY: JsonSchema = {
   type: 'object',

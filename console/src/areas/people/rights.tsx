@@ -146,7 +146,14 @@ function Tables({ first }: { readonly first: TablePage }) {
           },
           {
             title: 'Rows',
-            cell: ({ rowfilter: filter }) => (filter === null ? <span class="quiet">all</span> : <code>{filter}</code>),
+            cell: ({ rights, rowfilter: filter }) =>
+              !rights.includes('select') ? (
+                <span class="quiet">none, without its read scope</span>
+              ) : filter === null ? (
+                <span class="quiet">all</span>
+              ) : (
+                <code>{filter}</code>
+              ),
           },
         ]}
       />

@@ -15,6 +15,8 @@ export interface TableSummary {
   readonly live: boolean
   readonly isview: boolean
   readonly rights: readonly Right[]
+  /** The scopes that the user lacks to read the rows; only who may define tables sees such a table. */
+  readonly missingscopes: readonly string[]
 }
 
 export interface TableColumn {

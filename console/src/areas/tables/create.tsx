@@ -215,6 +215,11 @@ export function ScopeFields({
         value={draft.readScope}
         onValue={(readScope) => onChange({ readScope })}
       />
+      {draft.readScope !== '' && !may(draft.readScope) && (
+        <Notice kind="warning">
+          You do not hold <code>{draft.readScope}</code>: you can define this table, but you will not see its rows.
+        </Notice>
+      )}
       <TextField
         label="Write scope"
         hint="Empty: Platform/Admin."
@@ -224,8 +229,8 @@ export function ScopeFields({
       />
       <TextField
         label="Row filter"
-        hint="A condition; rows for which it is not true do not exist for the caller."
-        placeholder="owner = current_user"
+        hint="A condition over the columns and :sub, :username, :client or :roles of the caller. Other rows do not exist for the caller."
+        placeholder="owner = :username"
         value={draft.rowFilter}
         onValue={(rowFilter) => onChange({ rowFilter })}
       />

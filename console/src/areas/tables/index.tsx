@@ -56,8 +56,9 @@ export default function Tables({ path, query }: AreaProps) {
                 )
               }
             >
-              The list shows the tables that your rights let you read.
-              {!mayCreate && ' To create tables, the right Platform/Admin is needed.'}
+              {mayCreate
+                ? 'The list shows all tables. Those with a lock you may define, but not read.'
+                : 'The list shows the tables that your rights let you read. To create tables, the right Platform/Admin is needed.'}
             </Empty>
           </Page>
         )}

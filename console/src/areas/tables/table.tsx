@@ -1,6 +1,6 @@
 /** The page of a table: its rows, its definition, and the import of rows. */
 import { href } from '../../shell/router.ts'
-import { Await, Badge, Loading, Page, type Tab, Tabs, useLoad } from '../../ui/index.ts'
+import { Await, Badge, Loading, Notice, Page, type Tab, Tabs, useLoad } from '../../ui/index.ts'
 import { readTable, type TableDetail } from './catalogue.ts'
 import { ExportMenu } from './export.tsx'
 import { Import } from './import.tsx'
@@ -27,16 +27,18 @@ export function TablePage({
       </Page>
     )
   const { data } = table
-  const shown = part === 'structure' || part === 'import' ? part : 'rows'
+  const isHidden = data.missingscopes.length > 0
+  const shown = isHidden || part === 'structure' ? 'structure' : part === 'import' ? part : 'rows'
   return (
     <Page
       title={data.name}
       parents={parents}
       beside={<Badges table={data} />}
-      actions={<ExportMenu table={data} />}
+      actions={!isHidden && <ExportMenu table={data} />}
       bar={<Tabs label="Parts of the table" tabs={tabsOf(data, shown)} />}
       full={shown === 'rows'}
     >
+      {isHidden && <HiddenRows scopes={data.missingscopes} />}
       {shown === 'structure' ? (
         <Structure table={data} onDefined={onDefined} />
       ) : shown === 'import' ? (
@@ -48,25 +50,41 @@ export function TablePage({
   )
 }
 
+function HiddenRows({ scopes }: { readonly scopes: readonly string[] }) {
+  return (
+    <Notice kind="warning">
+      Its rows need the scope{scopes.length > 1 ? 's' : ''}{' '}
+      {scopes.map((scope, index) => (
+        <>
+          {index > 0 && ' and '}
+          <code>{scope}</code>
+        </>
+      ))}
+      , which you do not hold. You see the definition because you may define tables. A role can give you the scope.
+    </Notice>
+  )
+}
+
 function Badges({ table: { issystem, isview, rights, rowfilter } }: { readonly table: TableDetail }) {
   return (
     <>
       {issystem && <Badge>system</Badge>}
       {isview && <Badge kind="accent">view</Badge>}
-      {!rights.includes('update') && !isview && <Badge>read only</Badge>}
+      {!rights.includes('select') && <Badge kind="warning">rows hidden</Badge>}
+      {rights.includes('select') && !rights.includes('update') && !isview && <Badge>read only</Badge>}
       {rowfilter !== null && <Badge kind="accent">row filter</Badge>}
     </>
   )
 }
 
-function tabsOf({ name, rights }: TableDetail, part: string): Tab[] {
+function tabsOf({ name, rights, missingscopes }: TableDetail, part: string): Tab[] {
   const tab = (title: string, own: string): Tab => ({
     title,
     href: own === 'rows' ? href('tables', name) : href('tables', name, own),
     current: part === own,
   })
   return [
-    tab('Rows', 'rows'),
+    ...(missingscopes.length === 0 ? [tab('Rows', 'rows')] : []),
     tab('Structure', 'structure'),
     ...(rights.includes('insert') ? [tab('Import', 'import')] : []),
   ]

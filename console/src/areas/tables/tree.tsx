@@ -144,7 +144,8 @@ function Branch({
   readonly definitions: number
 }) {
   const [isOpen, setOpen] = useState(false)
-  const { name, description, isview } = table
+  const { name, description, isview, missingscopes } = table
+  const hidden = missingscopes.length === 0 ? '' : `Its rows need ${missingscopes.join(' and ')}`
   const link = useRef<HTMLAnchorElement>(null)
   useEffect(() => {
     if (name === current) link.current?.scrollIntoView({ block: 'nearest' })
@@ -163,11 +164,17 @@ function Branch({
           ref={link}
           href={href('tables', name)}
           aria-current={name === current ? 'page' : undefined}
-          title={description ?? name}
+          title={hidden || (description ?? name)}
         >
           <Icon name={isview ? 'eye' : 'table'} />
           <span>{name}</span>
           {isview && <span class="quiet">view</span>}
+          {hidden !== '' && (
+            <>
+              <Icon name="lock" />
+              <span class="visually-hidden">{hidden}</span>
+            </>
+          )}
         </a>
       </div>
       {isOpen && <ColumnsOf name={name} definitions={definitions} />}
