@@ -235,7 +235,7 @@ export const SETTINGS = {
   liveBytes: setting(
     '268435456',
     parseInteger,
-    'Memory for the results of all live statements of this node. Results that nobody follows any more make room first.',
+    'Memory for the results of all live statements of this node. One user has at most half of it. Results that nobody follows any more make room first.',
   ),
   liveLogTime: setting(
     '600',

@@ -36,9 +36,8 @@ export class History {
     while (this.#batches.length > 1 && (this.#keys > maxKeys || this.#bytes > maxBytes)) this.#dropOldest()
   }
 
-  /** Keeps the last changes only. */
-  shorten(): void {
-    while (this.#batches.length > 1) this.#dropOldest()
+  shorten(kept: 'last' | 'none'): void {
+    while (this.#batches.length > (kept === 'last' ? 1 : 0)) this.#dropOldest()
   }
 
   /** A new version that nothing leads to. */

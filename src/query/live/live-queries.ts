@@ -95,7 +95,7 @@ export class LiveStatements implements LiveQueries {
       await this.#begin(subscriber)
     } catch (error) {
       subscriber.close()
-      throw error
+      throw subscriber.endedBy ?? error
     }
     setImmediate(() => subscriber.start())
     return subscriber

@@ -106,8 +106,8 @@ export class LiveResult {
   }
 
   /** Memory is scarce: those who are behind, or come back, may need a snapshot. Returns the bytes that are left. */
-  shortenHistory(): number {
-    this.#history.shorten()
+  shortenHistory(kept: 'last' | 'none'): number {
+    this.#history.shorten(kept)
     return this.bytes
   }
 

@@ -14,8 +14,11 @@ export interface MemoryUser {
 
 /** What memory is used for. */
 export interface Reclaimable {
-  /** Of a result: forgets the changes that are kept for those who are behind or come back, and returns the bytes that are left. */
-  shorten?(): number
+  /**
+   * Of a result: forgets the changes that are kept for those who are behind or come back, all of them or all but the last. Returns the
+   * bytes that are left.
+   */
+  shorten?(kept: 'last' | 'none'): number
   /** The last one who used it has lost it. */
   drop(): void
 }
@@ -131,7 +134,7 @@ export class MemoryBudget {
 
   #reclaimShare(owner: string): void {
     const isBeyond = (): boolean => this.#beyondShare.has(owner)
-    for (const charge of this.#accounts.get(owner)?.charges ?? []) if (isBeyond()) charge.shorten()
+    for (const charge of this.#accounts.get(owner)?.charges ?? []) if (isBeyond()) charge.shorten('last')
     while (isBeyond() && this.#takeFrom(owner, tooManyOwnBytes()));
   }
 
@@ -139,7 +142,7 @@ export class MemoryBudget {
   #reclaimAll(): void {
     while (this.#bytes > this.#limit && this.#env.dropIdle());
     if (this.#bytes > this.#limit)
-      for (const charge of this.#results) if (this.#bytes > LOW_WATER * this.#limit) charge.shorten()
+      for (const charge of this.#results) if (this.#bytes > LOW_WATER * this.#limit) charge.shorten('last')
     while (this.#bytes > this.#limit) {
       const owner = this.#heaviest()
       if (owner === undefined || !this.#takeFrom(owner, tooManyBytes())) return
@@ -152,9 +155,13 @@ export class MemoryBudget {
     return heaviest
   }
 
-  /** What has waited longest for a slow reader of the owner or, if nothing waits, the largest result. False if there is nothing. */
+  /**
+   * The last changes of a result; if there are none, what has waited longest for a slow reader of the owner; if nothing waits, the
+   * largest result. False if there is nothing.
+   */
   #takeFrom(owner: string, reason: Refusal): boolean {
     const charges = [...(this.#accounts.get(owner)?.charges ?? [])]
+    if (charges.some((charge) => charge.shorten('none'))) return true
     const unsent = charges.find(({ isResult }) => !isResult)
     const taken = unsent ?? charges.reduce<Charge | undefined>((a, b) => (b.part > (a?.part ?? 0) ? b : a), undefined)
     if (taken === undefined) return false
@@ -233,8 +240,11 @@ export class Charge {
     this.#budget.reclaim()
   }
 
-  shorten(): void {
-    if (this.#thing.shorten !== undefined) this.#setBytes(this.#thing.shorten())
+  /** False if there was nothing to forget. */
+  shorten(kept: 'last' | 'none'): boolean {
+    const before = this.#bytes
+    if (this.#thing.shorten !== undefined) this.#setBytes(this.#thing.shorten(kept))
+    return this.#bytes < before
   }
 
   drop(): void {

@@ -127,7 +127,7 @@ export const RESETS: Readonly<Record<ResetReason, LiveMessages>> = {
   Overflow: resetMessage('Overflow'),
 }
 
-/** There are four of them, whoever is sent one. */
+/** One message for each reason, which all subscribers share. */
 function resetMessage(reason: ResetReason): LiveMessages {
   const text = `{"Kind":"Reset","Reason":"${reason}"}`
   return new EncodedMessages([{ kind: 'Reset', text, position: undefined, bytes: 0 }])

@@ -64,7 +64,7 @@ export class LiveResults {
     if (entry.idleSince !== undefined && entry.result !== undefined) {
       entry.idleSince = undefined
       this.#idle.delete(entry)
-      entry.ready = this.#wake(entry.result)
+      entry.ready = this.#wake(entry, entry.result)
     }
     // It has to share the memory from now on, and may be ended because of it.
     entry.charge.add(user)
@@ -118,7 +118,7 @@ export class LiveResults {
   #create(target: LiveTarget): Entry {
     const { promise: ready, resolve } = Promise.withResolvers<LiveResult>()
     const charge = this.budget.chargeFor({
-      shorten: () => entry.result?.shortenHistory() ?? 0,
+      shorten: (kept) => entry.result?.shortenHistory(kept) ?? 0,
       drop: () => this.#drop(entry),
     })
     const entry: Entry = { target, charge, ready, result: undefined, idleSince: undefined }
@@ -142,11 +142,13 @@ export class LiveResults {
   }
 
   /** Continues where the result was left. */
-  async #wake(result: LiveResult): Promise<LiveResult> {
+  async #wake(entry: Entry, result: LiveResult): Promise<LiveResult> {
     const { reader } = this.#env
     const found = await reader.source.changedSince(result.positions)
     const isLost = [...found.values()].includes('lost')
     if (isLost) await evaluateWhole(result, reader, { startedAt: performance.now(), isLost })
+    // Dropped meanwhile: those who wanted it were ended, because it takes too much.
+    if (this.#entries.get(result.target.identity) !== entry) throw tooManyOwnBytes()
     this.#tend(result)
     if (found.size > 0 && !isLost) await result.evaluator?.bringUpToDate()
     return result

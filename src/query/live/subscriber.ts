@@ -27,7 +27,7 @@ export interface SubscriberEnv {
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
 
-/** Whoever calls it serves others too: a fault ends this statement, with an error, and nothing else. */
+/** Its callers serve others too: a fault ends this statement, with an error, and nothing else. */
 export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
   readonly owner: string
@@ -44,6 +44,8 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   #isQueueHeld = false
   /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
+  /** The queue is that message. */
+  #isAnswerQueued = false
   /** Counts the steps that were begun: one that takes long may be overtaken by a Reset. */
   #turn = 0
   #isPreparing = false
@@ -107,13 +109,17 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#pump()
   }
 
-  /** It is congested, or paused: there is nothing to send before it reads again. */
+  /** Nothing is sent now: others are being told the same. */
   overflow(): void {
     this.#startAnew('Overflow')
+    this.#env.turns.run(() => this.#pump())
   }
 
   #startAnew(reason: ResetReason): void {
     this.#env.counts.resets[reason]++
+    // If a position has not been answered yet, the snapshot does it.
+    const isAnswered = this.#answers === 'nothing' && !(this.#isAnswerQueued && this.#sent === 0)
+    if (!isAnswered) this.#answers = 'not recovered'
     this.#turn++
     this.#isPreparing = false
     this.#version = 0
@@ -220,7 +226,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     }
   }
 
-  /** With many subscribers the sink is what costs: it is asked once for each message. A message may have to be encoded in its turn. */
+  /** With many subscribers the sink is what costs: it is asked once for each message. `isTurn`: a message may be encoded now. */
   #sendAll(isTurn: boolean): void {
     let hasRoom = false
     while (!this.#isHeld && this.#hasMore) {
@@ -269,6 +275,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     messages.open()
     this.#queue = messages
     this.#sent = 0
+    this.#isAnswerQueued = false
     before.close()
     if (!this.#isQueueHeld) return
     this.#isQueueHeld = false
@@ -306,7 +313,9 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   #take({ version, messages, isEmpty }: Step): void {
     this.#version = version
-    this.#setQueue(isEmpty && this.#answers === 'nothing' ? NO_MESSAGES : messages)
+    const isAnswer = this.#answers !== 'nothing'
+    this.#setQueue(isEmpty && !isAnswer ? NO_MESSAGES : messages)
+    this.#isAnswerQueued = isAnswer
     this.#answers = 'nothing'
   }
 
@@ -317,7 +326,6 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     const isAnswer = this.#answers === 'recovered'
     if (this.#version === result.version && !isAnswer) return undefined
     if (!result.covers(this.#version)) {
-      this.#answers = isAnswer ? 'not recovered' : 'nothing'
       this.reset(isAnswer ? 'Expired' : result.resetReason(this.#version))
       return undefined
     }

@@ -124,6 +124,22 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     assert.deepEqual([client.applier.size, client.applier.seen.Reset], [600, 0])
   })
 
+  test('a reader that is reset while its next piece waits for its turn goes on by itself', async () => {
+    await run('DELETE FROM m ALL')
+    await insert(0, 400)
+    const client = await LiveClient.open(server, 'SELECT id, v, t FROM m', { as: 'trader' })
+    // Whenever a piece has arrived, everything changes: what it reads is not the result any more, and takes as much memory again.
+    let round = 0
+    client.onMessage(() => {
+      if (++round <= 3) void run(`UPDATE m SET v = v + 1, t = '${'z'.repeat(1000)}${round}' WHERE id >= 0`)
+    })
+    await client.until('the whole result', () => client.applier.isWhole && client.applier.size === 400)
+    await client.until('the last state', () =>
+      String(client.applier.rows[0] && JSON.stringify(client.applier.rows[0])).includes('z3'),
+    )
+    assert.ok(metric('gatehouse_live_bytes') <= LIMIT)
+  })
+
   test('then the largest statement of the user with the most ends, not that of somebody else', async () => {
     await run('DELETE FROM m ALL')
     await insert(0, 300)

@@ -245,6 +245,21 @@ onEveryEngineInLongRuns('live statements over HTTP', (place) => {
     await until('nothing waits', 5_000, () => metric() === '0')
   })
 
+  test('a client that does not read the end is given no more time than others, and counts until then', async () => {
+    const queued = (): number =>
+      Number(/^gatehouse_query_send_queue_bytes (\d+)/m.exec(server.metrics.render())?.[1] ?? 0)
+    const headers = { ...TEXT, 'request-id': 'unread-1' }
+    const client = await live("SELECT id, rpad('a', 8000000, 'y') AS t FROM trades", { headers })
+    client.response.pause()
+    await until('its messages are queued', 10_000, () => queued() > 0)
+    assert.equal(server.service.live.end('unread-1', undefined), true)
+    assert.ok(queued() > 0, 'the client has still not read them')
+    clock.advance(61_000)
+    await until('its connection is closed', 5_000, () => queued() === 0)
+    client.response.resume()
+    assert.ok((await client.ended()).every(({ event }) => event !== 'end'))
+  })
+
   test('a slow client skips states and ends with the last one', async () => {
     const client = await live('SELECT id, body FROM large WHERE id = 0', { headers: TEXT })
     await client.next()
