@@ -13,7 +13,9 @@ export function readSettingsFile(path: string): SettingsFile {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    throw new BadSetting(`The settings file ${path} cannot be read (${reason}): check GATEHOUSE_SETTINGS_FILE, or run this as the user of the server`)
+    throw new BadSetting(
+      `The settings file ${path} cannot be read (${reason}): check GATEHOUSE_SETTINGS_FILE, or run this as the user of the server`,
+    )
   }
   return { path, variables: parseSettingsFile(text, path) }
 }
