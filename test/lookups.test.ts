@@ -25,8 +25,8 @@ const SAFE: ReadonlyMap<string, string> = new Map([
   ['src/identity/tokens/claims.ts: user.profile[name]', 'the name is from the table of claims'],
   ['src/query/engines/sqlite/inline-read.ts: row[key]', 'every row has a member of its own for each selected column'],
   ['src/streaming/codec/message-pack.ts: members[key]', 'written only, and `__proto__` is handled before'],
-  ['src/cli/settings.ts: flags[flagName("config")]', 'the name is a constant'],
-  ['src/cli/settings.ts: environment[environmentName("config")]', 'the name is a constant'],
+  ['src/cli/settings.ts: flags[flagName(name)]', 'the name is that of a setting'],
+  ['src/cli/settings.ts: process.env[environmentName(name)]', 'the name is that of a setting'],
   ['src/cli/admin/run.ts: membersOf(item)[column]', 'the columns are those of a command'],
 ])
 

@@ -9,7 +9,7 @@ export async function loadSettings({ settings: flags }: Arguments): Promise<Load
   const given = (name: SettingName) => flags[flagName(name)] ?? process.env[environmentName(name)]
   const settingsFile = openSettingsFile(given('settingsFile') ?? '')
   const sources = { environment: process.env, flags, settingsFile }
-  const path = given('config') ?? settingsFile?.variables[environmentName('config')] ?? ''
+  const path = given('config') ?? settingsFile?.variables.get(environmentName('config')) ?? ''
   if (path === '') return loadConfig(sources)
   const { readDeclaration, settingsOf } = await import('../declarative/read.ts')
   return loadConfig({ ...sources, file: settingsOf(readDeclaration(path), process.env) })
@@ -19,9 +19,9 @@ export async function loadSettings({ settings: flags }: Arguments): Promise<Load
 function openSettingsFile(path: string): SettingsFile | undefined {
   if (path === '') return undefined
   const file = readSettingsFile(path)
-  if (Object.hasOwn(file.variables, environmentName('settingsFile')))
+  if (file.variables.has(environmentName('settingsFile')))
     throw new BadSetting(`${environmentName('settingsFile')} in ${path}: a file cannot name another file`)
-  for (const [name, text] of Object.entries(file.variables))
-    if (!name.startsWith('GATEHOUSE_')) process.env[name] ??= text
+  for (const [name, text] of file.variables)
+    if (!name.startsWith('GATEHOUSE_') && !Object.hasOwn(process.env, name)) process.env[name] = text
   return file
 }

@@ -26,8 +26,8 @@ export interface ConfigSources {
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const given = new Map<SettingName, { text: string; source: Source; writtenAs: string }>()
   for (const [name, text] of Object.entries(sources.file ?? {})) take(`settings.${name}`, text, 'file', pathInFile)
-  const { path = '', variables = {} } = sources.settingsFile ?? {}
-  for (const [name, text] of Object.entries(variables))
+  const { path = '', variables = [] } = sources.settingsFile ?? {}
+  for (const [name, text] of variables)
     if (isOurs(name))
       take(`${name} in ${path}`, text, 'settings_file', (known) => `${environmentName(known)} in ${path}`)
   for (const [name, text] of Object.entries(sources.environment ?? {}))

@@ -4,7 +4,7 @@ import { BadSetting } from './parsers.ts'
 
 export interface SettingsFile {
   readonly path: string
-  readonly variables: Readonly<Record<string, string>>
+  readonly variables: ReadonlyMap<string, string>
 }
 
 export function readSettingsFile(path: string): SettingsFile {
@@ -31,7 +31,7 @@ const UNQUOTED = /(?:\\(?:\r\n|.)|[^\\\r\n])*/sy
  * systemd ignores what it does not understand. Here it is refused, because a setting that is left out may mean another database. A
  * message never quotes the file, which contains secrets.
  */
-export function parseSettingsFile(text: string, path: string): Record<string, string> {
+export function parseSettingsFile(text: string, path: string): ReadonlyMap<string, string> {
   const variables = new Map<string, string>()
   let at = 0
   const read = (pattern: RegExp): RegExpExecArray | undefined => {
@@ -47,7 +47,7 @@ export function parseSettingsFile(text: string, path: string): Record<string, st
     if (name === undefined) throw new BadSetting(`Line ${line} of ${path} is not written as NAME=VALUE`)
     variables.set(name, readValue() ?? refuseQuote(line, path))
   }
-  return Object.fromEntries(variables)
+  return variables
 
   /** Quoted parts, then the rest of the line; undefined if a quote is not closed. */
   function readValue(): string | undefined {

@@ -42,7 +42,9 @@ test('precedence: flags, the environment, the settings file, the declarative fil
     file: { port: '1001', log_level: 'warn', host: 'localhost', workers: '2' },
     settingsFile: {
       path: '/etc/gatehouse.env',
-      variables: { GATEHOUSE_PORT: '1004', GATEHOUSE_LOG_LEVEL: 'error', GATEHOUSE_WORKERS: '3', OTHER: 'x' },
+      variables: new Map(
+        Object.entries({ GATEHOUSE_PORT: '1004', GATEHOUSE_LOG_LEVEL: 'error', GATEHOUSE_WORKERS: '3', OTHER: 'x' }),
+      ),
     },
     environment: { GATEHOUSE_PORT: '1002', GATEHOUSE_LOG_LEVEL: 'debug', PATH: '/bin' },
     flags: { '--port': '1003' },
@@ -61,11 +63,11 @@ describe('errors use the name as it was written', () => {
     [{ flags: { '--prot': '1' } }, /^Unknown setting --prot; did you mean --port\?$/],
     [{ environment: { GATEHOUSE_PROT: '1' } }, /^Unknown setting GATEHOUSE_PROT; did you mean GATEHOUSE_PORT\?$/],
     [
-      { settingsFile: { path: 'a.env', variables: { GATEHOUSE_PROT: '1' } } },
+      { settingsFile: { path: 'a.env', variables: new Map(Object.entries({ GATEHOUSE_PROT: '1' })) } },
       /^Unknown setting GATEHOUSE_PROT in a\.env; did you mean GATEHOUSE_PORT in a\.env\?$/,
     ],
     [
-      { settingsFile: { path: 'a.env', variables: { GATEHOUSE_PORT: 'x' } } },
+      { settingsFile: { path: 'a.env', variables: new Map(Object.entries({ GATEHOUSE_PORT: 'x' })) } },
       /^GATEHOUSE_PORT in a\.env: "x" is not a whole number$/,
     ],
     [{ file: { prot: '1' } }, /^Unknown setting settings\.prot; did you mean settings\.port\?$/],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseSettingsFile } from '../../src/config/settings-file.ts'
 
-const parse = (text: string) => parseSettingsFile(text, 'gatehouse.env')
+const parse = (text: string) => Object.fromEntries(parseSettingsFile(text, 'gatehouse.env'))
 
 const CASES: readonly (readonly [name: string, text: string, variables: Record<string, string>])[] = [
   ['empty lines and comments', '\n  # one\n; two\nA=1\n\n#B=2\\\nB=3\n', { A: '1', B: '3' }],

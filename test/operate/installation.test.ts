@@ -1,11 +1,12 @@
 /** An installation by one user, as root, whose server another user runs: docs/install.md. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmod, chown, cp, mkdir, mkdtemp, readdir, rm, stat, symlink } from 'node:fs/promises'
+import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { root } from '../support/clone.ts'
+import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { type RunningProcess, type RunOptions, runGatehouse, serveProcess } from '../support/process.ts'
 
 const NOBODY = 65534
@@ -49,7 +50,10 @@ describe('an installation', {
     asNobody = { uid: NOBODY, program: join(folder, 'bin', 'gatehouse.js'), cwd: '/' }
     setUp()
   })
-  after(() => rm(base, { recursive: true, force: true }))
+  after(async () => {
+    await rm(base, { recursive: true, force: true })
+    await stopOwnPostgres()
+  })
 
   /** With the umask of a careful administrator. */
   function setUp(): void {
@@ -86,6 +90,36 @@ describe('an installation', {
       assert.partialDeepStrictEqual(await ready.json(), { status: 'ok', checks: { installation: 'ok' } })
     })
     assert.deepEqual(await doctorFaults(), [])
+  })
+
+  test('gate, the script of the page, works on the database of the settings file, or not at all', async (t) => {
+    const { url, drop } = await createPostgresDatabase()
+    t.after(drop)
+    const settings = join(base, 'gatehouse.env')
+    const write = (databaseUrl: string) =>
+      writeFile(settings, `GATEHOUSE_DATA=${data}-gate\nGATEHOUSE_DATABASE_URL=${databaseUrl}\n`)
+    spawnSync('install', ['-d', '-m', '0700', '-o', String(NOBODY), '-g', String(NOBODY), `${data}-gate`])
+    const page = await readFile(join(folder, 'docs', 'install.md'), 'utf8')
+    const [, script = ''] = /sudo tee \/usr\/local\/sbin\/gate .*\n([\s\S]*?)\nEND\n/.exec(page) ?? []
+    const file = join(base, 'gate')
+    const ours = script
+      .replace('/etc/gatehouse/gatehouse.env', settings)
+      .replace('/usr/local/bin/gatehouse', `${process.execPath} ${asNobody.program}`)
+      .replaceAll('id gatehouse', `id ${NOBODY}`)
+    await writeFile(file, `${ours}\n`)
+    const gate = (...args: string[]) => spawnSync('sh', [file, ...args], { encoding: 'utf8', cwd: '/' })
+    // As the page about PostgreSQL says to write it.
+    await write(`${url}?sslmode=disable&host=127.0.0.1`)
+    assert.match(gate('migrate', '--create').stdout, /^The database postgres:\/\/\S+ was created/)
+    assert.match(gate('role', 'add', 'trader').stdout, /trader/)
+    assert.match(gate('role', 'list').stdout, /trader/)
+    await write('')
+    for (const command of [['role', 'list'], ['doctor'], ['backup', `${data}-gate/backup`]])
+      assert.equal(gate(...command).status, 1, command.join(' '))
+    assert.deepEqual(
+      (await readdir(`${data}-gate`)).filter((name) => name.endsWith('.db')),
+      [],
+    )
   })
 
   test('the compile cache is in a folder of each user, and not used where others can write', async () => {
