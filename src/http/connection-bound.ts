@@ -1,6 +1,7 @@
 /** Bounds the connections of one address. Streaming connections are released: the gateway has bounds of its own. */
 import type http from 'node:http'
 import type { Socket } from 'node:net'
+import { keyOf } from './probe-connections.ts'
 import { countedNetworks } from './rate-limits.ts'
 
 export interface ConnectionBound {
@@ -38,8 +39,4 @@ export function boundConnections(server: http.Server, { most, exempt }: Connecti
     socket.on('close', release)
   })
   server.on('upgrade', ({ socket }: http.IncomingMessage) => open.get(keyOf(socket))?.())
-}
-
-function keyOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`
 }

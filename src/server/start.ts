@@ -5,7 +5,6 @@ import { type Config, issuerOf } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { createClientErrorHandler } from '../http/client-errors.ts'
-import { boundConnections } from '../http/connection-bound.ts'
 import { openListener } from '../http/listener.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createRateLimits } from '../http/rate-limits.ts'
@@ -31,6 +30,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from './background-jobs.ts'
 import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
+import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
@@ -255,13 +255,12 @@ export async function startServer(config: Config, options: StartOptions): Promis
       }),
       authenticate,
       rateLimits,
+      admit: limitConnections(listener.server, config, { logger, metrics }),
       metrics,
       logger,
       tracing,
     })
     listener.server.on('clientError', createClientErrorHandler(logger, metrics))
-    const bound = { most: config.maxConnectionsPerAddress, exempt: [...config.trustedProxies, ...config.limitExempt] }
-    boundConnections(listener.server, bound, () => metrics.count('gatehouse_http_connections_refused_total', {}))
     listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
     if (isLater) await Promise.all([listener.listen(), metricsListener?.listen()])
     const trading = query && market?.start(query, { clock, logger })

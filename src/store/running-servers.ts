@@ -16,15 +16,23 @@ interface RunningServer {
 export function refuseOtherIssuer(folder: string, issuer: string): void {
   const other = othersOn(folder).find((server) => server.issuer !== issuer)
   if (other === undefined) return
-  const pid = other.name.slice(other.name.lastIndexOf(':') + 1)
   throw new BadDataFolder(
-    `Another server (process ${pid}) runs on the data folder ${folder} with the issuer ${other.issuer}, and this one would have ${issuer}: set the same GATEHOUSE_ISSUER for both, or GATEHOUSE_DATA to another folder.`,
+    `Another server (process ${processOf(other)}) runs on the data folder ${folder} with the issuer ${other.issuer}, and this one would have ${issuer}: set the same GATEHOUSE_ISSUER for both, or GATEHOUSE_DATA to another folder.`,
   )
 }
 
 /** Of a server that runs on the folder; it may have been started with other settings than a command is called with. */
 export function runningIssuer(folder: string): string | undefined {
   return othersOn(folder)[0]?.issuer
+}
+
+/** The ids of the processes of the servers that run on the folder. */
+export function runningProcesses(folder: string): number[] {
+  return othersOn(folder).map(processOf)
+}
+
+function processOf({ name }: RunningServer): number {
+  return Number(name.slice(name.lastIndexOf(':') + 1))
 }
 
 /** Registers this process until the returned function is called. */

@@ -12,6 +12,7 @@ import { checkContent } from './content.ts'
 import { checkDatabase } from './database.ts'
 import { type Finding, fault } from './finding.ts'
 import { checkFolder } from './folder.ts'
+import { checkOpenFiles } from './open-files.ts'
 import { readableFolder } from './readable-folder.ts'
 import { checkSettings } from './settings.ts'
 
@@ -46,6 +47,7 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
     const stored = await examineStored({ ...config, data: readable.path }, folder, now)
     return [
       ...checkSettings(config),
+      ...checkOpenFiles(config),
       ...folder,
       ...checkCertificate(config, now()),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
