@@ -1,6 +1,7 @@
 /** Bounds the connections of one address. Streaming connections are released: the gateway has bounds of its own. */
 import type http from 'node:http'
 import type { Socket } from 'node:net'
+import { keyOf } from './probe-connections.ts'
 import { countedNetworks } from './rate-limits.ts'
 
 export interface ConnectionBound {
@@ -46,8 +47,4 @@ export function boundConnections(
     most = next.most
     networkCounted = countedNetworks(next.exempt)
   }
-}
-
-function keyOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`
 }

@@ -71,6 +71,8 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   // Replaced once there is a log; until then a handshake that fails must not stay open either.
   server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
+  // An error of one connection, such as too many open files; the one of `listen` is handled there.
+  server.on('error', () => {})
   const closing = createListenerClose(server)
   let answer: { readonly handle: http.RequestListener; readonly upgrade: Pipeline['upgrade'] | undefined } = {
     handle: waitForHandler,

@@ -28,6 +28,8 @@ export interface PipelineOptions {
   readonly base?: string
   readonly authenticate?: Authenticate
   readonly rateLimits?: RateLimits
+  /** Throws while the server cannot take a request, unless it is one of a probe. */
+  readonly admit?: (request: IncomingMessage) => void
   readonly tracing?: Tracing | undefined
   /** Shows errors to people. */
   readonly problemPage?: ProblemPage
@@ -50,6 +52,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     base = '',
     authenticate = noPrincipal,
     rateLimits,
+    admit,
     tracing,
     problemPage,
     unmatched,
@@ -154,6 +157,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   function enter(context: Context, group: RouteGroup | undefined, next: () => void): void {
     const begin = (): void => {
       try {
+        if (group?.isProbe === undefined) admit?.(context.request)
         checkTargetLength(context.target)
         if (group?.limit !== undefined && rateLimits !== undefined)
           context.setLimits(rateLimits.countAddress(group.limit, context.address))
@@ -229,6 +233,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       throw unmatched ?? new Refusal('stream.not_found', 404, 'There is no stream at this path')
     const { route, group } = found
     context.route = route.path
+    admit?.(context.request)
     checkTargetLength(context.target)
     if (group.limit !== undefined && rateLimits !== undefined)
       context.setLimits(rateLimits.countAddress(group.limit, context.address))

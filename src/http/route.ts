@@ -46,6 +46,8 @@ export interface RouteGroup {
   /** On every reply of the group, errors included. */
   readonly headers?: Headers
   readonly cors?: CorsPolicy
+  /** Answered also while the server takes no other requests. */
+  readonly isProbe?: true
   /** Writes error replies; problem documents (RFC 9457) where absent. */
   readonly fail?: (context: Context, error: unknown) => void
   readonly routes: readonly Route[]

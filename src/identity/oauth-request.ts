@@ -56,9 +56,9 @@ export function replyWithOAuthError(context: Context, error: unknown): void {
   context.json(error.code === TOKEN_NEEDED ? {} : { error: code, error_description: printable(error.message) }, status)
 }
 
-/** Refusals of the pipeline: the body is too large or not a form, there were too many requests. */
+/** Refusals of the pipeline: the body is too large or not a form, there were too many requests, the server takes none. */
 function translated({ status }: Refusal): { code: string; status: number } {
-  if (status === 429) return { code: 'temporarily_unavailable', status }
+  if (status === 429 || status === 503) return { code: 'temporarily_unavailable', status }
   // C-41: a body that is not a form is an invalid request.
   return { code: 'invalid_request', status: status === 415 ? 400 : status }
 }

@@ -37,6 +37,11 @@ export const HTTP_ERRORS = {
     advice: 'Send the documented content type.',
   },
   'http.too_many_requests': { status: 429, title: 'A rate limit is exceeded', advice: AGAIN },
+  'http.too_many_connections': {
+    status: 503,
+    title: 'The server has too many connections',
+    advice: 'Retry after the seconds in `Retry-After`; the operator raises the limit of open files.',
+  },
   'server.fault': {
     status: 500,
     title: 'The server failed',

@@ -7,6 +7,7 @@ import { connectionAddress } from '../http/client-address.ts'
 import { type Listener, openListener } from '../http/listener.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { createPipeline } from '../http/pipeline.ts'
+import { keepProbeConnections, PROBE_CONNECTIONS } from '../http/probe-connections.ts'
 import type { SlidingWindow } from '../http/sliding-window.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import { startPruning } from '../store/prune.ts'
@@ -72,6 +73,9 @@ export function serveMetrics(
 ): void {
   const groups = [{ at: ['/metrics'], routes: [metricsRoute(render)] }]
   listener.answerWith(createPipeline({ groups, logger, metrics, addressOf: connectionAddress }))
+  keepProbeConnections(listener.server, PROBE_CONNECTIONS, () =>
+    metrics.count('gatehouse_http_connections_refused_total', { limit: 'node' }),
+  )
   listener.server.unref()
 }
 

@@ -49,8 +49,12 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
   // Pages call from the origins that their applications are registered with.
   const cors: CorsPolicy = (origin) => identity.clients.isClientOrigin(origin)
   return [
-    { at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) },
-    { at: ['/metrics'], routes: [metricsRoute(parts.renderMetrics, requireScope('Platform/Admin'))] },
+    { at: ['/healthz', '/readyz'], isProbe: true, routes: healthRoutes(readiness) },
+    {
+      at: ['/metrics'],
+      isProbe: true,
+      routes: [metricsRoute(parts.renderMetrics, requireScope('Platform/Admin'))],
+    },
     ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),

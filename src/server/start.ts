@@ -5,7 +5,6 @@ import { type Config, issuerOf } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { createClientErrorHandler } from '../http/client-errors.ts'
-import { boundConnections } from '../http/connection-bound.ts'
 import { openListener } from '../http/listener.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createRateLimits } from '../http/rate-limits.ts'
@@ -31,21 +30,14 @@ import { openMetrics, openMetricsPort, serveMetrics, startBackgroundJobs } from 
 import { watchCertificateExpiry } from './certificate-expiry.ts'
 import { createCleanup } from './cleanup.ts'
 import { answerClosed, type ConflictWatch, watchConflicts } from './conflicts.ts'
+import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { watchInstallation } from './installation.ts'
 import { createLiveController } from './live-controller.ts'
 import { createNodeStatus } from './node-status.ts'
-import {
-  boundOf,
-  lifetimesOf,
-  liveLimitsOf,
-  queryLimitsOf,
-  rateLimitsOf,
-  readTls,
-  streamSettingsOf,
-} from './options.ts'
+import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, readTls, streamSettingsOf } from './options.ts'
 import { lazyPages } from './pages.ts'
 import { checkBeforeStart, readDeclared, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
@@ -247,6 +239,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
         onUnlistedProxy: (address) => logger.warn({ address }, UNLISTED_PROXY),
       })
     let addressOf = addressesOf(config)
+    const connections = limitConnections(listener.server, config, { logger, metrics })
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -276,14 +269,12 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       addressOf: (request) => addressOf(request),
       authenticate,
       rateLimits,
+      admit: connections.admit,
       metrics,
       logger,
       tracing,
     })
     listener.server.on('clientError', createClientErrorHandler(logger, metrics))
-    const setConnectionBound = boundConnections(listener.server, boundOf(config), () =>
-      metrics.count('gatehouse_http_connections_refused_total', {}),
-    )
     listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)
     if (isLater) await Promise.all([listener.listen(), metricsListener?.listen()])
     const trading = query && market?.start(query, { clock, logger })
@@ -321,7 +312,17 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       offerAdministrator: () => offerAdministrator(resources, issuer),
       async reload(next) {
         inForce = await reloadSettings(settings, next, {
-          ...{ issuer, listener, expiry, rateLimits, setConnectionBound, identity, query, gateway, logger },
+          ...{
+            issuer,
+            listener,
+            expiry,
+            rateLimits,
+            setConnectionBound: connections.setBound,
+            identity,
+            query,
+            gateway,
+            logger,
+          },
           setProxies(next) {
             addressOf = addressesOf(next)
           },

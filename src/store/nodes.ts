@@ -76,6 +76,12 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
 
     running,
 
+    /** The process ids of the nodes on this machine. */
+    async localProcesses(): Promise<number[]> {
+      const local = (await running()).filter(({ name }) => isRunning(name))
+      return local.map(({ name }) => Number(name.slice(name.lastIndexOf(':') + 1)))
+    },
+
     async remove(id: string): Promise<void> {
       await db.deleteFrom('nodes').where('id', '=', id).execute()
     },

@@ -16,7 +16,10 @@ export const METRICS = {
     'status',
   ),
   gatehouse_http_request_seconds: histogram('Time from a request to the end of its reply.', FAST, 'route'),
-  gatehouse_http_connections_refused_total: counter('Connections refused because their address has too many.'),
+  gatehouse_http_connections_refused_total: counter(
+    'Connections refused because their address has too many ("address"), or the process, which may open no more files ("node").',
+    'limit',
+  ),
   gatehouse_http_rejected_total: counter(
     'Requests refused by a rate limit, by limit group and by what is counted.',
     'group',

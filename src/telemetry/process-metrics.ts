@@ -1,8 +1,9 @@
 /** Metrics of the process and its disk: CPU, memory, event loop lag, descriptors, free space. */
-import { readdirSync, readFileSync, statfsSync } from 'node:fs'
+import { readdirSync, statfsSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { VERSION } from '../protocol/version.ts'
 import type { Metrics } from './metrics.ts'
+import { openFilesLimit } from './open-files.ts'
 
 const NANOSECONDS = 1e9
 
@@ -31,7 +32,7 @@ export function watchProcess(
     return values
   })
   metrics.watch('process_open_fds', () => orNone(() => readdirSync('/proc/self/fd').length))
-  metrics.watch('process_max_fds', () => orNone(maxDescriptors))
+  metrics.watch('process_max_fds', () => orNone(() => openFilesLimit() ?? Number.POSITIVE_INFINITY))
   metrics.watch('gatehouse_disk_free_bytes', () =>
     orNone(() => statfsSync(dataFolder).bavail * statfsSync(dataFolder).bsize),
   )
@@ -48,11 +49,6 @@ function orNone(read: () => number): readonly (readonly [Readonly<Record<never, 
   } catch {
     return []
   }
-}
-
-function maxDescriptors(): number {
-  const limit = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1]
-  return limit === undefined ? Number.POSITIVE_INFINITY : Number(limit)
 }
 
 /** NaN before the first measurement. */

@@ -21,6 +21,8 @@ export interface RunOptions {
   readonly program?: string
   /** As the leader of a process group, which can be sent a signal as systemd and terminals send it: to all its processes. */
   readonly detached?: boolean
+  /** How many files the process may have open. */
+  readonly openFiles?: number
 }
 
 /** Runs a command and waits for its end. */
@@ -61,9 +63,12 @@ export async function serveProcess(args: readonly string[], options: RunOptions 
 /** Starts a command; the caller handles its input and output. */
 export function launchGatehouse(
   args: readonly string[],
-  { environment = {}, cwd, uid, program = PROGRAM, detached = false }: RunOptions = {},
+  { environment = {}, cwd, uid, program = PROGRAM, detached = false, openFiles }: RunOptions = {},
 ) {
-  const child = spawn(process.execPath, [program, ...args], {
+  const words = [process.execPath, program, ...args]
+  const limited = ['sh', '-c', `ulimit -n ${openFiles}; exec "$@"`, 'sh', ...words]
+  const [command = '', ...rest] = openFiles === undefined ? words : limited
+  const child = spawn(command, rest, {
     ...(cwd === undefined ? {} : { cwd }),
     ...(uid === undefined ? {} : { uid, gid: uid }),
     detached,

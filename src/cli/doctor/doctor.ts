@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { BadSetting } from '../../config/parsers.ts'
 import { SEALED_KEY } from '../../store/key-rotation.ts'
 import { findMasterKey } from '../../store/master-key.ts'
+import { createNodes } from '../../store/nodes.ts'
 import { unseal } from '../../store/opaque.ts'
 import type { Arguments } from '../args.ts'
 import { loadSettings } from '../settings.ts'
@@ -13,6 +14,7 @@ import { checkDatabase, checkUnused } from './database.ts'
 import { type Finding, fault } from './finding.ts'
 import { checkFolder } from './folder.ts'
 import { checkInstallation } from './installation.ts'
+import { checkOpenFiles } from './open-files.ts'
 import { readableFolder } from './readable-folder.ts'
 import { checkSettings } from './settings.ts'
 
@@ -66,7 +68,8 @@ async function examineStored(config: Config, folder: readonly Finding[], now: ()
       database === undefined || isUnusable
         ? []
         : await checkContent(database, { config, now: now(), unseal: unsealer(config) })
-    return [...findings, ...content]
+    const processes = database === undefined ? [] : await createNodes(database, now).localProcesses()
+    return [...checkOpenFiles(config, processes), ...findings, ...content]
   } finally {
     await database?.close()
   }

@@ -1,0 +1,78 @@
+/** The connections of the server: as many as it may open files for, less what it needs itself, and a bound for each address. */
+import type { IncomingMessage, Server } from 'node:http'
+import type { Config } from '../config/config.ts'
+import { boundConnections, type ConnectionBound } from '../http/connection-bound.ts'
+import { keepProbeConnections, PROBE_CONNECTIONS } from '../http/probe-connections.ts'
+import type { Logger } from '../telemetry/log.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { openFilesLimit } from '../telemetry/open-files.ts'
+import { boundOf } from './options.ts'
+
+/** Databases, their pools, threads, pipes, files that are read: 40 after a start, and as many again under load. */
+const OWN_FILES = 128
+/** Pipes of a reader process, or a connection to PostgreSQL. */
+const FILES_PER_QUERY = 8
+/** However few files may be opened. */
+const FEWEST_CONNECTIONS = 16
+/** Fewer than this are worth a warning. */
+const FEW_CONNECTIONS = 1_000
+const REPORT_EVERY_MS = 60_000
+
+/** Undefined where the limit is not known. */
+export function mostConnections(
+  { queryConcurrency }: Pick<Config, 'queryConcurrency'>,
+  openFiles: number | undefined,
+): number | undefined {
+  if (openFiles === undefined) return undefined
+  return Math.max(FEWEST_CONNECTIONS, openFiles - OWN_FILES - FILES_PER_QUERY * queryConcurrency - PROBE_CONNECTIONS)
+}
+
+export function areFew(connections: number | undefined): boolean {
+  return connections !== undefined && connections < FEW_CONNECTIONS
+}
+
+export interface ConnectionLimits {
+  /** Throws for a request that there is no room for. */
+  readonly admit: (request: IncomingMessage) => void
+  readonly setBound: (bound: ConnectionBound) => void
+}
+
+export function limitConnections(
+  server: Server,
+  config: Config,
+  { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
+): ConnectionLimits {
+  const openFiles = openFilesLimit()
+  const most = mostConnections(config, openFiles)
+  if (areFew(most))
+    logger.warn(
+      { openFiles, connections: most },
+      'few files may be opened at once: raise the limit (ulimit -n, LimitNOFILE)',
+    )
+  // Without a listener the process would end; the connection is lost, and the next one is accepted.
+  server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'))
+  const report = reportRefused(logger, { openFiles, connections: most })
+  const setBound = boundConnections(server, boundOf(config), () =>
+    metrics.count('gatehouse_http_connections_refused_total', { limit: 'address' }),
+  )
+  if (most === undefined) return { admit: () => {}, setBound }
+  const admit = keepProbeConnections(server, most, () => {
+    metrics.count('gatehouse_http_connections_refused_total', { limit: 'node' })
+    report()
+  })
+  return { admit, setBound }
+}
+
+/** The first at once, then one line a minute. */
+function reportRefused(logger: Logger, limits: object): () => void {
+  let refused = 0
+  let reportedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    refused++
+    const now = performance.now()
+    if (now - reportedAt < REPORT_EVERY_MS) return
+    logger.error({ refused, ...limits }, 'connections are refused: the process may open no more files')
+    reportedAt = now
+    refused = 0
+  }
+}
