@@ -33,8 +33,8 @@ RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/bin/gate
 USER node
 VOLUME /var/lib/gatehouse
 EXPOSE 5080 9464
-# Stopping waits for load balancers and drains streams: allow longer than GATEHOUSE_STOP_DELAY and
-# GATEHOUSE_STREAM_DRAIN_TIME together.
+# Stopping waits for load balancers and drains streams: allow longer than GATEHOUSE_STOP_DELAY, GATEHOUSE_STREAM_DRAIN_TIME and 20 s
+# together.
 STOPSIGNAL SIGTERM
 # Alive, not ready: a node whose database is away must not be restarted for it. "gatehouse health --ready" asks for that.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=15s \

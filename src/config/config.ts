@@ -68,7 +68,7 @@ export const SETTINGS = {
     parseText,
     'File with settings as GATEHOUSE_PORT=8080, one per line, in the syntax of systemd (EnvironmentFile). The environment overrides it.',
   ),
-  config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start.'),
+  config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start and on SIGHUP.'),
   services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),
   workers: setting(
     '1',
@@ -95,7 +95,7 @@ export const SETTINGS = {
   stopDelay: setting(
     '5',
     parseSeconds,
-    'Seconds after SIGTERM in which requests are still served while /readyz says 503, so that load balancers send no more. The demonstration does not wait by default.',
+    'Seconds after SIGTERM in which requests are still served while /readyz says 503 and every reply closes its connection, so that load balancers send no more. The demonstration does not wait by default.',
   ),
   logLevel: setting('info', oneOf(LOG_LEVELS), 'Minimum level of log messages.'),
   logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object per line, or human-readable lines.'),

@@ -38,7 +38,11 @@ export function createListenerClose(server: http.Server): ListenerClose {
       const closed = new AbortController()
       // Not the method of an HTTP server, which closes all connections whose reply was handed over, whether or not it has been sent.
       Server.prototype.close.call(server, () => closed.abort())
-      const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+      const cut = setTimeout(() => {
+        server.closeAllConnections()
+        // And those that were upgraded.
+        for (const socket of open) socket.destroy()
+      }, graceMs)
       await closeUnused(server, open, closed.signal)
       clearTimeout(cut)
       // Ends its timers.

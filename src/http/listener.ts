@@ -49,6 +49,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const waitForHandler: http.RequestListener = (request, response) => {
     handler.then((answer) => answer(request, response))
   }
+  let takesUpgrades = true
   const serverOptions = {
     ...LIMITS,
     headersTimeout: headerTimeoutMs,
@@ -60,7 +61,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     requireHostHeader: false,
     // RFC 9110 §7.8: an offer of another protocol, such as HTTP/2 in clear text, is ignored, as is any by HTTP/1.0.
     shouldUpgradeCallback: ({ headers, httpVersion }: http.IncomingMessage): boolean =>
-      headers.upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0' && server.listenerCount('upgrade') > 0,
+      headers.upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0' && takesUpgrades,
   }
   const server: http.Server =
     tls === undefined
@@ -87,8 +88,9 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
       if (answer.upgrade !== undefined) server.removeListener('upgrade', answer.upgrade)
       const { handle: before } = answer
       answer = { handle, upgrade }
+      takesUpgrades = upgrade !== undefined
       if (upgrade !== undefined) server.on('upgrade', upgrade)
-      early.handOver()
+      early.handOver(takesUpgrades)
       for (const event of ['request', 'checkContinue']) {
         server.removeListener(event, before)
         server.on(event, handle)
@@ -107,20 +109,20 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
 }
 
 /** Upgrades that arrive before the pipeline is ready wait for it. */
-function holdUpgrades(server: http.Server): { handOver(): void; end(): void } {
+function holdUpgrades(server: http.Server): { handOver(areTaken: boolean): void; end(): void } {
   const held: [http.IncomingMessage, Duplex, Buffer][] = []
   const hold = (request: http.IncomingMessage, socket: Duplex, head: Buffer): void => {
-    if (server.listenerCount('upgrade') > 1) return
     socket.on('error', () => {})
     held.push([request, socket, head])
   }
   server.on('upgrade', hold)
   return {
-    handOver() {
+    handOver(areTaken) {
       server.removeListener('upgrade', hold)
       for (const upgrade of held.splice(0)) {
         const [, socket] = upgrade
-        if (!socket.destroyed && !server.emit('upgrade', ...upgrade)) socket.destroy()
+        if (!areTaken) socket.destroy()
+        else if (!socket.destroyed) server.emit('upgrade', ...upgrade)
       }
     },
     end() {

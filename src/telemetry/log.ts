@@ -29,7 +29,7 @@ export function createLogger({ level, format, node, worker, destination }: LogOp
 
 /** Changes the level; what is reported meanwhile is logged at the earlier or the new one, whichever shows more. */
 export function changeLevel(logger: Logger, level: string, report: () => void): void {
-  const showsMore = (logger.levels.values[level] ?? Number.POSITIVE_INFINITY) < logger.levelVal
+  const showsMore = !logger.isLevelEnabled(level)
   if (showsMore) logger.level = level
   report()
   logger.level = level

@@ -35,11 +35,13 @@ test('a request and an upgrade that arrive before the pipeline is ready are answ
   gone.resetAndDestroy()
   await pause(20)
   let taken = 0
-  listener.server.on('upgrade', (_request, socket) => {
-    taken++
-    socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+  listener.answerWith({
+    handle: (_request, response) => void response.end('ready'),
+    upgrade(_request, socket) {
+      taken++
+      socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+    },
   })
-  listener.answerWith({ handle: (_request, response) => void response.end('ready') })
   assert.match(String((await once(asking, 'data'))[0]), /ready$/)
   assert.match(String((await once(upgrading, 'data'))[0]), /^HTTP\/1.1 101 /)
   assert.equal(taken, 1, 'a client that has left is not handed over')

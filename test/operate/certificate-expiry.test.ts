@@ -56,9 +56,15 @@ test('after a reload the metric and the log follow the new certificate', async (
   const server = await startTestServer(place, { flags })
   try {
     await writeCertificate(createCertificate(['localhost'], 90), folder)
-    await server.reload(loadConfig({ flags: { '--port': '0', '--data': place.dataFolder, ...flags } }))
+    const reload = () => server.reload(loadConfig({ flags: { '--port': '0', '--data': place.dataFolder, ...flags } }))
+    await reload()
     assert.equal(expiryLines(server.log).length, 1, 'the renewed certificate is not reported')
     assert.ok(Math.abs((await expiryMetric(server.metricsPort)) - 90 * 86_400) < 60)
+    await writeCertificate(createCertificate(['localhost'], 3.5), folder)
+    await reload()
+    assert.deepEqual(expiryLines(server.log).slice(1), [
+      'warn 3 the TLS certificate expires soon: renew it and reload with SIGHUP',
+    ])
   } finally {
     await server.stop()
   }

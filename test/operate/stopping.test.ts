@@ -168,6 +168,17 @@ for (const workers of [1, 2])
     assert.deepEqual(lost, [], `of ${served}`)
   })
 
+test('a node without streaming answers an offer to upgrade as any request, and stops', async (t) => {
+  const { place, leave } = await openPlace('sqlite')
+  t.after(leave)
+  const server = await startTestServer(place, { flags: { '--services': 'identity' } })
+  const socket = connect(server.port, '127.0.0.1').setEncoding('utf8')
+  t.after(() => socket.destroy())
+  socket.write('GET /Platform HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n')
+  assert.match(String((await once(socket, 'data'))[0]), /^HTTP\/1.1 404 /)
+  await server.stop()
+})
+
 test('a database that does not answer does not hold up a stop', { timeout: 60_000 }, async (t) => {
   const { place, leave } = await openPlace('postgres')
   const url = new URL(place.databaseUrl)

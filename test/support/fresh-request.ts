@@ -13,6 +13,8 @@ export interface RequestOptions {
   readonly type?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
+  /** The address that the request comes from. */
+  readonly from?: string
   /** Keeps connections; otherwise each request has its own. */
   readonly agent?: http.Agent
 }
@@ -23,6 +25,7 @@ export function freshRequest(port: number, path: string, options: RequestOptions
     const request = http.request(
       {
         ...{ host: '127.0.0.1', port, path, method, agent: agent ?? false },
+        ...(options.from !== undefined && { localAddress: options.from }),
         headers: {
           ...(token !== undefined && { authorization: `Bearer ${token}` }),
           ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),

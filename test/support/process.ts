@@ -43,9 +43,14 @@ export interface RunningProcess {
 }
 
 /** Starts `serve` on a free port and waits until it listens. */
-export async function serveProcess(args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
+export function serveProcess(args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
   const quiet = ['--stop-delay', '0', '--log-format', 'json', '--log-level', 'info', '--demo-market=false']
-  const { child, output, ended } = launchGatehouse(['serve', '--port', '0', ...quiet, ...args], options)
+  return servePlainly([...quiet, ...args], options)
+}
+
+/** The same, with no other flags than these. */
+export async function servePlainly(args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
+  const { child, output, ended } = launchGatehouse(['serve', '--port', '0', ...args], options)
   const started = await waitForLine(child, output, ended)
   return {
     child,
