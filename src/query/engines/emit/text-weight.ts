@@ -263,7 +263,7 @@ class Weigher {
       return { held: sum([held, ...uses.map(({ length }) => length)]), length: NOTHING }
     if (!isLongType(node.type)) return { held, length: NOTHING }
     const { length } = longest(uses)
-    if (this.#isGrouped && node.kind === 'aggregate' && length.size > 0) this.inGroups.add(node)
+    if (this.#isGrouped && isExtreme(node) && length.size > 0) this.inGroups.add(node)
     return { held: isPassedOn(node) ? held : sum([held, length]), length }
   }
 
@@ -312,6 +312,10 @@ const CREATING: ReadonlySet<string> = new Set(['repeat', 'replace', 'lpad', 'rpa
 export function isCreating(node: Call): boolean {
   if (!CREATING.has(node.function) || isSmallText(node)) return false
   return node.function !== 'replace' || !isShrinking(node.arguments)
+}
+
+function isExtreme(node: BoundExpression): boolean {
+  return node.kind === 'aggregate' && (node.function === 'min' || node.function === 'max')
 }
 
 /** Whether the result is one of the operands, not a copy. */
