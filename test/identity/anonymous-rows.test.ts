@@ -1,6 +1,7 @@
 /** Rows that callers without an account can cause: their size and their number are bounded, and nobody is locked out by the flood of another. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { sql } from '../../src/store/kysely.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import {
   ALICE,
@@ -93,21 +94,25 @@ onEveryEngine('rows of anonymous callers', (place) => {
     const other = gate.newAgent({ 'x-forwarded-for': '198.51.100.2' })
     const shown = pageOf(await other.get(authorizeUrl(gate.server.issuer)))
     const before = (await flows()).length
-    const flood = async (requests: number, worker: number) => {
-      for (let count = 0; count < requests; count++) {
+    // As many as one network may have, in a moment; then 120 by requests.
+    await sql`insert into interactions (digest, details, network, created_at, expires_at)
+      with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000)
+      select 'flood ' || i, '{}', '2001:db8:5:6::/64', 0, ${gate.clock() + 60_000} from n`.execute(gate.database.db)
+    const flood = async (worker: number) => {
+      for (let count = 0; count < 3; count++) {
         const headers = { 'x-forwarded-for': `2001:db8:5:6:${worker}::${count}` }
-        const body = new URLSearchParams(asked({}))
-        await fetch(`${gate.server.issuer}/connect/authorize`, { method: 'POST', body, headers, redirect: 'manual' })
-        const bye = {
-          method: 'POST',
-          body: new URLSearchParams({ client_id: 'web' }),
-          headers,
-          redirect: 'manual',
-        } as const
-        await fetch(`${gate.server.issuer}/connect/endsession`, bye)
+        const send = (path: string, form: Readonly<Record<string, string>>) =>
+          fetch(gate.server.issuer + path, {
+            method: 'POST',
+            body: new URLSearchParams(form),
+            headers,
+            redirect: 'manual',
+          })
+        await send('/connect/authorize', asked({}))
+        await send('/connect/endsession', { client_id: 'web' })
       }
     }
-    await Promise.all(Array.from({ length: 20 }, (_, worker) => flood(30, worker)))
+    await Promise.all(Array.from({ length: 20 }, (_, worker) => flood(worker)))
     assertBetween((await flows()).length - before, 1000, 1100)
     assert.equal((await visit(other, shown, ALICE)).end.kind, 'left')
   })
@@ -162,8 +167,13 @@ onEveryEngine('rows of anonymous callers', (place) => {
     const given = { userId: gate.aliceId, sessionId: undefined, scopes: ['openid'], authTime: gate.clock(), amr: [] }
     assert.ok(await gate.stores.deviceCodes.decide(approved.user_code, given))
     gate.clock.advance(1)
+    await sql`insert into device_codes (digest, user_code, client_id, scopes, state, details, poll_interval, network, created_at, expires_at)
+      with recursive n(i) as (select 1 union all select i + 1 from n where i < 1000)
+      select 'flood ' || i, 'flood ' || i, 'device', '', 'pending', '', 5, '203.0.113.5', ${gate.clock()}, ${gate.clock() + 60_000} from n`.execute(
+      gate.database.db,
+    )
     const flood = async () => {
-      for (let count = 0; count < 60; count++) await issue('203.0.113.5')
+      for (let count = 0; count < 6; count++) await issue('203.0.113.5')
     }
     await Promise.all(Array.from({ length: 20 }, flood))
     const rows = await gate.database.db.selectFrom('device_codes').select('digest').execute()

@@ -75,6 +75,17 @@ onEveryEngine('revocation and introspection', (place) => {
     assert.equal((await refresh(String(second.body.refresh_token))).body.error, 'invalid_grant')
   })
 
+  test('a token that is revoked again and again leaves one event', async () => {
+    const { access_token, refresh_token } = await gate.signIn()
+    const events = async () => (await gate.database.db.selectFrom('events').select('seq').execute()).length
+    const before = await events()
+    for (let count = 0; count < 5; count++) {
+      await revoke(access_token)
+      await revoke(refresh_token)
+    }
+    assert.equal((await events()) - before, 2)
+  })
+
   test('C-85: a revoked JWT is refused everywhere within a second, also by another node and after a restart', async () => {
     const other = await startTestServer(place(), { clock, flags: { '--issuer': gate.server.issuer } })
     const askOther = (token: string) =>

@@ -54,6 +54,8 @@ async function revokeToken(token: string, clientId: string, env: RevocationEnv):
   }
   const found = await env.stores.refreshTokens.find(token)
   if (found === undefined || found.grant.clientId !== clientId) return undefined
+  // A public client could otherwise repeat it without end.
+  if (found.grant.revokedAt !== undefined) return undefined
   // §2.1: revoking a refresh token revokes all access tokens of its grant.
   await env.revocations.revokeGrant(found.grant.id)
   return { what: 'refresh_token', subject: found.grant.userId, grantId: found.grant.id }
