@@ -1,10 +1,14 @@
-/** Writes the generated pages of docs/; test/docs/generated.test.ts checks that they are current. */
-import { writeFile } from 'node:fs/promises'
+/** Writes the generated pages of docs/, and client/types; test/docs/generated.test.ts checks that they are current. */
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { generatedPages } from './docs/pages.ts'
 
 const root = new URL('..', import.meta.url)
 
-for (const { path, text } of await generatedPages()) {
+const pages = await generatedPages()
+// Of a source that is gone.
+await rm(new URL('client/types', root), { recursive: true, force: true })
+for (const { path, text } of pages) {
+  await mkdir(new URL('.', new URL(path, root)), { recursive: true })
   await writeFile(new URL(path, root), text)
   process.stdout.write(`${path}\n`)
 }

@@ -1,7 +1,8 @@
 /** The package of the client library: its size, its parts, its types, and what it may use. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cp, glob, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { cp, glob, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
@@ -72,13 +73,44 @@ test('there is no import cycle in the client, not even of types', async () => {
   for (const file of targets.keys()) visit(file, [])
 })
 
+test('built without a compiler, as npm start does, it has every file that its manifest names; so has an earlier build', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-client-'))
+  try {
+    const copy = join(folder, 'client')
+    await cp(client, copy, { recursive: true, filter: (file) => !/[/\\](dist|node_modules)$/.test(file) })
+    await mkdir(join(folder, 'node_modules'))
+    for (const name of ['esbuild', '@esbuild'])
+      await symlink(join(client, '..', 'node_modules', name), join(folder, 'node_modules', name))
+    const script = `await (await import('${copy}/build.js')).buildClient()`
+    const manifest: { exports: Record<string, string | Record<string, string>>; types: string } = JSON.parse(
+      await readFile(join(copy, 'package.json'), 'utf8'),
+    )
+    const entries = Object.values(manifest.exports)
+    const named = [
+      ...entries.flatMap((entry) => (typeof entry === 'string' ? entry : Object.values(entry))),
+      manifest.types,
+    ]
+    const missing = () => named.filter((file) => !existsSync(join(copy, file)))
+    assert.ok(named.includes('./dist/index.min.js') && named.some((file) => file.endsWith('.d.ts')))
+    for (const round of ['at first', 'again']) {
+      await run(process.execPath, ['--input-type=module', '-e', script])
+      assert.deepEqual(missing(), [], round)
+      // As a build that was broken off left it.
+      await rm(join(copy, 'dist', 'index.min.js'))
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
 test('installed from its files, it is typed: with the types of the DOM and with those of Node', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-client-'))
   try {
     const installed = join(folder, 'node_modules', '@gatehouse', 'client')
     await mkdir(installed, { recursive: true })
-    await cp(join(client, 'dist'), join(installed, 'dist'), { recursive: true })
-    await cp(join(client, 'package.json'), join(installed, 'package.json'))
+    const { files } = JSON.parse(await readFile(join(client, 'package.json'), 'utf8')) as { files: readonly string[] }
+    for (const name of [...files, 'package.json'])
+      await cp(join(client, name), join(installed, name), { recursive: true })
     await writeFile(join(folder, 'package.json'), '{"type":"module"}')
     await writeFile(
       join(folder, 'app.ts'),

@@ -20,6 +20,12 @@ test('every generated page is current (if not, run "npm run docs")', async () =>
     assert.ok(existsSync(join(root, path)), `${path} is missing`)
     assert.equal(await readFile(join(root, path), 'utf8'), text, `${path} is stale`)
   }
+  const types = await Array.fromAsync(glob('client/types/**/*.d.ts', { cwd: root }))
+  assert.deepEqual(
+    types.sort(),
+    pages.map(({ path }) => path).filter((path) => path.startsWith('client/types/')),
+    'declarations of sources that are gone',
+  )
 })
 
 test('every link between pages leads to a file', async () => {

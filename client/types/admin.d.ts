@@ -1,0 +1,100 @@
+import { type Http, type Search } from './http.ts';
+import type { CallOptions, Row } from './query.ts';
+/** Of a change. */
+export interface ChangeOptions extends CallOptions {
+    /** The ETag that was read; without it the change is made whatever others did meanwhile. */
+    readonly ifMatch?: string | undefined;
+}
+/** A user, as administrators see it. */
+export interface AdminUser {
+    readonly id: string;
+    readonly username: string;
+    readonly roles: readonly string[];
+    readonly disabled: boolean;
+    readonly name?: string;
+    readonly email?: string;
+    readonly [member: string]: unknown;
+}
+/** A registered application, with the names of OpenID Connect Registration. */
+export interface AdminClient {
+    readonly client_id: string;
+    readonly client_name?: string;
+    readonly grant_types: readonly string[];
+    readonly redirect_uris: readonly string[];
+    readonly allowed_origins?: readonly string[];
+    readonly scope?: string;
+    /** Shown only when it is created. */
+    readonly client_secret?: string;
+    readonly [member: string]: unknown;
+}
+/** A role, and the scopes that it gives. */
+export interface AdminRole {
+    readonly name: string;
+    readonly scopes: readonly string[];
+    readonly description?: string;
+    readonly require_second_factor: boolean;
+    readonly [member: string]: unknown;
+}
+/**
+ * The things under one path.
+ *
+ * @example
+ * ```ts
+ * const bob = await gate.admin.users.create({ username: 'bob', password, roles: ['trader'] })
+ * await gate.admin.users.update('bob', { disabled: true })
+ * for await (const user of gate.admin.users.list({ prefix: 'b' })) console.log(user.username)
+ * ```
+ */
+export declare class Collection<Item = Row> {
+    #private;
+    constructor(http: Http, path: string);
+    /** All of them, page by page as they are read. */
+    list(query?: Search, options?: CallOptions): AsyncGenerator<Item, void, undefined>;
+    get(id: string, options?: CallOptions): Promise<Item>;
+    create(body: Partial<Item>, options?: CallOptions): Promise<Item>;
+    /** Changes the given members only; null removes one (JSON merge patch). */
+    update(id: string, patch: {
+        readonly [Name in keyof Item]?: Item[Name] | null;
+    }, options?: ChangeOptions): Promise<Item>;
+    delete(id: string, options?: ChangeOptions): Promise<void>;
+    /** Deletes all, or those that the query names. */
+    clear(query?: Search, options?: CallOptions): Promise<void>;
+}
+/** `gate.admin`. */
+export interface Admin {
+    readonly users: Collection<AdminUser>;
+    readonly clients: Collection<AdminClient>;
+    readonly roles: Collection<AdminRole>;
+    readonly keys: Collection;
+    /** Open streaming connections. */
+    readonly streams: Collection;
+    /** Running queries and live statements. */
+    readonly queries: Collection;
+    readonly settings: Collection;
+    readonly scopes: Collection;
+    /** `list({ after: seq, wait: 20 })` follows the log. */
+    readonly audit: Collection;
+    readonly nodes: Collection;
+    readonly backups: Collection;
+    /** Browser sessions of all users. */
+    readonly sessions: Collection;
+    /** What applications may do for users now. */
+    readonly grants: Collection;
+    /** One-time links with which people choose a password: `create({ user })`, or `create({ username, roles })` for a new user. */
+    readonly links: Collection;
+    /** How many users, clients, roles, sessions and grants there are, up to a bound. */
+    readonly counts: Collection;
+    /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
+    of(user: string, what: 'sessions' | 'factors' | 'consents'): Collection;
+    setPassword(user: string, password: string, options?: CallOptions): Promise<void>;
+}
+/**
+ * The administration without the rest of `Gatehouse`.
+ *
+ * @example
+ * ```ts
+ * const admin = createAdmin(new Http(url, { auth }))
+ * await admin.users.create({ username: 'bob' })
+ * ```
+ */
+export declare function createAdmin(http: Http): Admin;

@@ -1,0 +1,76 @@
+import type { TokenStorage } from './storage.ts';
+import { type Auth, type AuthEnv, type ClientOptions, type TokenSource, type User } from './token-source.ts';
+/** How people sign in with their browser. */
+export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
+    /** With `offline_access` tokens are renewed without leaving the page: `openid offline_access Platform/Market`. */
+    readonly scope: string;
+    /** A registered address of this page; by default the page without its query. */
+    readonly redirectUri?: string | undefined;
+    /** Where the user comes back to after signing out; by default `redirectUri`. */
+    readonly postLogoutRedirectUri?: string | undefined;
+    /** `localStorage` by default, which all tabs share; `memory()` keeps them in this page only. */
+    readonly storage?: TokenStorage | undefined;
+    /**
+     * Whether to try without the user when there is no refresh token: by a request where page and server have the same
+     * origin, otherwise in a hidden frame.
+     */
+    readonly silent?: boolean | undefined;
+}
+/** How to sign in this time. */
+export interface SignInOptions {
+    /** In a window of its own, instead of leaving the page. Call it in the handler of a click. */
+    readonly popup?: boolean | undefined;
+    /** `login` asks for the password again, `select_account` for the account. */
+    readonly prompt?: string | undefined;
+    readonly loginHint?: string | undefined;
+    /** Where to go afterwards, on the origin of the page; by default back to where the user was. */
+    readonly returnTo?: string | undefined;
+    /** Ends the waiting for a pop-up. */
+    readonly signal?: AbortSignal | undefined;
+}
+/** How to sign out. */
+export interface SignOutOptions {
+    /** Also ends the session at the server, which leaves the page; true by default. */
+    readonly redirect?: boolean | undefined;
+}
+/**
+ * Signs people in with their browser.
+ *
+ * @example
+ * ```ts
+ * const auth = browser({ clientId: 'spa', scope: 'openid offline_access Platform/Market' })
+ * const gate = new Gatehouse('https://gate.example.com', { auth })
+ * if (!(await gate.auth.signedIn())) await gate.auth.signIn()
+ * greet((await gate.auth.user())?.name)
+ * ```
+ */
+export declare function browser(options: BrowserOptions): Auth<Browser>;
+/**
+ * `gate.auth` of a client with `browser()`.
+ *
+ * @example
+ * ```ts
+ * button.onclick = () => gate.auth.signIn({ popup: true })
+ * leave.onclick = () => gate.auth.signOut()
+ * ```
+ */
+export declare class Browser implements TokenSource {
+    #private;
+    constructor(env: AuthEnv, options: BrowserOptions);
+    /**
+     * Whether there is a token. Finishes a sign-in if the page is the one that the user came back to, so call it before
+     * anything else.
+     */
+    signedIn(): Promise<boolean>;
+    token(refused?: string): Promise<string>;
+    /** Signs in: by redirect the page is left, and the promise never settles; with a pop-up it resolves afterwards. */
+    signIn({ popup, prompt, loginHint, returnTo, signal }?: SignInOptions): Promise<void>;
+    /** Forgets and revokes the tokens, in all tabs, and ends the session at the server. */
+    signOut({ redirect }?: SignOutOptions): Promise<void>;
+    /** Who is signed in, as the server says now; undefined if nobody is. */
+    user(): Promise<User | undefined>;
+    /** The scopes that were granted: what the client asked for, as far as the user holds it. */
+    scopes(): Promise<readonly string[]>;
+    refuse(token: string): void;
+    close(): void;
+}

@@ -1,0 +1,37 @@
+/** All of it in one object: requests, queries, tables, the stream, live queries and the administration. */
+import { type Admin, Collection } from './admin.ts';
+import type { TokenSource } from './auth/token-source.ts';
+import { type GatehouseOptions, Http } from './http.ts';
+import { type QueryTag, type Row } from './query.ts';
+import type { SavedDocument } from './saved.ts';
+import { type LiveTag } from './stream/live.ts';
+import type { StateChange } from './stream/protocol.ts';
+import { Stream } from './stream/stream.ts';
+import { Table } from './table.ts';
+/**
+ * A client of one server.
+ *
+ * @example
+ * ```ts
+ * const gate = new Gatehouse('https://gate.example.com', { auth: browser({ clientId: 'spa', scope: 'openid Platform/Market' }) })
+ * if (!(await gate.auth.signedIn())) await gate.auth.signIn()
+ * const rows = await gate.query`select * from trades where symbol = ${symbol} limit 10`
+ * ```
+ */
+export declare class Gatehouse<Source extends TokenSource = TokenSource> extends Http<Source> {
+    /** The WebSocket of this client; it connects when it is first used. */
+    readonly stream: Stream;
+    /** Runs a statement: `` await gate.query`select …` ``. */
+    readonly query: QueryTag;
+    /** Keeps the result of a statement up to date: `` gate.live`select …` ``. */
+    readonly live: LiveTag;
+    /** Users, clients, roles and the rest, for administrators. */
+    readonly admin: Admin;
+    /** Saved queries and boards: own ones, and those that others share. */
+    readonly saved: Collection<SavedDocument>;
+    constructor(url: string, options?: GatehouseOptions<Source>);
+    /** A table by name, for calls that need no statement. */
+    table<R = Row>(name: string): Table<R>;
+    /** Tells each change of the state of the stream. Returns what ends that. */
+    on(event: 'state', listener: (change: StateChange) => void): () => void;
+}

@@ -1,0 +1,19 @@
+/** The client library of Gatehouse: what applications import. */
+export { type Admin, type AdminClient, type AdminRole, type AdminUser, type ChangeOptions, Collection, createAdmin, } from './admin.ts';
+export { type Browser, type BrowserOptions, browser, type SignInOptions, type SignOutOptions, } from './auth/browser.ts';
+export { clientCredentials, type DeviceOptions, type DevicePrompt, device, getToken, type PasswordOptions, password, refreshToken, } from './auth/grants.ts';
+export { memory, type TokenStorage } from './auth/storage.ts';
+export { type Auth, type AuthEnv, type ClientOptions, GrantedTokens, type TokenSource, type Tokens, type User, } from './auth/token-source.ts';
+export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts';
+export { Gatehouse } from './gatehouse.ts';
+export { type GatehouseOptions, Http, type RequestOptions, type RequestReport, type Search, type WebSocketClass, type WebSocketLike, } from './http.ts';
+export { type Batches, type CallOptions, createQuery, type ProgressOptions, type Query, type QueryOptions, type QueryTag, type Result, type Row, type WriteOptions, } from './query.ts';
+export type { Board, SavedDocument, SavedQuery, Tile, View } from './saved.ts';
+export { name, type Part, type Statement, sql, statement } from './statement.ts';
+export { type EventOptions, LiveEvents, type LiveRequest, liveMessages } from './stream/events.ts';
+export { createLive, type Live, type LiveChange, type LiveOptions, type LiveTag } from './stream/live.ts';
+export type { State, StateChange } from './stream/protocol.ts';
+export { Stream, type StreamRequestOptions } from './stream/stream.ts';
+export type { SubscribeOptions, Subscription } from './stream/subscription.ts';
+export { type Criterion, createTable, type SelectOptions, type Table, type UploadOptions, type UploadProgress, type Where, } from './table.ts';
+export type { Column, Value, ValueOptions } from './values.ts';

@@ -1,0 +1,23 @@
+/** What a stream carries besides requests: subscriptions that stay over all connections. */
+import type { GatehouseError } from '../errors.ts';
+/** A subscription as the stream sees it. */
+export interface Channel {
+    readonly controller: string;
+    readonly topic: string;
+    /** For the errors of a statement. */
+    readonly statement?: string | undefined;
+    /** The data of the next Sub. */
+    data(): unknown;
+    onConfirmed(): void;
+    onData(data: unknown): void;
+    /** Returns true if another Sub should follow. */
+    onRefused?(error: GatehouseError): boolean;
+    onEnd(error: GatehouseError): void;
+}
+/** Where channels are opened: the stream. */
+export interface Channels {
+    /** It stays until `detach` or `onEnd`. */
+    attach(channel: Channel): void;
+    detach(channel: Channel): void;
+}
+export declare function keyOf({ controller, topic }: Pick<Channel, 'controller' | 'topic'>): string;

@@ -1,0 +1,42 @@
+/** The messages of the stream and its close codes, as docs/streaming.md describes them. */
+import { GatehouseError } from '../errors.ts';
+/** One message. */
+export interface Message {
+    readonly Controller?: string;
+    readonly Topic?: string;
+    readonly Action?: 'Publish' | 'Sub' | 'Unsub' | 'Cancel' | 'Error';
+    readonly TransactionID?: number;
+    readonly Data?: unknown;
+    readonly Confirm?: boolean;
+    readonly Problem?: unknown;
+}
+/** The states of a connection. */
+export type State = 
+/** Getting a token, opening the socket, authenticating. */
+'connecting'
+/** Authenticated: messages flow. */
+ | 'online'
+/** The token has expired or was revoked, and a fresh one is being fetched. */
+ | 'lapsed'
+/** No connection; the next attempt follows by itself. */
+ | 'offline'
+/** No connection, and none will be made by itself: signed out, ended by an operator, or closed. */
+ | 'ended';
+/** What `on('state', …)` is told. */
+export interface StateChange {
+    readonly state: State;
+    /** The close code of the socket, or the code of an error. */
+    readonly code: number | string | undefined;
+    readonly reason: string;
+    /** Milliseconds until the next attempt, when offline. */
+    readonly retryIn: number | undefined;
+}
+/** The code of a state, where no WebSocket can be opened although the server can be reached. */
+export declare const NO_WEBSOCKET = "client.no_websocket";
+/** What a client does after a close: stop, get a fresh token, or come back later. */
+export type AfterClose = 'end' | 'renew' | 'retry';
+export declare function afterClose(code: number): AfterClose;
+/** The error that a message with the action `Error` carries. */
+export declare function errorOfMessage({ Data, Problem, Controller, Topic }: Message, statement?: string): GatehouseError;
+/** `[d.]hh:mm:ss[.f]` in milliseconds. */
+export declare function readTimeSpan(text: unknown): number | undefined;
