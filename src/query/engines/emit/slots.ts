@@ -4,8 +4,8 @@ import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
+import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
 import { isLonger } from './long-values.ts'
-import { type HeldParameters, heldParameters, refuseHeld } from './row-texts.ts'
 import type { TextWeight } from './text-weight.ts'
 
 /** A value as the engine's driver takes it. */
