@@ -8,7 +8,7 @@ import { Values } from '../../client/src/values.ts'
 import { LiveRows, type RowChange } from '../../src/cli/query/live/rows.ts'
 import { draw, layOut, type Screen, type Size } from '../../src/cli/query/live/screen.ts'
 
-const COLUMNS = { symbol: { Type: 'Text' }, bid: { Type: 'Decimal(18, 4)' } }
+const COLUMNS = { symbol: { Ordinal: 0, Type: 'Text' }, bid: { Ordinal: 1, Type: 'Decimal(18, 4)' } }
 
 test('a change replaces rows in their place, adds at the end and removes; the pieces of a message are applied together', async () => {
   const result = resultOf(['A', '1'], ['B', '2'])

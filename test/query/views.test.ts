@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import { type EventClient, openEvents } from '../support/event-client.ts'
 import { createLocalBus } from '../support/local-bus.ts'
-import { soon } from '../support/until.ts'
+import { soon, until } from '../support/until.ts'
 import { type QueryServer, type Reply, startQueryServer } from './query-server.ts'
 
 onEveryEngine('views', (place) => {
@@ -197,6 +197,7 @@ onEveryEngine('views', (place) => {
       const codes = replies.map(({ status, json }) => (status === 200 ? 'done' : json.Code))
       assert.equal(codes.filter((code) => code === 'done').length, 1, codes.join())
       if (codes[0] === 'done') await run('DROP VIEW racing', 'DROP TABLE race')
+      else await until('this node knows', 1000, async () => (await server.query('DESCRIBE race')).status !== 200)
     }
   })
 
