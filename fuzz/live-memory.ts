@@ -26,6 +26,8 @@ const crowd = await Crowd.open(place, { 'live-bytes': String(LIVE_BYTES) })
 const { pid } = crowd.server.child
 const alice = (await signIn(crowd.server, ALICE)).access_token
 
+const STATEMENT = { parameters: {}, user: 'admin', tables: [], method: 'keys', isOrdered: false } as const
+
 /** Follows one row on each transport, and knows when a change has arrived. */
 class Other {
   readonly client: ModelClient
@@ -34,8 +36,7 @@ class Other {
 
   constructor(n: number) {
     const text = `SELECT price, ${n} AS n FROM ticks WHERE id = 5`
-    const statement = { text, parameters: {}, user: 'admin', tables: [], method: 'keys', isOrdered: false } as const
-    this.client = new ModelClient(statement, 50, ({ text: held }) => {
+    this.client = new ModelClient({ ...STATEMENT, text }, 50, ({ text: held }) => {
       if (held.includes(`"price":${this.#price},`)) this.#arrived()
     })
   }
@@ -59,13 +60,26 @@ const transports: Transport[] = []
 const others: Other[] = []
 
 async function follow(): Promise<void> {
-  const options = { port: crowd.server.port, token: crowd.token }
   const other = new Other(others.length)
-  const transport = others.length % 2 === 0 ? await openStream('PlatformJson', options) : openEvents(options)
-  transports.push(transport)
   others.push(other)
-  await transport.subscribe(other.client)
-  await until('it has a state', PATIENCE_MS, () => other.client.applier.isWhole && other.client.applier.seen.pieces > 0)
+  await subscribe(other.client)
+}
+
+async function subscribe(client: ModelClient): Promise<void> {
+  const options = { port: crowd.server.port, token: crowd.token }
+  const transport = transports.length % 2 === 0 ? await openStream('PlatformJson', options) : openEvents(options)
+  transports.push(transport)
+  await transport.subscribe(client)
+  await until('it has a state', PATIENCE_MS, () => {
+    assert.equal(client.ended, undefined)
+    return client.applier.isWhole && client.applier.seen.pieces > 0
+  })
+}
+
+/** Somebody who comes when the memory is full, and wants a hundredth of it. */
+async function subscribeLate(n: number): Promise<void> {
+  const text = `SELECT id, ${n} AS n, rpad('b', ${Math.floor(LIVE_BYTES / ROWS / 50)}, 'z') AS t FROM ticks WHERE id >= ${ROWS / 2}`
+  await subscribe(new ModelClient({ ...STATEMENT, text }, 50, () => {}))
 }
 
 let price = 1000
@@ -118,7 +132,7 @@ async function phase(name: string, work: () => Promise<unknown> = async () => {}
 
 /** A statement whose result takes nearly half of the memory, asked for over a connection that is not read. */
 function ask(n: number, onEnd: (status: string) => void): ClientRequest {
-  const length = Math.floor((0.49 * LIVE_BYTES) / ROWS)
+  const length = Math.floor((0.495 * LIVE_BYTES) / ROWS)
   const asked = request({
     host: '127.0.0.1',
     port: crowd.server.port,
@@ -146,7 +160,7 @@ try {
   const first = [ask(1, count), ask(2, count)]
   await phase('two statements that are not read', async () => {
     await sleep(PHASE_MS / 2)
-    for (let n = 0; n < 9; n++) await follow()
+    for (let n = 0; n < 9; n++) await subscribeLate(n)
   })
   for (const asked of first) asked.destroy()
   let isOver = false

@@ -1,5 +1,5 @@
 /** Decides when results are evaluated: after changes, not too often, and again after a failure. */
-import type { TurnQueue } from '../../lib/turns.ts'
+import { inTurns, type TurnQueue } from '../../lib/turns.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Positions } from '../engines/live-source.ts'
 import { refuse } from '../errors.ts'
@@ -10,7 +10,7 @@ import { failed } from './limits.ts'
 import { MAX_RATE, MIN_RATE } from './live-query.ts'
 import type { LiveResult, ResultEvaluator } from './live-result.ts'
 import type { LiveReader } from './reader.ts'
-import { inSlices, type SlicedWork } from './slices.ts'
+import type { SlicedWork } from './slices.ts'
 import type { TableWatches, Watcher } from './table-watches.ts'
 
 export interface EvaluatorEnv {
@@ -143,7 +143,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     try {
       this.env.counts.evaluations[this.method]++
       const changed = await this.evaluate({ startedAt: this.#startedAt, onStart })
-      await inSlices(this.#publish(changed))
+      await inTurns(this.#publish(changed))
       this.#failures = 0
       if (changed.length > 0) this.env.counts.delivered(performance.now() - dirtySince)
       for (const { resolve } of waiting) resolve()

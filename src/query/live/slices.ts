@@ -1,4 +1,4 @@
-/** Long work on the event loop, cut into slices so that everything else goes on in between. */
+/** Long work on the rows of a result, cut into slices so that everything else goes on in between, sooner than in `lib/turns.ts`. */
 import { setImmediate as immediate } from 'node:timers/promises'
 
 const SLICE_MS = 2

@@ -214,6 +214,19 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     await LiveClient.follow(server, 'SELECT t, v FROM m', { as: 'market' })
   })
 
+  test('a result that was kept is refused to a user who would have too much with it, and is not evaluated', async () => {
+    await run('DELETE FROM m ALL')
+    await insert(0, 500)
+    const kept = 'SELECT t, v FROM m'
+    const left = await LiveClient.follow(server, kept, { as: 'market' })
+    const own = await LiveClient.follow(server, 'SELECT t FROM m WHERE id < 300', { as: 'trader' })
+    left.close()
+    await assert.rejects(LiveClient.open(server, kept, { as: 'trader' }), refusedAs('Limit.Memory'))
+    assert.equal(own.ended, undefined)
+    assert.equal(metric('gatehouse_live_families'), 1)
+    await LiveClient.follow(server, kept, { as: 'market' })
+  })
+
   test('a result that many follow is charged to all of them, and only those of the heaviest owner lose it', async () => {
     await run('DELETE FROM m ALL')
     await insert(0, 300)
