@@ -52,6 +52,11 @@ export const HTTP_ERRORS = {
     title: 'The database is not available',
     advice: 'Retry after the seconds in `Retry-After`; `detail` has the reason.',
   },
+  'server.failed': {
+    status: 503,
+    title: 'The server stops after an internal error',
+    advice: 'Retry after the seconds in `Retry-After`: another node, or this one after its restart, answers.',
+  },
   'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },
   'access.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'access.insufficient_scope': {

@@ -14,6 +14,7 @@ import { openIdentity } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
+import { Refusal } from '../protocol/refusal.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
 import { hasAdministrator } from '../store/administrators.ts'
@@ -33,6 +34,7 @@ import { createCleanup } from './cleanup.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
+import type { LocalFaults } from './faults.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { createLiveController } from './live-controller.ts'
 import { createNodeStatus } from './node-status.ts'
@@ -55,9 +57,15 @@ export interface RunningServer {
   offerAdministrator(): Promise<AdministratorLink | undefined>
   /** Takes over the settings that can change while it runs; throws, and changes nothing, if one cannot be used. */
   reload(config: Config): void
-  /** A worker that is replaced stays ready, as its successor is, and leaves its clients time to change over. */
-  stop(options?: { readonly isReplaced: boolean }): Promise<void>
+  /** Ends in order; a second call waits for the first. */
+  stop(reason?: StopReason): Promise<void>
 }
+
+/**
+ * `stopped`: /readyz says so while requests are still served. `replaced`: a worker stays ready, as its successor is, and leaves its
+ * clients time to change over. `failed`: after an error that may have damaged anything no more requests are taken, except of probes.
+ */
+export type StopReason = 'stopped' | 'replaced' | 'failed'
 
 export interface StartOptions {
   readonly logger: Logger
@@ -68,6 +76,8 @@ export interface StartOptions {
   readonly signal?: AbortSignal
   /** Where the server is one of several workers. */
   readonly worker?: WorkerLink
+  /** What the process has caught, for the metrics. */
+  readonly faults?: Pick<LocalFaults, 'counts'>
 }
 
 const STOP_GRACE_MS = 10_000
@@ -79,7 +89,7 @@ const UNLISTED_PROXY =
 const STATEMENT_MS = 5_000
 
 export async function startServer(config: Config, options: StartOptions): Promise<RunningServer> {
-  const { logger, clock = systemClock, settings, signal, worker } = options
+  const { logger, clock = systemClock, settings, signal, worker, faults } = options
   const isLater = worker?.opensPortLast ?? false
   const cleanup = createCleanup()
   // Everything that can refuse the start comes first: a refused start changes nothing.
@@ -99,7 +109,11 @@ export async function startServer(config: Config, options: StartOptions): Promis
     cleanup.add(unlock)
     await checkBeforeStart(config, listener.port, declared)
     const market = await createDemoMarket(config, declared)
-    const startedControllers = startControllers(market?.controllers(controllers) ?? controllers, clock)
+    const startedControllers = startControllers(
+      market?.controllers(controllers) ?? controllers,
+      clock,
+      (error, controller) => logger.error({ err: error, controller }, 'a controller could not stop'),
+    )
     cleanup.add(() => startedControllers.stop())
 
     const issuer = issuerOf(config, listener.port)
@@ -143,6 +157,9 @@ export async function startServer(config: Config, options: StartOptions): Promis
       : undefined
     cleanup.add(() => query?.close())
     const metrics = openMetrics(resources, bus, config.data, cleanup)
+    metrics.watch('gatehouse_controller_faults_total', () =>
+      [...(faults?.counts ?? [])].map(([controller, count]) => [{ controller }, count] as const),
+    )
     const renderMetrics = worker === undefined ? metrics.render : worker.shareMetrics(metrics.render)
     const window = createSlidingWindow(clock)
     const rateLimits = createRateLimits({ window, budgets: budgetsOf(config), exempt: config.limitExempt, metrics })
@@ -196,8 +213,9 @@ export async function startServer(config: Config, options: StartOptions): Promis
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
     const stopping = new AbortController()
+    let isFailed = false
     const readiness = {
-      process: async () => (stopping.signal.aborted ? 'stopping' : undefined),
+      process: async () => (isFailed ? 'failed' : stopping.signal.aborted ? 'stopping' : undefined),
       database: async () => failureOf(database.check()),
       ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
     }
@@ -222,6 +240,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
+    const checkRoom = limitConnections(listener.server, config, { logger, metrics })
     const pipeline = createPipeline({
       groups: routeGroups({
         resources,
@@ -255,7 +274,10 @@ export async function startServer(config: Config, options: StartOptions): Promis
       }),
       authenticate,
       rateLimits,
-      admit: limitConnections(listener.server, config, { logger, metrics }),
+      admit(request) {
+        if (isFailed) throw failed()
+        checkRoom(request)
+      },
       metrics,
       logger,
       tracing,
@@ -269,7 +291,27 @@ export async function startServer(config: Config, options: StartOptions): Promis
     audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })
     cleanup.add(() => audit.record({ event: 'server.stopped', details: { version: VERSION } }))
 
-    let isStopping = false
+    const stop = async (reason: StopReason): Promise<void> => {
+      isFailed = reason === 'failed'
+      if (reason !== 'replaced') stopping.abort()
+      // A worker that failed is not missed: the others answer.
+      const mayWait = !isFailed || worker === undefined
+      const delayMs = mayWait ? Math.max(stopDelayOf(config, settings), reason === 'replaced' ? HAND_OVER_MS : 0) : 0
+      logger.info({ delayMs }, 'stopping')
+      listener.announceClose()
+      const endStreams = async (): Promise<void> => {
+        query?.stopLive()
+        await streaming?.gateway.drain()
+      }
+      // Their messages are requests too.
+      const ended = isFailed ? endStreams() : undefined
+      await sleep(delayMs)
+      stopping.abort()
+      await Promise.all([ended ?? endStreams(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
+      await cleanup.run()
+      logger.info('stopped')
+    }
+    let stopped: Promise<void> | undefined
     return {
       issuer,
       port: listener.port,
@@ -277,25 +319,21 @@ export async function startServer(config: Config, options: StartOptions): Promis
       hasAdministrator: () => hasAdministrator(stores),
       offerAdministrator: () => offerAdministrator(resources, issuer),
       reload: (next) => reloadSettings(config, next, { listener, expiry, rateLimits, logger }),
-      async stop({ isReplaced } = { isReplaced: false }) {
-        if (isStopping) return
-        isStopping = true
-        if (!isReplaced) stopping.abort()
-        const delayMs = Math.max(stopDelayOf(config, settings), isReplaced ? HAND_OVER_MS : 0)
-        logger.info({ delayMs }, 'stopping')
-        listener.announceClose()
-        await sleep(delayMs)
-        stopping.abort()
-        query?.stopLive()
-        await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + config.streamDrainTime)])
-        await cleanup.run()
-        logger.info('stopped')
+      stop(reason = 'stopped') {
+        if (reason === 'failed') isFailed = true
+        stopped ??= stop(reason)
+        return stopped
       },
     }
   } catch (error) {
     await cleanup.run()
     throw error
   }
+}
+
+function failed(): Refusal {
+  const headers = { 'retry-after': '1' }
+  return new Refusal('server.failed', 503, 'The server stops after an internal error', { headers })
 }
 
 /** Nobody balances the load of a demonstration. */

@@ -1,6 +1,7 @@
 /** How a process of `serve` logs and uses memory, and what it leaves for the next start. */
 import module from 'node:module'
 import { setFlagsFromString } from 'node:v8'
+import type { Config } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 
 const SETTLE_MS = 1500
@@ -13,6 +14,11 @@ export function keepYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
 }
 
+/** What cannot be written, as to a full disk, is lost, and the server goes on. Commands report it. */
+export function ignoreOutputErrors(): void {
+  process.stdout.removeAllListeners('error').on('error', () => {})
+}
+
 /** After a start: lets the young generation grow with the load, and writes the compile cache, which speeds up the next start. Node
  *  writes it at exit, which a kill would skip. */
 export function settle(): void {
@@ -21,6 +27,11 @@ export function settle(): void {
     module.flushCompileCache?.()
   }, SETTLE_MS)
   timer.unref()
+}
+
+/** Twice the time that a stop takes with requests and streams that do not end by themselves. */
+export function longestStop({ stopDelay, streamDrainTime }: Config): number {
+  return 2 * (stopDelay + streamDrainTime + 10_000)
 }
 
 /** The demo logs only warnings, in a readable form, unless the settings say otherwise. */
