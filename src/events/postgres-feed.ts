@@ -101,10 +101,16 @@ export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions
   }
 }
 
-/** An event too long for NOTIFY arrives as its sequence number alone; it is then read from the table. */
+/**
+ * An event too long for NOTIFY arrives as its sequence number alone; it is then read from the table. So is what is not an event: every
+ * user of the database can notify.
+ */
 function readPayload(payload: string): RecordedEvent | undefined {
-  const space = payload.indexOf(' ')
-  const body = payload.slice(space + 1)
-  if (space < 0 || body === '') return undefined
-  return { seq: Number(payload.slice(0, space)), event: JSON.parse(body) }
+  const [, seq, body] = /^(\d+) (\{.*\})$/s.exec(payload) ?? []
+  if (body === undefined) return undefined
+  try {
+    return { seq: Number(seq), event: JSON.parse(body) }
+  } catch {
+    return undefined
+  }
 }

@@ -190,6 +190,12 @@ export class Context {
     return this.response.writeHead(status, head)
   }
 
+  /** Ends the connection in the middle of a reply that cannot be completed. */
+  cutOff(): void {
+    this.incompleteStatus = 500
+    this.response.destroy()
+  }
+
   #head(): string[] {
     const head = [...SECURITY_HEADERS, 'request-id', this.id]
     if (this.#limits.length > 0 && !this.hasHeader('ratelimit')) head.push(...limitHeaders(this.#limits))

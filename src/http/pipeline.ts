@@ -213,13 +213,24 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       })
   }
 
-  /** Paths that match no route get a problem document or a page, whatever the group sends for its own errors. */
+  /** Never throws: what fails here is the matter of this request alone. */
   function fail(context: Context, group: RouteGroup | undefined, error: unknown): void {
-    if (context.isReplied) {
-      context.log.error({ err: error }, 'request failed after the reply had begun')
-      context.incompleteStatus = 500
-      context.response.destroy()
-    } else if (group?.fail === undefined || context.route === 'none') replyWithProblem(context, error)
+    try {
+      if (context.isReplied) {
+        context.log.error({ err: error }, 'request failed after the reply had begun')
+        context.cutOff()
+      } else replyToError(context, group, error)
+    } catch (failure) {
+      // Such as a header that cannot be sent, which the error reply would have too.
+      context.log.error({ err: failure }, 'the error reply failed')
+      if (context.isReplied) context.cutOff()
+      else context.response.writeHead(500, { 'content-length': '0' }).end()
+    }
+  }
+
+  /** Paths that match no route get a problem document or a page, whatever the group sends for its own errors. */
+  function replyToError(context: Context, group: RouteGroup | undefined, error: unknown): void {
+    if (group?.fail === undefined || context.route === 'none') replyWithProblem(context, error)
     else group.fail(context, error)
   }
 
@@ -247,7 +258,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return
     }
     context.response.on('close', () => finish(context, statusOf(context)))
-    refuseUpgrade(context, socket, () => replyWithProblem(context, error))
+    refuseUpgrade(context, socket, () => fail(context, undefined, error))
   }
 
   /** The group for an unmatched path: the one with the longest prefix. */

@@ -57,6 +57,11 @@ export const HTTP_ERRORS = {
     title: 'This node does not serve any more',
     advice: 'Retry: another node answers. The operator finds the reason in `detail`, in the log and at `/readyz`.',
   },
+  'server.failed': {
+    status: 503,
+    title: 'The server stops after an internal error',
+    advice: 'Retry after the seconds in `Retry-After`: another node, or this one after its restart, answers.',
+  },
   'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },
   'access.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'access.insufficient_scope': {

@@ -11,7 +11,16 @@ export function createCleanup(): Cleanup {
       steps.push(close)
     },
     async run() {
-      for (let close = steps.pop(); close !== undefined; close = steps.pop()) await close()
+      const failures: unknown[] = []
+      for (let close = steps.pop(); close !== undefined; close = steps.pop()) {
+        try {
+          await close()
+        } catch (error) {
+          // What was opened before must be closed all the same.
+          failures.push(error)
+        }
+      }
+      if (failures.length > 0) throw failures[0]
     },
   }
 }

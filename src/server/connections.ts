@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Config } from '../config/config.ts'
 import { boundConnections, type ConnectionBound } from '../http/connection-bound.ts'
 import { keepProbeConnections, PROBE_CONNECTIONS } from '../http/probe-connections.ts'
-import type { Logger } from '../telemetry/log.ts'
+import { atMostEvery, type Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openFilesLimit } from '../telemetry/open-files.ts'
 import { boundOf } from './options.ts'
@@ -51,7 +51,12 @@ export function limitConnections(
     )
   // Without a listener the process would end; the connection is lost, and the next one is accepted.
   server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'))
-  const report = reportRefused(logger, { openFiles, connections: most })
+  const report = atMostEvery(REPORT_EVERY_MS, (refused) =>
+    logger.error(
+      { refused, openFiles, connections: most },
+      'connections are refused: the process may open no more files',
+    ),
+  )
   const setBound = boundConnections(server, boundOf(config), () =>
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'address' }),
   )
@@ -61,18 +66,4 @@ export function limitConnections(
     report()
   })
   return { admit, setBound }
-}
-
-/** The first at once, then one line a minute. */
-function reportRefused(logger: Logger, limits: object): () => void {
-  let refused = 0
-  let reportedAt = Number.NEGATIVE_INFINITY
-  return () => {
-    refused++
-    const now = performance.now()
-    if (now - reportedAt < REPORT_EVERY_MS) return
-    logger.error({ refused, ...limits }, 'connections are refused: the process may open no more files')
-    reportedAt = now
-    refused = 0
-  }
 }

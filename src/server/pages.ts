@@ -38,6 +38,7 @@ export function lazyPages(base: string, brand: BrandSettings, serves: Readonly<R
           context.log.error({ err: error }, 'the error page could not be shown')
           if (!context.isReplied) context.send(PROBLEM_TYPE, JSON.stringify(problem), problem.status)
         })
+        .catch(() => context.cutOff())
     },
   }
 }

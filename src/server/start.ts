@@ -14,6 +14,7 @@ import { openIdentity } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages, unavailableReason } from '../lib/unavailable.ts'
 import { type Clock, systemClock } from '../protocol/clock.ts'
+import { Refusal } from '../protocol/refusal.ts'
 import { VERSION } from '../protocol/version.ts'
 import { openQuery } from '../query/service.ts'
 import { hasAdministrator } from '../store/administrators.ts'
@@ -33,6 +34,7 @@ import { answerClosed, type ConflictWatch, watchConflicts } from './conflicts.ts
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import { createDemoMarket } from './demo-market.ts'
+import type { LocalFaults } from './faults.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { watchInstallation } from './installation.ts'
 import { createLiveController } from './live-controller.ts'
@@ -43,6 +45,7 @@ import { checkBeforeStart, readDeclared, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
 import { joinCluster, openResources } from './resources.ts'
 import { routeGroups } from './routes.ts'
+import { CLOSE_MS, STOP_GRACE_MS } from './stop-times.ts'
 import { openTracingIfSet, statementSpans } from './tracing.ts'
 import type { WorkerLink } from './worker-link.ts'
 
@@ -56,9 +59,15 @@ export interface RunningServer {
   offerAdministrator(): Promise<AdministratorLink | undefined>
   /** Takes over the settings that can change while it runs; rejects, and changes nothing, if one cannot be used. */
   reload(settings: LoadedConfig): Promise<void>
-  /** A worker that is replaced stays ready, as its successor is, and leaves its clients time to change over. */
-  stop(options?: { readonly isReplaced: boolean }): Promise<void>
+  /** Ends in order; a second call waits for the first. */
+  stop(reason?: StopReason): Promise<void>
 }
+
+/**
+ * `stopped`: /readyz says so while requests are still served. `replaced`: a worker stays ready, as its successor is, and leaves its
+ * clients time to change over. `failed`: after an error that may have damaged anything no more requests are taken, except of probes.
+ */
+export type StopReason = 'stopped' | 'replaced' | 'failed'
 
 export interface StartOptions {
   readonly logger: Logger
@@ -67,14 +76,10 @@ export interface StartOptions {
   readonly signal?: AbortSignal
   /** Where the server is one of several workers. */
   readonly worker?: WorkerLink
+  /** What the process has caught, for the metrics. */
+  readonly faults?: Pick<LocalFaults, 'counts'>
 }
 
-/** How long requests in flight may take once a stopping server accepts no more, beside the drain time. */
-const STOP_GRACE_MS = 10_000
-/** How long a moment in which no connection waits is looked for, to close the port in. */
-const PORT_MS = 5_000
-/** How long closing the databases and everything else may take after that. A database that does not answer would take minutes. */
-const CLOSE_MS = 5_000
 /** Clients that keep their connections learn from a reply within this time that they should open another one. */
 const HAND_OVER_MS = 1_000
 const UNLISTED_PROXY =
@@ -83,7 +88,7 @@ const UNLISTED_PROXY =
 const STATEMENT_MS = 5_000
 
 export async function startServer(settings: LoadedConfig, options: StartOptions): Promise<RunningServer> {
-  const { logger, clock = systemClock, signal, worker } = options
+  const { logger, clock = systemClock, signal, worker, faults } = options
   const { config } = settings
   let inForce = settings
   const isLater = worker?.opensPortLast ?? false
@@ -105,7 +110,11 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     cleanup.add(unlock)
     await checkBeforeStart(config, listener.port, declared)
     const market = await createDemoMarket(config, declared)
-    const startedControllers = startControllers(market?.controllers(controllers) ?? controllers, clock)
+    const startedControllers = startControllers(
+      market?.controllers(controllers) ?? controllers,
+      clock,
+      (error, controller) => logger.error({ err: error, controller }, 'a controller could not stop'),
+    )
     cleanup.add(() => startedControllers.stop())
 
     const issuer = issuerOf(config, listener.port)
@@ -150,6 +159,9 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       : undefined
     cleanup.add(() => query?.close())
     const metrics = openMetrics(resources, bus, config.data, cleanup)
+    metrics.watch('gatehouse_controller_faults_total', () =>
+      [...(faults?.counts ?? [])].map(([controller, count]) => [{ controller }, count] as const),
+    )
     const renderMetrics = worker === undefined ? metrics.render : worker.shareMetrics(metrics.render)
     const window = createSlidingWindow(clock)
     const rateLimits = createRateLimits({ window, ...rateLimitsOf(config), metrics })
@@ -203,9 +215,10 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       : undefined
     cleanup.add(() => streaming?.gateway.drain())
     const stopping = new AbortController()
+    let isFailed = false
     let conflicts: ConflictWatch | undefined
     const readiness = {
-      process: async () => (stopping.signal.aborted ? 'stopping' : undefined),
+      process: async () => (isFailed ? 'failed' : stopping.signal.aborted ? 'stopping' : undefined),
       database: async () => failureOf(database.check().then(() => conflicts?.check())),
       ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
       installation: watchInstallation(config, logger),
@@ -269,7 +282,10 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       addressOf: (request) => addressOf(request),
       authenticate,
       rateLimits,
-      admit: connections.admit,
+      admit(request) {
+        if (isFailed) throw failed()
+        connections.admit(request)
+      },
       metrics,
       logger,
       tracing,
@@ -303,7 +319,31 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       await cleanup.run()
     }
 
-    let isStopping = false
+    const stop = async (reason: StopReason): Promise<void> => {
+      isFailed = reason === 'failed'
+      const isReplaced = reason === 'replaced'
+      if (!isReplaced) stopping.abort()
+      // A worker that failed is not missed: the others answer.
+      const mayWait = !isFailed || worker === undefined
+      const delayMs = mayWait ? Math.max(stopDelayOf(inForce), isReplaced ? HAND_OVER_MS : 0) : 0
+      logger.info({ delayMs }, 'stopping')
+      listener.announceClose()
+      const endStreams = async (): Promise<void> => {
+        query?.stopLive()
+        await streaming?.gateway.drain()
+      }
+      // Their messages are requests too.
+      const ended = isFailed ? endStreams() : undefined
+      await closing
+      await sleep(delayMs)
+      stopping.abort()
+      if (reason === 'stopped') await worker?.closePorts()
+      await Promise.all([ended ?? endStreams(), listener.close(STOP_GRACE_MS + inForce.config.streamDrainTime)])
+      await Promise.race([cleanup.run(), failAfter(CLOSE_MS, 'The resources of the server could not be closed')])
+      await ports.run()
+      logger.info('stopped')
+    }
+    let stopped: Promise<void> | undefined
     return {
       issuer,
       port: listener.port,
@@ -329,22 +369,10 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
           applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
         })
       },
-      async stop({ isReplaced } = { isReplaced: false }) {
-        if (isStopping) return
-        isStopping = true
-        if (!isReplaced) stopping.abort()
-        const delayMs = Math.max(stopDelayOf(inForce), isReplaced ? HAND_OVER_MS : 0)
-        logger.info({ delayMs }, 'stopping')
-        listener.announceClose()
-        await closing
-        await sleep(delayMs)
-        stopping.abort()
-        if (!isReplaced) await worker?.closePorts()
-        query?.stopLive()
-        await Promise.all([streaming?.gateway.drain(), listener.close(STOP_GRACE_MS + inForce.config.streamDrainTime)])
-        await Promise.race([cleanup.run(), failAfter(CLOSE_MS, 'The resources of the server could not be closed')])
-        await ports.run()
-        logger.info('stopped')
+      stop(reason = 'stopped') {
+        if (reason === 'failed') isFailed = true
+        stopped ??= stop(reason)
+        return stopped
       },
     }
   } catch (error) {
@@ -354,14 +382,14 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
   }
 }
 
-/** The longest time from the signal to the end of the process. Whatever kills it must wait longer. */
-export function longestStop(config: Pick<Config, 'stopDelay' | 'streamDrainTime'>): number {
-  return config.stopDelay + PORT_MS + config.streamDrainTime + STOP_GRACE_MS + CLOSE_MS
-}
-
 async function failAfter(milliseconds: number, what: string): Promise<never> {
   await sleep(milliseconds, undefined, { ref: false })
   throw new Error(`${what} within ${milliseconds / 1000} s`)
+}
+
+function failed(): Refusal {
+  const headers = { 'retry-after': '1' }
+  return new Refusal('server.failed', 503, 'The server stops after an internal error', { headers })
 }
 
 /** Nobody balances the load of a demonstration. */

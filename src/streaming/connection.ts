@@ -91,6 +91,12 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionMemb
     this.#updateReading()
   }
 
+  /** A fault of ours ends only this connection. */
+  onFault(error: unknown): void {
+    this.env.onFault(error, this.caller.connectionId)
+    this.#close('internalError', 'the server failed')
+  }
+
   onOperationEnd(operation: Operation): void {
     this.#queue.finish(operation)
     this.#updateReading()

@@ -48,21 +48,21 @@ export class Hub {
     const subscribers = this.#topics.get(key)
     if (subscribers === undefined) return
     const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
-    for (const subscriber of subscribers) subscriber.deliver(broadcast, now)
+    deliverToAll(subscribers, (subscriber) => subscriber.deliver(broadcast, now))
   }
 
   /** Publishes what differs between profiles. */
   publishByProfile(controller: string, topic: string, dataFor: (profile: Profile) => unknown, now: number): void {
     const key = topicKey(controller, topic)
     const broadcasts = new Map<Profile, Broadcast>()
-    for (const subscriber of this.#topics.get(key) ?? []) {
+    deliverToAll(this.#topics.get(key) ?? [], (subscriber) => {
       const { profile } = subscriber
       const known = broadcasts.get(profile)
       const broadcast =
         known ?? new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: dataFor(profile) })
       broadcasts.set(profile, broadcast)
       subscriber.deliver(broadcast, now)
-    }
+    })
   }
 
   /** One broadcast for all subscribers of the topic that are sent this very object, each in its own time. */
@@ -81,6 +81,19 @@ export class Hub {
     }
     return broadcast
   }
+}
+
+/** One that fails does not keep the message from the others; then the error is the publisher's. */
+function deliverToAll(subscribers: Iterable<Subscriber>, deliver: (subscriber: Subscriber) => void): void {
+  const failures: unknown[] = []
+  for (const subscriber of subscribers) {
+    try {
+      deliver(subscriber)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
 }
 
 /** A message for many subscribers: encoded, compressed and framed for the first one of each kind, then shared. */

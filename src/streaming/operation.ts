@@ -1,5 +1,6 @@
 /** One request on a connection: executed when its turn comes, answered exactly once. */
 import type { Principal } from '../protocol/principal.ts'
+import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
 import type { ConnectionEnv, Transport } from './connection-types.ts'
 import { type Call, refuse, type Topic } from './controller.ts'
@@ -16,6 +17,8 @@ export interface OperationHost {
   readonly subscriptions: Subscriptions
   readonly transport: Transport
   readonly env: ConnectionEnv
+  /** The operation could not even be answered. */
+  onFault(error: unknown): void
   /** An operation that did not complete synchronously has ended. */
   onOperationEnd(operation: Operation): void
 }
@@ -29,7 +32,7 @@ export class Operation implements Call {
   deadline = Number.POSITIVE_INFINITY
   readonly #host: OperationHost
   #topic: Topic | undefined
-  #abort: AbortController | undefined
+  #abort: CallAbort | undefined
   #state: 'waiting' | 'cancelled' | 'running' | 'answered' = 'waiting'
 
   constructor(request: Request | InvalidRequest, host: OperationHost) {
@@ -60,7 +63,7 @@ export class Operation implements Call {
 
   /** Created on first use: most handlers answer synchronously and never read it. */
   get signal(): AbortSignal {
-    this.#abort ??= new AbortController()
+    this.#abort ??= new CallAbort()
     if (this.#state === 'answered') this.#abort.abort()
     return this.#abort.signal
   }
@@ -81,7 +84,7 @@ export class Operation implements Call {
       if (result instanceof Promise) {
         const { action, subscription } = this.caller.timeouts(request.controller)
         this.deadline = this.#host.env.monotonic() + (request.action === 'Sub' ? subscription : action)
-        this.#completeLater(request, result)
+        this.#completeLater(request, result).catch((error) => this.#host.onFault(error))
         return false
       }
       this.#complete(request, result)

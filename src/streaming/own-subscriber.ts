@@ -4,15 +4,23 @@ import type { Principal } from '../protocol/principal.ts'
 import type { Refusal } from '../protocol/refusal.ts'
 import type { ConnectionAuth } from './connection-auth.ts'
 import type { ConnectionEnv, Transport } from './connection-types.ts'
-import type { Call, Need, OwnSubscription, RunningSubscription, SubscriberSink } from './controller.ts'
+import {
+  type Call,
+  type Need,
+  type OwnSubscription,
+  type RunningSubscription,
+  refuse,
+  type SubscriberSink,
+} from './controller.ts'
 import { topicKey } from './hub.ts'
 
 export interface OwnSubscriberHost {
   readonly auth: Pick<ConnectionAuth, 'principal' | 'satisfies'>
   readonly transport: Transport
   readonly env: ConnectionEnv
-  /** The topic has ended an open subscription. */
+  /** The subscription has ended while it was open. */
   readonly onEnd: (reason: Refusal) => void
+  readonly onFault: (error: unknown) => void
 }
 
 export class OwnSubscriber implements SubscriberSink {
@@ -88,7 +96,7 @@ export class OwnSubscriber implements SubscriberSink {
   }
 
   drained(): void {
-    if (this.#state === 'open') this.#running?.drained()
+    if (this.#state === 'open') this.#tell((running) => running.drained())
   }
 
   /** The authority was replaced, and is enough for the topic. */
@@ -97,15 +105,15 @@ export class OwnSubscriber implements SubscriberSink {
     this.#principal = principal
     if (this.#state === 'paused') {
       this.#state = 'open'
-      this.#running?.resume(principal)
-    } else this.#running?.setPrincipal(principal)
+      this.#tell((running) => running.resume(principal))
+    } else this.#tell((running) => running.setPrincipal(principal))
     this.drained()
   }
 
   pause(): void {
     if (this.#state !== 'open') return
     this.#state = 'paused'
-    this.#running?.pause()
+    this.#tell((running) => running.pause())
   }
 
   close(reason?: Refusal): void {
@@ -113,6 +121,23 @@ export class OwnSubscriber implements SubscriberSink {
     const running = this.#running
     this.#running = undefined
     this.#state = 'ended'
-    running?.close()
+    try {
+      running?.close()
+    } catch (error) {
+      this.#host.onFault(error)
+    }
+  }
+
+  /** A fault of the topic ends this subscription, not the connection. */
+  #tell(act: (running: RunningSubscription) => void): void {
+    const running = this.#running
+    if (running === undefined) return
+    try {
+      act(running)
+    } catch (error) {
+      this.#host.onFault(error)
+      // It is closed as it is ended.
+      if (this.#running !== undefined) this.#host.onEnd(refuse('Fault', '', error))
+    }
   }
 }

@@ -90,7 +90,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     try {
       this.connection.receive(this.codec.decode(data), cost, now)
     } catch (error) {
-      this.#fail(error)
+      this.connection.onFault(error)
     }
   }
 
@@ -112,7 +112,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     try {
       this.connection.onEvent(event)
     } catch (error) {
-      this.#fail(error)
+      this.connection.onFault(error)
     }
   }
 
@@ -120,14 +120,8 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     try {
       this.#checkDeadlines(now)
     } catch (error) {
-      this.#fail(error)
+      this.connection.onFault(error)
     }
-  }
-
-  /** A fault of ours ends only this connection: the others must still receive the event. */
-  #fail(error: unknown): void {
-    this.#env.onFault(error, this.connection.caller.connectionId)
-    this.close('internalError', 'the server failed')
   }
 
   #checkDeadlines(moment: Moment): void {
@@ -245,7 +239,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
       this.#checkCongestion()
       this.#wakeWaiting()
     } catch (error) {
-      this.#fail(error)
+      this.connection.onFault(error)
     }
   }
 

@@ -5,6 +5,7 @@ import { MAX_MS, type TurnTaker, waitForTurn } from './turns.ts'
 export interface RequestQueueOwner {
   /** Operations have been started that had waited. */
   onTurn(): void
+  onFault(error: unknown): void
 }
 
 export class RequestQueue implements TurnTaker {
@@ -89,6 +90,16 @@ export class RequestQueue implements TurnTaker {
 
   takeTurn(): void {
     this.#isTurnDue = false
+    try {
+      this.#startWaiting()
+      if (this.#running === undefined) this.#awaitTurn()
+      this.#owner.onTurn()
+    } catch (error) {
+      this.#owner.onFault(error)
+    }
+  }
+
+  #startWaiting(): void {
     const end = performance.now() + MAX_MS
     while (this.#running === undefined && !this.#paused && this.#waiting !== undefined) {
       const operation = this.#waiting.shift()
@@ -96,7 +107,5 @@ export class RequestQueue implements TurnTaker {
       if (operation !== undefined) this.#start(operation)
       if (performance.now() >= end) break
     }
-    if (this.#running === undefined) this.#awaitTurn()
-    this.#owner.onTurn()
   }
 }

@@ -1,5 +1,6 @@
 /** The subscriptions of one connection: counted, paused and resumed with its authority, fed by the hub. */
 import type { Refusal } from '../protocol/refusal.ts'
+import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
 import type { ConnectionEnv, Transport } from './connection-types.ts'
 import { type Call, type Need, type OwnSubscription, refuse, type SlowPolicy, type Topic } from './controller.ts'
@@ -29,7 +30,7 @@ interface Opening {
 
 /** A subscription that fetches a new snapshot because its authority was renewed. */
 interface Resumption {
-  readonly abort: AbortController
+  readonly abort: CallAbort
   readonly deadline: number
   readonly backlog: Backlog
 }
@@ -142,6 +143,7 @@ export class Subscriptions implements Subscriber {
       transport: this.#transport,
       env: this.#env,
       onEnd: (reason) => this.#endOwn(subscriber, reason),
+      onFault: (error) => this.#env.onFault(error, this.#caller.connectionId),
     })
     await subscriber.open(rules, call)
     return subscriber
@@ -227,14 +229,14 @@ export class Subscriptions implements Subscriber {
     const { auth } = this.#caller
     subscription.paused = false
     if (topic.subscription?.snapshot === undefined) return
-    const abort = new AbortController()
+    const abort = new CallAbort()
     const deadline = this.#env.monotonic() + this.#caller.timeouts(controller).subscription
     const backlog = new Backlog(slow)
     this.#resuming ??= new Map()
     this.#resuming.set(subscription, { abort, deadline, backlog })
     try {
-      const snapshot = await topic.subscription.snapshot(this.#snapshotCall(controller, name, abort.signal))
-      if (abort.signal.aborted) return
+      const snapshot = await topic.subscription.snapshot(this.#snapshotCall(controller, name, abort))
+      if (abort.isAborted) return
       const missed = backlog.drain()
       const now = this.#env.clock()
       this.#resuming.delete(subscription)
@@ -242,12 +244,12 @@ export class Subscriptions implements Subscriber {
         this.#transport.send(push(controller, name, snapshot))
       for (const broadcast of missed) this.deliver(broadcast, now)
     } catch (error) {
-      if (abort.signal.aborted || this.#byKey?.get(key) !== subscription) return
+      if (abort.isAborted || this.#byKey?.get(key) !== subscription) return
       this.#end(subscription, publicError(error, this.#env, this.#caller.connectionId))
     }
   }
 
-  #snapshotCall(controller: string, topic: string, signal: AbortSignal): Call {
+  #snapshotCall(controller: string, topic: string, abort: CallAbort): Call {
     const caller = this.#caller
     return {
       controller,
@@ -257,9 +259,11 @@ export class Subscriptions implements Subscriber {
         return caller.auth.principal
       },
       caller,
-      signal,
+      get signal() {
+        return abort.signal
+      },
       get isAborted() {
-        return signal.aborted
+        return abort.isAborted
       },
     }
   }

@@ -33,8 +33,12 @@ function run(): void {
   const end = performance.now() + MAX_MS
   waiting = []
   let next = 0
-  do takers[next++]?.takeTurn()
-  while (next < takers.length && performance.now() < end)
-  if (next < takers.length) waiting = [...takers.slice(next), ...waiting]
-  if (waiting.length > 0) schedule()
+  try {
+    do takers[next++]?.takeTurn()
+    while (next < takers.length && performance.now() < end)
+  } finally {
+    // Also if one fails: the others must not lose their turn for it.
+    if (next < takers.length) waiting = [...takers.slice(next), ...waiting]
+    if (waiting.length > 0) schedule()
+  }
 }

@@ -21,10 +21,44 @@ export function createLogger({ level, format, node, worker, destination }: LogOp
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { req: describeRequest, res: describeReply, err: describeError },
   }
-  return pino(
-    options,
-    destination ?? (format === 'pretty' ? prettyLines() : pino.destination({ dest: 1, sync: false })),
-  )
+  return pino(options, destination ?? (format === 'pretty' ? prettyLines() : standardOutput()))
+}
+
+/** Returns a function that calls `report` at once, and then at most so often, with the number of its calls since. */
+export function atMostEvery(milliseconds: number, report: (count: number) => void): () => void {
+  let count = 0
+  let reportedAt = Number.NEGATIVE_INFINITY
+  return () => {
+    count++
+    const now = performance.now()
+    if (now - reportedAt < milliseconds) return
+    reportedAt = now
+    report(count)
+    count = 0
+  }
+}
+
+/** What waits to be written, in characters; further lines are lost. */
+const MOST_WAITING = 4 * 1024 * 1024
+
+/**
+ * Lines that cannot be written, as to a full disk, wait for the next one or are lost: without a listener the error would end the
+ * process. `flushSync`, which pino calls after a fatal error and at the exit, would try for ever.
+ */
+function standardOutput(): DestinationStream {
+  const output = pino.destination({ dest: 1, sync: false, maxLength: MOST_WAITING })
+  const flush = output.flushSync.bind(output)
+  let isFailing = false
+  output.on('error', () => {
+    isFailing = true
+  })
+  output.on('write', () => {
+    isFailing = false
+  })
+  output.flushSync = () => {
+    if (!isFailing) flush()
+  }
+  return output
 }
 
 /** Changes the level; what is reported meanwhile is logged at the earlier or the new one, whichever shows more. */

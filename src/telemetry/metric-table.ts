@@ -92,6 +92,10 @@ export const METRICS = {
     'of',
   ),
   gatehouse_live_resets_total: counter('Snapshots sent anew, by the reason that the client is told.', 'reason'),
+  gatehouse_controller_faults_total: counter(
+    'Errors of custom streaming controllers that nobody caught, such as those of their timers.',
+    'controller',
+  ),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
   gatehouse_bus_lag_seconds: processGauge('Time since this node last knew that it had received every event.'),
   gatehouse_database_connections: gauge(

@@ -6,7 +6,7 @@ import pg from 'pg'
 import type { Bus, GateEvent } from '../../src/events/bus.ts'
 import { openBus } from '../../src/events/open-bus.ts'
 import { openDatabase } from '../../src/store/database.ts'
-import { createEvents, type Events } from '../../src/store/events.ts'
+import { CHANNEL, createEvents, type Events } from '../../src/store/events.ts'
 import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -108,6 +108,21 @@ test('PostgreSQL: a node whose listening connection is terminated listens again 
   await a.bus.publish(changed('listening again'))
   await until('b receives it', 200, () => b.received.length === 2)
   await Promise.all([a.close(), b.close()])
+  await leave()
+})
+
+test('PostgreSQL: a notification that is not an event harms nothing', async () => {
+  const { place, leave } = await openPlace('postgres')
+  const node = await startNode(place)
+  const admin = new pg.Client({ connectionString: place.databaseUrl })
+  await admin.connect()
+  for (const payload of ['1 nonsense', '1 {', 'x {}', '', ' ', '{}'])
+    await admin.query('select pg_notify($1, $2)', [CHANNEL, payload])
+  await admin.end()
+  await node.events.append(changed('after all'))
+  await until('it receives what follows', 1000, () => node.received.length === 1)
+  assert.deepEqual([node.received, node.errors], [[changed('after all')], []])
+  await node.close()
   await leave()
 })
 

@@ -261,3 +261,43 @@ test('Fetch §3.2: CORS headers are on every reply to an allowed origin, errors 
     [],
   )
 })
+
+test('an error reply that fails too is a bare 500, and ends neither the process nor the connection', async (t) => {
+  const broken = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, handle })
+  const groups: RouteGroup[] = [
+    {
+      at: ['/a'],
+      routes: [
+        // A header that cannot be sent, which the error reply has too.
+        broken('/a/sync', (context) => {
+          context.setHeader('x-name', 'line\nbreak')
+          context.json({})
+        }),
+        broken('/a/async', async (context) => {
+          context.setHeader('x-name', '☃')
+          context.json({})
+        }),
+      ],
+    },
+    {
+      at: ['/b'],
+      fail: () => {
+        throw new Error('the group fails')
+      },
+      routes: [
+        broken('/b/sync', () => {
+          throw new Error('first')
+        }),
+        broken('/b/async', async () => {
+          throw new Error('first')
+        }),
+      ],
+    },
+  ]
+  const { ask, log } = await serve(t, groups)
+  for (const path of ['/a/sync', '/a/async', '/b/sync', '/b/async']) {
+    const reply = await ask(path)
+    assert.deepEqual([reply.status, await reply.text()], [500, ''], path)
+  }
+  assert.equal(log.filter((line) => line.includes('the error reply failed')).length, 4)
+})

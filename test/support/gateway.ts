@@ -67,7 +67,9 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
     logger,
     settings: { ...defaults, ...options.settings },
     server: { Name: 'test', Class: 'Gatehouse', Version: '0.0.0' },
-    controllers: startControllers(options.controllers ?? [], clock),
+    controllers: startControllers(options.controllers ?? [], clock, (error) =>
+      logger.error({ err: error }, 'not stopped'),
+    ),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
     ...(options.rateLimits === undefined ? {} : { rateLimits: options.rateLimits }),
   })

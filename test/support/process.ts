@@ -44,7 +44,8 @@ export interface RunningProcess {
 
 /** Starts `serve` on a free port and waits until it listens. */
 export function serveProcess(args: readonly string[], options: RunOptions = {}): Promise<RunningProcess> {
-  const quiet = ['--stop-delay', '0', '--log-format', 'json', '--log-level', 'info', '--demo-market=false']
+  const delay = args.includes('--stop-delay') ? [] : ['--stop-delay', '0']
+  const quiet = [...delay, '--log-format', 'json', '--log-level', 'info', '--demo-market=false']
   return servePlainly([...quiet, ...args], options)
 }
 

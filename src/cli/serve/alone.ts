@@ -1,12 +1,15 @@
 /** `gatehouse serve` with one process. */
 import type { LoadedConfig } from '../../config/load.ts'
 import { VERSION } from '../../protocol/version.ts'
-import { type RunningServer, startServer } from '../../server/start.ts'
+import { LocalFaults } from '../../server/faults.ts'
+import { type RunningServer, type StartOptions, startServer } from '../../server/start.ts'
+import { longestStop } from '../../server/stop-times.ts'
 import { nodeName } from '../../store/nodes.ts'
 import { createLogger, type Logger } from '../../telemetry/log.ts'
 import type { Arguments } from '../args.ts'
 import { loadSettings } from '../settings.ts'
 import { announce } from './announce.ts'
+import { endOnFault } from './faults.ts'
 import { logOptions, settle } from './process-options.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -15,16 +18,25 @@ export async function serveAlone(args: Arguments, settings: LoadedConfig): Promi
   // Listens before the start: a signal during the start must neither be lost nor end the process in the middle of it.
   const stopping = new AbortController()
   const signalled = stopSignal().then(() => stopping.abort())
-  const starting = start(settings, logger, stopping.signal)
+  const faults = new LocalFaults(logger)
+  let running: RunningServer | undefined
+  endOnFault({
+    logger,
+    faults,
+    stop: () => running?.stop('failed'),
+    longestMs: longestStop(settings.config),
+  })
+  const starting = start(settings, { logger, faults, signal: stopping.signal })
   if (!settings.config.demo) reloadOnSignal(args, starting, logger)
   const server = await starting
   if (server === undefined) process.exit(0)
+  running = server
   await announce(server, settings, logger)
   settle()
   await signalled
   try {
     await server.stop()
-    process.exit(0)
+    process.exit()
   } catch (error) {
     logger.fatal({ err: error }, 'could not stop cleanly')
     process.exit(1)
@@ -32,10 +44,14 @@ export async function serveAlone(args: Arguments, settings: LoadedConfig): Promi
 }
 
 /** Undefined if a signal came while it waited for its turn, before it had changed anything. */
-async function start(settings: LoadedConfig, logger: Logger, signal: AbortSignal): Promise<RunningServer | undefined> {
+async function start(
+  settings: LoadedConfig,
+  options: StartOptions & { readonly signal: AbortSignal },
+): Promise<RunningServer | undefined> {
+  const { logger, signal } = options
   logger.info({ version: VERSION, runtime: process.versions.node }, 'starting')
   try {
-    return await startServer(settings, { logger, signal })
+    return await startServer(settings, options)
   } catch (error) {
     if (error !== signal.reason) throw error
     logger.info('stopped before it had started')

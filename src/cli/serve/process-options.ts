@@ -13,6 +13,11 @@ export function keepYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
 }
 
+/** What cannot be written, as to a full disk, is lost, and the server goes on. Commands report it. */
+export function ignoreOutputErrors(): void {
+  process.stdout.removeAllListeners('error').on('error', () => {})
+}
+
 /** After a start: lets the young generation grow with the load, and writes the compile cache, which speeds up the next start. Node
  *  writes it at exit, which a kill would skip. */
 export function settle(): void {

@@ -1,7 +1,9 @@
 /** A worker of `gatehouse serve --workers N`: a server that its supervisor starts and stops. */
 import { inspect } from 'node:util'
 import { type LoadedConfig, parseTexts } from '../../config/load.ts'
+import { LocalFaults } from '../../server/faults.ts'
 import { type RunningServer, startServer } from '../../server/start.ts'
+import { longestStop } from '../../server/stop-times.ts'
 import { nodeName } from '../../store/nodes.ts'
 import { Link } from '../../supervisor/link.ts'
 import { signInterval } from '../../supervisor/liveness.ts'
@@ -9,10 +11,12 @@ import { partOf } from '../../supervisor/settings.ts'
 import { createLogger, type Logger } from '../../telemetry/log.ts'
 import { explain } from '../main.ts'
 import { announce } from './announce.ts'
-import { keepYoungGeneration, logOptions, settle } from './process-options.ts'
+import { endOnFault } from './faults.ts'
+import { ignoreOutputErrors, keepYoungGeneration, logOptions, settle } from './process-options.ts'
 
 export async function runWorker(): Promise<void> {
   keepYoungGeneration()
+  ignoreOutputErrors()
   const link = new Link()
   const stopped = Promise.race([link.stopped, ownSignal()])
   const order = await link.order
@@ -20,14 +24,23 @@ export async function runWorker(): Promise<void> {
   const settings: LoadedConfig = { texts, sources, config: partOf(parseTexts(texts)) }
   link.sayAlive(signInterval(settings.config.workerTimeout))
   const logger = createLogger({ ...logOptions(settings), node: nodeName(), worker: number })
-  const server = await start(settings, { link, order, logger, stopped })
+  const faults = new LocalFaults(logger)
+  let running: RunningServer | undefined
+  endOnFault({
+    logger,
+    faults,
+    stop: () => running?.stop('failed').then(() => link.sendLastMetrics()),
+    longestMs: longestStop(settings.config),
+  })
+  const server = await start(settings, { link, order, logger, faults, stopped })
+  running = server
   if (order.isFirst) await announce(server, settings, logger)
   settle()
   const { isReplaced } = await stopped
   try {
-    await server.stop({ isReplaced })
+    await server.stop(isReplaced ? 'replaced' : 'stopped')
     await link.sendLastMetrics()
-    process.exit(0)
+    process.exit()
   } catch (error) {
     logger.fatal({ err: error }, 'could not stop cleanly')
     process.exit(1)
@@ -38,16 +51,17 @@ interface Start {
   readonly link: Link
   readonly order: Awaited<Link['order']>
   readonly logger: Logger
+  readonly faults: LocalFaults
   readonly stopped: Link['stopped']
 }
 
 /** The supervisor reports why a start is refused. */
-async function start(settings: LoadedConfig, { link, order, logger, stopped }: Start): Promise<RunningServer> {
+async function start(settings: LoadedConfig, { link, order, logger, faults, stopped }: Start): Promise<RunningServer> {
   const stopping = new AbortController()
   void stopped.then(() => stopping.abort())
   try {
     const worker = link.workerLink(order)
-    const server = await startServer(settings, { logger, signal: stopping.signal, worker })
+    const server = await startServer(settings, { logger, signal: stopping.signal, worker, faults })
     link.send({ kind: 'started' })
     return server
   } catch (error) {

@@ -2,11 +2,13 @@
 import { fileURLToPath } from 'node:url'
 import type { LoadedConfig } from '../../config/load.ts'
 import { VERSION } from '../../protocol/version.ts'
+import { longestStop } from '../../server/stop-times.ts'
 import { nodeName } from '../../store/nodes.ts'
 import { Supervisor } from '../../supervisor/supervisor.ts'
 import { createLogger } from '../../telemetry/log.ts'
 import type { Arguments } from '../args.ts'
 import { loadSettings } from '../settings.ts'
+import { endOnFault } from './faults.ts'
 import { logOptions } from './process-options.ts'
 import { stopSignal } from './stop-signal.ts'
 
@@ -16,6 +18,7 @@ export async function serveWithWorkers(args: Arguments, settings: LoadedConfig):
   const { workers, demo } = settings.config
   const logger = createLogger({ ...logOptions(settings), node: nodeName() })
   const supervisor = new Supervisor({ program: PROGRAM, settings, logger })
+  endOnFault({ logger, stop: () => supervisor.stop(), longestMs: longestStop(settings.config) })
   const signalled = stopSignal()
   logger.info({ version: VERSION, runtime: process.versions.node, workers }, 'starting')
   const starting = supervisor.start()
@@ -30,5 +33,5 @@ export async function serveWithWorkers(args: Arguments, settings: LoadedConfig):
   }
   const isClean = await supervisor.stop()
   if (!isClean) logger.fatal('a worker could not stop cleanly')
-  process.exit(isClean ? 0 : 1)
+  process.exit(isClean ? (process.exitCode ?? 0) : 1)
 }

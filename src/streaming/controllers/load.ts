@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Controller, FEED_CLASSES, type Topic } from '../controller.ts'
+import { runAsController } from './scope.ts'
 
 const MODULE = /\.(?:ts|js|mjs)$/
 const BUILT_IN = ['Auth', 'Platform', 'Query']
@@ -30,7 +31,7 @@ export async function loadControllers(path: string): Promise<Controller[]> {
 
 async function importModule(file: string): Promise<unknown> {
   try {
-    return await import(pathToFileURL(file).href)
+    return await runAsController(file, () => import(pathToFileURL(file).href))
   } catch (error) {
     throw new BadController(`${file} cannot be loaded: ${reasonOf(error)}`, { cause: error })
   }

@@ -4,6 +4,7 @@ import type { Controller } from '../controller.ts'
 import { Hub, topicKey } from '../hub.ts'
 import { BadController, reasonOf } from './load.ts'
 import { Feeds, PLATFORM } from './platform.ts'
+import { runAsServer, scoped } from './scope.ts'
 
 export interface StartedControllers {
   readonly controllers: readonly Controller[]
@@ -14,27 +15,38 @@ export interface StartedControllers {
   stop(): void
 }
 
-/** Throws BadController, after stopping those that had started. */
-export function startControllers(controllers: readonly Controller[], clock: Clock): StartedControllers {
+/** Throws BadController, after stopping those that had started. `onFault` is told of those that fail to stop. */
+export function startControllers(
+  given: readonly Controller[],
+  clock: Clock,
+  onFault: (error: unknown, controller: string) => void,
+): StartedControllers {
+  const controllers = given.map(scoped)
   const hub = new Hub()
   const feeds = new Feeds(controllers)
-  const stops: (() => void)[] = []
+  const stops: (readonly [name: string, stop: () => void])[] = []
   const stop = (): void => {
-    for (const each of stops.splice(0)) each()
+    for (const [name, each] of stops.splice(0)) {
+      try {
+        each()
+      } catch (error) {
+        onFault(error, name)
+      }
+    }
   }
   for (const controller of controllers) {
     const { name } = controller
     try {
       const stopThis = controller.start?.({
         clock,
-        publish: (topic, data) => hub.publish(name, topic, data, clock()),
+        publish: (topic, data) => runAsServer(() => hub.publish(name, topic, data, clock())),
         subscribers: (topic) => hub.count(topicKey(name, topic)),
         setStatus(status) {
-          if (feeds.setStatus(name, status))
-            hub.publishByProfile(PLATFORM, 'Feeds', (profile) => feeds.describe(profile), clock())
+          if (!feeds.setStatus(name, status)) return
+          runAsServer(() => hub.publishByProfile(PLATFORM, 'Feeds', (profile) => feeds.describe(profile), clock()))
         },
       })
-      if (stopThis !== undefined) stops.push(stopThis)
+      if (stopThis !== undefined) stops.push([name, stopThis])
     } catch (error) {
       stop()
       throw new BadController(`The controller ${name} could not start: ${reasonOf(error)}`, { cause: error })

@@ -13,7 +13,7 @@ interface QueuedFrame {
 export interface SendQueueHandler {
   /** Some of what waited has been sent. */
   onDrain(): void
-  /** A frame could not be compressed; the socket is destroyed. */
+  /** A frame could not be compressed, or the handler failed; the socket is destroyed. */
   onFault(error: unknown): void
 }
 
@@ -37,7 +37,7 @@ export class SendQueue {
 
   open(handler: SendQueueHandler): void {
     this.#handler = handler
-    this.#tcp.on('drain', () => handler.onDrain())
+    this.#tcp.on('drain', () => this.#guard(() => handler.onDrain()))
   }
 
   /** The memory of what the client has not taken yet. */
@@ -77,9 +77,22 @@ export class SendQueue {
       this.#flush()
       this.#handler?.onDrain()
     } catch (error) {
-      this.#handler?.onFault(error)
-      this.#tcp.destroy()
+      this.#fail(error)
     }
+  }
+
+  /** For what Node calls: a fault of ours ends only this connection. */
+  #guard(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#handler?.onFault(error)
+    this.#tcp.destroy()
   }
 
   #flush(): void {
@@ -90,7 +103,7 @@ export class SendQueue {
       if (this.#tcp.writableLength === 0) this.#tcp.write(batch)
       else {
         this.#isWaiting = true
-        this.#tcp.write(batch, () => this.#onWritten())
+        this.#tcp.write(batch, () => this.#guard(() => this.#onWritten()))
       }
     }
     if (this.#frames === undefined && this.#endsWhenEmpty) this.#tcp.end()

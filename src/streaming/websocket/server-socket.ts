@@ -90,13 +90,33 @@ export class ServerSocket implements TurnTaker {
     if (tcp.timeout !== undefined && tcp.timeout > 0) tcp.setTimeout(0)
     tcp.setNoDelay()
     if (head.length > 0) tcp.unshift(head)
-    tcp.on('data', (chunk: Buffer) => this.#onData(chunk))
+    tcp.on('data', (chunk: Buffer) => {
+      try {
+        this.#onData(chunk)
+      } catch (error) {
+        this.#onFault(error)
+      }
+    })
     tcp.on('end', () => {
       this.#inputEnded = true
-      this.#endWhenRead()
+      this.#guard(() => this.#endWhenRead())
     })
     tcp.on('error', destroy)
-    tcp.on('close', () => this.#onTcpClosed())
+    tcp.on('close', () => this.#guard(() => this.#onTcpClosed()))
+  }
+
+  /** For everything that Node calls: a fault of ours ends only this connection. */
+  #guard(act: () => void): void {
+    try {
+      act()
+    } catch (error) {
+      this.#onFault(error)
+    }
+  }
+
+  #onFault(error: unknown): void {
+    this.#handler?.onFault(error)
+    this.#tcp.destroy()
   }
 
   get windows(): Windows | undefined {
@@ -232,7 +252,7 @@ export class ServerSocket implements TurnTaker {
     if (this.#paused || this.#inflatingBytes > 0) return
     this.#work = 0
     this.#turn = currentTurn()
-    this.#read()
+    this.#guard(() => this.#read())
     if (this.#mayRead && !this.#willRead) this.#tcp.resume()
   }
 

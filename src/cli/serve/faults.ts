@@ -1,0 +1,40 @@
+/** The net of a process of `serve`: an error that nobody caught ends it in order, unless the damage is known to be local. */
+import type { LocalFaults } from '../../server/faults.ts'
+import type { Logger } from '../../telemetry/log.ts'
+
+export interface Ending {
+  readonly logger: Logger
+  /** Takes what harms only a part of the process. */
+  readonly faults?: LocalFaults
+  /** Ends in order; undefined while there is nothing to end. */
+  readonly stop: () => Promise<unknown> | undefined
+  /** How long that may take: a damaged process must not hang in it. */
+  readonly longestMs: number
+}
+
+/** The status is not 0, so that a service manager or the supervisor starts another process. */
+export function endOnFault({ logger, faults, stop, longestMs }: Ending): void {
+  let isEnding = false
+  // Rejected promises that nobody handles come here too, with their reason.
+  process.on('uncaughtException', (error, origin) => {
+    if (faults?.take(error) === true) return
+    process.exitCode = 1
+    if (isEnding) {
+      logger.error({ err: error, origin }, 'another internal error while the process ends')
+      return
+    }
+    isEnding = true
+    logger.fatal({ err: error, origin }, 'internal error that may have damaged anything: the process ends')
+    setTimeout(() => process.exit(1), longestMs)
+    void end(stop, logger)
+  })
+}
+
+async function end(stop: Ending['stop'], logger: Logger): Promise<never> {
+  try {
+    await stop()
+  } catch (error) {
+    logger.fatal({ err: error }, 'could not stop cleanly')
+  }
+  process.exit(1)
+}

@@ -1,0 +1,81 @@
+/**
+ * Runs the code of custom controllers in an asynchronous context of its own. What they start there, timers, promises and emitters,
+ * keeps the context, so that an error that nobody catches is known to be theirs: none of our state is changed in it.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Controller, OwnSubscription, RunningSubscription, SubscriberSink, Topic } from '../controller.ts'
+
+const scope = new AsyncLocalStorage<string>()
+
+/** The name of the controller whose code runs, or whose error was not caught. */
+export function currentController(): string | undefined {
+  return scope.getStore()
+}
+
+export function runAsController<Result>(name: string, act: () => Result): Result {
+  return scope.run(name, act)
+}
+
+/** Our own code, called by a controller. */
+export function runAsServer<Result>(act: () => Result): Result {
+  return scope.exit(act)
+}
+
+/** The same controller, whose functions run in its context. */
+export function scoped(controller: Controller): Controller {
+  const { name, summary, topics, feedClass } = controller
+  return {
+    name,
+    summary,
+    ...(feedClass === undefined ? {} : { feedClass }),
+    topics: Object.fromEntries(Object.entries(topics).map(([topic, rules]) => [topic, scopedTopic(name, rules)])),
+    start: (publisher) => {
+      const stop = scope.run(name, () => controller.start?.(publisher))
+      return stop && (() => scope.run(name, stop))
+    },
+  }
+}
+
+function scopedTopic(name: string, topic: Topic): Topic {
+  const { summary, needs, subscription } = topic
+  return {
+    summary,
+    needs,
+    ...(topic.publish === undefined ? {} : { publish: (call) => scope.run(name, () => topic.publish?.(call)) }),
+    ...(topic.replyTopic === undefined
+      ? {}
+      : { replyTopic: (call) => scope.run(name, () => topic.replyTopic?.(call) ?? call.topic) }),
+    ...(subscription === undefined ? {} : { subscription: scopedSubscription(name, subscription) }),
+  }
+}
+
+function scopedSubscription(name: string, rules: NonNullable<Topic['subscription']>): Topic['subscription'] & {} {
+  if (rules.open !== undefined)
+    return { open: async (call, sink) => scopedRunning(name, await openIn(name, rules, call, outside(sink))) }
+  if (rules.snapshot === undefined) return rules
+  return { slow: rules.slow, snapshot: (call) => scope.run(name, () => rules.snapshot?.(call)) }
+}
+
+function openIn(name: string, rules: OwnSubscription, ...[call, sink]: Parameters<OwnSubscription['open']>) {
+  return scope.run(name, () => rules.open(call, sink))
+}
+
+function scopedRunning(name: string, running: RunningSubscription): RunningSubscription {
+  return {
+    drained: () => scope.run(name, () => running.drained()),
+    setPrincipal: (principal) => scope.run(name, () => running.setPrincipal(principal)),
+    pause: () => scope.run(name, () => running.pause()),
+    resume: (principal) => scope.run(name, () => running.resume(principal)),
+    close: () => scope.run(name, () => running.close()),
+  }
+}
+
+function outside(sink: SubscriberSink): SubscriberSink {
+  return {
+    send: (data) => scope.exit(() => sink.send(data)),
+    end: (reason) => scope.exit(() => sink.end(reason)),
+    get isCongested() {
+      return sink.isCongested
+    },
+  }
+}
