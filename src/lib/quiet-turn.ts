@@ -2,9 +2,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 const LONGEST_WAIT_MS = 3_000
-/** In a longer turn something may have come after the event loop looked. A busy machine has no shorter ones: it grows while we wait. */
+/** In a longer turn something may have come after the event loop looked. */
 const SHORT_TURN_MS = 0.2
-const GROWTH = 1 / 500
+/** A busy machine may have no such turns: after this time, longer and longer ones will do. */
+const PATIENCE_MS = 1_000
 
 /** `hasCome` tells whether anything has come since it was last asked. */
 export async function quietTurn(hasCome: () => boolean): Promise<void> {
@@ -15,7 +16,8 @@ export async function quietTurn(hasCome: () => boolean): Promise<void> {
   for (let since = began; since - began < LONGEST_WAIT_MS; ) {
     await nextTurn()
     const now = performance.now()
-    if (!hasCome() && now - since < SHORT_TURN_MS + (now - began) * GROWTH) return
+    const short = SHORT_TURN_MS + Math.max(0, now - began - PATIENCE_MS) / 500
+    if (!hasCome() && now - since < short) return
     since = now
   }
 }
