@@ -22,7 +22,7 @@ import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isSmallText } from '../../iql/text-bound.ts'
 import { asDecimal, decimal, type IqlValue, isWide, TEXT, type TypeKind } from '../../iql/types.ts'
 import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
-import type { SlotSource, Slots } from './slots.ts'
+import { itemKey, type SlotSource, type Slots } from './slots.ts'
 import { type IndexesOf, isCreating, isPlain, type TextWeight } from './text-weight.ts'
 
 /** The state of one statement while it is emitted. */
@@ -192,7 +192,9 @@ function emitNullIf({ value, compared, right }: NullIf, emission: Emission): Sql
 /** Lists with more items are one value of the SQL: it is short then, and quickly prepared. */
 export const MAX_SINGLE_ITEMS = 100
 
-type ListedInList = InList & { readonly items: readonly (Literal | Parameter)[] }
+interface ListedInList extends InList {
+  readonly items: readonly (Literal | Parameter)[]
+}
 
 /** Whether all items are literals and parameters of a type that is stored as a short integer or a text. */
 function isListable(node: InList, { autoParameters }: Emission): node is ListedInList {
@@ -206,7 +208,9 @@ function isListable(node: InList, { autoParameters }: Emission): node is ListedI
 
 const LISTED_KINDS: ReadonlySet<TypeKind> = new Set(['Text', 'Integer', 'Decimal', 'Timestamp', 'Date', 'Time', 'Uuid'])
 
-function emitLongList({ operand, items, negated }: ListedInList, emission: Emission): Sql {
+/** A parameter that is many items is one: the list would hold its text as often. */
+function emitLongList({ operand, items: written, negated }: ListedInList, emission: Emission): Sql {
+  const items = [...new Map(written.map((item) => [itemKey(item), item])).values()]
   const { dialect, slots } = emission
   const { type } = operand
   const sql = emitExpression(operand, emission)
