@@ -10,6 +10,7 @@ import type { TableView } from '../../iql/catalogue-view.ts'
 import { timesOf } from '../../iql/copied-operands.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
 import { isLongType } from '../../iql/types.ts'
+import { isGrowing } from './dialect.ts'
 
 export interface TextWeight {
   /** Texts that functions and || create. */
@@ -308,11 +309,9 @@ export function isPlain(operand: BoundExpression, weight: Pick<TextWeight, 'isCo
   return operand.kind === 'literal' || operand.kind === 'parameter' || operand.kind === 'claim'
 }
 
-/** Functions whose result can be much longer than their arguments. */
-const CREATING: ReadonlySet<string> = new Set(['repeat', 'replace', 'lpad', 'rpad'])
-
+/** Whether the result can be much longer than the arguments. */
 export function isCreating(node: Call): boolean {
-  if (!CREATING.has(node.function) || isSmallText(node)) return false
+  if (!isGrowing(node.function) || isSmallText(node)) return false
   return node.function !== 'replace' || !isShrinking(node.arguments)
 }
 
