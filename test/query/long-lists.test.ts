@@ -32,6 +32,24 @@ for (const [dialect, toDriver] of [
     const bound = parametersOf(plan, { ...values, milliseconds: 0 }, toDriver)
     assert.equal(bound.length, 2)
   })
+
+  test(`a long parameter that is many items is in the list of ${dialect === SQLITE ? 'SQLite' : 'PostgreSQL'} once`, () => {
+    const text = `SELECT id FROM trades WHERE symbol IN (${Array.from({ length: 4000 }, () => ':p').join(', ')})`
+    const { statement } = bind(parse(text), text, marketCatalogue())
+    assert.ok(statement.kind === 'query')
+    const emission = createEmission(dialect)
+    const plan = emission.slots.numbered(emitQuery(statement, emission))
+    const values = {
+      parameters: ['x'.repeat(1000)],
+      subject: '',
+      username: '',
+      clientId: '',
+      roles: [],
+      scopes: new Set<string>(),
+    }
+    const [list] = parametersOf(plan, { ...values, milliseconds: 0 }, toDriver)
+    assert.ok(typeof list === 'string' && list.length < 1100, String(list).slice(0, 100))
+  })
 }
 
 onEveryEngine('long lists', (place) => {

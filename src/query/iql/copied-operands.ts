@@ -9,7 +9,7 @@ import type { Body, BoundExpression, Query, Source } from './bound-query.ts'
 import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
 import { MAX_COPIED_EXPRESSIONS } from './limits.ts'
 
-type Runnable = Extract<BoundStatement, { kind: 'query' | 'insert' | 'update' | 'delete' }>
+export type Runnable = Extract<BoundStatement, { kind: 'query' | 'insert' | 'update' | 'delete' }>
 
 export function refuseCopies(binding: Binding, statement: Runnable): void {
   if (!binding.mayCopy || new CopiedSizes().statement(statement) <= MAX_COPIED_EXPRESSIONS) return
@@ -36,7 +36,7 @@ class CopiedSizes {
   statement(statement: Runnable): number {
     if (statement.kind === 'query') this.#query(statement)
     else
-      for (const part of partsOf(statement)) {
+      for (const part of partsOfWrite(statement)) {
         if (part.kind === 'query') this.#query(part)
         else this.#add(part)
       }
@@ -116,7 +116,8 @@ export function timesOf(node: BoundExpression, operand: BoundExpression): number
   return 1 + node.items.filter(({ kind }) => kind !== 'literal' && kind !== 'parameter').length
 }
 
-function* partsOf(statement: Exclude<Runnable, Query>): Generator<BoundExpression | Query, void> {
+/** The expressions and queries of a write. */
+export function* partsOfWrite(statement: Exclude<Runnable, Query>): Generator<BoundExpression | Query, void> {
   for (const { expression } of statement.returning) yield expression
   if (statement.kind !== 'insert') {
     if (statement.where !== undefined) yield statement.where

@@ -3,10 +3,8 @@ import type { Plan, RunValues } from '../engines/emit/slots.ts'
 import type { LiveStatement } from '../engines/live-statement.ts'
 import type { Column } from '../iql/bound-leaf.ts'
 import type { BoundExpression, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
-import { operandsOf } from '../iql/bound-walk.ts'
-import type { ScalarId } from '../iql/functions.ts'
-import { isSmallText } from '../iql/text-bound.ts'
-import { BOOLEAN, DECIMAL_DIGITS, type IqlType, type IqlValue, type TypeKind } from '../iql/types.ts'
+import { cannotFail } from '../iql/can-fail.ts'
+import { BOOLEAN, type IqlType, type IqlValue, type TypeKind } from '../iql/types.ts'
 import { writeValue } from '../iql/values.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import { liveKeyWriter } from '../results/live-rows.ts'
@@ -134,71 +132,3 @@ function cellOf(value: IqlValue, type: IqlType): Cell {
   if (value === null || typeof value === 'boolean') return value
   return type.kind === 'Integer' && typeof value === 'bigint' ? value : writeValue(type, value)
 }
-
-/** Whether the expression has a value for every row. What is not known to have one is assumed to fail. */
-function cannotFail(node: BoundExpression): boolean {
-  return isTotal(node) && operandsOf(node).every(cannotFail)
-}
-
-/** Whether the operation itself has a result for all values of its operands. */
-function isTotal(node: BoundExpression): boolean {
-  switch (node.kind) {
-    case 'literal':
-    case 'parameter':
-    case 'column':
-    case 'widen':
-    case 'compare':
-    case 'logic':
-    case 'not':
-    case 'is-null':
-    case 'between':
-    case 'in-list':
-    case 'case':
-    case 'coalesce':
-    case 'nullif':
-      return true
-    case 'like':
-      // A pattern that fails with one row fails with every row.
-      return node.escape === undefined && (node.pattern.kind === 'literal' || node.pattern.kind === 'parameter')
-    case 'arithmetic':
-      switch (node.operator) {
-        case 'decimal+decimal':
-        case 'decimal-decimal':
-        case 'decimal*decimal':
-          // With fewer digits than the maximum, the type holds every result.
-          return node.type.kind === 'Decimal' && node.type.precision < DECIMAL_DIGITS
-        case 'text||text':
-          return isSmallText(node)
-        default:
-          return false
-      }
-    case 'negate':
-      return node.type.kind === 'Decimal'
-    case 'cast':
-      return node.type.kind === 'Text' && PLAIN_KINDS.has(node.operand.type.kind)
-    case 'call':
-      return TOTAL_FUNCTIONS.has(node.function)
-    default:
-      return false
-  }
-}
-
-/** Types whose values have short texts. */
-const PLAIN_KINDS: ReadonlySet<TypeKind> = new Set([...ROUTE_TYPES, 'Time'])
-
-const TOTAL_FUNCTIONS: ReadonlySet<ScalarId> = new Set([
-  'length',
-  'trim',
-  'ltrim',
-  'rtrim',
-  'position',
-  'left',
-  'right',
-  'reverse',
-  'starts_with',
-  'ends_with',
-  'contains',
-  'sign',
-  'least',
-  'greatest',
-])

@@ -25,8 +25,16 @@ export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, 
 /** Functions whose result can be much longer than their arguments. */
 export type GrowingId = 'repeat' | 'replace' | 'lpad' | 'rpad'
 
+export function isGrowing(id: ScalarId): id is GrowingId {
+  return id === 'repeat' || id === 'replace' || id === 'lpad' || id === 'rpad'
+}
+
 /** Aggregates that hold the values of a group. */
 export type PercentileId = 'median' | 'percentile_cont' | 'percentile_disc'
+
+export function isPercentile(id: WindowId | AggregateId): id is PercentileId {
+  return id === 'median' || id === 'percentile_cont' || id === 'percentile_disc'
+}
 
 export interface PercentileParts {
   readonly isDiscrete: boolean
@@ -126,6 +134,10 @@ export interface Dialect {
   /** Ends a sub-query that no outer condition may be pushed into. */
   readonly fence: Sql
   readonly value: (placeholder: Sql, type: IqlType) => Sql
+  /** A value that stays where it is written; undefined where the database does not move it. */
+  readonly fixed: ((value: Sql) => Sql) | undefined
+  /** A value that is not known before the first row; undefined where nothing is evaluated before it is needed. */
+  readonly later: ((value: Sql) => Sql) | undefined
   readonly nullOf: (type: IqlType) => Sql
   readonly truth: (value: boolean) => Sql
   readonly widen: (operand: Sql, from: IqlType, to: IqlType) => Sql

@@ -1,6 +1,5 @@
 /** Emits bound expressions as SQL; every operation has its own parentheses. */
 import { refuse } from '../../errors.ts'
-import type { BoundFrame, BoundFrameEdge } from '../../iql/bound-frame.ts'
 import type { Literal, Parameter } from '../../iql/bound-leaf.ts'
 import type {
   Aggregate,
@@ -15,14 +14,16 @@ import type {
   WindowCall,
 } from '../../iql/bound-query.ts'
 import { operandsOf } from '../../iql/bound-walk.ts'
-import type { AggregateId, ScalarId, WindowId } from '../../iql/functions.ts'
+import { cannotFail, isConstant, safestFirst } from '../../iql/can-fail.ts'
+import type { AggregateId, WindowId } from '../../iql/functions.ts'
 import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
 import { MAX_GROUP_BYTES, MAX_LIST_BYTES } from '../../iql/limits.ts'
 import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isSmallText } from '../../iql/text-bound.ts'
-import { asDecimal, decimal, type IqlValue, isWide, TEXT, type TypeKind } from '../../iql/types.ts'
-import type { AggregateShape, Dialect, GrowingId, PercentileId, Sql } from './dialect.ts'
-import type { SlotSource, Slots } from './slots.ts'
+import { asDecimal, decimal, type IqlType, type IqlValue, isWide, TEXT, type TypeKind } from '../../iql/types.ts'
+import { type AggregateShape, type Dialect, isGrowing, isPercentile, type Sql } from './dialect.ts'
+import { emitFrame } from './frame.ts'
+import { itemKey, type SlotSource, type Slots } from './slots.ts'
 import { type IndexesOf, isCreating, isPlain, type TextWeight } from './text-weight.ts'
 
 /** The state of one statement while it is emitted. */
@@ -36,6 +37,10 @@ export interface Emission {
   readonly indexesOf: IndexesOf
   /** The text that the statement holds; undefined for those of the service itself. */
   readonly weight: TextWeight | undefined
+  /** Whether an expression of the statement can be an error: then it matters which are evaluated. */
+  readonly mayFail: boolean
+  /** Inside a part of CASE, COALESCE or OR that may not be needed: `later` if the database would evaluate it before the first row. */
+  readonly evaluated?: 'if needed' | 'later'
   /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
   readonly autoParameters: ReadonlyMap<number, number>
   /** Aggregates and keys of groups that are columns of another table: see split-groups.ts. */
@@ -57,16 +62,17 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
   const { dialect, slots } = emission
   const replaced = emission.replaced?.get(node)
   if (replaced !== undefined) return replaced
+  if (emission.evaluated === 'if needed' && isLater(node)) return emitNode(node, { ...emission, evaluated: 'later' })
   const emit = (operand: BoundExpression): Sql => emitExpression(operand, emission)
   switch (node.kind) {
     case 'literal':
       if (node.value === null) return dialect.nullOf(node.type)
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
-      return dialect.value(slots.placeholder(literalSource(node, node.value, emission), node.type), node.type)
+      return emitSlot(literalSource(node, node.value, emission), node.type, emission)
     case 'parameter':
-      return dialect.value(slots.placeholder({ kind: 'parameter', index: node.index }, node.type), node.type)
+      return emitSlot({ kind: 'parameter', index: node.index }, node.type, emission)
     case 'claim':
-      return dialect.value(slots.placeholder({ kind: 'claim', claim: node.claim }, TEXT), TEXT)
+      return emitSlot({ kind: 'claim', claim: node.claim }, TEXT, emission)
     case 'claim-in': {
       const isIn = dialect.isIn(emit(node.operand), slots.placeholder({ kind: 'roles' }, TEXT))
       return node.negated ? `(NOT ${isIn})` : isIn
@@ -92,9 +98,12 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'negate':
       return dialect.negate(emit(node.operand), node.type)
     case 'compare':
+      if (node.operator === '=')
+        return `(${emitEqual(node.left, node.right, emission)} = ${emitEqual(node.right, node.left, emission)})`
       return `(${emit(node.left)} ${node.operator.toUpperCase()} ${emit(node.right)})`
     case 'logic':
-      return `(${node.operands.map(emit).join(` ${node.operator.toUpperCase()} `)})`
+      if (node.operator === 'or') return `(${node.operands.map(laterOf(emission)).join(' OR ')})`
+      return `(${(emission.mayFail ? safestFirst(node.operands) : node.operands).map(emit).join(' AND ')})`
     case 'not':
       return `(NOT ${emit(node.operand)})`
     case 'is-null':
@@ -106,27 +115,34 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     }
     case 'between':
       return `(${emit(node.operand)} ${negation(node)}BETWEEN ${emit(node.low)} AND ${emit(node.high)})`
-    case 'in-list':
+    case 'in-list': {
       if (node.items.length > MAX_SINGLE_ITEMS && isListable(node, emission)) return emitLongList(node, emission)
-      return `(${emit(node.operand)} ${negation(node)}IN (${node.items.map(emit).join(', ')}))`
+      const isEqual = node.items.length === 1
+      const items = node.items.map((item) => (isEqual ? emitEqual(item, node.operand, emission) : emit(item)))
+      return `(${emit(node.operand)} ${negation(node)}IN (${items.join(', ')}))`
+    }
     case 'in-query':
       return `(${emit(node.operand)} ${negation(node)}IN (${emitListed(node, emission)}))`
     case 'case': {
+      const emitLater = laterOf(emission)
       const operand = node.operand === undefined ? '' : ` ${emit(node.operand)}`
-      const branches = node.branches.map(({ when, result }) => ` WHEN ${emit(when)} THEN ${emit(result)}`)
-      const otherwise = node.otherwise === undefined ? '' : ` ELSE ${emit(node.otherwise)}`
+      const branches = node.branches.map(
+        ({ when, result }, index) => ` WHEN ${index === 0 ? emit(when) : emitLater(when)} THEN ${emitLater(result)}`,
+      )
+      const otherwise = node.otherwise === undefined ? '' : ` ELSE ${emitLater(node.otherwise)}`
       return `(CASE${operand}${branches.join('')}${otherwise} END)`
     }
-    case 'coalesce':
-      return node.arguments.length === 1
-        ? node.arguments.map(emit).join('')
-        : `coalesce(${node.arguments.map(emit).join(', ')})`
+    case 'coalesce': {
+      const [first = '', ...others] = node.arguments.map((argument, index) =>
+        index === 0 ? emit(argument) : laterOf(emission)(argument),
+      )
+      return others.length === 0 ? first : `coalesce(${[first, ...others].join(', ')})`
+    }
     case 'nullif':
       return emitNullIf(node, emission)
     case 'call':
-      if (node.function === 'now') return dialect.value(slots.placeholder({ kind: 'now' }, node.type), node.type)
-      if (node.function === 'current_date')
-        return dialect.value(slots.placeholder({ kind: 'today' }, node.type), node.type)
+      if (node.function === 'now') return emitSlot({ kind: 'now' }, node.type, emission)
+      if (node.function === 'current_date') return emitSlot({ kind: 'today' }, node.type, emission)
       if (node.function === 'concat') return emitConcat(node, node.arguments, emission)
       if (isGrowing(node.function)) {
         const limit = isCreating(node) ? slots.createdLimit() : undefined
@@ -147,6 +163,34 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'exists':
       return `(EXISTS (${emission.subquery(node.query)}))`
   }
+}
+
+function emitSlot(source: SlotSource, type: IqlType, { dialect, slots, evaluated }: Emission): Sql {
+  const value = dialect.value(slots.placeholder(source, type), type)
+  return evaluated === 'later' && dialect.later !== undefined ? dialect.later(value) : value
+}
+
+/** For an operand of CASE, COALESCE or OR that may not be needed. */
+function laterOf(emission: Emission): (operand: BoundExpression) => Sql {
+  const { evaluated = 'if needed', dialect, mayFail } = emission
+  const isEager = mayFail && dialect.later !== undefined
+  return (operand) => emitExpression(operand, isEager ? { ...emission, evaluated } : emission)
+}
+
+/**
+ * A side of a comparison with =. Where the other is a column and this one a value, a database could put the value in the place of the
+ * column everywhere, and then evaluate what fails with it before it has found a row.
+ */
+function emitEqual(side: BoundExpression, other: BoundExpression, emission: Emission): Sql {
+  const { dialect, mayFail } = emission
+  const sql = emitExpression(side, emission)
+  const isFixed = mayFail && other.kind === 'column' && side.kind !== 'column' && isConstant(side)
+  return isFixed && dialect.fixed !== undefined ? dialect.fixed(sql) : sql
+}
+
+/** Times are evaluated at once, so that an index finds what is after them. */
+function isLater(node: BoundExpression): boolean {
+  return isConstant(node) && !cannotFail(node) && node.type.kind !== 'Timestamp' && node.type.kind !== 'Date'
 }
 
 function literalSource({ written }: Literal, value: IqlValue, { autoParameters }: Emission): SlotSource {
@@ -172,12 +216,6 @@ function emitConcat(node: Arithmetic | Call, operands: readonly BoundExpression[
   })
 }
 
-function isGrowing(id: ScalarId): id is GrowingId {
-  return GROWING.has(id)
-}
-
-const GROWING: ReadonlySet<string> = new Set<GrowingId>(['repeat', 'replace', 'lpad', 'rpad'])
-
 function emitNullIf({ value, compared, right }: NullIf, emission: Emission): Sql {
   const sql = emitExpression(value, emission)
   const other = emitExpression(right, emission)
@@ -192,7 +230,9 @@ function emitNullIf({ value, compared, right }: NullIf, emission: Emission): Sql
 /** Lists with more items are one value of the SQL: it is short then, and quickly prepared. */
 export const MAX_SINGLE_ITEMS = 100
 
-type ListedInList = InList & { readonly items: readonly (Literal | Parameter)[] }
+interface ListedInList extends InList {
+  readonly items: readonly (Literal | Parameter)[]
+}
 
 /** Whether all items are literals and parameters of a type that is stored as a short integer or a text. */
 function isListable(node: InList, { autoParameters }: Emission): node is ListedInList {
@@ -206,7 +246,9 @@ function isListable(node: InList, { autoParameters }: Emission): node is ListedI
 
 const LISTED_KINDS: ReadonlySet<TypeKind> = new Set(['Text', 'Integer', 'Decimal', 'Timestamp', 'Date', 'Time', 'Uuid'])
 
-function emitLongList({ operand, items, negated }: ListedInList, emission: Emission): Sql {
+/** A parameter that is many items is one: the list would hold its text as often. */
+function emitLongList({ operand, items: written, negated }: ListedInList, emission: Emission): Sql {
+  const items = [...new Map(written.map((item) => [itemKey(item), item])).values()]
   const { dialect, slots } = emission
   const { type } = operand
   const sql = emitExpression(operand, emission)
@@ -286,10 +328,6 @@ function shortColumn(factor: BoundExpression): BoundExpression | undefined {
   return isWide(column.type) ? undefined : column
 }
 
-function isPercentile(id: WindowId | AggregateId): id is PercentileId {
-  return id === 'median' || id === 'percentile_cont' || id === 'percentile_disc'
-}
-
 /** median(x) is percentile_cont(0.5, x). */
 function emitPercentile(node: Aggregate, emission: Emission): Sql {
   const [first, second] = node.arguments
@@ -343,15 +381,6 @@ export function emitOrder(items: readonly BoundOrder[], emission: Emission): Sql
       return expression.nullable ? `${order} NULLS ${nulls.toUpperCase()}` : order
     })
     .join(', ')
-}
-
-function emitFrame({ unit, start, end }: BoundFrame): Sql {
-  return `${unit.toUpperCase()} BETWEEN ${emitEdge(start)} AND ${emitEdge(end)}`
-}
-
-function emitEdge(edge: BoundFrameEdge): Sql {
-  const words = edge.kind.replace('-', ' ').toUpperCase()
-  return 'rows' in edge ? `${edge.rows} ${words}` : words
 }
 
 function isWindowFunction(id: WindowId | AggregateId): id is WindowId {

@@ -9,6 +9,9 @@ import type {
   Source,
   TableSource,
 } from '../../iql/bound-query.ts'
+import { partsOf } from '../../iql/bound-walk.ts'
+import { cannotFail, isTotal } from '../../iql/can-fail.ts'
+import { partsOfWrite } from '../../iql/copied-operands.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
 import { emitLatest } from './latest.ts'
@@ -32,6 +35,7 @@ export function createEmission(dialect: Dialect, options: EmissionOptions = {}):
     autoParameters,
     indexesOf,
     weight,
+    mayFail: statement !== undefined && mayFail(statement),
     slots: new Slots(weight),
     sources: new Map(),
     subquery: (query) => emitQuery(query, emission),
@@ -40,6 +44,16 @@ export function createEmission(dialect: Dialect, options: EmissionOptions = {}):
 }
 
 const NONE: Emission['autoParameters'] = new Map()
+
+function mayFail(statement: Weighed): boolean {
+  const parts = statement.kind === 'query' ? [statement] : [...partsOfWrite(statement)]
+  return parts.some((part) => (part.kind === 'query' ? queryMayFail(part) : !cannotFail(part)))
+}
+
+function queryMayFail(query: Query): boolean {
+  for (const part of partsOf(query)) if (part.kind === 'expression' && !isTotal(part.expression)) return true
+  return false
+}
 
 /** `extra` are expressions over the select's input that follow its outputs: the key columns of a cursor. */
 export function emitQuery(query: Query, emission: Emission, extra: readonly BoundExpression[] = []): Sql {

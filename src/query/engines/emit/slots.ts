@@ -327,7 +327,8 @@ function keyOf(source: SlotSource, type: IqlType): string {
   return `${source.kind} ${typeKey} ${source.kind === 'claim' ? source.claim : ''}`
 }
 
-function itemKey(item: Literal | Parameter): string {
+/** Equal for equal items. */
+export function itemKey(item: Literal | Parameter): string {
   if (item.kind === 'parameter') return `:${item.index}`
   return typeof item.value === 'string' ? JSON.stringify(item.value) : String(item.value)
 }

@@ -10,6 +10,7 @@ import type { TableView } from '../../iql/catalogue-view.ts'
 import { timesOf } from '../../iql/copied-operands.ts'
 import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
 import { isLongType } from '../../iql/types.ts'
+import { isGrowing } from './dialect.ts'
 
 export interface TextWeight {
   /** Texts that functions and || create. */
@@ -241,10 +242,10 @@ class Weigher {
         return node.operator === 'text||text' ? this.#concat(node, concatOperands(node)) : this.#operation(node)
       case 'call':
         if (node.function === 'concat') return this.#concat(node, node.arguments)
-        return isCreating(node) ? this.#created(node, 1) : this.#operation(node)
+        return isCreating(node) ? this.#created(node) : this.#operation(node)
       case 'aggregate':
       case 'window':
-        return node.function === 'string_agg' ? this.#created(node, 1) : this.#operation(node)
+        return node.function === 'string_agg' ? this.#created(node) : this.#operation(node)
       case 'scalar-query':
       case 'exists':
       case 'in-query':
@@ -256,20 +257,22 @@ class Weigher {
 
   /** A result of an unbounded type is as long as the longest operand at most. */
   #operation(node: BoundExpression): TextUse {
-    const operands = operandsOf(node)
-    const uses = operands.map((operand) => this.#use(operand))
-    const held = sum(uses.map((use, index) => times(use.held, timesOf(node, operands[index] ?? node))))
-    if (node.kind === 'like' && node.ignoreCase)
-      return { held: sum([held, ...uses.map(({ length }) => length)]), length: NOTHING }
+    const { held, length } = this.#operands(node)
+    if (node.kind === 'like' && node.ignoreCase) return { held: sum([held, length]), length: NOTHING }
     if (!isLongType(node.type)) return { held, length: NOTHING }
-    const { length } = longest(uses)
     if (this.#isGrouped && isExtreme(node) && length.size > 0) this.inGroups.add(node)
     return { held: isPassedOn(node) ? held : sum([held, length]), length }
   }
 
-  #created(node: Call | Aggregate | WindowCall, count: number): TextUse {
-    const { held } = this.#operation(node)
-    return { held: sum([held, times(ONE_CREATED, count)]), length: ONE_CREATED }
+  #created(node: Call | Aggregate | WindowCall): TextUse {
+    return { held: sum([this.#operands(node).held, ONE_CREATED]), length: ONE_CREATED }
+  }
+
+  #operands(node: BoundExpression): TextUse {
+    const operands = operandsOf(node)
+    const uses = operands.map((operand) => this.#use(operand))
+    const held = sum(uses.map((use, index) => times(use.held, timesOf(node, operands[index] ?? node))))
+    return { held, length: longest(uses).length }
   }
 
   /** Values that cost nothing to read again are measured before they are joined; others are joined one by one. */
@@ -306,11 +309,9 @@ export function isPlain(operand: BoundExpression, weight: Pick<TextWeight, 'isCo
   return operand.kind === 'literal' || operand.kind === 'parameter' || operand.kind === 'claim'
 }
 
-/** Functions whose result can be much longer than their arguments. */
-const CREATING: ReadonlySet<string> = new Set(['repeat', 'replace', 'lpad', 'rpad'])
-
+/** Whether the result can be much longer than the arguments. */
 export function isCreating(node: Call): boolean {
-  if (!CREATING.has(node.function) || isSmallText(node)) return false
+  if (!isGrowing(node.function) || isSmallText(node)) return false
   return node.function !== 'replace' || !isShrinking(node.arguments)
 }
 

@@ -38,6 +38,8 @@ export const POSTGRES: Dialect = {
   rowFits: (length, maxBytes) => `${SCHEMA}.gh_row_fits(${length}, ${maxBytes})`,
   fence: 'OFFSET 0',
   value: (placeholder, type) => typed(placeholder, type),
+  fixed: undefined,
+  later: (value) => `${SCHEMA}.gh_later(${value})`,
   nullOf: (type) => typed('NULL', type),
   truth: (value) => (value ? 'TRUE' : 'FALSE'),
   widen: widenSql,

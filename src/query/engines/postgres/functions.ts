@@ -268,6 +268,7 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
     'text',
     `CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
   ),
+  { ...checked('gh_later(x anyelement)', 'anyelement', 'RETURN x;'), isVolatile: true },
   { ...plain('gh_keep_known(a anyelement, b anyelement)', 'anyelement', 'coalesce(b, a)'), takesNull: true },
   plain('gh_keep(a anyelement, b anyelement)', 'anyelement', 'a'),
 ]

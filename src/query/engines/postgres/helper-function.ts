@@ -10,15 +10,25 @@ export interface HelperFunction {
   readonly body: string
   /** Called with NULLs too. */
   readonly takesNull?: true
+  /** Not evaluated by the planner. */
+  readonly isVolatile?: true
   /** In calls of operators; conditions are evaluated by their cost. */
   readonly cost?: number
   /** plpgsql for functions that raise errors or need control flow; otherwise SQL, which the planner can inline. */
   readonly language?: 'plpgsql'
 }
 
-export function functionSql({ signature, returns, body, language, takesNull, cost }: HelperFunction): string {
+export function functionSql({
+  signature,
+  returns,
+  body,
+  language,
+  takesNull,
+  cost,
+  isVolatile,
+}: HelperFunction): string {
   const code = language === undefined ? `SELECT ${body}` : `BEGIN ${body} END`
-  return `CREATE OR REPLACE FUNCTION ${SCHEMA}.${signature} RETURNS ${returns} LANGUAGE ${language ?? 'sql'} IMMUTABLE ${takesNull === true ? '' : 'STRICT '}PARALLEL SAFE${cost === undefined ? '' : ` COST ${cost}`} AS $gh$ ${code} $gh$`
+  return `CREATE OR REPLACE FUNCTION ${SCHEMA}.${signature} RETURNS ${returns} LANGUAGE ${language ?? 'sql'} ${isVolatile === true ? 'VOLATILE' : 'IMMUTABLE'} ${takesNull === true ? '' : 'STRICT '}PARALLEL SAFE${cost === undefined ? '' : ` COST ${cost}`} AS $gh$ ${code} $gh$`
 }
 
 export function fail(code: string, detail: string): string {

@@ -27,6 +27,8 @@ export const SQLITE: Dialect = {
   keepsParameters: true,
   fence: 'LIMIT -1',
   value: (placeholder) => placeholder,
+  fixed: (value) => `(SELECT ${value})`,
+  later: undefined,
   rowTracking: ({ name, columns }) => {
     const row = `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`
     return { refuseTracked: `gh_untracked(${row})`, track: `gh_track(${row})` }
