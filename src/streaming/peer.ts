@@ -13,6 +13,7 @@ import { increment } from './metrics.ts'
 import type { QueueLimit, QueueOwner, Queues } from './queue-bounds.ts'
 import { frameDeflated } from './websocket/deflate.ts'
 import { frameMessage } from './websocket/frame.ts'
+import type { FrameKind } from './websocket/send-queue.ts'
 import type { ServerSocket, SocketHandler } from './websocket/server-socket.ts'
 
 export interface PeerOptions {
@@ -23,6 +24,8 @@ export interface PeerOptions {
   readonly onClosed: (peer: Peer) => void
 }
 
+/** While so many bytes of replies are queued, further requests wait. What is pushed to subscribers may fill the whole send queue. */
+const MAX_BYTES_OF_REPLIES = 32 * 1024
 /** How long a client may take to answer a close frame. */
 const CLOSE_TIMEOUT = 5_000
 /** A connection that is closed as slow and has more than this queued cannot take its close frame in time. */
@@ -39,6 +42,8 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   readonly #idle: IdleTimer
   #nextPingAt: number
   #reading = true
+  /** Set while requests wait until the client has taken replies: when it last took some, or the wait began. */
+  #waitsSince: number | undefined
   /** Set while the send queue is over its limit, with the latest message of each topic that allows dropping. */
   #congestedSince: number | undefined
   #latest: Map<string, Broadcast> | undefined
@@ -138,7 +143,8 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     if (!this.#reading) this.#idle.restart(now)
     else if (this.#idle.isOver(now)) this.close('policy', 'no frame for too long')
     this.#checkCongestion()
-    if (this.#congestedSince !== undefined && now - this.#congestedSince >= idleTimeout) this.#closeAsSlow()
+    const slowSince = Math.min(this.#congestedSince ?? now, this.#waitsSince ?? now)
+    if (now - slowSince >= idleTimeout) this.#closeAsSlow()
     if (now < this.#nextPingAt || this.#closing !== undefined) return
     this.#nextPingAt = now + pingInterval
     this.#socket.ping()
@@ -163,7 +169,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void {
     if (this.#congestedSince === undefined || slow === 'queue') {
       const frame = broadcast.frame(this.codec, this.#socket.windows?.server, this.#env.settings.streamDeflateThreshold)
-      this.#sendFrame(frame, broadcast.payload(this.codec).length)
+      this.#sendFrame(frame, broadcast.payload(this.codec).length, 'push')
     } else if (slow === 'close') this.#closeAsSlow()
     else {
       // Encoded now, so that data that cannot be encoded throws at its publisher and not when the queue drains.
@@ -213,8 +219,8 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.#socket.close(this.#closing.code, reason, discards)
   }
 
-  #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number): void {
-    if (!this.#socket.send(frame, bytes)) return
+  #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number, kind: FrameKind = 'reply'): void {
+    if (!this.#socket.send(frame, bytes, kind)) return
     this.#env.counters.messagesOut++
     this.#checkSendQueue()
   }
@@ -222,9 +228,11 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   #checkSendQueue(): void {
     const { queuedBytes } = this.#socket
     if (queuedBytes > 0) this.#countQueue()
-    if (queuedBytes <= this.#env.settings.streamSendQueueBytes) return
-    if (this.#congestedSince !== undefined || this.#closing !== undefined) return
-    this.#congestedSince = this.#env.monotonic()
+    const isOver = queuedBytes > this.#env.settings.streamSendQueueBytes
+    if ((!isOver && this.#socket.queuedReplyBytes <= MAX_BYTES_OF_REPLIES) || this.#closing !== undefined) return
+    if (isOver) this.#congestedSince ??= this.#env.monotonic()
+    if (this.#waitsSince !== undefined) return
+    this.#waitsSince = this.#env.monotonic()
     this.connection.setCongested(true)
   }
 
@@ -234,6 +242,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onDrain(): void {
+    if (this.#waitsSince !== undefined) this.#waitsSince = this.#env.monotonic()
     try {
       this.#countQueue()
       this.#checkCongestion()
@@ -251,13 +260,18 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   #checkCongestion(): void {
-    if (this.#congestedSince === undefined || this.#closing !== undefined) return
-    if (this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 2) return
-    this.#congestedSince = undefined
-    const latest = this.#latest
-    this.#latest = undefined
-    for (const broadcast of latest?.values() ?? []) this.connection.subscriptions.deliver(broadcast, this.#env.clock())
-    if (this.#congestedSince === undefined) this.connection.setCongested(false)
+    if (this.#waitsSince === undefined || this.#closing !== undefined) return
+    if (this.#congestedSince !== undefined) {
+      if (this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 2) return
+      this.#congestedSince = undefined
+      const latest = this.#latest
+      this.#latest = undefined
+      for (const broadcast of latest?.values() ?? [])
+        this.connection.subscriptions.deliver(broadcast, this.#env.clock())
+    }
+    if (this.#congestedSince !== undefined || this.#socket.queuedReplyBytes > MAX_BYTES_OF_REPLIES / 2) return
+    this.#waitsSince = undefined
+    this.connection.setCongested(false)
   }
 
   /** The client closes, or it violated the protocol and is closed with this code. */

@@ -68,6 +68,24 @@ async function firstCode(peer: RawPeer): Promise<number | 'open'> {
   return found === undefined ? 'open' : found.payload.readUInt16BE()
 }
 
+test('input that has arrived counts while its connection is not read', async (t) => {
+  const { port, gateway } = await startGateway(t, {
+    controllers: [createTestController()],
+    settings: { streamReceiveQueueBytes: 1000, streamReceiveQueueBytesPerNode: 250_000 },
+  })
+  const other = await connect(port)
+  const question = frame({ opcode: text, payload: QUESTION.padEnd(1000) })
+  const peers: RawPeer[] = []
+  for (let count = 0; count < 6; count++) {
+    const peer = await openRaw(port, PATH)
+    peers.push(peer)
+    peer.write(WAIT, ...Array<Buffer>(500).fill(question))
+  }
+  await until('the limit is kept', 5_000, () => (gateway.counters.floodCloses.get('node') ?? 0) >= 2)
+  assert.equal((await other.request({ Topic: 'QueryServerInfo', TransactionID: 1 })).TransactionID, 1)
+  for (const { socket } of peers) socket.destroy()
+})
+
 test('messages that have been answered no longer count', async (t) => {
   const { port, gateway } = await startGateway(t, {
     controllers: [createTestController()],

@@ -99,17 +99,73 @@ test('a queued frame counts with the objects that hold it, so that many short on
   peer.socket.destroy()
 })
 
+const ECHO = frame({
+  opcode: OPCODE.text,
+  payload: `{"Controller":"Test","Topic":"Echo","TransactionID":1,"Data":"${'x'.repeat(10_000)}"}`,
+})
+
+test('requests of a client that does not read their replies wait, long before the send queue is full', async (t) => {
+  const { port, gateway } = await startGateway(t, {
+    controllers: [createTestController()],
+    settings: { streamMessageBurst: 1e6 },
+  })
+  const peer = await openRaw(port, '/Platform?version=1.1')
+  peer.socket.pause()
+  const count = 2_000
+  for (let sent = 0; sent < count; sent++) peer.write(ECHO)
+  const queued = (): number => gateway.liveSessions()[0]?.queuedBytes ?? 0
+  let before = -1
+  await until('the system takes nothing any more', 10_000, () => {
+    const isStable = queued() > 0 && queued() === before
+    before = queued()
+    return isStable
+  })
+  assert.ok(queued() <= 192 * 1024, `${queued()} bytes`)
+  peer.socket.resume()
+  for (let received = 0; received < count; received++) assert.equal((await peer.next()).opcode, OPCODE.text)
+})
+
+test('a client that takes none of its replies for the idle timeout is closed, one that takes them slowly is not', async (t) => {
+  const { port, gateway, clock } = await startGateway(t, {
+    controllers: [createTestController()],
+    settings: { streamMessageBurst: 1e6, streamIdleTimeout: 60_000, streamAuthenticationDeadline: 1e6 },
+  })
+  const open = async () => {
+    const peer = await openRaw(port, '/Platform?version=1.1')
+    // What it reads is dropped.
+    peer.socket.removeAllListeners('data').pause()
+    for (let sent = 0; sent < 2_000; sent++) peer.write(ECHO)
+    return peer
+  }
+  const peers = [await open(), await open()]
+  const waiting = () => gateway.liveSessions().filter(({ queuedBytes }) => queuedBytes > 0).length
+  await until('both have replies that wait', 10_000, () => waiting() === 2)
+  const slow = peers[1]?.socket
+  for (let step = 0; step < 5; step++) {
+    clock.advance(25_000)
+    const end = (slow?.bytesRead ?? 0) + 3_000_000
+    slow?.resume()
+    await until('some megabytes were taken', 5_000, () => (slow?.bytesRead ?? 0) >= end)
+    slow?.pause()
+  }
+  await until('the other one is closed', 5_000, () => (gateway.counters.slowCloses.get('connection') ?? 0) === 1)
+  assert.equal(slow?.destroyed, false)
+  for (const { socket } of peers) socket.destroy()
+})
+
 test('the queue of a connection that has left does not count', async (t) => {
   const { port, gateway } = await startGateway(t, {
     controllers: [createTestController()],
-    settings: { streamSendQueueBytes: MEBIBYTE, streamSendQueueBytesPerNode: 3 * MEBIBYTE, streamMessageBurst: 1e6 },
+    settings: { streamSendQueueBytesPerNode: MEBIBYTE, streamMessageBurst: 1e6 },
   })
   for (let round = 0; round < 5; round++) {
     const peer = await openRaw(port, '/Platform?version=1.1')
     peer.socket.pause()
     const echo = `{"Controller":"Test","Topic":"Echo","TransactionID":1,"Data":"${'x'.repeat(500_000)}"}`
-    for (let sent = 0; sent < 20; sent++) peer.write(frame({ opcode: OPCODE.text, payload: echo }))
-    await until('its queue is full', 5_000, () => (gateway.liveSessions()[0]?.queuedBytes ?? 0) > MEBIBYTE)
+    await until('its queue is full', 5_000, () => {
+      peer.write(frame({ opcode: OPCODE.text, payload: echo }))
+      return (gateway.liveSessions()[0]?.queuedBytes ?? 0) > 400_000
+    })
     peer.socket.destroy()
     await until('it has left', 5_000, () => gateway.liveSessions().length === 0)
   }

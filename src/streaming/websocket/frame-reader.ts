@@ -50,9 +50,9 @@ export class FrameReader {
     this.#options = options
   }
 
-  /** The memory of the message that is incomplete. Unread input is not part of it: that is one piece at most. */
-  get incompleteBytes(): number {
-    return (this.#frame?.payload?.length ?? 0) + (this.#message?.data.length ?? 0)
+  /** The memory of the message that is incomplete, and of input that has not been read. */
+  get bytes(): number {
+    return this.#input.length + (this.#frame?.payload?.length ?? 0) + (this.#message?.data.length ?? 0)
   }
 
   /** Forgets what has arrived. */

@@ -4,8 +4,12 @@
  */
 import type { Socket } from 'node:net'
 
+/** What the client has caused itself, or what others have. */
+export type FrameKind = 'reply' | 'push'
+
 interface QueuedFrame {
   frame: Buffer | Promise<Buffer>
+  readonly kind: FrameKind
   /** The memory that it takes. */
   readonly bytes: number
 }
@@ -27,6 +31,8 @@ export class SendQueue {
   #handler: SendQueueHandler | undefined
   #frames: QueuedFrame[] | undefined
   #bytes = 0
+  /** Of these, those of replies. */
+  replyBytes = 0
   /** Node has a batch that it could not write at once; the next is given to it when that one is sent. */
   #isWaiting = false
   #endsWhenEmpty = false
@@ -46,15 +52,15 @@ export class SendQueue {
   }
 
   /** `bytes` is the size to count for a frame that is still being compressed. */
-  write(frame: Buffer | Promise<Buffer>, bytes: number): void {
+  write(frame: Buffer | Promise<Buffer>, bytes: number, kind: FrameKind = 'reply'): void {
     if (this.#frames === undefined && !(frame instanceof Promise) && this.#tcp.writableLength === 0) {
       this.#tcp.write(frame)
       return
     }
-    const queued = { frame, bytes: FRAME_OVERHEAD + (frame instanceof Promise ? bytes : frame.length) }
+    const queued = { frame, kind, bytes: FRAME_OVERHEAD + (frame instanceof Promise ? bytes : frame.length) }
     this.#frames ??= []
     this.#frames.push(queued)
-    this.#bytes += queued.bytes
+    this.#count(queued, 1)
     if (frame instanceof Promise) this.#resolve(queued, frame)
     else this.#flush()
   }
@@ -62,6 +68,12 @@ export class SendQueue {
   discard(): void {
     this.#frames = undefined
     this.#bytes = 0
+    this.replyBytes = 0
+  }
+
+  #count({ kind, bytes }: QueuedFrame, sign: 1 | -1): void {
+    this.#bytes += sign * bytes
+    if (kind === 'reply') this.replyBytes += sign * bytes
   }
 
   /** Ends the connection after the last frame. */
@@ -120,11 +132,12 @@ export class SendQueue {
   #takeBatch(frames: QueuedFrame[]): Buffer | undefined {
     const batch: Buffer[] = []
     let length = 0
-    for (const { frame, bytes } of frames) {
+    for (const queued of frames) {
+      const { frame } = queued
       if (frame instanceof Promise || (length > 0 && length + frame.length > BATCH_BYTES)) break
       batch.push(frame)
       length += frame.length
-      this.#bytes -= bytes
+      this.#count(queued, -1)
     }
     frames.splice(0, batch.length)
     return batch.length > 1 ? Buffer.concat(batch, length) : batch[0]

@@ -5,7 +5,7 @@ import { type TurnTaker, waitForTurn } from '../turns.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
-import { SendQueue } from './send-queue.ts'
+import { type FrameKind, SendQueue } from './send-queue.ts'
 
 /** Takes what a socket receives. Any method may pause the socket or close it. */
 export interface SocketHandler {
@@ -136,9 +136,14 @@ export class ServerSocket implements TurnTaker {
     return this.#sendQueue.bytes
   }
 
-  /** The memory of a message that has not been delivered yet. */
+  /** Of these, what waits behind other frames and replies to the client. */
+  get queuedReplyBytes(): number {
+    return this.#sendQueue.replyBytes
+  }
+
+  /** The memory of what has arrived and has not been delivered yet. */
   get receivedBytes(): number {
-    const bytes = this.#reader.incompleteBytes + this.#inflatingBytes
+    const bytes = this.#reader.bytes + this.#inflatingBytes + this.#tcp.readableLength
     return bytes === 0 || this.#tcp.destroyed ? 0 : bytes
   }
 
@@ -146,9 +151,9 @@ export class ServerSocket implements TurnTaker {
    * Sends a frame after those before it; false if the connection is closing. `bytes` is the size to count for a frame that is
    * still being compressed.
    */
-  send(frame: Buffer | Promise<Buffer>, bytes = 0): boolean {
+  send(frame: Buffer | Promise<Buffer>, bytes = 0, kind: FrameKind = 'reply'): boolean {
     if (!this.isOpen) return false
-    this.#sendQueue.write(frame, bytes)
+    this.#sendQueue.write(frame, bytes, kind)
     return true
   }
 
