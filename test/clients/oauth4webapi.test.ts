@@ -33,10 +33,14 @@ describe('oauth4webapi', () => {
     return (await followAsAlice(gatehouse, start)).url
   }
 
-  test('RFC 8414 discovery returns the same document', async () => {
+  test('RFC 8414 discovery returns the same document, with the method of public clients', async () => {
     const issuer = new URL(gatehouse.issuer)
     const response = await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' })
-    assert.deepEqual(await oauth.processDiscoveryResponse(issuer, response), server)
+    const methods = [...(server.token_endpoint_auth_methods_supported ?? []), 'none']
+    assert.deepEqual(await oauth.processDiscoveryResponse(issuer, response), {
+      ...server,
+      token_endpoint_auth_methods_supported: methods,
+    })
   })
 
   test('code flow with PKCE and a check of the ID token signature', async () => {
