@@ -2,7 +2,12 @@
 import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/limits.ts'
 import type { IqlValue } from '../../iql/types.ts'
 import { heldTextsError } from '../runtime-error.ts'
-import type { TextWeight } from './text-weight.ts'
+
+/** How often a statement holds the text of each parameter, by index, and the bytes of its literals. */
+export interface ParameterUse {
+  readonly parameters: ReadonlyMap<number, number>
+  readonly literalBytes: number
+}
 
 /** What the parameters of a statement are used for, if they can be too long for it. */
 export interface HeldParameters {
@@ -10,7 +15,7 @@ export interface HeldParameters {
   readonly literalBytes: number
 }
 
-export function heldParameters({ parameters, literalBytes }: TextWeight): HeldParameters | undefined {
+export function heldParameters({ parameters, literalBytes }: ParameterUse): HeldParameters | undefined {
   const isHarmless = total([...parameters.values()]) <= MAX_HELD_TEXTS && literalBytes <= MAX_HELD_BYTES
   return isHarmless ? undefined : { times: parameters, literalBytes }
 }

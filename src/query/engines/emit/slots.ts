@@ -4,9 +4,8 @@ import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
-import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
+import { type HeldParameters, heldParameters, type ParameterUse, refuseHeld } from './held-parameters.ts'
 import { isLonger } from './long-values.ts'
-import type { TextWeight } from './text-weight.ts'
 
 /** A value as the engine's driver takes it. */
 export type ScalarBindable = null | string | bigint | number | Uint8Array
@@ -108,11 +107,11 @@ export class Slots {
   readonly #slots: Slot[] = []
   readonly #byKey = new Map<string, number>()
   /** What the statement holds, if it is known. */
-  readonly #weight: TextWeight | undefined
+  readonly #weight: ParameterUse | undefined
   #created = 0
   #held = 0
 
-  constructor(weight?: TextWeight) {
+  constructor(weight?: ParameterUse) {
     this.#weight = weight
   }
 
