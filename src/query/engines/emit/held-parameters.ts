@@ -3,8 +3,9 @@ import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/limits.ts'
 import type { IqlValue } from '../../iql/types.ts'
 import { heldTextsError } from '../runtime-error.ts'
 
-/** How often a statement holds the text of each parameter, by index, and the bytes of its literals. */
+/** How many texts a statement creates, how often it holds the text of each parameter, by index, and the bytes of its literals. */
 export interface ParameterUse {
+  readonly created: number
   readonly parameters: ReadonlyMap<number, number>
   readonly literalBytes: number
 }
