@@ -58,8 +58,12 @@ the table without a row filter.
 does all this in one step. A sub-query among its outputs cannot use its columns: select the buckets in a WITH query, and write the
 sub-query in a select from it.
 
-**Run-time errors**, such as a division by zero, are raised when a value is evaluated. A part of a condition that cannot change
-its outcome, or a column of a sub-query that is not used, may or may not be evaluated; guard it with \`CASE\` or \`NULLIF\`.
+**Run-time errors**, such as a division by zero, are raised when a value is evaluated. Columns have values in rows only:
+\`WHERE id = 0 AND 10 / id > 1\` is an error only if there is a row with the id 0. \`CASE\`, \`COALESCE\` and \`OR\` evaluate no more than a
+row needs, from left to right. Conditions joined by \`AND\` can be evaluated in any order; of those on one table, what cannot fail,
+such as a comparison of columns, comes before arithmetic on whole numbers and Doubles, and before casts. An expression without
+columns, or a column of a sub-query that is not used, may be evaluated even if no row needs it. Guard what can fail with \`CASE\` or
+\`NULLIF\`.
 
 **Order.** Without \`ORDER BY\` the order of rows is undefined. The same is true for the rows of \`RETURNING\`, except that an
 INSERT with VALUES returns them in the order given.

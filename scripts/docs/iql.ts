@@ -11,8 +11,11 @@ import {
   DEFAULT_LIMITS,
   MAX_COPIED_EXPRESSIONS,
   MAX_CREATED_BYTES,
+  MAX_GROUP_BYTES,
+  MAX_HELD_BYTES,
   MAX_HELD_VALUES,
   MAX_KEY_BYTES,
+  MAX_LIST_BYTES,
   MAX_WITH_USES,
 } from '../../src/query/iql/limits.ts'
 import { OPERATORS } from '../../src/query/iql/operators.ts'
@@ -176,8 +179,16 @@ const LIMIT_TEXTS: Readonly<Record<keyof typeof DEFAULT_LIMITS, string>> = {
 
 const CREATED_TEXT = `\`||\`, concat, repeat, replace, lpad, rpad and string_agg create texts. Each of them in a statement may create an equal
 share of the bytes: the only one 16 MiB, each of four 4 MiB. An operand of \`||\` or concat that is not a column, a literal or a
-parameter counts as well. A longer text is the error \`Limit.Value\` ([query service](query.md)). The Text and Binary columns of a key
-or an index share its bytes equally.`
+parameter counts as well, and so does a function such as upper that returns a copy of a created text. What a query in FROM computes
+counts again for each use of its column: a chain of WITH queries of which each uses the one before it twice has a share that halves
+with each. A longer text is the error \`Limit.Value\` ([query service](query.md)). The Text and Binary columns of a key or an index
+share its bytes equally.
+
+A statement holds a text once for each expression that reads it and for each function that returns a copy of it. The texts of one row
+may have ${MAX_HELD_BYTES / 2 ** 20} MiB in this way: a statement with 400 conditions on a column takes texts of ${Math.floor(MAX_HELD_BYTES / 2 ** 10 / 400)} KiB. Longer ones are the
+error \`Limit.Value\`. For parameters this holds everywhere; for columns on PostgreSQL, where it does not concern columns of keys and
+indexes, and a row counts before the conditions of WHERE. On PostgreSQL the minima and maxima of texts that one group has may have
+${MAX_GROUP_BYTES.toLocaleString('en')} bytes together, and the rows of a query after NOT IN, or after IN in a part of a condition, ${MAX_LIST_BYTES / 2 ** 20} MiB (\`Limit.Memory\`).`
 
 const HELD_TEXT = `median, percentile_cont and percentile_disc hold the values of one group at a time. Each of several in a statement
 may hold an equal share, down to a power of two; values of more than 18 digits count as four. A larger group is the error

@@ -270,6 +270,13 @@ lower priority. The reasons are in a [decision record](decisions/README.md). Suc
 server checks this ten times a second, and where there is a shell the operating system limits it too (\`RLIMIT_DATA\`). A query that
 needs more ends with \`Limit.Memory\`.
 
+Sorts, groups and joins that do not fit into memory write temporary files. Those of one query may have \`GATEHOUSE_QUERY_TEMP_BYTES\`,
+and those of all running queries of a user \`GATEHOUSE_QUERY_TEMP_BYTES_PER_USER\`; a query that needs more ends with \`Limit.Disk\`.
+On SQLite they are in \`/var/tmp\`, or in \`/tmp\`. The operating system limits each file of a query (RLIMIT_FSIZE), and on Linux the
+server counts all files of the processes of a user ten times a second; elsewhere each file has the limit, and those of writes have
+none. On PostgreSQL the limit is \`temp_file_limit\`, which the server needs a right to set: see
+[PostgreSQL](postgresql.md#temporary-files-and-memory).
+
 ## Limits
 
 The limits of the language are listed with [IQL](iql.md). These limits are settings:
