@@ -40,6 +40,7 @@ describe('oauth4webapi', () => {
     assert.deepEqual(await oauth.processDiscoveryResponse(issuer, response), {
       ...server,
       token_endpoint_auth_methods_supported: methods,
+      revocation_endpoint_auth_methods_supported: methods,
     })
   })
 
