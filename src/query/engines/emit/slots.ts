@@ -1,12 +1,12 @@
 /** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
 import type { ClaimName, Literal, Parameter } from '../../iql/bound-leaf.ts'
 import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
+import type { TextWeight } from '../../iql/text-weight.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
+import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
 import { isLonger } from './long-values.ts'
-import { type HeldParameters, heldParameters, refuseHeld } from './row-texts.ts'
-import type { TextWeight } from './text-weight.ts'
 
 /** A value as the engine's driver takes it. */
 export type ScalarBindable = null | string | bigint | number | Uint8Array
