@@ -1,5 +1,13 @@
 /** Proves from an expression alone how long its text can be, whatever the row and the parameters are. */
 import type { Arithmetic, BoundExpression, Call } from './bound-query.ts'
+import type { ScalarId } from './functions.ts'
+
+/** Functions whose result can be much longer than their arguments. */
+export type GrowingId = 'repeat' | 'replace' | 'lpad' | 'rpad'
+
+export function isGrowing(id: ScalarId): id is GrowingId {
+  return id === 'repeat' || id === 'replace' || id === 'lpad' || id === 'rpad'
+}
 
 /** A text that is proven to be no longer is not checked when it is created. */
 export const SMALL_TEXT_BYTES = 1024

@@ -12,6 +12,7 @@ import type { TableView } from '../../iql/catalogue-view.ts'
 import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../../iql/functions.ts'
 import { sameName } from '../../iql/names.ts'
 import type { OperatorId } from '../../iql/operators.ts'
+import type { GrowingId } from '../../iql/text-bound.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import type { Slots } from './slots.ts'
 
@@ -21,13 +22,6 @@ export type Sql = string
 /** The arguments are emitted already; `node` has their types. */
 export type ScalarSql = (args: readonly Sql[], node: Call) => Sql
 export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape) => Sql
-
-/** Functions whose result can be much longer than their arguments. */
-export type GrowingId = 'repeat' | 'replace' | 'lpad' | 'rpad'
-
-export function isGrowing(id: ScalarId): id is GrowingId {
-  return id === 'repeat' || id === 'replace' || id === 'lpad' || id === 'rpad'
-}
 
 /** Aggregates that hold the values of a group. */
 export type PercentileId = 'median' | 'percentile_cont' | 'percentile_disc'

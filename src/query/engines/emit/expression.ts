@@ -19,12 +19,12 @@ import type { AggregateId, WindowId } from '../../iql/functions.ts'
 import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
 import { MAX_GROUP_BYTES, MAX_LIST_BYTES } from '../../iql/limits.ts'
 import { FRACTION_SCALE } from '../../iql/operators.ts'
-import { concatOperands, isSmallText } from '../../iql/text-bound.ts'
+import { concatOperands, isGrowing, isSmallText } from '../../iql/text-bound.ts'
+import { type IndexesOf, isCreating, isPlain, type TextWeight } from '../../iql/text-weight.ts'
 import { asDecimal, decimal, type IqlType, type IqlValue, isWide, TEXT, type TypeKind } from '../../iql/types.ts'
-import { type AggregateShape, type Dialect, isGrowing, isPercentile, type Sql } from './dialect.ts'
+import { type AggregateShape, type Dialect, isPercentile, type Sql } from './dialect.ts'
 import { emitFrame } from './frame.ts'
 import { itemKey, type SlotSource, type Slots } from './slots.ts'
-import { type IndexesOf, isCreating, isPlain, type TextWeight } from './text-weight.ts'
 
 /** The state of one statement while it is emitted. */
 export interface Emission {

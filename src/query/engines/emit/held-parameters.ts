@@ -1,14 +1,8 @@
-/** Bounds the texts among the parameters of a statement by how often it holds them at once. */
+/** Bounds the texts of parameters by how often a statement holds them at once. */
 import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/limits.ts'
+import type { TextWeight } from '../../iql/text-weight.ts'
 import type { IqlValue } from '../../iql/types.ts'
 import { heldTextsError } from '../runtime-error.ts'
-
-/** How many texts a statement creates, how often it holds the text of each parameter, by index, and the bytes of its literals. */
-export interface ParameterUse {
-  readonly created: number
-  readonly parameters: ReadonlyMap<number, number>
-  readonly literalBytes: number
-}
 
 /** What the parameters of a statement are used for, if they can be too long for it. */
 export interface HeldParameters {
@@ -16,7 +10,7 @@ export interface HeldParameters {
   readonly literalBytes: number
 }
 
-export function heldParameters({ parameters, literalBytes }: ParameterUse): HeldParameters | undefined {
+export function heldParameters({ parameters, literalBytes }: TextWeight): HeldParameters | undefined {
   const isHarmless = total([...parameters.values()]) <= MAX_HELD_TEXTS && literalBytes <= MAX_HELD_BYTES
   return isHarmless ? undefined : { times: parameters, literalBytes }
 }

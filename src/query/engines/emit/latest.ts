@@ -1,11 +1,11 @@
 /** Emits LATEST ON: the last row of each key, found in an index where there is one. */
 import type { BoundExpression, BoundLatest, Select, TableSource } from '../../iql/bound-query.ts'
 import { operandsOf } from '../../iql/bound-walk.ts'
+import type { IndexesOf } from '../../iql/text-weight.ts'
 import { BOOLEAN } from '../../iql/types.ts'
 import { freeName, type Sql } from './dialect.ts'
 import { type Emission, emitExpression, emitOrder } from './expression.ts'
 import { emitTextsFit } from './row-texts.ts'
-import type { IndexesOf } from './text-weight.ts'
 
 /** The columns of an index or key, the keys and then the time, that give the last row of each key without reading the others. */
 export function latestIndex({ from, latest }: Select, indexesOf: IndexesOf): readonly string[] | undefined {

@@ -12,12 +12,12 @@ import type {
 import { partsOf } from '../../iql/bound-walk.ts'
 import { cannotFail, isTotal } from '../../iql/can-fail.ts'
 import { partsOfWrite } from '../../iql/copied-operands.ts'
+import { type IndexesOf, type Weighed, weigh } from '../../iql/text-weight.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
 import { emitLatest } from './latest.ts'
 import { emitTextsFit } from './row-texts.ts'
 import { Slots } from './slots.ts'
-import { type IndexesOf, type Weighed, weigh } from './text-weight.ts'
 
 export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
   /** Without it no indexes are known. */

@@ -1,4 +1,4 @@
-/** Bounds the texts of a row by how often a statement holds them at once. */
+/** Bounds the texts of stored rows by how often a statement holds them at once. */
 import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/limits.ts'
 import type { Sql } from './dialect.ts'
 import type { Emission } from './expression.ts'

@@ -1,10 +1,11 @@
 /** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
 import type { ClaimName, Literal, Parameter } from '../../iql/bound-leaf.ts'
 import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
+import type { TextWeight } from '../../iql/text-weight.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
 import type { IqlType, IqlValue } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
-import { type HeldParameters, heldParameters, type ParameterUse, refuseHeld } from './held-parameters.ts'
+import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
 import { isLonger } from './long-values.ts'
 
 /** A value as the engine's driver takes it. */
@@ -107,11 +108,11 @@ export class Slots {
   readonly #slots: Slot[] = []
   readonly #byKey = new Map<string, number>()
   /** What the statement holds, if it is known. */
-  readonly #weight: ParameterUse | undefined
+  readonly #weight: TextWeight | undefined
   #created = 0
   #held = 0
 
-  constructor(weight?: ParameterUse) {
+  constructor(weight?: TextWeight) {
     this.#weight = weight
   }
 

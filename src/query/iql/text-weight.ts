@@ -2,15 +2,14 @@
  * How much text a statement makes a database hold for one row. PostgreSQL frees nothing before all expressions of a row are evaluated,
  * and both databases evaluate what a query in FROM computes again for each use. So each use counts, and lengths are added up.
  */
-import type { Assignment, Delete, Insert, Update } from '../../iql/bound.ts'
-import type { Column } from '../../iql/bound-leaf.ts'
-import type { Aggregate, Body, BoundExpression, Call, Query, Source, WindowCall } from '../../iql/bound-query.ts'
-import { boundsOf, clausesOf, conditionsOf, operandsOf } from '../../iql/bound-walk.ts'
-import type { TableView } from '../../iql/catalogue-view.ts'
-import { timesOf } from '../../iql/copied-operands.ts'
-import { concatOperands, isShrinking, isSmallText } from '../../iql/text-bound.ts'
-import { isLongType } from '../../iql/types.ts'
-import { isGrowing } from './dialect.ts'
+import type { Assignment, Delete, Insert, Update } from './bound.ts'
+import type { Column } from './bound-leaf.ts'
+import type { Aggregate, Body, BoundExpression, Call, Query, Source, WindowCall } from './bound-query.ts'
+import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
+import type { TableView } from './catalogue-view.ts'
+import { timesOf } from './copied-operands.ts'
+import { concatOperands, isGrowing, isShrinking, isSmallText } from './text-bound.ts'
+import { isLongType } from './types.ts'
 
 export interface TextWeight {
   /** Texts that functions and || create. */
