@@ -1,5 +1,5 @@
 /** The path of every request: context, route, rate limit, body, authentication, handler, then log line, metrics and span. */
-import type { IncomingMessage, RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
@@ -13,11 +13,13 @@ import { hasBody, readBody } from './body.ts'
 import { Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
 import { checkHost } from './host-header.ts'
+import { PipelinedRequests } from './pipelined-requests.ts'
 import { replyWithProblem } from './problem.ts'
 import { callerOf, type RateLimits } from './rate-limits.ts'
 import { checkTargetLength, localTarget, segmentsOf } from './request-target.ts'
 import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
 import { type Match, Router, type WrongMethod } from './router.ts'
+import { UnreadReplies } from './unread-replies.ts'
 
 export interface PipelineOptions {
   readonly groups: readonly (RouteGroup | LazyRouteGroups)[]
@@ -31,6 +33,7 @@ export interface PipelineOptions {
   readonly tracing?: Tracing | undefined
   /** Shows errors to people. */
   readonly problemPage?: ProblemPage
+  readonly unread?: UnreadReplies
 }
 
 export interface Pipeline {
@@ -50,6 +53,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     rateLimits,
     tracing,
     problemPage,
+    unread = new UnreadReplies(),
   } = options
   const router = new Router()
   const loaders = new Map<RouteGroup, () => Promise<void>>()
@@ -59,28 +63,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     else add(group)
   }
   const finish = createAccessLog(logger, metrics)
+  const pipelined = new PipelinedRequests(unread)
 
   return {
     handle(request, response) {
-      const context = new Context(request, response, addressOf(request), targetOf(request), logger)
-      context.problemPage = problemPage
-      const span = tracing?.open(request.headers.traceparent)
-      if (span !== undefined) context.setHeader('traceresponse', span.header)
-      context.onReplied = () => {
-        // A body that was read in one piece has not reached its end yet.
-        request.read()
-        finish(context, response.statusCode)
-        span?.end({ method: context.method, route: context.route, status: response.statusCode, id: context.id })
-      }
-      response.on('finish', context.onReplied)
-      // Without a listener the error would end the process; the client is gone.
-      response.on('error', (error) => context.log.info({ err: error }, 'the reply could not be sent'))
-      try {
-        checkHost(request)
-        dispatch(context, span)
-      } catch (error) {
-        fail(context, undefined, error)
-      }
+      // Node gives the connection to one response after the other: this one is not the first.
+      if (response.socket === null) pipelined.add(request, response, addressOf(request), () => begin(request, response))
+      else begin(request, response)
     },
     upgrade(request, socket, head) {
       const context = new Context(request, undefined, addressOf(request), targetOf(request), logger)
@@ -101,6 +90,29 @@ export function createPipeline(options: PipelineOptions): Pipeline {
           (error) => refuse(context, socket, error),
         )
     },
+  }
+
+  function begin(request: IncomingMessage, response: ServerResponse): void {
+    const context = new Context(request, response, addressOf(request), targetOf(request), logger)
+    context.problemPage = problemPage
+    context.unread = unread
+    const span = tracing?.open(request.headers.traceparent)
+    if (span !== undefined) context.setHeader('traceresponse', span.header)
+    context.onReplied = () => {
+      // A body that was read in one piece has not reached its end yet.
+      request.read()
+      finish(context, response.statusCode)
+      span?.end({ method: context.method, route: context.route, status: response.statusCode, id: context.id })
+    }
+    response.on('finish', context.onReplied)
+    // Without a listener the error would end the process; the client is gone.
+    response.on('error', (error) => context.log.info({ err: error }, 'the reply could not be sent'))
+    try {
+      checkHost(request)
+      dispatch(context, span)
+    } catch (error) {
+      fail(context, undefined, error)
+    }
   }
 
   function targetOf({ url = '/' }: IncomingMessage): string {

@@ -42,7 +42,6 @@ export interface QueryLimits {
   /** The most tables of the embedded engine. */
   readonly maxTables: number
   readonly stallMs: number
-  readonly sendQueueBytes: number
   /** How long the changes of a table are kept for live queries that resume, and how many of them. */
   readonly logMs: number
   readonly logChanges: number
@@ -63,7 +62,6 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   writeWaitMs: 5000,
   maxTables: 5000,
   stallMs: 5000,
-  sendQueueBytes: 128 * 1024 * 1024,
   logMs: 600_000,
   logChanges: 1_000_000,
   documentsPerOwner: 500,

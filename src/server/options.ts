@@ -38,7 +38,6 @@ export function queryLimitsOf(config: Config) {
     concurrency: config.queryConcurrency,
     waiting: config.queryWaiting,
     stallMs: config.queryStall,
-    sendQueueBytes: config.querySendQueueBytes,
     writeWaitMs: config.queryWriteWait,
     logMs: config.liveLogTime,
     logChanges: config.liveLogChanges,

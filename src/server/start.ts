@@ -10,6 +10,7 @@ import { openListener } from '../http/listener.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createRateLimits } from '../http/rate-limits.ts'
 import { createSlidingWindow } from '../http/sliding-window.ts'
+import { UnreadReplies } from '../http/unread-replies.ts'
 import { watchSessions } from '../identity/browser/session-watch.ts'
 import { openIdentity } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
@@ -246,6 +247,7 @@ export async function startServer(config: Config, options: StartOptions): Promis
       }),
       base,
       problemPage: pages.problemPage,
+      unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
       addressOf: clientAddress(config.trustedProxies),
       authenticate,
       rateLimits,

@@ -63,7 +63,7 @@ export interface QueryEndpoints {
 export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
   const { engine, limits, metrics } = endpoints
   const slowClients = new SlowClients({ ...limits, isContended: () => engine.load.waiting > 0, metrics })
-  const events = new LiveEndpoint({ ...endpoints, slowClients })
+  const events = new LiveEndpoint(endpoints)
   const env: Env = { ...endpoints, slowClients, observe: observer(endpoints), events }
   const { statementBytes, bodyBytes } = env.limits
   const post = (path: string, act: (context: Context, env: Env) => Sent, limit = bodyBytes): Route => ({
