@@ -83,7 +83,11 @@ test('the replies that clients do not read are bounded for the node; beyond it t
   const sockets = Array.from({ length: 6 }, () => server.send('/large'))
   await until('some are closed', 5000, () => server.metric(CLOSED) >= 2)
   assert.ok(server.metric(HELD) <= 40_000_000)
-  assert.equal((await (await server.get('/large')).arrayBuffer()).byteLength, LARGE.byteLength, 'others get their reply')
+  assert.equal(
+    (await (await server.get('/large')).arrayBuffer()).byteLength,
+    LARGE.byteLength,
+    'others get their reply',
+  )
   for (const socket of sockets) socket.destroy()
   await until('nothing is held', 5000, () => server.metric(HELD) === 0)
 })

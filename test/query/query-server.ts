@@ -129,7 +129,10 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     metrics,
     addressOf: clientAddress([]),
     authenticate,
-    unread: new UnreadReplies({ metrics, ...(options.maxUnreadBytes === undefined ? {} : { maxBytes: options.maxUnreadBytes }) }),
+    unread: new UnreadReplies({
+      metrics,
+      ...(options.maxUnreadBytes === undefined ? {} : { maxBytes: options.maxUnreadBytes }),
+    }),
   })
   listener.answerWith(pipeline)
   const url = `http://127.0.0.1:${listener.port}`

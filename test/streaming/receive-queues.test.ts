@@ -106,7 +106,12 @@ test('a client that goes on sending after the close frame is cut off', async (t)
   const { port, gateway } = await startGateway(t)
   const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
   t.after(() => socket.destroy())
-  const headers = ['Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Version: 13']
+  const headers = [
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Protocol: PlatformJson',
+  ]
   const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
   socket.write(`GET ${PATH} HTTP/1.1\r\nHost: x\r\n${[...headers, key].join('\r\n')}\r\n\r\n`)
   await once(socket, 'data')
