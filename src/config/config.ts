@@ -211,7 +211,7 @@ export const SETTINGS = {
   querySendQueueBytes: setting(
     '134217728',
     parseInteger,
-    'Maximum bytes of small results queued for clients that do not read them, on this node. Beyond it, the connections of the user with the most are closed.',
+    'Maximum bytes of HTTP replies queued for clients that do not read them, on this node. Beyond it, the connections of the user or address with the most are closed.',
   ),
   queryWriteWait: setting(
     '5',

@@ -7,6 +7,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { nodeHttp } from './node-http.ts'
 import { type LimitState, limitHeaders } from './rate-limits.ts'
 import { pathOf, type QueryValues, readQuery } from './request-target.ts'
+import type { UnreadReplies } from './unread-replies.ts'
 
 /** On every reply; replies to browsers have more (identity/browser/page-reply.ts). */
 const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-content-type-options', 'nosniff']
@@ -17,6 +18,8 @@ const NO_BODY = Buffer.alloc(0)
 /** The client closed the connection before the end of the reply: the status that nginx logs, and never sends. */
 export const CLIENT_LEFT = 499
 const NO_LIMITS: readonly LimitState[] = []
+/** What is shorter is left to the buffers of the system. */
+const LEAST_UNREAD_BYTES = 16 * 1024
 
 export type Headers = Readonly<Record<string, string>>
 
@@ -41,6 +44,8 @@ export class Context {
   body: Buffer = NO_BODY
   /** What log, metrics and span show of a reply that is not sent to its end: the client has left, unless a handler says otherwise. */
   incompleteStatus = CLIENT_LEFT
+  /** Counts the bytes that the client does not read; undefined for an upgrade. */
+  unread: UnreadReplies | undefined
   /** Shows a problem document to a person; undefined where the server has no pages. */
   problemPage: ProblemPage | undefined
   #response: ServerResponse | undefined
@@ -168,7 +173,30 @@ export class Context {
   send(type: string, body: string | Buffer, status = 200): void {
     const head = this.#head()
     head.push('content-type', type, 'content-length', String(Buffer.byteLength(body)))
-    this.response.writeHead(status, head).end(body)
+    const { response } = this
+    response.writeHead(status, head).end(body)
+    // The system takes a few of these at once, and the rest of them soon.
+    if (response.writableLength >= LEAST_UNREAD_BYTES) this.#holdUntilRead(response, this.unread)
+  }
+
+  /** Counts bytes in memory that wait for the client until they are released. Past the bound of the node connections are closed. */
+  holdUnread(bytes: number): () => void {
+    const { user, client } = this.caller
+    return this.unread?.hold(user ?? client ?? this.address, bytes, () => this.#closeUnread('queue')) ?? (() => {})
+  }
+
+  /** The timeout of the socket sees progress within one large write. */
+  #holdUntilRead(response: ServerResponse, unread: UnreadReplies | undefined): void {
+    if (unread === undefined) return
+    response.once('close', this.holdUnread(response.writableLength))
+    // Before Node's own listener, which sets the timeout of an idle connection; the next response must not inherit this one.
+    response.prependOnceListener('finish', () => void response.setTimeout(0))
+    response.setTimeout(unread.stallMs, () => this.#closeUnread('stalled'))
+  }
+
+  #closeUnread(reason: string): void {
+    this.log.info({ reason }, 'closed a connection whose client does not read the reply')
+    this.response.destroy()
   }
 
   /** A reply without a body. */

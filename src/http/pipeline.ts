@@ -1,5 +1,5 @@
 /** The path of every request: context, route, rate limit, body, authentication, handler, then log line, metrics and span. */
-import type { IncomingMessage, RequestListener } from 'node:http'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
@@ -13,11 +13,13 @@ import { hasBody, readBody } from './body.ts'
 import { CLIENT_LEFT, Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
 import { checkHost } from './host-header.ts'
+import { PipelinedRequests } from './pipelined-requests.ts'
 import { logFailure, replyWithProblem } from './problem.ts'
 import { callerOf, type RateLimits } from './rate-limits.ts'
 import { checkTargetLength, localTarget, segmentsOf } from './request-target.ts'
 import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
 import { type Match, Router, type WrongMethod } from './router.ts'
+import { UnreadReplies } from './unread-replies.ts'
 
 export interface PipelineOptions {
   readonly groups: readonly (RouteGroup | LazyRouteGroups)[]
@@ -35,6 +37,7 @@ export interface PipelineOptions {
   readonly problemPage?: ProblemPage
   /** The reply where no route is; a 404 by default. */
   readonly unmatched?: Refusal
+  readonly unread?: UnreadReplies
 }
 
 export interface Pipeline {
@@ -56,6 +59,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     tracing,
     problemPage,
     unmatched,
+    unread = new UnreadReplies(),
   } = options
   const router = new Router()
   const loaders = new Map<RouteGroup, () => Promise<void>>()
@@ -65,32 +69,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     else add(group)
   }
   const finish = createAccessLog(logger, metrics)
+  const pipelined = new PipelinedRequests(unread)
 
   return {
     handle(request, response) {
-      const context = new Context(request, response, addressOf(request), targetOf(request), logger)
-      context.problemPage = problemPage
-      const span = tracing?.open(request.headers.traceparent)
-      if (span !== undefined) context.setHeader('traceresponse', span.header)
-      /** After the end of the reply as well as after the client has left. */
-      const observe = (): void => {
-        // A body that was read in one piece has not reached its end yet.
-        request.read()
-        const status = statusOf(context)
-        finish(context, status)
-        span?.end({ method: context.method, route: context.route, status, id: context.id })
-      }
-      // It left while the server was starting.
-      if (response.closed) return observe()
-      response.on('close', observe)
-      // Without a listener the error would end the process; the client is gone.
-      response.on('error', ignore)
-      try {
-        checkHost(request)
-        dispatch(context, span)
-      } catch (error) {
-        fail(context, undefined, error)
-      }
+      // Node gives the connection to one response after the other: this one is not the first.
+      if (response.socket === null) pipelined.add(request, response, addressOf(request), () => begin(request, response))
+      else begin(request, response)
     },
     upgrade(request, socket, head) {
       const context = new Context(request, undefined, addressOf(request), targetOf(request), logger)
@@ -108,6 +93,36 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       if (taken === undefined) accepted()
       else taken.then(accepted, (error) => refuse(context, socket, error))
     },
+  }
+
+  function begin(request: IncomingMessage, response: ServerResponse): void {
+    const context = new Context(request, response, addressOf(request), targetOf(request), logger)
+    context.problemPage = problemPage
+    context.unread = unread
+    const span = tracing?.open(request.headers.traceparent)
+    if (span !== undefined) context.setHeader('traceresponse', span.header)
+    /** After the end of the reply as well as after the client has left. */
+    const observe = (): void => {
+      // A body that was read in one piece has not reached its end yet.
+      request.read()
+      const status = statusOf(context)
+      finish(context, status)
+      span?.end({ method: context.method, route: context.route, status, id: context.id })
+    }
+    // It left while the server was starting.
+    if (response.closed) {
+      observe()
+      return
+    }
+    response.on('close', observe)
+    // Without a listener the error would end the process; the client is gone.
+    response.on('error', ignore)
+    try {
+      checkHost(request)
+      dispatch(context, span)
+    } catch (error) {
+      fail(context, undefined, error)
+    }
   }
 
   function targetOf({ url = '/' }: IncomingMessage): string {

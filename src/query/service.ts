@@ -47,7 +47,6 @@ export interface QueryLimits {
   readonly tempBytes: number
   readonly tempBytesPerUser: number
   readonly stallMs: number
-  readonly sendQueueBytes: number
   /** From which duration on a statement is logged. */
   readonly slowMs: number
   /** How long the changes of a table are kept for live queries that resume, and how many of them. */
@@ -72,7 +71,6 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   tempBytes: 1024 * 1024 * 1024,
   tempBytesPerUser: 3 * 1024 * 1024 * 1024,
   stallMs: 5000,
-  sendQueueBytes: 128 * 1024 * 1024,
   slowMs: Number.POSITIVE_INFINITY,
   logMs: 600_000,
   logChanges: 1_000_000,

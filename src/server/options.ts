@@ -44,7 +44,6 @@ export function queryLimitsOf(config: Config) {
     waiting: config.queryWaiting,
     slowMs: config.logSlowQuery ?? Number.POSITIVE_INFINITY,
     stallMs: config.queryStall,
-    sendQueueBytes: config.querySendQueueBytes,
     writeWaitMs: config.queryWriteWait,
     tempBytes: config.queryTempBytes,
     tempBytesPerUser: config.queryTempBytesPerUser,

@@ -9,6 +9,7 @@ import { openListener } from '../http/listener.ts'
 import { createPipeline } from '../http/pipeline.ts'
 import { createRateLimits } from '../http/rate-limits.ts'
 import { createSlidingWindow } from '../http/sliding-window.ts'
+import { UnreadReplies } from '../http/unread-replies.ts'
 import { watchSessions } from '../identity/browser/session-watch.ts'
 import { openIdentity } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
@@ -279,6 +280,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       }),
       base,
       problemPage: pages.problemPage,
+      unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
       addressOf: (request) => addressOf(request),
       authenticate,
       rateLimits,

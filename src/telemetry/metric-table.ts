@@ -71,7 +71,7 @@ export const METRICS = {
     'Answers aborted because the client did not read them: "stalled" while others waited, or "queue" when too many bytes were queued.',
     'reason',
   ),
-  gatehouse_query_send_queue_bytes: gauge('Bytes of whole answers that clients have not read yet.'),
+  gatehouse_query_send_queue_bytes: gauge('Bytes of HTTP replies that clients have not read yet.'),
   gatehouse_query_writes_stopped_total: counter('Long writes stopped because writes of others waited too long.'),
   gatehouse_query_processes: gauge('Reader processes of the embedded engine: "idle" or "busy".', 'state'),
   gatehouse_live_statements: gauge('Live statements, by method: "keys", "rerun" or "clock".', 'method'),

@@ -182,7 +182,7 @@ onEveryEngine('fairness', (place, engine) => {
 
   test('bytes queued for clients that do not read are bounded, at the expense of the user with the most', async (t) => {
     const limit = 24_000_000
-    const small = await startQueryServer(place(), { limits: { sendQueueBytes: limit } })
+    const small = await startQueryServer(place(), { maxUnreadBytes: limit })
     t.after(() => small.stop())
     // 20 MB in memory, since a write is answered whole; all but the buffers of the socket stay queued.
     const statement = "UPDATE nums SET t = t WHERE n >= 0 AND n < 400 RETURNING n, repeat('x', 50000) AS x"

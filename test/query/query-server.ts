@@ -3,6 +3,7 @@ import type { Bus } from '../../src/events/bus.ts'
 import { connectionAddress } from '../../src/http/client-address.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
+import { UnreadReplies } from '../../src/http/unread-replies.ts'
 import { logAvailability } from '../../src/lib/availability.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'
@@ -101,6 +102,8 @@ export interface ServerOptions {
   readonly audit?: Audit
   readonly owners?: Owners
   readonly authenticate?: Authenticate
+  /** Bytes of replies that clients may leave unread. */
+  readonly maxUnreadBytes?: number | undefined
 }
 
 export async function startQueryServer(place: TestPlace, options: ServerOptions = {}): Promise<QueryServer> {
@@ -128,6 +131,10 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     metrics,
     addressOf: connectionAddress,
     authenticate,
+    unread: new UnreadReplies({
+      metrics,
+      ...(options.maxUnreadBytes === undefined ? {} : { maxBytes: options.maxUnreadBytes }),
+    }),
   })
   listener.answerWith(pipeline)
   const url = `http://127.0.0.1:${listener.port}`

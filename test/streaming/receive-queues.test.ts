@@ -1,5 +1,7 @@
 /** What is held of incomplete messages and unanswered requests: bounded for each address and node. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect as connectTcp } from 'node:net'
 import { test } from 'node:test'
 import { createTestController } from '../support/controllers.ts'
 import { frame, OPCODE, openRaw, type RawPeer } from '../support/frames.ts'
@@ -98,4 +100,26 @@ test('messages that have been answered no longer count', async (t) => {
       assert.equal((await client.request(message)).TransactionID, id)
     }
   assert.deepEqual([...gateway.counters.floodCloses], [])
+})
+
+test('a client that goes on sending after the close frame is cut off', async (t) => {
+  const { port, gateway } = await startGateway(t)
+  const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
+  t.after(() => socket.destroy())
+  const headers = [
+    'Upgrade: websocket',
+    'Connection: Upgrade',
+    'Sec-WebSocket-Version: 13',
+    'Sec-WebSocket-Protocol: PlatformJson',
+  ]
+  const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
+  socket.write(`GET ${PATH} HTTP/1.1\r\nHost: x\r\n${[...headers, key].join('\r\n')}\r\n\r\n`)
+  await once(socket, 'data')
+  socket.write(frame({ opcode: text, payload: QUESTION, reserved: 7 }))
+  assert.equal(gateway.liveSessions().length, 1)
+  // The clock stands still: no time limit ends it.
+  await until('it is closed', 5_000, () => {
+    if (socket.writable && socket.writableLength === 0) socket.write(Buffer.alloc(MEBIBYTE))
+    return gateway.liveSessions().length === 0
+  })
 })

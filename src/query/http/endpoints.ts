@@ -66,7 +66,7 @@ export interface QueryEndpoints {
 export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
   const { engine, limits, metrics } = endpoints
   const slowClients = new SlowClients({ ...limits, isContended: () => engine.load.waiting > 0, metrics })
-  const events = new LiveEndpoint({ ...endpoints, slowClients })
+  const events = new LiveEndpoint(endpoints)
   const env: Env = { ...endpoints, slowClients, observe: observer(endpoints), events }
   const body = {
     get limit() {

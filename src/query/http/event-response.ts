@@ -7,11 +7,9 @@ import { refuse } from '../errors.ts'
 import type { LiveMessage, LiveSink, LiveSubscription } from '../live/live-query.ts'
 import { EVENT_STREAM } from './negotiate.ts'
 import { problemFor } from './problem.ts'
-import type { SlowClients } from './slow-clients.ts'
 
 export interface EventResponseEnv {
   readonly clock: Clock
-  readonly slowClients: SlowClients
   readonly onClosed: () => void
 }
 
@@ -140,7 +138,7 @@ export class EventResponse implements LiveSink {
     if (response.write(text)) return
     this.#congestedSince ??= this.#writtenAt
     this.#release?.()
-    this.#release = this.#env.slowClients.hold(this.context, response.writableLength)
+    this.#release = this.context.holdUnread(response.writableLength)
   }
 
   #onDrain(): void {

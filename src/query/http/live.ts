@@ -14,14 +14,12 @@ import { requirePlatformAccess } from '../plan/rights.ts'
 import { EventResponse } from './event-response.ts'
 import { EVENT_STREAM, prefersEvents, valueEncoding } from './negotiate.ts'
 import { checkContentType, queryParameters, readStatement, type StatementRequest } from './request.ts'
-import type { SlowClients } from './slow-clients.ts'
 
 export interface LiveEndpointEnv {
   readonly live: LiveQueries
   readonly authenticate: Authenticate
   readonly bus: Pick<Bus, 'subscribe'>
   readonly clock: Clock
-  readonly slowClients: SlowClients
 }
 
 /** How often the expiry of tokens and the need for comment lines are checked. */
@@ -69,10 +67,10 @@ export class LiveEndpoint {
   }
 
   async #answer(context: Context, { text, values, maxRate }: StatementRequest): Promise<void> {
-    const { live, clock, slowClients } = this.#env
+    const { live, clock } = this.#env
     const { principal } = context
     if (this.#isStopping) throw shuttingDown()
-    const response = new EventResponse(context, { clock, slowClients, onClosed: () => this.#remove(response) })
+    const response = new EventResponse(context, { clock, onClosed: () => this.#remove(response) })
     const request = {
       principal,
       statement: text,

@@ -22,20 +22,19 @@ export interface StreamedResult {
   readonly done: () => void
 }
 
-/** Returns the bytes that wait in memory for the client to read them. */
-export function sendWhole(context: Context, { format }: Encoding, coding: Coding, body: string | Buffer): number {
+export function sendWhole(context: Context, { format }: Encoding, coding: Coding, body: string | Buffer): void {
   const type = MEDIA_TYPES[format]
   const length = coding === 'identity' ? 0 : Buffer.byteLength(body)
   if (coding === 'identity' || length < WORTH_COMPRESSING) {
     context.send(type, body)
-    return context.response.writableLength
+    return
   }
   sendCompressed(context, type, coding, [Buffer.from(body)])
-  return length
+  context.response.once('close', context.holdUnread(length))
 }
 
 /**
- * Returns what `sendWhole` does: a stream holds no more than a chunk in memory.
+ * A stream holds no more than two chunks in memory.
  * Throws what goes wrong before the first chunk is sent, so that the reply can still have an error status.
  */
 export async function sendStream(
@@ -43,7 +42,7 @@ export async function sendStream(
   encoding: Encoding,
   coding: Coding,
   result: StreamedResult,
-): Promise<number> {
+): Promise<void> {
   const { chunks, end, done } = result
   let first: Next
   let second: Promise<Next>
@@ -72,7 +71,6 @@ export async function sendStream(
     const response = context.stream(type)
     pour(bytes, response).catch(() => response.destroy())
   } else sendCompressed(context, type, coding, bytes)
-  return 0
 }
 
 type Next = IteratorResult<Uint8Array, ReadOutcome>

@@ -55,8 +55,7 @@ export function serveQuery(
     if (prepared instanceof Promise || small === undefined)
       return serveLater(context, env, { prepared, text, encoding, coding, measured })
     const tail = tailOf(context, encoding, prepared, small.outcome, measured)
-    const queued = sendWhole(context, encoding, coding, small.text + endOfText(encoding, small.outcome, tail))
-    if (queued > 0) env.slowClients.addQueued(context, queued)
+    sendWhole(context, encoding, coding, small.text + endOfText(encoding, small.outcome, tail))
     measured.succeeded(small.outcome.rowCount)
     return undefined
   } catch (error) {
@@ -92,7 +91,7 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
       const onRows = (): void => {
         if (encoding.format !== 'json') running.beginExport()
       }
-      const queued = await sendStream(context, encoding, coding, {
+      await sendStream(context, encoding, coding, {
         chunks: result.chunks,
         onRows,
         end(outcome) {
@@ -113,7 +112,6 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
         },
         done,
       })
-      env.slowClients.addQueued(context, queued)
       return
     }
     const { outcome, rowsAffected } =
@@ -124,7 +122,7 @@ async function serveLater(context: Context, env: ServeEnv, pending: Pending): Pr
         ? result.read.text + endOfText(encoding, outcome, tail)
         : (encodeFew(result, encoding, outcome, tail) ?? (await encodeRows(result, encoding, outcome, tail)))
     done()
-    env.slowClients.addQueued(context, sendWhole(context, encoding, coding, body))
+    sendWhole(context, encoding, coding, body)
     measured.succeeded(outcome.rowCount)
   } catch (error) {
     done()

@@ -1,14 +1,12 @@
-/** Clients that read slowly or not at all: their answers hold neither a reader that others wait for nor unbounded memory. */
+/** Clients that read slowly or not at all: their answers do not hold a reader that others wait for. */
 import type { Context } from '../../http/context.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { refuse } from '../errors.ts'
-import { ownerOf, type RunningQuery } from '../run/running.ts'
+import type { RunningQuery } from '../run/running.ts'
 
 export interface SlowClientLimits {
   /** How long a client may read nothing of a streamed answer while other queries wait; 0 is without limit. */
   readonly stallMs: number
-  /** The bytes of whole answers that may be queued for all clients of this node. */
-  readonly sendQueueBytes: number
 }
 
 export interface SlowClientOptions extends SlowClientLimits {
@@ -17,21 +15,11 @@ export interface SlowClientOptions extends SlowClientLimits {
   readonly metrics?: Metrics | undefined
 }
 
-interface Queued {
-  readonly owner: string
-  readonly bytes: number
-  readonly context: Context
-}
-
 export class SlowClients {
   readonly #options: SlowClientOptions
-  /** Oldest first. */
-  readonly #queued = new Set<Queued>()
-  #bytes = 0
 
   constructor(options: SlowClientOptions) {
     this.#options = options
-    options.metrics?.watch('gatehouse_query_send_queue_bytes', () => [[{}, this.#bytes]])
   }
 
   /**
@@ -48,43 +36,9 @@ export class SlowClients {
       const isStalled = response.writableLength > 0 && !response.destroyed
       if (!isStalled || !isContended()) return void response.setTimeout(stallMs)
       running.stop(refuse('Limit.Cancelled', 'The client did not read the result while other queries waited'))
-      this.#abort(context, 'stalled')
+      this.#options.metrics?.count('gatehouse_query_answers_aborted_total', { reason: 'stalled' })
+      context.log.info({ reason: 'stalled' }, 'aborted an answer that the client did not read')
+      response.destroy()
     })
-  }
-
-  /** Counts the bytes of a whole answer until they are sent. Beyond the limit, the owner with the most loses its oldest answers. */
-  addQueued(context: Context, bytes: number): void {
-    if (bytes === 0 || context.response.closed) return
-    const release = this.hold(context, bytes)
-    context.response.once('close', release)
-  }
-
-  /** Counts bytes that wait for the client until they are released. */
-  hold(context: Context, bytes: number): () => void {
-    const queued = { owner: ownerOf(context.principal), bytes, context }
-    this.#queued.add(queued)
-    this.#bytes += bytes
-    while (this.#bytes > this.#options.sendQueueBytes && this.#queued.size > 1) this.#dropOne()
-    return () => this.#remove(queued)
-  }
-
-  #remove(queued: Queued): void {
-    if (this.#queued.delete(queued)) this.#bytes -= queued.bytes
-  }
-
-  #dropOne(): void {
-    const sums = new Map<string, number>()
-    for (const { owner, bytes } of this.#queued) sums.set(owner, (sums.get(owner) ?? 0) + bytes)
-    const [largest] = [...sums].reduce((a, b) => (b[1] > a[1] ? b : a))
-    const oldest = [...this.#queued].find(({ owner }) => owner === largest)
-    if (oldest === undefined) return
-    this.#remove(oldest)
-    this.#abort(oldest.context, 'queue')
-  }
-
-  #abort(context: Context, reason: 'stalled' | 'queue'): void {
-    this.#options.metrics?.count('gatehouse_query_answers_aborted_total', { reason })
-    context.log.info({ reason }, 'aborted an answer that the client did not read')
-    context.response.destroy()
   }
 }

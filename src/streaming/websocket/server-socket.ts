@@ -45,6 +45,8 @@ const MAX_SYNC_BYTES = 16 * 1024
 const FRAME_WORK = 1 / 16
 /** How much is read to find the client's answer to our close frame. */
 const MAX_CLOSING_BYTES = 64 * 1024
+/** How much is read and dropped so that the system does not reset the connection before the client has our close frame. */
+const MAX_DROPPED_BYTES = 1024 * 1024
 /** No code was received (§7.4.1). */
 const NO_CLOSE_FRAME = 1006
 
@@ -191,13 +193,12 @@ export class ServerSocket implements TurnTaker {
   }
 
   #onData(chunk: Buffer): void {
-    if (this.#state === 'deaf') return
-    if (this.#state === 'closing') {
+    if (this.#state !== 'open') {
       this.#closingBytes += chunk.length
-      if (this.#closingBytes > MAX_CLOSING_BYTES) {
-        this.#endInput()
-        return
-      }
+      // A client that goes on sending does not wait for our close frame.
+      if (this.#closingBytes > MAX_DROPPED_BYTES) this.#tcp.destroy()
+      else if (this.#state === 'closing' && this.#closingBytes > MAX_CLOSING_BYTES) this.#endInput()
+      if (this.#state !== 'closing') return
     }
     this.#reader.push(chunk)
     this.#read()
