@@ -117,7 +117,7 @@ test('stack traces of the bundle name the sources and their lines; their maps ar
   assert.match(stack, /^Error: a fault\n {4}at .*faulty\.js:1:\d+/)
   for (const line of [first ?? '', ...others]) assert.doesNotMatch(line, /\/dist\//, stack)
   const [, file = '', line = '', column = ''] =
-    /\((file:.*\/src\/streaming\/[\w-]+\.ts):(\d+):(\d+)\)$/.exec(first ?? '') ?? []
+    /(file:.*\/src\/streaming\/[\w/-]+\.ts):(\d+):(\d+)\)?$/.exec(first ?? '') ?? []
   const source = (await readFile(new URL(file), 'utf8')).split('\n')
   assert.match(source[Number(line) - 1]?.slice(Number(column) - 1) ?? '', /^publish\b/, stack)
 })
