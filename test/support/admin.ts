@@ -101,7 +101,7 @@ export async function startTestAdmin(
         ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
       })
       const text = await response.text()
-      const isJson = response.headers.get('content-type')?.includes('json') === true
+      const isJson = /^application\/(problem\+)?json/.test(response.headers.get('content-type') ?? '')
       return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined }
     },
     async stop() {
