@@ -262,6 +262,9 @@ A controller is a module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\`
 - \`start(publisher)\` is called once; \`publisher.publish(topic, data)\` sends to every subscriber, whose rights the gateway
   checks. \`publisher.setStatus('Impaired')\` changes the status of its feed, which is \`Active\` at first, and pushes \`Feeds\` to
   their subscribers. The function that it returns is called when the server stops.
+
+An error that nobody catches, in a timer, a promise or an emitter that a controller has started, is logged with its name and counted in
+\`gatehouse_controller_faults_total\`. The server goes on ([faults](hardening.md#faults)).
 `,
 }
 

@@ -20,13 +20,15 @@ export async function serveAlone(args: Arguments, settings: LoadedConfig): Promi
   const signalled = stopSignal().then(() => stopping.abort())
   const faults = new LocalFaults(logger)
   let running: RunningServer | undefined
-  endOnFault({
+  const takeAway = endOnFault({
     logger,
     faults,
     stop: () => running?.stop('failed'),
     longestMs: longestStop(settings.config),
   })
   const starting = start(settings, { logger, faults, signal: stopping.signal })
+  // A start that is refused ends as a command does.
+  starting.catch(takeAway)
   if (!settings.config.demo) reloadOnSignal(args, starting, logger)
   const server = await starting
   if (server === undefined) process.exit(0)

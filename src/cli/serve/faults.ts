@@ -12,11 +12,11 @@ export interface Ending {
   readonly longestMs: number
 }
 
-/** The status is not 0, so that a service manager or the supervisor starts another process. */
-export function endOnFault({ logger, faults, stop, longestMs }: Ending): void {
+/** The status is not 0, so that a service manager or the supervisor starts another process. Returns what takes the net away again. */
+export function endOnFault({ logger, faults, stop, longestMs }: Ending): () => void {
   let isEnding = false
   // Rejected promises that nobody handles come here too, with their reason.
-  process.on('uncaughtException', (error, origin) => {
+  const onFault = (error: Error, origin: string): void => {
     if (faults?.take(error) === true) return
     process.exitCode = 1
     if (isEnding) {
@@ -27,7 +27,9 @@ export function endOnFault({ logger, faults, stop, longestMs }: Ending): void {
     logger.fatal({ err: error, origin }, 'internal error that may have damaged anything: the process ends')
     setTimeout(() => process.exit(1), longestMs)
     void end(stop, logger)
-  })
+  }
+  process.on('uncaughtException', onFault)
+  return () => process.off('uncaughtException', onFault)
 }
 
 async function end(stop: Ending['stop'], logger: Logger): Promise<never> {

@@ -37,10 +37,13 @@ export function scoped(controller: Controller): Controller {
 }
 
 function scopedTopic(name: string, topic: Topic): Topic {
-  const { summary, needs, subscription } = topic
+  const { summary, subscription } = topic
   return {
     summary,
-    needs,
+    // Read anew, as our own controllers' are.
+    get needs() {
+      return topic.needs
+    },
     ...(topic.publish === undefined ? {} : { publish: (call) => scope.run(name, () => topic.publish?.(call)) }),
     ...(topic.replyTopic === undefined
       ? {}
