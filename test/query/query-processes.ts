@@ -11,7 +11,7 @@ export async function queryProcesses(task = ''): Promise<number[]> {
     const command = await readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '')
     const parent = Number(stat.split(') ').at(-1)?.split(' ')[1])
     const isOurs = parent === process.pid && command.includes('query-process-main.ts')
-    if (isOurs && command.endsWith(`${task}\0`)) found.push(Number(entry))
+    if (isOurs && (task === '' || command.split('\0').includes(task))) found.push(Number(entry))
   }
   return found
 }
