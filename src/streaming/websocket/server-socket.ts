@@ -45,8 +45,11 @@ const MAX_SYNC_BYTES = 16 * 1024
 const FRAME_WORK = 1 / 16
 /** How much is read to find the client's answer to our close frame. */
 const MAX_CLOSING_BYTES = 64 * 1024
-/** How much is read and dropped so that the system does not reset the connection before the client has our close frame. */
-const MAX_DROPPED_BYTES = 1024 * 1024
+/**
+ * How much is read and dropped so that the system does not reset the connection before the client has our close frame: more than the
+ * buffers of both systems hold of what was sent before it (Linux: 6 and 4 MiB).
+ */
+const MAX_DROPPED_BYTES = 16 * 1024 * 1024
 /** No code was received (§7.4.1). */
 const NO_CLOSE_FRAME = 1006
 
