@@ -167,7 +167,7 @@ test('applications are found by a part of their name; what is built in is shown,
   const { page } = view
   await page.getByRole('searchbox').pressSequentially('CONSOLE')
   await page.locator('tbody tr').nth(1).waitFor({ state: 'detached' })
-  assert.equal(page.url(), `${scene.server.issuer}/console/applications?search=CONSOLE`)
+  await page.waitForURL(`${scene.server.issuer}/console/applications?search=CONSOLE`)
   await page.getByRole('link', { name: /Gatehouse console/ }).click()
   await page.getByText('This application is part of the server').waitFor()
   assert.equal(await page.getByRole('button', { name: /Edit|More actions/ }).count(), 0)

@@ -77,7 +77,7 @@ test('a search keeps its focus, drops answers that come too late, and is in the 
   assert.deepEqual(await usernames(page), ['alice'])
   assert.equal(await search.inputValue(), 'alic')
   assert.equal(await search.evaluate((element) => element === element.ownerDocument.activeElement), true)
-  assert.equal(page.url(), `${scene.server.issuer}/console/people?search=alic`)
+  await page.waitForURL(`${scene.server.issuer}/console/people?search=alic`)
 
   await page.getByRole('link', { name: 'Users', exact: true }).click()
   await page.getByText('many-00').waitFor()
