@@ -89,7 +89,7 @@ for (const task of ['read', 'write']) {
   test(`a process to ${task} starts, whichever of its threads is first`, async () => {
     const { place, leave } = await openPlace('sqlite')
     const early = `data:text/javascript,${encodeURIComponent(SLOW_REPORT)}`
-    const args = ['--import', early, PROGRAM, join(place.dataFolder, 'query.db'), task]
+    const args = ['--import', early, PROGRAM, join(place.dataFolder, 'query.db'), '1000000', task]
     await (await startQueryServer(place)).stop()
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit', 'pipe'] })
     const late = setTimeout(() => child.kill('SIGKILL'), 15_000)

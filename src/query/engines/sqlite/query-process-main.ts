@@ -24,7 +24,7 @@ import { type ChangeJob, runChange, runWrite, type WriteJob } from './write.ts'
 const INPUT = 0
 const OUTPUT = 1
 
-const [, , path, task, tempBytes] = process.argv
+const [, , path, tempBytes, task] = process.argv
 if (path === undefined) throw new Error('The path of the database is missing')
 
 // On its own this process would wait for the thread below before it ends, and the server would wait for this process.

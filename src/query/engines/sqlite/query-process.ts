@@ -46,7 +46,7 @@ export class QueryProcess {
     // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
     const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(dirname(path), 'cache') }
     const fileBytes = budget.limits.statement
-    const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, task, String(fileBytes)]
+    const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, String(fileBytes), task]
     const child = spawn(...withLimits(process.execPath, args, task === 'write' ? undefined : fileBytes), {
       stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
       env,
