@@ -1,4 +1,5 @@
 /** Whether a statement can be live, by which method, and what identifies its rows. */
+import { once } from '../../lib/once.ts'
 import { createEmission, type EmissionOptions, emitQuery } from '../engines/emit/query.ts'
 import type { Plan } from '../engines/emit/slots.ts'
 import type { Engine } from '../engines/engine.ts'
@@ -70,15 +71,6 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
       return { plan: former, statement: { ...statement, sql: former.sql, cost: 'unbounded' } }
     }),
     family,
-  }
-}
-
-/** Most subscribers never come back: planned when it is needed, and then kept. */
-function once<Result>(make: () => Result): () => Result {
-  let made: { readonly result: Result } | undefined
-  return () => {
-    made ??= { result: make() }
-    return made.result
   }
 }
 

@@ -36,9 +36,9 @@ export interface Emission {
   readonly isFormer: boolean
   readonly indexesOf: IndexesOf
   /** The text that the statement holds; undefined for those of the service itself. */
-  readonly weight: TextWeight | undefined
+  readonly weight: () => TextWeight | undefined
   /** Whether an expression of the statement can be an error: then it matters which are evaluated. */
-  readonly mayFail: boolean
+  readonly mayFail: () => boolean
   /** Inside a part of CASE, COALESCE or OR that may not be needed: `later` if the database would evaluate it before the first row. */
   readonly evaluated?: 'if needed' | 'later'
   /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
@@ -103,7 +103,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
       return `(${emit(node.left)} ${node.operator.toUpperCase()} ${emit(node.right)})`
     case 'logic':
       if (node.operator === 'or') return `(${node.operands.map(laterOf(emission)).join(' OR ')})`
-      return `(${(emission.mayFail ? safestFirst(node.operands) : node.operands).map(emit).join(' AND ')})`
+      return `(${(emission.mayFail() ? safestFirst(node.operands) : node.operands).map(emit).join(' AND ')})`
     case 'not':
       return `(NOT ${emit(node.operand)})`
     case 'is-null':
@@ -173,7 +173,7 @@ function emitSlot(source: SlotSource, type: IqlType, { dialect, slots, evaluated
 /** For an operand of CASE, COALESCE or OR that may not be needed. */
 function laterOf(emission: Emission): (operand: BoundExpression) => Sql {
   const { evaluated = 'if needed', dialect, mayFail } = emission
-  const isEager = mayFail && dialect.later !== undefined
+  const isEager = dialect.later !== undefined && mayFail()
   return (operand) => emitExpression(operand, isEager ? { ...emission, evaluated } : emission)
 }
 
@@ -184,8 +184,8 @@ function laterOf(emission: Emission): (operand: BoundExpression) => Sql {
 function emitEqual(side: BoundExpression, other: BoundExpression, emission: Emission): Sql {
   const { dialect, mayFail } = emission
   const sql = emitExpression(side, emission)
-  const isFixed = mayFail && other.kind === 'column' && side.kind !== 'column' && isConstant(side)
-  return isFixed && dialect.fixed !== undefined ? dialect.fixed(sql) : sql
+  if (dialect.fixed === undefined || other.kind !== 'column' || side.kind === 'column') return sql
+  return isConstant(side) && mayFail() ? dialect.fixed(sql) : sql
 }
 
 /** Times are evaluated at once, so that an index finds what is after them. */
@@ -206,7 +206,7 @@ function emitConcat(node: Arithmetic | Call, operands: readonly BoundExpression[
   })
   if (isSmallText(node)) return emission.dialect.concat(parts)
   // Values that cost nothing to read again are measured before they are joined; others are counted as values of their own.
-  const isMeasured = operands.every((operand) => isPlain(operand, emission.weight))
+  const isMeasured = operands.every((operand) => isPlain(operand, emission.weight()))
   const limit = emission.slots.createdLimit(isMeasured ? 1 : operands.length)
   const firstColumn = operands.findIndex(({ kind }) => kind === 'column')
   return emission.dialect.concat(parts, {
@@ -259,8 +259,8 @@ function emitLongList({ operand, items: written, negated }: ListedInList, emissi
 /** The rows of a query, with a limit where the database holds them as a list. */
 function emitListed(node: InQuery, { weight, dialect, subquery }: Emission): Sql {
   const query = subquery(node.query)
-  const isHeld = weight !== undefined && !weight.joined.has(node)
-  return isHeld && dialect.listFits !== undefined ? dialect.listFits(query, node.operand.type, MAX_LIST_BYTES) : query
+  if (dialect.listFits === undefined || weight()?.joined.has(node) !== false) return query
+  return dialect.listFits(query, node.operand.type, MAX_LIST_BYTES)
 }
 
 function negation(node: { readonly negated: boolean }): string {
@@ -296,10 +296,10 @@ function emitPlainAggregate(node: Aggregate, id: keyof Dialect['aggregates'], em
 
 /** A value of which each group may hold one. */
 function emitHeld(node: Aggregate, value: BoundExpression, emission: Emission): Sql {
-  const { weight, dialect } = emission
   const sql = emitExpression(value, emission)
-  if (weight === undefined || !weight.inGroups.has(node) || dialect.groupFits === undefined) return sql
-  return dialect.groupFits(sql, Math.floor(MAX_GROUP_BYTES / weight.inGroups.size))
+  const { groupFits } = emission.dialect
+  const inGroups = groupFits === undefined ? undefined : emission.weight()?.inGroups
+  return groupFits && inGroups?.has(node) ? groupFits(sql, Math.floor(MAX_GROUP_BYTES / inGroups.size)) : sql
 }
 
 /** sum(a * b) of two columns, where the dialect has a faster way than to sum the products. */

@@ -1,4 +1,6 @@
 /** Emits bound queries as SQL. Sources are aliased s<id> and the columns of every query c0, c1, …, so that no names clash. */
+
+import { once } from '../../../lib/once.ts'
 import type {
   AsofJoin,
   Body,
@@ -28,14 +30,14 @@ export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'au
 
 export function createEmission(dialect: Dialect, options: EmissionOptions = {}): Emission {
   const { isFormer = false, autoParameters = NONE, indexesOf = () => [], statement } = options
-  const weight = statement && weigh(statement, indexesOf)
+  const weight = once(() => statement && weigh(statement, indexesOf))
   const emission: Emission = {
     dialect,
     isFormer,
     autoParameters,
     indexesOf,
     weight,
-    mayFail: statement !== undefined && mayFail(statement),
+    mayFail: once(() => statement !== undefined && mayFail(statement)),
     slots: new Slots(weight),
     sources: new Map(),
     subquery: (query) => emitQuery(query, emission),

@@ -5,14 +5,13 @@ import type { Emission } from './expression.ts'
 import { total } from './held-parameters.ts'
 
 /** A condition that fails the statement for a row of the source whose texts are too long; undefined where none can be. */
-export function emitTextsFit(source: number, { weight, dialect, sources }: Emission): Sql | undefined {
-  const columns = weight?.columns.get(source)
-  if (weight === undefined || columns === undefined || dialect.textFits === undefined) return undefined
-  const all = [...weight.columns.values()].flatMap((uses) => [...uses.values()])
-  if (total(all) <= MAX_HELD_TEXTS) return undefined
+export function emitTextsFit(source: number, { weight, dialect: { textFits }, sources }: Emission): Sql | undefined {
+  const columns = textFits === undefined ? undefined : weight()?.columns
+  const uses = columns?.get(source)
   const columnOf = sources.get(source)
-  const fits = Array.from(columns, ([name, times]) =>
-    dialect.textFits?.(columnOf?.(0, name) ?? name, Math.floor(MAX_HELD_BYTES / all.length / times)),
-  )
-  return fits.join(' AND ')
+  if (textFits === undefined || columns === undefined || uses === undefined || columnOf === undefined) return undefined
+  const all = [...columns.values()].flatMap((times) => [...times.values()])
+  if (total(all) <= MAX_HELD_TEXTS) return undefined
+  const limitOf = (times: number): number => Math.floor(MAX_HELD_BYTES / all.length / times)
+  return Array.from(uses, ([name, times]) => textFits(columnOf(0, name), limitOf(times))).join(' AND ')
 }

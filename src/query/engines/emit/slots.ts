@@ -3,7 +3,7 @@ import type { ClaimName, Literal, Parameter } from '../../iql/bound-leaf.ts'
 import { MAX_CREATED_BYTES, MAX_HELD_VALUES } from '../../iql/limits.ts'
 import type { TextWeight } from '../../iql/text-weight.ts'
 import { floorDivide, MICROS_PER_DAY } from '../../iql/time-values.ts'
-import type { IqlType, IqlValue } from '../../iql/types.ts'
+import { type IqlType, type IqlValue, isLongType } from '../../iql/types.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
 import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
 import { isLonger } from './long-values.ts'
@@ -108,11 +108,11 @@ export class Slots {
   readonly #slots: Slot[] = []
   readonly #byKey = new Map<string, number>()
   /** What the statement holds, if it is known. */
-  readonly #weight: TextWeight | undefined
+  readonly #weight: () => TextWeight | undefined
   #created = 0
   #held = 0
 
-  constructor(weight?: TextWeight) {
+  constructor(weight: () => TextWeight | undefined = () => undefined) {
     this.#weight = weight
   }
 
@@ -200,13 +200,14 @@ export class Slots {
   }
 
   get #heldParameters(): HeldParameters | undefined {
-    return this.#weight && heldParameters(this.#weight)
+    const weight = this.#slots.some(isLongConstant) ? this.#weight() : undefined
+    return weight && heldParameters(weight)
   }
 
   /** The number that stands for a limit; undefined for a slot. */
   #share(placeholder: string): string | undefined {
     if (placeholder === 'limit')
-      return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created, this.#weight?.created ?? 0)))
+      return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created, this.#weight()?.created ?? 0)))
     return placeholder === 'held' ? String(2 ** Math.floor(Math.log2(MAX_HELD_VALUES / this.#held)) - 1) : undefined
   }
 
@@ -304,8 +305,12 @@ function nowOf({ milliseconds }: RunValues): bigint {
   return BigInt(milliseconds) * 1000n
 }
 
-function mayBeLong({ source, type: { kind } }: Slot): boolean {
-  return source.kind === 'parameter' && (kind === 'Text' || kind === 'Json' || kind === 'Binary')
+function mayBeLong({ source, type }: Slot): boolean {
+  return source.kind === 'parameter' && isLongType(type)
+}
+
+function isLongConstant({ source, type }: Slot): boolean {
+  return (source.kind === 'parameter' || source.kind === 'literal') && isLongType(type)
 }
 
 function keyOf(source: SlotSource, type: IqlType): string {
