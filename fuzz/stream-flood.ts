@@ -1,10 +1,12 @@
 /**
- * Floods a server over five connections, without a token or signed in: `node fuzz/stream-flood.ts [milliseconds] [flood,flood]`.
- * Prints what another connection notices of each flood: the time of its requests, and the processor time of the server.
+ * Floods a server over five connections, without a token or signed in: `node fuzz/stream-flood.ts [milliseconds] [flood,flood]`. Floods
+ * that are named unread have 800 connections, streaming or HTTP, which ask and never read. Prints what another connection notices
+ * of each flood: the time of its requests, and the processor time and memory of the server.
  */
 import { fork } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect as connectTcp } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,6 +22,9 @@ const PATH = '/Platform?version=1.1'
 const QUESTION = '{"Topic":"QueryServerInfo","TransactionID":1}'
 const SUB = { Controller: 'Query', Topic: 'Live/x', Action: 'Sub' }
 const CONNECTIONS = Number(process.env.CONNECTIONS ?? 5)
+const UNREAD_CONNECTIONS = 800
+/** Stands for the access token. */
+const TOKEN = 'THE-TOKEN'
 const CHUNK = 1024 * 1024
 
 export const FLOODS = {
@@ -54,7 +59,17 @@ export const FLOODS = {
     ),
     reserved: 4,
   }),
+  'unread, messages': frame({ opcode: text, payload: QUESTION }),
+  'signed in, unread, messages': frame({ opcode: text, payload: QUESTION }),
+  'unread, HTTP pages': Buffer.from('GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'),
+  'signed in, unread, HTTP queries': query('SELECT symbol, price FROM trades LIMIT 100'),
+  'signed in, unread, HTTP results': query('SELECT a.symbol, b.price FROM trades a, trades b LIMIT 3000'),
 } as const
+
+function query(statement: string): Buffer {
+  const head = `POST /query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Type: text/plain`
+  return Buffer.from(`${head}\r\nContent-Length: ${statement.length}\r\n\r\n${statement}`)
+}
 
 /** A live statement that is ended as soon as it is asked for. */
 function live(Statement: string): Buffer {
@@ -75,6 +90,8 @@ export interface FloodReport {
   /** The share of a processor that the server used. */
   readonly busy: number
   readonly residentMiB: number
+  /** While it was measured. */
+  readonly mostMiB: number
 }
 
 /** Measures the requests of one connection while another process floods. */
@@ -91,17 +108,19 @@ export async function measureFlood(
     const before = cpuMs(pid)
     const started = performance.now()
     const times: number[] = []
+    let mostMiB = 0
     while (performance.now() - started < ms) {
       const asked = performance.now()
       await client.request({ Topic: 'QueryServerInfo', TransactionID: 1 })
       times.push(performance.now() - asked)
+      mostMiB = Math.max(mostMiB, residentMiB(pid))
       await sleep(2)
     }
     const busy = (cpuMs(pid) - before) / (performance.now() - started)
     client.socket.terminate()
     times.sort((a, b) => a - b)
     const at = (share: number): number => times[Math.floor(times.length * share)] ?? Number.POSITIVE_INFINITY
-    return { requests: times.length, p50: at(0.5), p99: at(0.99), busy, residentMiB: residentMiB(pid) }
+    return { requests: times.length, p50: at(0.5), p99: at(0.99), busy, residentMiB: residentMiB(pid), mostMiB }
   } finally {
     flooder?.kill()
   }
@@ -109,28 +128,41 @@ export async function measureFlood(
 
 /** Writes as fast as the server reads, until the process is ended. */
 async function flood(name: FloodName, port: number, token: string): Promise<void> {
-  const one = FLOODS[name]
-  if (one === undefined) return
+  const flooding = FLOODS[name]
+  if (flooding === undefined) return
+  const one = Buffer.from(flooding.toString('latin1').replace(TOKEN, token), 'latin1')
   const headers = {
     'Sec-WebSocket-Extensions': 'permessage-deflate',
     ...(token === '' ? {} : { Authorization: `Bearer ${token}` }),
   }
   const chunk = Buffer.concat(Array(Math.max(1, Math.ceil(CHUNK / one.length))).fill(one))
-  const open = async (): Promise<RawPeer> => {
+  const open = async (): Promise<Pick<RawPeer, 'socket'>> => {
+    if (name.includes('HTTP'))
+      return {
+        socket: connectTcp(port, '127.0.0.1')
+          .on('error', () => {})
+          .pause(),
+      }
     const peer = await openRaw(port, PATH, headers)
     if (name.includes('fragments')) peer.write(frame({ opcode: text, fin: false }))
     // Drops the replies: keeping them would cost more processor time than the server uses.
-    peer.socket.removeAllListeners('data').resume()
+    peer.socket.removeAllListeners('data')
+    if (name.includes('unread')) peer.socket.pause()
+    else peer.socket.resume()
     peer.socket.setMaxListeners(0)
     return peer
   }
-  const opened = await Promise.all(Array.from({ length: CONNECTIONS }, open))
+  const connections = name.includes('unread') ? UNREAD_CONNECTIONS : CONNECTIONS
+  const opened = await Promise.all(Array.from({ length: connections }, open))
   process.send?.('flooding')
   await Promise.all(
     opened.map(async (first) => {
       let peer = first
       for (;;) {
-        if (peer.socket.destroyed) peer = await open()
+        if (peer.socket.destroyed) {
+          if (name.includes('unread')) return
+          peer = await open()
+        }
         const more = peer.socket.write(chunk)
         await Promise.race([
           more ? sleep(1) : new Promise((resolve) => peer.socket.once('drain', resolve)),
@@ -157,7 +189,8 @@ function residentMiB(pid: number): number {
 
 async function main(ms: number): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-flood-'))
-  const server = await serveProcess(['--demo', '--data', folder])
+  const many = ['--stream-max-connections-per-user', '1000', '--max-connections-per-address', '5000']
+  const server = await serveProcess(['--demo', '--data', folder, ...many])
   try {
     const rows: Record<string, FloodReport> = {}
     const { access_token: token } = await signIn(server)
