@@ -29,6 +29,8 @@ const HOSTILE = {
     'SELECT count(*) AS n FROM (SELECT DISTINCT a.t || CAST(a.n * 5000 + b.n AS Text) AS t FROM nums a CROSS JOIN nums b) AS q',
   ],
   memory: [
+    'SELECT max(r) AS n FROM (SELECT row_number() OVER (ORDER BY rpad(CAST(v AS Text), 100000)) AS r FROM generate_series(1, 100000) AS v) AS q',
+    'SELECT rpad(CAST(v AS Text), 100000) AS t FROM generate_series(1, 100000) AS v ORDER BY t',
     `WITH w0 AS (SELECT rpad('x', 200000) AS t FROM generate_series(1, 1000) AS v), ${repeated(6, (level) => `w${level + 1} AS (SELECT left(t || t, 200000) AS t FROM w${level})`, ', ')} SELECT max(length(t)) AS n FROM w6`,
     `SELECT n FROM nums ORDER BY ${repeated(250, () => `rpad('x', 60000)`, ' || ')} || t`,
     `SELECT n FROM nums ORDER BY ${repeated(250, () => 't', ' || ')}`,

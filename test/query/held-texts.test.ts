@@ -113,6 +113,12 @@ const CASES: readonly Case[] = [
     postgres: 'Limit.Value',
   },
   {
+    what: 'rows in the order of one long text',
+    statement: `SELECT max(r) AS n FROM (SELECT row_number() OVER (ORDER BY t) AS r FROM (SELECT rpad(CAST(v AS Text), 100000) AS t FROM generate_series(1, 8000) AS v) AS q) AS w`,
+    sqlite: 'Limit.Disk',
+    postgres: 'Limit.Disk',
+  },
+  {
     what: 'NOT IN',
     statement: `SELECT count(*) AS n FROM long WHERE t NOT IN (${rows(400 * MIB)})`,
     sqlite: 'Limit.Disk',

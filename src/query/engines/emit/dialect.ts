@@ -119,6 +119,8 @@ export interface Dialect {
   readonly rowFits: (length: Sql, maxBytes: number) => Sql
   /** A condition that fails the statement when a text is longer, and comes before all others; undefined where it is not needed. */
   readonly textFits: ((column: Sql, maxBytes: number) => Sql) | undefined
+  /** A key, the same for all rows, that a sort by computed texts needs. */
+  readonly sortKey: Sql | undefined
   /** A value that fails the statement when it is longer; undefined where groups are on disk. */
   readonly groupFits: ((value: Sql, maxBytes: number) => Sql) | undefined
   /** The rows of a query of one column, c0, which fail the statement when they are longer together; undefined where it is not needed. */

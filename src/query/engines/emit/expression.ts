@@ -21,7 +21,16 @@ import { MAX_GROUP_BYTES, MAX_LIST_BYTES } from '../../iql/limits.ts'
 import { FRACTION_SCALE } from '../../iql/operators.ts'
 import { concatOperands, isGrowing, isSmallText } from '../../iql/text-bound.ts'
 import { type IndexesOf, isCreating, isPlain, type TextWeight } from '../../iql/text-weight.ts'
-import { asDecimal, decimal, type IqlType, type IqlValue, isWide, TEXT, type TypeKind } from '../../iql/types.ts'
+import {
+  asDecimal,
+  decimal,
+  type IqlType,
+  type IqlValue,
+  isLongType,
+  isWide,
+  TEXT,
+  type TypeKind,
+} from '../../iql/types.ts'
 import { type AggregateShape, type Dialect, isPercentile, type Sql } from './dialect.ts'
 import { emitFrame } from './frame.ts'
 import { itemKey, type SlotSource, type Slots } from './slots.ts'
@@ -364,13 +373,22 @@ function windowClauses(node: WindowCall, emission: Emission): Sql[] {
   if (node.partitionBy.length > 0) {
     clauses.push(`PARTITION BY ${node.partitionBy.map((key) => emitExpression(key, emission)).join(', ')}`)
   }
-  if (node.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(node.orderBy, emission)}`)
+  if (node.orderBy.length > 0) clauses.push(`ORDER BY ${emitSort(node.orderBy, emission)}`)
   if (node.frame !== undefined) clauses.push(emitFrame(node.frame))
   return clauses
 }
 
 function opposite({ expression, descending, nulls }: BoundOrder): BoundOrder {
   return { expression, descending: !descending, nulls: nulls === 'first' ? 'last' : 'first' }
+}
+
+/** The order of a sort of rows, with a further key where the database needs one. */
+export function emitSort(items: readonly BoundOrder[], emission: Emission): Sql {
+  const { sortKey } = emission.dialect
+  const isLong = ({ expression }: BoundOrder): boolean =>
+    isLongType(expression.type) && !isPlain(expression, emission.weight())
+  const order = emitOrder(items, emission)
+  return sortKey !== undefined && items.some(isLong) ? `${order}, ${sortKey}` : order
 }
 
 export function emitOrder(items: readonly BoundOrder[], emission: Emission): Sql {

@@ -16,7 +16,7 @@ import { cannotFail, isTotal } from '../../iql/can-fail.ts'
 import { partsOfWrite } from '../../iql/copied-operands.ts'
 import { type IndexesOf, type Weighed, weigh } from '../../iql/text-weight.ts'
 import type { Dialect, Sql } from './dialect.ts'
-import { containsAggregate, type Emission, emitExpression, emitOrder } from './expression.ts'
+import { containsAggregate, type Emission, emitExpression, emitOrder, emitSort } from './expression.ts'
 import { emitLatest } from './latest.ts'
 import { emitTextsFit } from './row-texts.ts'
 import { Slots } from './slots.ts'
@@ -72,7 +72,9 @@ export function emitQuery(query: Query, emission: Emission, extra: readonly Boun
 /** What sorts and cuts the rows of a query. */
 export function emitBounds(query: Query, emission: Emission): Sql[] {
   const clauses: Sql[] = []
-  if (query.orderBy.length > 0) clauses.push(`ORDER BY ${emitOrder(query.orderBy, emission)}`)
+  // The keys of others are outputs, and nothing else.
+  const isOfRows = query.body.kind === 'select' && !query.body.distinct
+  if (query.orderBy.length > 0) clauses.push(`ORDER BY ${(isOfRows ? emitSort : emitOrder)(query.orderBy, emission)}`)
   if (query.limit !== undefined) clauses.push(`LIMIT ${emitRowCount(query.limit, emission)}`)
   if (query.offset !== undefined) {
     if (query.limit === undefined) clauses.push('LIMIT 9223372036854775807')

@@ -42,6 +42,7 @@ export const SQLITE: Dialect = {
   // The process has a limit.
   textFits: undefined,
   groupFits: undefined,
+  sortKey: undefined,
   listFits: undefined,
   rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
   nullOf: () => 'NULL',
