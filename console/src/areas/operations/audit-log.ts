@@ -23,6 +23,8 @@ export interface AuditRows {
   readonly names: Names
   /** Older ones; null at the beginning of the log. */
   readonly next: string | null
+  /** The newest row that was searched: the log is followed from here. */
+  readonly newest: number
 }
 
 const PAGE = 50
@@ -33,17 +35,19 @@ const MOST_ROWS = 1000
 const WAIT_S = 20
 const REST_AFTER_ERROR_MS = 3000
 
-export function readNewest(filter: AuditFilter, signal?: AbortSignal): Promise<AuditRows> {
-  return readBack(withQuery('/admin/audit', { ...filter, limit: String(PAGE) }), signal)
+export async function readNewest(filter: AuditFilter, signal?: AbortSignal): Promise<AuditRows> {
+  // Before the search, so that no row falls between the two.
+  const newest = (await read<AuditPage>('/admin/audit?limit=1', signal)).items[0]?.seq ?? 0
+  return { ...(await readBack(withQuery('/admin/audit', { ...filter, limit: String(PAGE) }), signal)), newest }
 }
 
 export async function readOlder(rows: AuditRows, signal?: AbortSignal): Promise<AuditRows> {
   if (rows.next === null) return rows
   const { items, names, next } = await readBack(rows.next, signal)
-  return { items: [...rows.items, ...items], names: { ...rows.names, ...names }, next }
+  return { ...rows, items: [...rows.items, ...items], names: { ...rows.names, ...names }, next }
 }
 
-async function readBack(path: string, signal?: AbortSignal): Promise<AuditRows> {
+async function readBack(path: string, signal?: AbortSignal): Promise<AuditPage> {
   let page = await read<AuditPage>(path, signal)
   for (let empty = 0; page.items.length === 0 && page.next !== null && empty < MOST_EMPTY_PAGES; empty++)
     page = await read<AuditPage>(page.next, signal)
@@ -58,6 +62,7 @@ export function withNewer(rows: AuditRows, page: AuditPage, filter: AuditFilter)
   return {
     items,
     names: { ...rows.names, ...page.names },
+    newest: Math.max(rows.newest, items[0]?.seq ?? 0),
     next:
       before === undefined
         ? rows.next
@@ -68,16 +73,15 @@ export function withNewer(rows: AuditRows, page: AuditPage, filter: AuditFilter)
 /** Reports what is written after a row, until it is aborted; goes on after errors, which it reports too. */
 export async function followLog(
   filter: AuditFilter,
-  after: number | undefined,
+  after: number,
   signal: AbortSignal,
   report: { readonly page: (page: AuditPage) => void; readonly error: (error: unknown) => void },
 ): Promise<void> {
-  let path: string | undefined = after === undefined ? undefined : followPath(filter, after)
+  let path = withQuery('/admin/audit', { ...filter, after: String(after), wait: String(WAIT_S) })
   while (!signal.aborted) {
     try {
       await visible(signal)
-      path ??= followPath(filter, (await read<AuditPage>('/admin/audit?limit=1', signal)).items[0]?.seq ?? 0)
-      const page: AuditPage = await read<AuditPage>(path, signal)
+      const page = await read<AuditPage>(path, signal)
       path = page.next ?? path
       if (!signal.aborted) report.page(page)
     } catch (error) {
@@ -86,8 +90,4 @@ export async function followLog(
       await pause(REST_AFTER_ERROR_MS, signal)
     }
   }
-}
-
-function followPath(filter: AuditFilter, after: number): string {
-  return withQuery('/admin/audit', { ...filter, after: String(after), wait: String(WAIT_S) })
 }

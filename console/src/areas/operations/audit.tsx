@@ -133,7 +133,7 @@ function useFollowing(
     setFresh(new Set())
     if (!follows || !isLoaded || rows.current === undefined) return
     const abort = new AbortController()
-    void followLog(filter, rows.current.items[0]?.seq, abort.signal, {
+    void followLog(filter, rows.current.newest, abort.signal, {
       page(page) {
         setError(undefined)
         const known = new Set(rows.current?.items.map(({ seq }) => seq))
