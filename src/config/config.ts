@@ -289,12 +289,12 @@ export const SETTINGS = {
   streamReceiveQueueBytesPerAddress: setting(
     '67108864',
     parseInteger,
-    'Maximum bytes of incomplete messages and unanswered requests of one address; past it the longest is closed.',
+    'Maximum bytes of unread input, incomplete messages and unanswered requests of one address; past it the longest is closed.',
   ),
   streamReceiveQueueBytesPerNode: setting(
-    '268435456',
+    '134217728',
     parseInteger,
-    'Maximum bytes of incomplete messages and unanswered requests on this node; past it the longest is closed.',
+    'Maximum bytes of unread input, incomplete messages and unanswered requests on this node; past it the longest is closed.',
   ),
   streamSendQueueBytes: setting('1048576', parseInteger, 'Maximum bytes queued for a client that reads slowly.'),
   streamSendQueueBytesPerAddress: setting(

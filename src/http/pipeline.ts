@@ -73,9 +73,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
   return {
     handle(request, response) {
-      // Node gives the connection to one response after the other: this one is not the first.
-      if (response.socket === null) pipelined.add(request, response, addressOf(request), () => begin(request, response))
-      else begin(request, response)
+      if (!pipelined.concerns(request, response)) begin(request, response)
+      else pipelined.add(request, response, addressOf(request), () => begin(request, response))
     },
     upgrade(request, socket, head) {
       const context = new Context(request, undefined, addressOf(request), targetOf(request), logger)
