@@ -23,7 +23,10 @@ const SAFE: ReadonlyMap<string, string> = new Map([
   ['src/http/context.ts: headers[name]', 'the name is a key of the same object'],
   ['src/identity/tokens/claims.ts: claims[name]', 'the name is from the table of claims'],
   ['src/identity/tokens/claims.ts: user.profile[name]', 'the name is from the table of claims'],
-  ['src/query/engines/sqlite/inline-read.ts: row[key]', 'every row has a member of its own for each selected column'],
+  [
+    'src/query/engines/sqlite/read/inline-read.ts: row[key]',
+    'every row has a member of its own for each selected column',
+  ],
   ['src/streaming/codec/message-pack.ts: members[key]', 'written only, and `__proto__` is handled before'],
   ['src/cli/settings.ts: flags[flagName(name)]', 'the name is that of a setting'],
   ['src/cli/settings.ts: process.env[environmentName(name)]', 'the name is that of a setting'],

@@ -5,7 +5,7 @@ import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
 import { HTTP_ERRORS } from '../../src/protocol/http-errors.ts'
 import { STREAM_ERRORS } from '../../src/protocol/stream-errors.ts'
 import { QUERY_ERRORS } from '../../src/query/errors.ts'
-import { ERRORS as IQL_ERRORS } from '../../src/query/iql/errors.ts'
+import { ERRORS as IQL_ERRORS } from '../../src/query/iql/errors/errors.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {

@@ -1,12 +1,11 @@
 /** Generates docs/iql.md from the tables, the grammar comments and the examples. `node scripts/docs/iql.ts` prints it. */
 import { Refusal } from '../../src/protocol/refusal.ts'
-import { bind } from '../../src/query/iql/binder.ts'
-import { CAST_RULES, CASTS } from '../../src/query/iql/casts.ts'
-import { type CatalogueView, NO_TABLES, type TableView } from '../../src/query/iql/catalogue-view.ts'
-import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors.ts'
-import { ARGUMENT_WORDS, signatureOf } from '../../src/query/iql/function-entry.ts'
-import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions.ts'
-import { RESERVED } from '../../src/query/iql/keywords.ts'
+import { bind } from '../../src/query/iql/bind/binder.ts'
+import { type CatalogueView, NO_TABLES, type TableView } from '../../src/query/iql/bound/catalogue-view.ts'
+import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors/errors.ts'
+import { ARGUMENT_WORDS, signatureOf } from '../../src/query/iql/functions/entry.ts'
+import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions/functions.ts'
+import { RESERVED } from '../../src/query/iql/syntax/keywords.ts'
 import {
   DEFAULT_LIMITS,
   MAX_COPIED_EXPRESSIONS,
@@ -17,10 +16,11 @@ import {
   MAX_KEY_BYTES,
   MAX_LIST_BYTES,
   MAX_WITH_USES,
-} from '../../src/query/iql/limits.ts'
-import { OPERATORS } from '../../src/query/iql/operators.ts'
-import { parse } from '../../src/query/iql/parser.ts'
-import { DECIMAL_DIGITS, FORMS, typeName } from '../../src/query/iql/types.ts'
+} from '../../src/query/iql/syntax/limits.ts'
+import { parse } from '../../src/query/iql/syntax/parser.ts'
+import { CAST_RULES, CASTS } from '../../src/query/iql/types/casts.ts'
+import { OPERATORS } from '../../src/query/iql/types/operators.ts'
+import { DECIMAL_DIGITS, FORMS, typeName } from '../../src/query/iql/types/types.ts'
 import { CHANGES, type Example, MISTAKES, READS, SETUP } from './iql-examples.ts'
 import { grammarText } from './iql-grammar.ts'
 import { INTRODUCTION, MEANING } from './iql-text.ts'

@@ -4,7 +4,7 @@ import { SYSTEM_TABLES, type SystemTable } from '../../src/query/catalogue/syste
 import { QUERY_ERRORS } from '../../src/query/errors.ts'
 import { OPERATORS } from '../../src/query/http/criteria.ts'
 import { EVENT_STREAM, MEDIA_TYPES } from '../../src/query/http/negotiate.ts'
-import { typeName } from '../../src/query/iql/types.ts'
+import { typeName } from '../../src/query/iql/types/types.ts'
 import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../src/query/live/live-query.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 

@@ -1,10 +1,10 @@
 /** Administration of what runs on the nodes: the nodes themselves, streaming connections, queries and live statements. */
 import { Refusal } from '../protocol/refusal.ts'
-import { subjectNames } from '../store/subject-names.ts'
-import { record } from './change.ts'
+import { subjectNames } from '../store/accounts/subject-names.ts'
 import { cursorOf, readLiveCursor } from './live.ts'
-import { cursorQuery, pageReply, readPage } from './page.ts'
 import type { LiveFilter, LiveItems } from './ports.ts'
+import { record } from './request/change.ts'
+import { cursorQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, notFound, part } from './route.ts'
 import { requireSubject } from './subjects.ts'
 

@@ -1,14 +1,14 @@
 /** `/admin`: the administration routes over HTTP, each with its scope. */
 import { pipeline, Readable } from 'node:stream'
-import { authenticateRequest, requireScope } from '../http/authentication.ts'
 import type { Context } from '../http/context.ts'
 import type { ApiRoute } from '../http/openapi.ts'
+import { authenticateRequest, requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
 import type { Authenticate, Principal } from '../protocol/principal.ts'
-import { badBody } from './body.ts'
-import { HeldRequests } from './held-requests.ts'
-import { readQuery } from './parameters.ts'
+import { badBody } from './request/body.ts'
+import { HeldRequests } from './request/held-requests.ts'
+import { readQuery } from './request/parameters.ts'
 import type { AdminEnv, AdminReply, AdminRoute } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 

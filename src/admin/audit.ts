@@ -2,6 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AUDIT_EVENTS } from '../protocol/audit-events.ts'
 import { Refusal } from '../protocol/refusal.ts'
+import { subjectNames } from '../store/accounts/subject-names.ts'
+import { USER_ID_PREFIX } from '../store/accounts/users.ts'
 import {
   type AuditFilter,
   exportAuditLog,
@@ -10,13 +12,11 @@ import {
   isNamed,
   presentAuditRow,
   scanAuditPage,
-} from '../store/audit-read.ts'
-import { verifyAuditStep } from '../store/audit-verify.ts'
-import type { AuditRow } from '../store/schema.ts'
-import { subjectNames } from '../store/subject-names.ts'
-import { USER_ID_PREFIX } from '../store/users.ts'
-import { record } from './change.ts'
-import { readCount, readFlag, readTime } from './parameters.ts'
+} from '../store/audit/read.ts'
+import { verifyAuditStep } from '../store/audit/verify.ts'
+import type { AuditRow } from '../store/database/schema.ts'
+import { record } from './request/change.ts'
+import { readCount, readFlag, readTime } from './request/parameters.ts'
 import type { AdminCall, AdminEnv, AdminReply, AdminRoute } from './route.ts'
 import { requireActor, targetsOf } from './subjects.ts'
 

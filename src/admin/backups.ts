@@ -1,6 +1,6 @@
 /** Backups as the audit log knows them: `gatehouse backup` and `gatehouse restore` record what they did. */
-import { presentAuditRow, readAuditPage } from '../store/audit-read.ts'
-import { readCount } from './parameters.ts'
+import { presentAuditRow, readAuditPage } from '../store/audit/read.ts'
+import { readCount } from './request/parameters.ts'
 import type { AdminRoute } from './route.ts'
 
 const DEFAULT_COUNT = 20

@@ -1,6 +1,6 @@
 /** The administration routes without HTTP, for the command line on the same machine. */
 import type { Principal } from '../protocol/principal.ts'
-import { readQuery } from './parameters.ts'
+import { readQuery } from './request/parameters.ts'
 import type { AdminEnv, AdminReply, AdminRoute } from './route.ts'
 import { ADMIN_ROUTES } from './routes.ts'
 

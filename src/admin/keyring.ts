@@ -1,9 +1,9 @@
 /** Administration of signing keys: rotation on request, retirement, and withdrawal of a compromised key. */
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
-import { addKey, signingKeyOf } from '../store/key-rotation.ts'
-import { LONGEST_TOKEN_MS } from '../store/revocations.ts'
-import type { SigningKeys } from '../store/signing-keys.ts'
+import { LONGEST_TOKEN_MS } from '../store/authorizations/revocations.ts'
+import { addKey, signingKeyOf } from '../store/keys/key-rotation.ts'
+import type { SigningKeys } from '../store/keys/signing-keys.ts'
 import type { SigningKeyring } from './ports.ts'
 
 export interface KeyringOptions {

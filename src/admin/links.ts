@@ -1,11 +1,19 @@
 /** Administration of one-time set-up links: invitations of new users, and new passwords for those who forgot theirs. */
 import { userTarget } from '../declarative/targets.ts'
-import { newAdministratorLink } from '../store/administrators.ts'
-import { type LinkOfUser, linkUrl, type SetUpLink } from '../store/set-up-links.ts'
+import { newAdministratorLink } from '../store/accounts/administrators.ts'
+import { type LinkOfUser, linkUrl, type SetUpLink } from '../store/accounts/set-up-links.ts'
 import type { Stores } from '../store/stores.ts'
-import { badBody, INVITED_SCHEMA, instant, type JsonObject, readObject, readUser, refuseUnknown } from './body.ts'
-import { change, record } from './change.ts'
-import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './page.ts'
+import {
+  badBody,
+  INVITED_SCHEMA,
+  instant,
+  type JsonObject,
+  readObject,
+  readUser,
+  refuseUnknown,
+} from './request/body.ts'
+import { change, record } from './request/change.ts'
+import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 import { create, findUser, roleNames } from './users.ts'
 

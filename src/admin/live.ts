@@ -1,8 +1,6 @@
 /** What runs now on every node: streaming connections and queries, listed and cancelled wherever they are; and the nodes themselves. */
 import type { Cluster, ClusterCaller, ClusterReplies, Params } from '../events/cluster.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import { instant, type JsonObject } from './body.ts'
-import { readTimeCursor, type TimeCursor, writeTimeCursor } from './page.ts'
 import type {
   Live,
   LiveFilter,
@@ -15,6 +13,8 @@ import type {
   UserRights,
   UserTables,
 } from './ports.ts'
+import { instant, type JsonObject } from './request/body.ts'
+import { readTimeCursor, type TimeCursor, writeTimeCursor } from './request/page.ts'
 
 export interface LocalLive {
   /** Undefined where the service does not run on this node. */

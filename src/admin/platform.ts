@@ -1,9 +1,9 @@
 /** Administration of signing keys and settings. */
-import { isWithdrawn, signingKeyOf } from '../store/key-rotation.ts'
-import type { StoredKey } from '../store/signing-keys.ts'
-import { badBody, instant, type JsonObject, readObject } from './body.ts'
-import { record } from './change.ts'
-import { readFlag } from './parameters.ts'
+import { isWithdrawn, signingKeyOf } from '../store/keys/key-rotation.ts'
+import type { StoredKey } from '../store/keys/signing-keys.ts'
+import { badBody, instant, type JsonObject, readObject } from './request/body.ts'
+import { record } from './request/change.ts'
+import { readFlag } from './request/parameters.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const DAY = 86_400

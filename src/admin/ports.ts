@@ -1,6 +1,6 @@
 /** What administration needs from the services of a running server. */
-import type { StoredKey } from '../store/signing-keys.ts'
-import type { JsonObject } from './body.ts'
+import type { StoredKey } from '../store/keys/signing-keys.ts'
+import type { JsonObject } from './request/body.ts'
 
 export interface LiveStream {
   readonly connectionId: string

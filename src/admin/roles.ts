@@ -1,12 +1,12 @@
 /** Administration of roles, which give scopes to users, and the list of scopes. */
 import { roleTarget } from '../declarative/targets.ts'
 import { audiencesOf, isRight, SCOPES } from '../protocol/scopes.ts'
-import type { Role } from '../store/roles.ts'
+import type { Role } from '../store/accounts/roles.ts'
 import type { Stores } from '../store/stores.ts'
-import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './body.ts'
-import { change, record } from './change.ts'
-import { checkMatch, created, requireMatch, tagged } from './etag.ts'
-import { PAGE_REPLY, pageQuery, pageReply, readPage } from './page.ts'
+import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './request/body.ts'
+import { change, record } from './request/change.ts'
+import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
+import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminRoute, conflict, notFound, part } from './route.ts'
 
 export const roleRoutes: readonly AdminRoute[] = [

@@ -1,9 +1,10 @@
 /** Who is signed in: browser sessions and grants of all users, and how many there are of each thing. */
-import { countRows } from '../store/counts.ts'
-import type { GrantOfUser } from '../store/grants.ts'
-import { instant, type JsonObject } from './body.ts'
-import { change, record } from './change.ts'
-import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './page.ts'
+
+import type { GrantOfUser } from '../store/authorizations/grants.ts'
+import { countRows } from '../store/database/counts.ts'
+import { instant, type JsonObject } from './request/body.ts'
+import { change, record } from './request/change.ts'
+import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
 import { presentSession } from './user-access.ts'
 import { findUser } from './users.ts'

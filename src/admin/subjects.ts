@@ -1,7 +1,8 @@
 /** Who a parameter of an administration address names: a user by name or id, or a client, as the subject of their tokens. */
-import type { Database } from '../store/database.ts'
+
+import { USER_ID_PREFIX } from '../store/accounts/users.ts'
+import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
-import { USER_ID_PREFIX } from '../store/users.ts'
 import { notFound } from './route.ts'
 
 type SubjectStores = Pick<Stores, 'users' | 'clients'>

@@ -1,10 +1,11 @@
 /** Administration of a user's second factors, browser sessions and authorized applications. */
-import { listApplications } from '../store/applications.ts'
-import type { Session } from '../store/sessions.ts'
+
+import type { Session } from '../store/authorizations/sessions.ts'
+import { listApplications } from '../store/clients/applications.ts'
 import type { Stores } from '../store/stores.ts'
-import { instant, type JsonObject } from './body.ts'
-import { change, type Effects, record } from './change.ts'
-import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './page.ts'
+import { instant, type JsonObject } from './request/body.ts'
+import { change, type Effects, record } from './request/change.ts'
+import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
 import { findUser } from './users.ts'
 

@@ -1,7 +1,7 @@
 /** What a user may do, as the platform would decide it: scopes through roles, tables with their rows, topics of the stream. */
 
-import { pageQuery, readPage } from './page.ts'
 import type { UserRights } from './ports.ts'
+import { pageQuery, readPage } from './request/page.ts'
 import { type AdminCall, type AdminRoute, part } from './route.ts'
 import { findUser } from './users.ts'
 

@@ -3,14 +3,23 @@ import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { userTarget } from '../declarative/targets.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/password-hash.ts'
+import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-hash.ts'
+import type { SearchHit } from '../store/accounts/user-search.ts'
+import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/accounts/users.ts'
 import type { Stores } from '../store/stores.ts'
-import type { SearchHit } from '../store/user-search.ts'
-import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/users.ts'
-import { badBody, instant, type JsonObject, merged, readObject, readUser, refuseUnknown, USER_SCHEMA } from './body.ts'
-import { change, type Effects, record, recordPatch } from './change.ts'
-import { checkMatch, created, requireMatch, tagged } from './etag.ts'
-import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './page.ts'
+import {
+  badBody,
+  instant,
+  type JsonObject,
+  merged,
+  readObject,
+  readUser,
+  refuseUnknown,
+  USER_SCHEMA,
+} from './request/body.ts'
+import { change, type Effects, record, recordPatch } from './request/change.ts'
+import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
+import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 export const userRoutes: readonly AdminRoute[] = [

@@ -3,8 +3,8 @@ import { findDeclared, reconcile, summarise } from '../declarative/reconcile.ts'
 import { withData } from '../server/offline.ts'
 import type { Arguments } from './args.ts'
 import { UsageError } from './errors.ts'
+import { printable } from './output/table.ts'
 import { loadSettings } from './settings.ts'
-import { printable } from './table.ts'
 
 const SIGNS = { create: '+', update: '~', remove: '-' } as const
 

@@ -130,7 +130,7 @@ Without a terminal the password for --username is the first line of stdin. A use
       'login --scope Platform/Market --scope offline_access --server https://gate.example.com',
       'login --username alice < password.txt',
     ],
-    load: async () => (await import('./login.ts')).login,
+    load: async () => (await import('./sign-in/login.ts')).login,
   },
   {
     name: 'logout',
@@ -138,7 +138,7 @@ Without a terminal the password for --username is the first line of stdin. A use
     summary: 'Deletes the login to a server and revokes its tokens.',
     notes: 'The server is --server or GATEHOUSE_SERVER; the default is http://localhost:5080.',
     examples: ['logout', 'logout --server https://gate.example.com'],
-    load: async () => (await import('./login.ts')).logout,
+    load: async () => (await import('./sign-in/login.ts')).logout,
   },
   {
     name: 'completion',

@@ -10,8 +10,8 @@ import {
 } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Arguments } from './args.ts'
+import { printTable } from './output/table.ts'
 import { loadSettings } from './settings.ts'
-import { printTable } from './table.ts'
 
 const MASK = '********'
 

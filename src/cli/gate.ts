@@ -7,12 +7,12 @@ import {
   type GrantedTokens,
   QueryError,
 } from '../../client/src/index.ts'
-import { caretPicture } from '../query/iql/errors.ts'
+import { caretPicture } from '../query/iql/errors/errors.ts'
 import type { Arguments } from './args.ts'
 import { CommandError, UsageError } from './errors.ts'
-import { serverAddress } from './server-address.ts'
-import { authOf } from './sign-in.ts'
-import { printable } from './table.ts'
+import { printable } from './output/table.ts'
+import { serverAddress } from './sign-in/server-address.ts'
+import { authOf } from './sign-in/sign-in.ts'
 
 export type Gate = Gatehouse<GrantedTokens>
 

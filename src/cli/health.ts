@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers'
 import { type Config, issuerOf } from '../config/config.ts'
 import type { Arguments } from './args.ts'
 import { CommandError, UsageError } from './errors.ts'
-import { membersOf, parseJson } from './json.ts'
+import { membersOf, parseJson } from './output/json.ts'
+import { printable } from './output/table.ts'
 import { loadSettings } from './settings.ts'
-import { printable } from './table.ts'
 
 export async function health(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)

@@ -7,8 +7,8 @@ import { parseArguments } from './args.ts'
 import { type Command, helpPage } from './command.ts'
 import { COMMANDS } from './commands.ts'
 import { CommandError, UsageError } from './errors.ts'
+import { printableLines } from './output/table.ts'
 import { programName } from './program.ts'
-import { printableLines } from './table.ts'
 
 export async function main(args: readonly string[]): Promise<void> {
   // A reader that closes the pipe early is no failure: the command finishes its work.

@@ -1,8 +1,8 @@
 /** `gatehouse migrate`: runs the pending schema migrations, or rehearses them. */
-import { openDataFolder } from '../store/data-folder.ts'
-import { openDatabase } from '../store/database.ts'
-import { openMasterKey } from '../store/master-key.ts'
-import { type MigrationPlan, planMigrations } from '../store/migration-plan.ts'
+import { openDataFolder } from '../store/database/data-folder.ts'
+import { openDatabase } from '../store/database/database.ts'
+import { type MigrationPlan, planMigrations } from '../store/database/migration-plan.ts'
+import { openMasterKey } from '../store/keys/master-key.ts'
 import type { Arguments } from './args.ts'
 import { loadSettings } from './settings.ts'
 

@@ -156,7 +156,7 @@ ${LOGIN}`,
     summary: 'Shows as whom commands act on a server, and with which rights.',
     notes: LOGIN,
     examples: ['whoami', 'whoami --server https://gate.example.com', 'whoami --token-file token.txt --json'],
-    load: async () => (await import('./whoami.ts')).whoami,
+    load: async () => (await import('./sign-in/whoami.ts')).whoami,
   },
   {
     name: 'types',

@@ -3,7 +3,7 @@ import { Collection } from '../../client/src/index.ts'
 import type { Arguments } from './args.ts'
 import { UsageError } from './errors.ts'
 import { type Gate, withGate } from './gate.ts'
-import { printable } from './table.ts'
+import { printable } from './output/table.ts'
 
 export async function types(args: Arguments): Promise<void> {
   const forms = readForms(args)

@@ -14,8 +14,8 @@ import {
   TIME,
   TIMESTAMP,
   UUID,
-} from '../query/iql/types.ts'
-import { readValue } from '../query/iql/values.ts'
+} from '../query/iql/types/types.ts'
+import { readValue } from '../query/iql/types/values.ts'
 import { dateFormatsOfMost, dateTypeOf, detectDateFormats } from './date-formats.ts'
 import { detectNumberFormats, isWrittenAs, numberFormatsOfMost } from './number-formats.ts'
 import type { ValueFormat } from './value-format.ts'

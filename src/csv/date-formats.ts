@@ -1,6 +1,6 @@
 /** Dates and times as spreadsheets write them: detected from the values of a column, and converted to ISO 8601. */
-import { DATE, TIMESTAMP } from '../query/iql/types.ts'
-import { readValue } from '../query/iql/values.ts'
+import { DATE, TIMESTAMP } from '../query/iql/types/types.ts'
+import { readValue } from '../query/iql/types/values.ts'
 import { formatsOfMost, type ValueFormat } from './value-format.ts'
 
 const TIME = String.raw`(?:[ T]+(?<hour>\d{1,2}):(?<minute>\d\d)(?::(?<second>\d\d(?:\.\d{1,6})?))?(?: ?(?<half>[AaPp])[Mm])?)?`

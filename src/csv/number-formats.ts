@@ -1,6 +1,6 @@
 /** Numbers as spreadsheets write them, with a decimal comma or with groups of three digits: detected, and converted. */
-import type { IqlType } from '../query/iql/types.ts'
-import { readValue } from '../query/iql/values.ts'
+import type { IqlType } from '../query/iql/types/types.ts'
+import { readValue } from '../query/iql/types/values.ts'
 import { formatsOfMost, type ValueFormat } from './value-format.ts'
 
 const FORMATS: readonly ValueFormat[] = [

@@ -1,5 +1,5 @@
 /** The file of rejected rows: each as it was, after its line and the reason, which an import of the file leaves out. */
-import { sameName } from '../query/iql/names.ts'
+import { sameName } from '../query/iql/syntax/names.ts'
 import { csvField } from './record.ts'
 
 export interface RejectedRecord {

@@ -1,6 +1,6 @@
 /** The conversion of records of CSV to rows of a table. */
-import type { IqlType } from '../query/iql/types.ts'
-import { readValue } from '../query/iql/values.ts'
+import type { IqlType } from '../query/iql/types/types.ts'
+import { readValue } from '../query/iql/types/values.ts'
 import { type CsvRow, parseCsvRecord } from './record.ts'
 import type { ValueFormat } from './value-format.ts'
 

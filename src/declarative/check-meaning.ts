@@ -3,8 +3,8 @@ import { nearest } from '../lib/nearest-word.ts'
 import { originFault, redirectUriFault, secureAddressFault, webAddressFault } from '../protocol/addresses.ts'
 import { SCOPES } from '../protocol/scopes.ts'
 import type { Fault } from '../schema/check-schema.ts'
-import { BUILT_IN_CLIENT_IDS } from '../store/built-in-clients.ts'
-import { USER_ID_PREFIX, usernameKey } from '../store/users.ts'
+import { USER_ID_PREFIX, usernameKey } from '../store/accounts/users.ts'
+import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
 
 /** `existingRoles` are the roles in the database, to which the file may refer. */

@@ -3,7 +3,7 @@ import type { XStatic } from 'typebox/schema'
 import { NAME as anyName, LONGEST_NAME } from '../protocol/names.ts'
 import { SCOPES } from '../protocol/scopes.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
-import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/client-metadata.ts'
+import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>

@@ -1,8 +1,9 @@
 /** Reads the current state of what a declaration names, or of everything if it prunes. */
-import type { ClientMetadata } from '../store/client-metadata.ts'
-import type { Clients } from '../store/clients.ts'
+
+import { type User, type Users, usernameKey } from '../store/accounts/users.ts'
+import type { ClientMetadata } from '../store/clients/client-metadata.ts'
+import type { Clients } from '../store/clients/clients.ts'
 import type { Stores } from '../store/stores.ts'
-import { type User, type Users, usernameKey } from '../store/users.ts'
 import type { ClientState, CurrentState, UserState } from './plan.ts'
 import type { Declaration } from './shape.ts'
 import { BEING_FILLED, type TableChecks, type TablesPort } from './tables-port.ts'

@@ -1,6 +1,6 @@
 /** The event bus: tells every part of every node about changes that take effect at once, such as revocations. */
 import type { GateEvent } from '../protocol/gate-event.ts'
-import type { RecordedEvent } from '../store/events.ts'
+import type { RecordedEvent } from '../store/cluster/events.ts'
 
 export type { GateEvent }
 

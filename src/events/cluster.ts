@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '../protocol/clock.ts'
-import type { Nodes } from '../store/nodes.ts'
+import type { Nodes } from '../store/cluster/nodes.ts'
 import type { Bus } from './bus.ts'
 
 /** Strings only: they travel to other nodes as JSON. */

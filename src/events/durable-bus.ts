@@ -1,5 +1,5 @@
 /** The event bus over the database: events are durable, and every node receives each event exactly once. */
-import type { Events, RecordedEvent } from '../store/events.ts'
+import type { Events, RecordedEvent } from '../store/cluster/events.ts'
 import type { Bus, GateEvent, Listener } from './bus.ts'
 
 /** Watches the database for events of other processes. */

@@ -1,8 +1,8 @@
 /** Opens the event bus for the engine of the database. */
 
-import type { Database } from '../store/database.ts'
-import type { Events } from '../store/events.ts'
-import type { SharedFile } from '../store/shared-file.ts'
+import type { Events } from '../store/cluster/events.ts'
+import type { Database } from '../store/database/database.ts'
+import type { SharedFile } from '../store/database/shared-file.ts'
 import type { Bus } from './bus.ts'
 import { openDurableBus } from './durable-bus.ts'
 import { createPostgresFeed } from './postgres-feed.ts'

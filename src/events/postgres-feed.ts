@@ -1,7 +1,7 @@
 /** Events of other nodes on PostgreSQL: LISTEN on a connection of its own, reconnected when it breaks, with slow polling as a fallback. */
 import type pg from 'pg'
-import { CHANNEL, type Events, type RecordedEvent } from '../store/events.ts'
-import { loadPg } from '../store/pg.ts'
+import { CHANNEL, type Events, type RecordedEvent } from '../store/cluster/events.ts'
+import { loadPg } from '../store/database/pg.ts'
 import type { Feed } from './durable-bus.ts'
 
 export interface PostgresFeedOptions {

@@ -3,7 +3,7 @@ import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
 import { limitRights, type RoleRights, rightsOf } from '../protocol/role-rights.ts'
 import { isRight } from '../protocol/scopes.ts'
-import type { Events } from '../store/events.ts'
+import type { Events } from '../store/cluster/events.ts'
 import type { Bus } from './bus.ts'
 
 /** Where a token comes from, according to its claims. */

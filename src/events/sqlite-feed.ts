@@ -1,8 +1,8 @@
 /** Events of other processes on a SQLite file, for example the command line: polls `pragma data_version`, which changes when another connection commits. Other workers say when they have. */
 
-import type { Database } from '../store/database.ts'
-import { sql } from '../store/kysely.ts'
-import type { SharedFile } from '../store/shared-file.ts'
+import type { Database } from '../store/database/database.ts'
+import { sql } from '../store/database/kysely.ts'
+import type { SharedFile } from '../store/database/shared-file.ts'
 import type { Feed } from './durable-bus.ts'
 
 const POLL_EVERY_MS = 200

@@ -1,9 +1,9 @@
 /** Content that is held in memory as it is, in Brotli and in gzip, and sent as the client accepts it. */
 import { createHash } from 'node:crypto'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { byQuality } from './accept.ts'
-import { isKnown } from './conditional.ts'
 import type { Context } from './context.ts'
+import { byQuality } from './request/accept.ts'
+import { isKnown } from './request/conditional.ts'
 
 export interface CompressedContent {
   readonly type: string

@@ -4,10 +4,10 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Principal } from '../protocol/principal.ts'
 import type { Problem } from '../protocol/problem.ts'
 import type { Logger } from '../telemetry/log.ts'
+import { type LimitState, limitHeaders } from './limits/rate-limits.ts'
+import type { UnreadReplies } from './limits/unread-replies.ts'
 import { nodeHttp } from './node-http.ts'
-import { type LimitState, limitHeaders } from './rate-limits.ts'
-import { pathOf, type QueryValues, readQuery } from './request-target.ts'
-import type { UnreadReplies } from './unread-replies.ts'
+import { pathOf, type QueryValues, readQuery } from './request/request-target.ts'
 
 /** On every reply; replies to browsers have more (identity/browser/page-reply.ts). */
 const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-content-type-options', 'nosniff']

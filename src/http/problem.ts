@@ -2,8 +2,8 @@
 import { RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
 import { type Problem, problemOf } from '../protocol/problem.ts'
 import { Refusal } from '../protocol/refusal.ts'
-import { prefersHtml } from './accept.ts'
 import type { Context } from './context.ts'
+import { prefersHtml } from './request/accept.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 

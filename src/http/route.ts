@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import type { Principal } from '../protocol/principal.ts'
 import type { Context, Headers } from './context.ts'
 import type { CorsPolicy } from './cors.ts'
-import type { LimitGroup } from './rate-limits.ts'
+import type { LimitGroup } from './limits/rate-limits.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 

@@ -1,5 +1,5 @@
 /** Finds the route of a path. Paths are case-insensitive, and a trailing slash is significant. */
-import { segmentsOf } from './request-target.ts'
+import { segmentsOf } from './request/request-target.ts'
 import type { Route, RouteGroup } from './route.ts'
 
 /** A path of the table with its methods. */

@@ -1,5 +1,5 @@
 /** Throttled attempts: only failures delay later attempts, and attempts made at the same time get no more tries than the policy. */
-import type { ThrottleCount, Throttles } from '../store/throttles.ts'
+import type { ThrottleCount, Throttles } from '../store/accounts/throttles.ts'
 
 export type Attempted<T> =
   | { readonly outcome: 'made'; readonly result: T }

@@ -1,7 +1,7 @@
 /** What the OAuth endpoints share: forms in, JSON out, never cached, one error reply. */
 import type { Context, Headers } from '../http/context.ts'
-import { isForm, type Parameters, readParameters } from '../http/form.ts'
 import { outageOf } from '../http/problem.ts'
+import { isForm, type Parameters, readParameters } from '../http/request/form.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import type { Caller } from './clients/client-auth.ts'
 import { isOAuthError, printable, refuse } from './oauth-error.ts'

@@ -3,7 +3,7 @@ import type { Bus } from '../events/bus.ts'
 import { LruMap } from '../lib/lru-map.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
-import type { User, Users } from '../store/users.ts'
+import type { User, Users } from '../store/accounts/users.ts'
 
 export interface UserDirectory {
   /** Without a promise if the user is cached. */

@@ -1,8 +1,8 @@
 /** JSON without rounding: a number that a double cannot hold keeps its text. Also reads JSON values as values of columns. */
 import type { Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
-import { FORMS, type IqlType, type IqlValue, typeName } from './iql/types.ts'
-import { type Read, readValue } from './iql/values.ts'
+import { FORMS, type IqlType, type IqlValue, typeName } from './iql/types/types.ts'
+import { type Read, readValue } from './iql/types/values.ts'
 import { parseInSteps } from './json-steps.ts'
 import { isRawNumber, type Json, measureJson, parseJson, type RawNumber } from './json-text.ts'
 

@@ -1,8 +1,8 @@
 /** The connections of the server: as many as it may open files for, less what it needs itself, and a bound for each address. */
 import type { IncomingMessage, Server } from 'node:http'
 import type { Config } from '../config/config.ts'
-import { boundConnections, type ConnectionBound } from '../http/connection-bound.ts'
-import { keepProbeConnections, PROBE_CONNECTIONS } from '../http/probe-connections.ts'
+import { boundConnections, type ConnectionBound } from '../http/limits/connection-bound.ts'
+import { keepProbeConnections, PROBE_CONNECTIONS } from '../http/limits/probe-connections.ts'
 import { atMostEvery, type Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openFilesLimit } from '../telemetry/open-files.ts'

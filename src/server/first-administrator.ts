@@ -1,6 +1,6 @@
 /** The one-time link for the first administrator of an installation. */
-import { newAdministratorLink } from '../store/administrators.ts'
-import { linkUrl } from '../store/set-up-links.ts'
+import { newAdministratorLink } from '../store/accounts/administrators.ts'
+import { linkUrl } from '../store/accounts/set-up-links.ts'
 import type { Resources } from './resources.ts'
 
 export interface AdministratorLink {

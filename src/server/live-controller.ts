@@ -15,7 +15,7 @@ import {
   refuse,
   refuseWithProblem,
   type SubscriberSink,
-} from '../streaming/controller.ts'
+} from '../streaming/topics/controller.ts'
 import { readLiveData } from './live-data.ts'
 
 export const LIVE_SUMMARY =

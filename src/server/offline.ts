@@ -6,10 +6,10 @@ import { type ClusterCaller, createClusterCaller } from '../events/cluster.ts'
 import { openBus } from '../events/open-bus.ts'
 import { systemClock } from '../protocol/clock.ts'
 import type { GateEvent } from '../protocol/gate-event.ts'
-import { checkStored, requireFile } from '../store/check-stored.ts'
-import { lockStart } from '../store/start-lock.ts'
-import { type Cleanup, createCleanup } from './cleanup.ts'
+import { lockStart } from '../store/cluster/start-lock.ts'
+import { checkStored, requireFile } from '../store/database/check-stored.ts'
 import { openExisting, type ResourceOptions, type Resources } from './resources.ts'
+import { type Cleanup, createCleanup } from './watch/cleanup.ts'
 
 export interface Offline extends Resources {
   readonly reconcileEnv: ReconcileEnv

@@ -4,7 +4,7 @@ import { extname } from 'node:path'
 import { createSecureContext } from 'node:tls'
 import type { Config } from '../config/config.ts'
 import { BadSetting } from '../config/parsers.ts'
-import type { GroupBudgets } from '../http/rate-limits.ts'
+import type { GroupBudgets } from '../http/limits/rate-limits.ts'
 
 /** The budgets are by the limit groups that routes name. */
 export function rateLimitsOf(config: Config) {

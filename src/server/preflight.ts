@@ -1,9 +1,9 @@
 /** Everything that can refuse a start, read and checked before anything is written. */
 import { type Config, issuerOf } from '../config/config.ts'
 import type { Declared } from '../declarative/reconcile.ts'
-import { checkStored } from '../store/check-stored.ts'
-import { POOL_SIZE } from '../store/database.ts'
-import type { Controller } from '../streaming/controller.ts'
+import { checkStored } from '../store/database/check-stored.ts'
+import { POOL_SIZE } from '../store/database/database.ts'
+import type { Controller } from '../streaming/topics/controller.ts'
 import { readBrand } from './options.ts'
 
 export interface StartFiles {
@@ -48,7 +48,7 @@ export async function checkBeforeStart(config: Config, port: number, declared: D
   const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0)
   const roles = await checkStored({ dataFolder, url, masterKey, freeConnections, issuer: issuerOf(config, port) })
   if (url !== '' && hasQuery) {
-    const { checkPostgres } = await import('../query/engines/postgres/fitness.ts')
+    const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
     await checkPostgres(url)
   }
   if (declared === undefined) return

@@ -2,14 +2,13 @@
 import { type Config, fileName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { takeOver } from '../config/reload.ts'
-import type { ConnectionBound } from '../http/connection-bound.ts'
+import type { ConnectionBound } from '../http/limits/connection-bound.ts'
+import type { AdjustableRateLimits } from '../http/limits/rate-limits.ts'
 import type { Listener } from '../http/listener.ts'
-import type { AdjustableRateLimits } from '../http/rate-limits.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { QueryService } from '../query/service.ts'
-import type { Gateway } from '../streaming/gateway.ts'
+import type { Gateway } from '../streaming/gateway/gateway.ts'
 import { changeLevel, type Logger } from '../telemetry/log.ts'
-import type { CertificateExpiry } from './certificate-expiry.ts'
 import {
   boundOf,
   lifetimesOf,
@@ -19,6 +18,7 @@ import {
   readTls,
   streamSettingsOf,
 } from './options.ts'
+import type { CertificateExpiry } from './watch/certificate-expiry.ts'
 
 export interface ReloadParts {
   readonly issuer: string

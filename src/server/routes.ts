@@ -3,18 +3,18 @@ import type { Live } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { Bus } from '../events/bus.ts'
-import { requireScope } from '../http/authentication.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
+import type { RateLimits } from '../http/limits/rate-limits.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
-import type { RateLimits } from '../http/rate-limits.ts'
+import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
 import type { Flow } from '../identity/browser/flow.ts'
 import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { VERSION } from '../protocol/version.ts'
-import type { BuiltInClients } from '../store/built-in-clients.ts'
+import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { CONSOLE_FOLDER } from './installation.ts'
 import type { LazyPages } from './pages.ts'
@@ -107,7 +107,7 @@ const BROWSER_PATHS = [
 
 async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { browserGroups } = await import('../identity/browser/routes.ts')
-  const { createInteractions } = await import('../store/interactions.ts')
+  const { createInteractions } = await import('../store/authorizations/interactions.ts')
   const { resources, identity, bus, metrics, rateLimits } = parts
   const { stores, database, audit, clock, masterKey } = resources
   const env = {
@@ -192,6 +192,6 @@ async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<
     described.push(...(await import('../query/http/openapi.ts')).describeQuery())
     described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
   }
-  if (streaming !== undefined) described.push(...(await import('../streaming/openapi.ts')).describeStreaming())
+  if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

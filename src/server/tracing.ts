@@ -1,10 +1,10 @@
 /** Traces, where a collector is configured; without one nothing of this is loaded. */
 import type { Config } from '../config/config.ts'
-import type { DatabaseOptions } from '../store/database.ts'
+import type { DatabaseOptions } from '../store/database/database.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { SpanAttributes, Trace } from '../telemetry/trace.ts'
 import type { Tracing } from '../telemetry/traces.ts'
-import type { Cleanup } from './cleanup.ts'
+import type { Cleanup } from './watch/cleanup.ts'
 
 export async function openTracingIfSet(
   config: Config,

@@ -1,7 +1,7 @@
 /** What a server that is one of several workers shares with the others of its machine. A server that runs alone has no link. */
 
-import type { RateCount } from '../store/rate-count-sync.ts'
-import type { SharedFile } from '../store/shared-file.ts'
+import type { RateCount } from '../store/cluster/rate-count-sync.ts'
+import type { SharedFile } from '../store/database/shared-file.ts'
 
 export interface WorkerLink {
   /** From 1. A worker that is replaced leaves its number to its successor. */

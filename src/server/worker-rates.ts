@@ -1,5 +1,5 @@
 /** Shares the rate-limit counts of busy callers between the workers of a machine, ten times a second. */
-import type { SlidingWindow } from '../http/sliding-window.ts'
+import type { SlidingWindow } from '../http/limits/sliding-window.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { WorkerLink } from './worker-link.ts'
 

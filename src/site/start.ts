@@ -1,7 +1,8 @@
 /** `/` for people: what this server is, whether it is well, and where to go. Programs get what any unknown path gets. */
-import { prefersHtml } from '../http/accept.ts'
+
 import type { Context } from '../http/context.ts'
 import type { Readiness } from '../http/health.ts'
+import { prefersHtml } from '../http/request/accept.ts'
 import { anonymousFrame, type PageSettings, sendPage } from '../identity/browser/page-reply.ts'
 import { type Html, html } from '../identity/pages/html.ts'
 import { type IconName, icon } from '../identity/pages/icons.ts'

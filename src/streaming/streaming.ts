@@ -1,14 +1,14 @@
 /** The streaming service: its gateway with the controllers, and its route. */
-import { requireScope } from '../http/authentication.ts'
+import { requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import { STREAM_PATH } from '../protocol/envelope.ts'
 import { Refusal } from '../protocol/refusal.ts'
 import { isPlatformScope, SCOPES } from '../protocol/scopes.ts'
 import { VERSION } from '../protocol/version.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createGateway, type Gateway, type GatewayOptions } from './gateway.ts'
-import { watchGateway } from './metrics.ts'
-import type { StreamSettings } from './settings.ts'
+import { createGateway, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
+import { watchGateway } from './gateway/metrics.ts'
+import type { StreamSettings } from './gateway/settings.ts'
 
 export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'settings'> {
   readonly settings: StreamSettings

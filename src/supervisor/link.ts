@@ -1,8 +1,8 @@
 /** A worker's side of the channel to its supervisor. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkerLink } from '../server/worker-link.ts'
-import type { RateCount } from '../store/rate-count-sync.ts'
-import type { SharedFile } from '../store/shared-file.ts'
+import type { RateCount } from '../store/cluster/rate-count-sync.ts'
+import type { SharedFile } from '../store/database/shared-file.ts'
 import type { FromWorker, SharedFileName, StartOrder, ToWorker } from './messages.ts'
 
 /** The supervisor closes the ports soon, unless it or another worker hangs. */

@@ -1,6 +1,6 @@
 /** What the supervisor and its workers tell each other over the channel between the processes. */
 import type { LoadedConfig } from '../config/load.ts'
-import type { RateCount } from '../store/rate-count-sync.ts'
+import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 
 /** The SQLite files that all workers write. */
 export type SharedFileName = 'identity' | 'query'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { LiveStream } from '../../src/admin/ports.ts'
-import { sql } from '../../src/store/kysely.ts'
+import { sql } from '../../src/store/database/kysely.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngine } from '../support/engines.ts'
 

@@ -13,7 +13,7 @@ import { History, historyFile, MAX_ENTRIES } from '../../src/cli/query/shell/his
 import { InputBuffer, inOneLine } from '../../src/cli/query/shell/input-buffer.ts'
 import { needsPager, page } from '../../src/cli/query/shell/pager.ts'
 import { parameterNames } from '../../src/cli/query/shell/session.ts'
-import { KEYWORDS, RESERVED } from '../../src/query/iql/keywords.ts'
+import { KEYWORDS, RESERVED } from '../../src/query/iql/syntax/keywords.ts'
 import { until } from '../support/until.ts'
 
 /** Statements and commands of a text; what no semicolon ends is marked. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Declaration } from '../../src/declarative/shape.ts'
-import { openDatabase } from '../../src/store/database.ts'
+import { openDatabase } from '../../src/store/database/database.ts'
 import { openPlace } from '../support/engines.ts'
 import { startGatehouse } from '../support/providers/gatehouse.ts'
 

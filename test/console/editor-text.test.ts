@@ -7,10 +7,10 @@ import { faultsOf } from '../../console/src/editor/check.ts'
 import { format } from '../../console/src/editor/format.ts'
 import { parametersOf, scan, statementAt, statementsOf, tablesOf } from '../../console/src/editor/scan.ts'
 import { DEMO_DOCUMENTS } from '../../src/declarative/demo-documents.ts'
-import { tokenize } from '../../src/query/iql/lexer.ts'
-import { DEFAULT_LIMITS } from '../../src/query/iql/limits.ts'
-import { parse } from '../../src/query/iql/parser.ts'
-import { print } from '../../src/query/iql/printer.ts'
+import { tokenize } from '../../src/query/iql/syntax/lexer.ts'
+import { DEFAULT_LIMITS } from '../../src/query/iql/syntax/limits.ts'
+import { parse } from '../../src/query/iql/syntax/parser.ts'
+import { print } from '../../src/query/iql/syntax/printer.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 

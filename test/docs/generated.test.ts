@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { generatedPages } from '../../scripts/docs/pages.ts'
-import { pasteLines } from '../../src/cli/banner.ts'
+import { pasteLines } from '../../src/cli/output/banner.ts'
 import { checkMeaning } from '../../src/declarative/check-meaning.ts'
 import { checkShape } from '../../src/declarative/check-shape.ts'
 

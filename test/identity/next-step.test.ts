@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextStep, type Situation } from '../../src/identity/authorize/next-step.ts'
 import type { AuthorizationRequest } from '../../src/identity/authorize/request.ts'
-import { type ClientMetadata, toClient } from '../../src/store/client-metadata.ts'
-import type { Session } from '../../src/store/sessions.ts'
-import type { User } from '../../src/store/users.ts'
+import type { User } from '../../src/store/accounts/users.ts'
+import type { Session } from '../../src/store/authorizations/sessions.ts'
+import { type ClientMetadata, toClient } from '../../src/store/clients/client-metadata.ts'
 
 const NOW = 1_700_000_000_000
 const SCOPES = ['openid', 'email']

@@ -1,7 +1,11 @@
 /** Sign-out, disabled clients, deleted users and reduced rights revoke tokens on every node within a second. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createRevocations, openRevocations, type RevocationsInside } from '../../src/store/revocations.ts'
+import {
+  createRevocations,
+  openRevocations,
+  type RevocationsInside,
+} from '../../src/store/authorizations/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { basic, claimsOf, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'

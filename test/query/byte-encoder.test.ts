@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { ResultColumn } from '../../src/query/iql/bound-query.ts'
+import type { ResultColumn } from '../../src/query/iql/bound/bound-query.ts'
 import {
   MAX_DATE,
   MAX_TIMESTAMP,
@@ -11,7 +11,7 @@ import {
   writeDate,
   writeTime,
   writeTimestamp,
-} from '../../src/query/iql/time-values.ts'
+} from '../../src/query/iql/types/time-values.ts'
 import {
   BINARY,
   BOOLEAN,
@@ -25,7 +25,7 @@ import {
   TIME,
   TIMESTAMP,
   UUID,
-} from '../../src/query/iql/types.ts'
+} from '../../src/query/iql/types/types.ts'
 import { createByteEncoder } from '../../src/query/results/byte-encoder.ts'
 import { TextEncoders } from '../../src/query/results/encoders.ts'
 import type { Cell, Encoding } from '../../src/query/results/encoding.ts'

@@ -1,9 +1,9 @@
 /** The query service on a free port, with callers whose tokens are their names. */
 import type { Bus } from '../../src/events/bus.ts'
-import { connectionAddress } from '../../src/http/client-address.ts'
+import { UnreadReplies } from '../../src/http/limits/unread-replies.ts'
 import { openListener } from '../../src/http/listener.ts'
 import { createPipeline } from '../../src/http/pipeline.ts'
-import { UnreadReplies } from '../../src/http/unread-replies.ts'
+import { connectionAddress } from '../../src/http/request/client-address.ts'
 import { logAvailability } from '../../src/lib/availability.ts'
 import type { Audit } from '../../src/protocol/audit-events.ts'
 import type { Clock } from '../../src/protocol/clock.ts'

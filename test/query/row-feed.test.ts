@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import Sqlite, { type Database } from 'better-sqlite3'
+import { RowFeed } from '../../src/query/engines/sqlite/read/row-feed.ts'
 import type { RawRow } from '../../src/query/engines/sqlite/representation.ts'
-import { RowFeed } from '../../src/query/engines/sqlite/row-feed.ts'
 import { StatementCache } from '../../src/query/engines/sqlite/statement-cache.ts'
-import type { ResultColumn } from '../../src/query/iql/bound-query.ts'
-import { INTEGER } from '../../src/query/iql/types.ts'
+import type { ResultColumn } from '../../src/query/iql/bound/bound-query.ts'
+import { INTEGER } from '../../src/query/iql/types/types.ts'
 
 const ROWS = 5000
 let database: Database

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Sqlite, { type Database } from 'better-sqlite3'
 import { openForReading } from '../../src/query/engines/sqlite/connection.ts'
-import { SplitHelper, SplitShare, TURN } from '../../src/query/engines/sqlite/split-helper.ts'
-import { PartCursor } from '../../src/query/engines/sqlite/split-parts.ts'
-import { readSplit } from '../../src/query/engines/sqlite/split-read.ts'
+import { SplitHelper, SplitShare, TURN } from '../../src/query/engines/sqlite/read/split-helper.ts'
+import { PartCursor } from '../../src/query/engines/sqlite/read/split-parts.ts'
+import { readSplit } from '../../src/query/engines/sqlite/read/split-read.ts'
 
 /** More than one thread groups alone. */
 const ROWS = 340_000

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { createTokenId } from '../../src/identity/tokens/issuer.ts'
-import { createInteractions } from '../../src/store/interactions.ts'
-import { newId } from '../../src/store/opaque.ts'
+import { createInteractions } from '../../src/store/authorizations/interactions.ts'
+import { newId } from '../../src/store/keys/opaque.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 

@@ -1,10 +1,10 @@
 /** The conformance suite of the stores, on every engine. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { secretMatches } from '../../src/store/clients.ts'
-import type { NewGrant } from '../../src/store/grants.ts'
-import { digestOf, newSecret } from '../../src/store/opaque.ts'
-import { UsernameTaken } from '../../src/store/users.ts'
+import { UsernameTaken } from '../../src/store/accounts/users.ts'
+import type { NewGrant } from '../../src/store/authorizations/grants.ts'
+import { secretMatches } from '../../src/store/clients/clients.ts'
+import { digestOf, newSecret } from '../../src/store/keys/opaque.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 

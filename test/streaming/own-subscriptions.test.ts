@@ -5,8 +5,13 @@ import { decode, encode } from '@msgpack/msgpack'
 import fc from 'fast-check'
 import { JsonText } from '../../src/protocol/json-text.ts'
 import { CODECS, codecFor } from '../../src/streaming/codec/codec.ts'
-import { type Controller, refuse, refuseWithProblem, type SubscriberSink } from '../../src/streaming/controller.ts'
-import { Hub } from '../../src/streaming/hub.ts'
+import {
+  type Controller,
+  refuse,
+  refuseWithProblem,
+  type SubscriberSink,
+} from '../../src/streaming/topics/controller.ts'
+import { Hub } from '../../src/streaming/topics/hub.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'

@@ -1,7 +1,8 @@
 /** A process, to be killed, that writes to every store without pause and prints each write once it is acknowledged. */
-import { openDatabase } from '../../src/store/database.ts'
-import type { Grant } from '../../src/store/grants.ts'
-import { createRevocations } from '../../src/store/revocations.ts'
+
+import type { Grant } from '../../src/store/authorizations/grants.ts'
+import { createRevocations } from '../../src/store/authorizations/revocations.ts'
+import { openDatabase } from '../../src/store/database/database.ts'
 import { createStores } from '../../src/store/stores.ts'
 
 export type Acknowledged =

@@ -1,8 +1,8 @@
 /** A running Gatehouse with a few users and clients, and short ways to call its identity endpoints. */
 import assert from 'node:assert/strict'
 import type { Clock } from '../../src/protocol/clock.ts'
-import { type Database, openDatabase } from '../../src/store/database.ts'
-import { hashPassword } from '../../src/store/password-hash.ts'
+import { hashPassword } from '../../src/store/accounts/password-hash.ts'
+import { type Database, openDatabase } from '../../src/store/database/database.ts'
 import { createStores, type Stores } from '../../src/store/stores.ts'
 import type { TestPlace } from './engines.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'

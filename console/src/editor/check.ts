@@ -1,5 +1,5 @@
 /** What is wrong with a text before it is sent: the parser of the server, in the page. */
-import { parse } from '../../../src/query/iql/parser.ts'
+import { parse } from '../../../src/query/iql/syntax/parser.ts'
 import { scan, statementsOf } from './scan.ts'
 
 /** Something that is underlined. */

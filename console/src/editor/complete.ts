@@ -1,9 +1,9 @@
 /** Completion: tables, columns, functions with their signatures, keywords and parameters, by what the place expects. */
 import type { Completion, CompletionContext, CompletionResult, CompletionSource } from '@codemirror/autocomplete'
 import type { EditorView } from '@codemirror/view'
-import { signatureOf } from '../../../src/query/iql/function-entry.ts'
-import { FUNCTIONS, SPECIAL_FORMS } from '../../../src/query/iql/functions.ts'
-import { KEYWORDS, RESERVED } from '../../../src/query/iql/keywords.ts'
+import { signatureOf } from '../../../src/query/iql/functions/entry.ts'
+import { FUNCTIONS, SPECIAL_FORMS } from '../../../src/query/iql/functions/functions.ts'
+import { KEYWORDS, RESERVED } from '../../../src/query/iql/syntax/keywords.ts'
 import type { Catalogue, KnownColumn } from './catalogue.ts'
 import { TYPES } from './language.ts'
 import { isName, isTableExpected, nameOf, parametersOf, type Span, scan, statementAt, tablesOf } from './scan.ts'

@@ -1,5 +1,5 @@
 /** Lays out statements: a line for each clause, sub-queries indented, keywords in one case. Comments stay. */
-import { RESERVED, RESERVED_FUNCTIONS } from '../../../src/query/iql/keywords.ts'
+import { RESERVED, RESERVED_FUNCTIONS } from '../../../src/query/iql/syntax/keywords.ts'
 import { type Span, scan } from './scan.ts'
 
 /** A clause that is longer has a line for each of its items or conditions. */

@@ -1,8 +1,8 @@
 /** IQL for CodeMirror: colours by the words of the grammar and the functions, comments, brackets. */
 import { LanguageSupport, StreamLanguage, type StringStream } from '@codemirror/language'
-import { functionNames } from '../../../src/query/iql/functions.ts'
-import { KEYWORDS, RESERVED } from '../../../src/query/iql/keywords.ts'
-import { FORMS } from '../../../src/query/iql/types.ts'
+import { functionNames } from '../../../src/query/iql/functions/functions.ts'
+import { KEYWORDS, RESERVED } from '../../../src/query/iql/syntax/keywords.ts'
+import { FORMS } from '../../../src/query/iql/types/types.ts'
 
 interface State {
   /** What the line before has left open. */

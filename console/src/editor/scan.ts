@@ -1,5 +1,5 @@
 /** Splits any text into tokens, also one that is being typed and that the lexer would refuse; finds statements and parameters. */
-import { DEFINING } from '../../../src/query/iql/keywords.ts'
+import { DEFINING } from '../../../src/query/iql/syntax/keywords.ts'
 
 export type SpanKind = 'comment' | 'text' | 'quoted' | 'number' | 'parameter' | 'word' | 'symbol'
 
@@ -12,7 +12,7 @@ export interface Span {
   readonly key: string
 }
 
-/** The tokens of src/query/iql/lexer.ts. What is never closed ends with the text. */
+/** The tokens of src/query/iql/syntax/lexer.ts. What is never closed ends with the text. */
 const PATTERN =
   /(?<comment>--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<text>[xX]?'[^']*(?:''[^']*)*(?:'|$))|(?<quoted>"[^"]*(?:""[^"]*)*(?:"|$))|(?<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)|(?<parameter>:[\p{L}_][\p{L}\p{N}\p{M}_]*|\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}\p{M}_]*)|(?<symbol><>|!=|<=|>=|\|\||\S)/gu
 

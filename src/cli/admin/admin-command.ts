@@ -1,7 +1,7 @@
 /** An administration command: its syntax, the requests it makes, and its output. */
 import type { AdminRoute } from '../../admin/route.ts'
 import type { Arguments, OptionTable } from '../args.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject } from '../output/json.ts'
 
 export interface AdminCommand {
   readonly name: string

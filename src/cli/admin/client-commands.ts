@@ -1,7 +1,7 @@
 /** `gatehouse client …`, `gatehouse role …`, `gatehouse scope …` */
 import type { OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, parseJson } from '../json.ts'
+import { type JsonObject, parseJson } from '../output/json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,

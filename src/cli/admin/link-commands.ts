@@ -1,7 +1,7 @@
 /** `gatehouse user invite`, `reset-link`, `links` and `first-admin`: one-time links with which people choose a password. */
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, membersOf } from '../json.ts'
+import { type JsonObject, membersOf } from '../output/json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,

@@ -9,8 +9,8 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Principal } from '../../protocol/principal.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
 import { type Offline, withData } from '../../server/offline.ts'
-import { builtInClients } from '../../store/built-in-clients.ts'
-import { hashPassword } from '../../store/password-hash.ts'
+import { hashPassword } from '../../store/accounts/password-hash.ts'
+import { builtInClients } from '../../store/clients/built-in-clients.ts'
 import type { AdminRequest } from './admin-command.ts'
 
 export async function connectLocally(loaded: LoadedConfig): Promise<{ request: AdminRequest; close(): Promise<void> }> {

@@ -1,7 +1,7 @@
 /** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `settings …` */
 import type { OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
-import { type JsonObject, membersOf } from '../json.ts'
+import { type JsonObject, membersOf } from '../output/json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,

@@ -2,10 +2,10 @@
 import { ConnectionError, GatehouseError } from '../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
 import { createGate, explained, type Gate } from '../gate.ts'
-import { parseJson } from '../json.ts'
-import { serverAddress } from '../server-address.ts'
-import { loginAuth } from '../sign-in.ts'
-import { printable } from '../table.ts'
+import { parseJson } from '../output/json.ts'
+import { printable } from '../output/table.ts'
+import { serverAddress } from '../sign-in/server-address.ts'
+import { loginAuth } from '../sign-in/sign-in.ts'
 import type { AdminRequest } from './admin-command.ts'
 
 export function connectRemotely(address: string): { request: AdminRequest; close(): Promise<void> } {

@@ -3,10 +3,10 @@ import { createInterface } from 'node:readline/promises'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
-import { membersOf } from '../json.ts'
-import { readNewPassword } from '../password.ts'
+import { membersOf } from '../output/json.ts'
+import { printable, printableLines, printTable } from '../output/table.ts'
 import { loadSettings } from '../settings.ts'
-import { printable, printableLines, printTable } from '../table.ts'
+import { readNewPassword } from '../sign-in/password.ts'
 import type { AdminCommand, AdminRequest, Output } from './admin-command.ts'
 
 export async function runAdminCommand(command: AdminCommand, args: Arguments): Promise<void> {

@@ -3,7 +3,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { Config } from '../../config/config.ts'
-import { EXPIRY_WARNING_DAYS } from '../../server/certificate-expiry.ts'
+import { EXPIRY_WARNING_DAYS } from '../../server/watch/certificate-expiry.ts'
 import { type Finding, fault, ok, reasonOf, warning } from './finding.ts'
 
 const DAY = 86_400_000

@@ -1,8 +1,8 @@
 /** Checks the content of the database: signing keys, audit log, administrators and clients. */
 import type { Config } from '../../config/config.ts'
-import { verifyAuditLog } from '../../store/audit-verify.ts'
-import type { Database } from '../../store/database.ts'
-import { signingKeyOf } from '../../store/key-rotation.ts'
+import { verifyAuditLog } from '../../store/audit/verify.ts'
+import type { Database } from '../../store/database/database.ts'
+import { signingKeyOf } from '../../store/keys/key-rotation.ts'
 import { createStores } from '../../store/stores.ts'
 import { checkAuditCopy } from './audit-copy.ts'
 import { type Finding, fault, ok, warning } from './finding.ts'

@@ -1,7 +1,7 @@
 /** Checks the data folder: present, ours, private, writable, with space left. */
 import { accessSync, constants, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { MARK } from '../../store/data-folder.ts'
+import { MARK } from '../../store/database/data-folder.ts'
 import { type Finding, fault, ok, reasonOf, warning } from './finding.ts'
 
 const MIN_FREE_BYTES = 200 * 1024 * 1024

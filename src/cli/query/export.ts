@@ -7,8 +7,8 @@ import { problemError, statement as statementOf } from '../../../client/src/inde
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { withGate } from '../gate.ts'
-import { membersOf, parseJson } from '../json.ts'
-import { PrintableText } from '../printable-text.ts'
+import { membersOf, parseJson } from '../output/json.ts'
+import { PrintableText } from '../output/printable-text.ts'
 import { readParameters, readStatement } from './input.ts'
 import { searchOf, whole } from './result.ts'
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../json.ts'
+import { membersOf, parseJson } from '../output/json.ts'
 
 export interface ImportState {
   /** Part of the idempotency keys, which keep batches from being inserted twice. */

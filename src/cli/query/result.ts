@@ -9,9 +9,9 @@ import {
 } from '../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
-import { PrintableText } from '../printable-text.ts'
+import { PrintableText } from '../output/printable-text.ts'
+import { cellText, formatRecords, formatResult } from '../output/table.ts'
 import { programName } from '../program.ts'
-import { cellText, formatRecords, formatResult } from '../table.ts'
 
 export const FORMATS = ['table', 'json', 'csv'] as const
 export type Format = (typeof FORMATS)[number]

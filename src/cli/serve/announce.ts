@@ -2,7 +2,7 @@
 import type { LoadedConfig } from '../../config/load.ts'
 import type { RunningServer } from '../../server/start.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { administratorBanner, demoBanner } from '../banner.ts'
+import { administratorBanner, demoBanner } from '../output/banner.ts'
 
 export async function announce(server: RunningServer, { config }: LoadedConfig, logger: Logger): Promise<void> {
   if (config.demo) process.stdout.write(demoBanner({ ...server, config }))

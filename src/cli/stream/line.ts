@@ -1,6 +1,6 @@
 /** Parses a line that the user types, and completes it. */
 import { UsageError } from '../errors.ts'
-import { parseJson } from '../json.ts'
+import { parseJson } from '../output/json.ts'
 
 export type Line =
   | { readonly kind: 'nothing' }

@@ -1,5 +1,5 @@
 /** Tracks what a session still expects: replies to its requests, and messages of its subscriptions. */
-import { type JsonObject, membersOf, parseJson } from '../json.ts'
+import { type JsonObject, membersOf, parseJson } from '../output/json.ts'
 
 export class PendingMessages {
   /** Requests without a reply, counted by id: a client may use an id more than once. */

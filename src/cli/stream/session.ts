@@ -3,8 +3,8 @@ import { type Auth, getToken, Http, type StateChange, Stream, type TokenSource }
 import { CLOSE_CODES } from '../../protocol/close-codes.ts'
 import { CommandError } from '../errors.ts'
 import { explained } from '../gate.ts'
-import { type JsonObject, membersOf, parseJson } from '../json.ts'
-import { printable } from '../table.ts'
+import { type JsonObject, membersOf, parseJson } from '../output/json.ts'
+import { printable } from '../output/table.ts'
 import { PendingMessages } from './pending.ts'
 import { SharedSocket } from './shared-socket.ts'
 

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers'
 import { WebSocket } from 'ws'
 import type { WebSocketLike } from '../../../client/src/index.ts'
 import { CommandError } from '../errors.ts'
-import { membersOf, parseJson } from '../json.ts'
-import { printable } from '../table.ts'
+import { membersOf, parseJson } from '../output/json.ts'
+import { printable } from '../output/table.ts'
 
 export interface SocketOptions {
   /** Of the protocol; the library itself speaks 2.0. */

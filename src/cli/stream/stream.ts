@@ -1,10 +1,10 @@
 /** `gatehouse stream`: a streaming session in a terminal or in a pipe. */
 import type { Auth, GrantedTokens } from '../../../client/src/index.ts'
 import type { Arguments } from '../args.ts'
-import { readLogin } from '../credentials.ts'
 import { UsageError } from '../errors.ts'
-import { serverAddress } from '../server-address.ts'
-import { clientOf, loginAuth, optionalAuth } from '../sign-in.ts'
+import { readLogin } from '../sign-in/credentials.ts'
+import { serverAddress } from '../sign-in/server-address.ts'
+import { clientOf, loginAuth, optionalAuth } from '../sign-in/sign-in.ts'
 import { runPipe } from './pipe.ts'
 import { StreamSession } from './session.ts'
 import { runTerminal } from './terminal.ts'

@@ -1,9 +1,9 @@
 /** A streaming session in a terminal: a prompt with history and completion, messages in both directions above it. */
 import { createInterface, type Interface } from 'node:readline'
 import { CommandError, UsageError } from '../errors.ts'
-import { membersOf, parseJson } from '../json.ts'
-import { askPasswordOf, passwordAuth } from '../sign-in.ts'
-import { printable } from '../table.ts'
+import { membersOf, parseJson } from '../output/json.ts'
+import { printable } from '../output/table.ts'
+import { askPasswordOf, passwordAuth } from '../sign-in/sign-in.ts'
 import { completeLine, KNOWN_TOPICS, LINE_HELP, parseLine } from './line.ts'
 import type { StreamSession } from './session.ts'
 

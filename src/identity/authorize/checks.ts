@@ -1,6 +1,6 @@
 /** Checks every parameter of an authorization request; the order decides which error is reported first. */
 import type { Clock } from '../../protocol/clock.ts'
-import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/client-metadata.ts'
+import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
 import { isChallenge } from '../grants/pkce.ts'
 import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import { refuse } from './authorization-error.ts'

@@ -1,7 +1,7 @@
 /** The `claims` parameter (OpenID Connect Core §5.5): claims requested by name. */
 import { isDeeperThan } from '../../lib/json-depth.ts'
-import type { Client } from '../../store/client-metadata.ts'
-import type { ClaimsRequest, RequestedClaim } from '../../store/grants.ts'
+import type { ClaimsRequest, RequestedClaim } from '../../store/authorizations/grants.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import { scopeOfClaim } from '../tokens/claims.ts'
 import { refuse } from './authorization-error.ts'
 import type { UncheckedRequest } from './request.ts'

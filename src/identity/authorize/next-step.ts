@@ -1,9 +1,9 @@
 /** Decides what must happen before an authorization request can be answered. Pure, and called again after every page. */
 import { isRight } from '../../protocol/scopes.ts'
-import type { Client } from '../../store/client-metadata.ts'
-import type { Consent } from '../../store/consents.ts'
-import type { Session } from '../../store/sessions.ts'
-import type { User } from '../../store/users.ts'
+import type { User } from '../../store/accounts/users.ts'
+import type { Session } from '../../store/authorizations/sessions.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import type { Consent } from '../../store/clients/consents.ts'
 import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
 import type { AuthorizationError } from './authorization-error.ts'
 import { essentialAcr, scopesOfClaims } from './claims.ts'

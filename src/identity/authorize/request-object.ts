@@ -1,7 +1,7 @@
 /** Request objects (OpenID Connect Core §6.1, RFC 9101): signed parameters, which take precedence over those of the query. */
 import type { JWTPayload } from 'jose'
 import type { Clock } from '../../protocol/clock.ts'
-import type { Client } from '../../store/client-metadata.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import { refuse } from './authorization-error.ts'
 import type { RequestParameters } from './request.ts'
 

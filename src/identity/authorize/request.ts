@@ -1,6 +1,7 @@
 /** An authorization request that has passed every check. It is stored while the user signs in and consents. */
-import type { ChallengeMethod, Client, ResponseType } from '../../store/client-metadata.ts'
-import type { ClaimsRequest } from '../../store/grants.ts'
+
+import type { ClaimsRequest } from '../../store/authorizations/grants.ts'
+import type { ChallengeMethod, Client, ResponseType } from '../../store/clients/client-metadata.ts'
 
 export type ResponseMode = 'query' | 'fragment' | 'form_post'
 export type Prompt = 'none' | 'login' | 'consent' | 'select_account'

@@ -1,6 +1,6 @@
 /** The client and redirect URI of a request. Until both have been checked, nothing is redirected anywhere. */
-import type { Client } from '../../store/client-metadata.ts'
-import type { Clients } from '../../store/clients.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import type { Clients } from '../../store/clients/clients.ts'
 import { refuse } from './authorization-error.ts'
 import type { RequestParameters, ResponseMode, Target } from './request.ts'
 import { isTooLong } from './stored-parameters.ts'

@@ -1,9 +1,9 @@
 /** `/connect/authorize`: checks the client, its redirect URI and the request, then continues with the pages. */
 import type { Context } from '../../http/context.ts'
-import { FORM, formParameters, type Parameters, queryParameters } from '../../http/form.ts'
+import { FORM, formParameters, type Parameters, queryParameters } from '../../http/request/form.ts'
 import type { Route } from '../../http/route.ts'
 import { Refusal } from '../../protocol/refusal.ts'
-import type { Client } from '../../store/client-metadata.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import { type AuthorizationError, isAuthorizationError } from '../authorize/authorization-error.ts'
 import { checkRequest } from '../authorize/checks.ts'
 import type { AuthorizationRequest, Target } from '../authorize/request.ts'

@@ -1,14 +1,14 @@
 /** A request of a browser: its session and user, and the anti-forgery token of its forms. */
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Context } from '../../http/context.ts'
-import { readCookie, setCookie } from '../../http/cookies.ts'
-import { FORM, formParameters, type Parameters, queryParameters } from '../../http/form.ts'
-import type { RateLimits } from '../../http/rate-limits.ts'
+import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import { readCookie, setCookie } from '../../http/request/cookies.ts'
+import { FORM, formParameters, type Parameters, queryParameters } from '../../http/request/form.ts'
 import type { Route } from '../../http/route.ts'
 import { Refusal } from '../../protocol/refusal.ts'
-import { digestOf, newSecret } from '../../store/opaque.ts'
-import type { OpenedSession, Session, Sessions, SignIn } from '../../store/sessions.ts'
-import type { User, Users } from '../../store/users.ts'
+import type { User, Users } from '../../store/accounts/users.ts'
+import type { OpenedSession, Session, Sessions, SignIn } from '../../store/authorizations/sessions.ts'
+import { digestOf, newSecret } from '../../store/keys/opaque.ts'
 import type { BrowserCookies } from './cookies.ts'
 
 export interface BrowserContext {

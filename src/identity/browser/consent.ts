@@ -1,7 +1,7 @@
 /** The pages on which a person chooses an account and decides what an application may have. */
-import type { Parameters } from '../../http/form.ts'
+import type { Parameters } from '../../http/request/form.ts'
 import type { Route } from '../../http/route.ts'
-import type { Client } from '../../store/client-metadata.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Step } from '../authorize/next-step.ts'
 import { chooseAccountPage, consentPage } from '../pages/consent.ts'
 import { displayNameOf } from '../tokens/claims.ts'

@@ -1,5 +1,5 @@
 /** The three cookies of a browser: the session, the anti-forgery secret, and the session state that the session iframe reads. */
-import type { CookieKind } from '../../http/cookies.ts'
+import type { CookieKind } from '../../http/request/cookies.ts'
 
 export interface BrowserCookies {
   /** The credential. */

@@ -1,12 +1,12 @@
 /** `/device`: a person authorizes a device by the code it shows (RFC 8628 §3.3); guesses are throttled. */
 
 import type { Context } from '../../http/context.ts'
-import type { Parameters } from '../../http/form.ts'
+import type { Parameters } from '../../http/request/form.ts'
 import type { Route } from '../../http/route.ts'
 import { networkOf } from '../../lib/network.ts'
-import type { Client } from '../../store/client-metadata.ts'
-import type { DeviceRequest } from '../../store/device-codes.ts'
-import type { ThrottlePolicy } from '../../store/throttles.ts'
+import type { ThrottlePolicy } from '../../store/accounts/throttles.ts'
+import type { DeviceRequest } from '../../store/authorizations/device-codes.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import { BUSY_SECONDS } from '../attempts.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages/device.ts'
 import type { Messages } from '../pages/messages/en.ts'

@@ -1,9 +1,9 @@
 /** What the pages and browser endpoints use of the rest of the server. */
 import type { Bus } from '../../events/bus.ts'
-import type { RateLimits } from '../../http/rate-limits.ts'
+import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import type { Revocations } from '../../store/revocations.ts'
+import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Attempts } from '../attempts.ts'

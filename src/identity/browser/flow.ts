@@ -1,6 +1,6 @@
 /** The state of an interaction with a browser: a sign-in for a client, one of our own pages, a sign-out. */
 import { Refusal } from '../../protocol/refusal.ts'
-import type { Interaction, Interactions } from '../../store/interactions.ts'
+import type { Interaction, Interactions } from '../../store/authorizations/interactions.ts'
 import type { Progress } from '../authorize/next-step.ts'
 import type { AuthorizationRequest } from '../authorize/request.ts'
 import type { BrowserContext } from './browser-context.ts'

@@ -1,6 +1,6 @@
 /** Sends pages with the strictest content security policy that lets them work. */
 import type { Context } from '../../http/context.ts'
-import type { Client } from '../../store/client-metadata.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Brand } from '../pages/brand.ts'
 import type { Html } from '../pages/html.ts'
 import type { PageAssets, PageFrame, Place } from '../pages/layout.ts'

@@ -1,7 +1,7 @@
 /** Continues an interaction: shows the next page it needs, or completes it. */
 
 import { logFailure } from '../../http/problem.ts'
-import type { Client } from '../../store/client-metadata.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import type { AuthorizationError } from '../authorize/authorization-error.ts'
 import { nextStep, type Step } from '../authorize/next-step.ts'
 import type { AuthorizationRequest, Target } from '../authorize/request.ts'

@@ -1,12 +1,13 @@
 /** Client authentication (RFC 6749 §2.3): client_secret_basic, client_secret_post, or `none` for public clients. */
-import type { Parameters } from '../../http/form.ts'
-import type { RateLimits } from '../../http/rate-limits.ts'
+
+import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import type { Parameters } from '../../http/request/form.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import type { AuthMethod, Client } from '../../store/client-metadata.ts'
-import { secretMatches } from '../../store/clients.ts'
-import { digestOf } from '../../store/opaque.ts'
+import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
+import { secretMatches } from '../../store/clients/clients.ts'
+import { digestOf } from '../../store/keys/opaque.ts'
 import { refuse } from '../oauth-error.ts'
 import type { ClientDirectory } from './client-directory.ts'
 

@@ -2,9 +2,9 @@
 import type { Bus } from '../../events/bus.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import type { BuiltInClients } from '../../store/built-in-clients.ts'
-import { type Client, toClient } from '../../store/client-metadata.ts'
-import type { Clients } from '../../store/clients.ts'
+import type { BuiltInClients } from '../../store/clients/built-in-clients.ts'
+import { type Client, toClient } from '../../store/clients/client-metadata.ts'
+import type { Clients } from '../../store/clients/clients.ts'
 
 export interface ClientDirectory {
   /** Finds disabled clients too; the caller checks `disabled`. */

@@ -1,8 +1,8 @@
 /** POST /connect/deviceauthorization (RFC 8628 §3.1): a device without a browser gets a code to show. */
 import type { Context } from '../../http/context.ts'
-import { FORM } from '../../http/form.ts'
+import { FORM } from '../../http/request/form.ts'
 import type { Route } from '../../http/route.ts'
-import type { DeviceCodes } from '../../store/device-codes.ts'
+import type { DeviceCodes } from '../../store/authorizations/device-codes.ts'
 import { authenticateClient, type ClientAuthEnv } from '../clients/client-auth.ts'
 import { refuse } from '../oauth-error.ts'
 import { clientCaller, formOf } from '../oauth-request.ts'

@@ -2,7 +2,7 @@
 import { JSON_TYPE } from '../../http/context.ts'
 import type { Route } from '../../http/route.ts'
 import { SCOPES } from '../../protocol/scopes.ts'
-import { GRANT_TYPES, RESPONSE_TYPES } from '../../store/client-metadata.ts'
+import { GRANT_TYPES, RESPONSE_TYPES } from '../../store/clients/client-metadata.ts'
 import type { Signer } from '../tokens/signer.ts'
 
 const HEADERS = { 'cache-control': 'public, max-age=300' } as const

@@ -1,10 +1,10 @@
 /** POST /connect/revocation (RFC 7009): a client revokes its own tokens; the reply never tells whether a token existed. */
 import type { Context } from '../../http/context.ts'
-import { FORM } from '../../http/form.ts'
+import { FORM } from '../../http/request/form.ts'
 import type { Route } from '../../http/route.ts'
 import type { Authenticate } from '../../protocol/principal.ts'
-import type { RefreshTokens } from '../../store/refresh-tokens.ts'
-import type { Revocations } from '../../store/revocations.ts'
+import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
+import type { Revocations } from '../../store/authorizations/revocations.ts'
 import { authenticateClient, type ClientAuthEnv } from '../clients/client-auth.ts'
 import { clientCaller, formOf, required } from '../oauth-request.ts'
 

@@ -1,9 +1,9 @@
 /** POST /connect/token (RFC 6749 §3.2): authenticates the client, redeems the grant, issues the tokens. */
-import { FORM, type Parameters } from '../../http/form.ts'
+import { FORM, type Parameters } from '../../http/request/form.ts'
 import type { Route } from '../../http/route.ts'
 import { Refusal } from '../../protocol/refusal.ts'
-import type { Client } from '../../store/client-metadata.ts'
-import type { User } from '../../store/users.ts'
+import type { User } from '../../store/accounts/users.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { authenticateClient, type Caller, type ClientAuthEnv } from '../clients/client-auth.ts'
 import { redeemAuthorizationCode } from '../grants/authorization-code.ts'

@@ -1,8 +1,8 @@
 /** Throttles guessing of second factors. An attacker who knows the password must not be able to lock the user out. */
 import { networkOf } from '../../lib/network.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import { digestOf } from '../../store/opaque.ts'
-import type { ThrottlePolicy, Throttles } from '../../store/throttles.ts'
+import type { ThrottlePolicy, Throttles } from '../../store/accounts/throttles.ts'
+import { digestOf } from '../../store/keys/opaque.ts'
 import type { Attempted, Attempts } from '../attempts.ts'
 
 const MINUTE = 60_000

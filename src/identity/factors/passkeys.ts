@@ -1,8 +1,8 @@
 /** Passkeys (WebAuthn Level 3): options for the browser, and verification of its response. */
 import { randomBytes } from 'node:crypto'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
-import type { Factor, Factors } from '../../store/factors.ts'
-import type { User, Users } from '../../store/users.ts'
+import type { Factor, Factors } from '../../store/accounts/factors.ts'
+import type { User, Users } from '../../store/accounts/users.ts'
 
 /** The stored part of a passkey; none of it is secret. */
 interface StoredPasskey {

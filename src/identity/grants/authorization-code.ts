@@ -1,7 +1,7 @@
 /** The authorization code grant (RFC 6749 §4.1.3) with PKCE (RFC 7636). */
 import { Refusal } from '../../protocol/refusal.ts'
-import type { CodeDetails } from '../../store/codes.ts'
-import type { Grant } from '../../store/grants.ts'
+import type { CodeDetails } from '../../store/authorizations/codes.ts'
+import type { Grant } from '../../store/authorizations/grants.ts'
 import { refuse } from '../oauth-error.ts'
 import { required } from '../oauth-request.ts'
 import { limitToRights } from '../tokens/scope.ts'

@@ -1,6 +1,7 @@
 /** The device code grant (RFC 8628 §3.4): the device polls until the user has decided. */
-import type { Client } from '../../store/client-metadata.ts'
-import type { DeviceApproval } from '../../store/device-codes.ts'
+
+import type { DeviceApproval } from '../../store/authorizations/device-codes.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import { refuse } from '../oauth-error.ts'
 import { required } from '../oauth-request.ts'
 import { limitToRights } from '../tokens/scope.ts'

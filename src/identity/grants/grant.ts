@@ -1,13 +1,13 @@
 /** What the grants of the token endpoint share: their types, and creating a stored grant. */
 import type { RevocationList } from '../../events/revocation-list.ts'
-import type { Parameters } from '../../http/form.ts'
+import type { Parameters } from '../../http/request/form.ts'
 import type { Audit } from '../../protocol/audit-events.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import type { Client, GrantType } from '../../store/client-metadata.ts'
-import type { Grant, NewGrant } from '../../store/grants.ts'
-import type { Revocations } from '../../store/revocations.ts'
+import type { User } from '../../store/accounts/users.ts'
+import type { Grant, NewGrant } from '../../store/authorizations/grants.ts'
+import type { Revocations } from '../../store/authorizations/revocations.ts'
+import type { Client, GrantType } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
-import type { User } from '../../store/users.ts'
 import type { Caller } from '../clients/client-auth.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
 

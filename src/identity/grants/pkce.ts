@@ -1,6 +1,6 @@
 /** Proof Key for Code Exchange (RFC 7636). */
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { CodeDetails } from '../../store/codes.ts'
+import type { CodeDetails } from '../../store/authorizations/codes.ts'
 
 /** Verifiers and challenges have the same syntax (§4.1, §4.2). */
 const SHAPE = /^[A-Za-z0-9._~-]{43,128}$/

@@ -1,7 +1,8 @@
 /** The refresh token grant (RFC 6749 §6) with rotation: reuse of a rotated token revokes the grant (RFC 9700 §4.14.2). */
-import type { Client } from '../../store/client-metadata.ts'
-import type { RefreshToken } from '../../store/refresh-tokens.ts'
-import type { User } from '../../store/users.ts'
+
+import type { User } from '../../store/accounts/users.ts'
+import type { RefreshToken } from '../../store/authorizations/refresh-tokens.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Caller } from '../clients/client-auth.ts'
 import { refuse } from '../oauth-error.ts'
 import { required } from '../oauth-request.ts'

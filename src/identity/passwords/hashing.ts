@@ -1,6 +1,6 @@
 /** Password hashing with a limit on concurrency: it shares Node's thread pool with signing and must not fill it. */
 import { createSemaphore } from '../../lib/semaphore.ts'
-import { hashPassword, verifyPassword } from '../../store/password-hash.ts'
+import { hashPassword, verifyPassword } from '../../store/accounts/password-hash.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
 /** Both return undefined at once when the queue is full. */

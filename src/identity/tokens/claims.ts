@@ -1,7 +1,7 @@
 /** The claims about a user: which scope grants each (OpenID Connect Core §5.4), their values, and `acr`. */
 import { seconds } from '../../protocol/clock.ts'
-import type { RequestedClaim } from '../../store/grants.ts'
-import type { User } from '../../store/users.ts'
+import type { User } from '../../store/accounts/users.ts'
+import type { RequestedClaim } from '../../store/authorizations/grants.ts'
 
 const CLAIMS_OF_SCOPE: ReadonlyMap<string, readonly string[]> = new Map([
   [

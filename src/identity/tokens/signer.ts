@@ -10,8 +10,8 @@ import {
   openPrivateKey,
   rotateDueKeys,
   signingKeyOf,
-} from '../../store/key-rotation.ts'
-import type { StoredKey } from '../../store/signing-keys.ts'
+} from '../../store/keys/key-rotation.ts'
+import type { StoredKey } from '../../store/keys/signing-keys.ts'
 import { type Claims, parseJwt } from './jwt.ts'
 import { createVerifier } from './verifier.ts'
 

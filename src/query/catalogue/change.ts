@@ -1,6 +1,6 @@
 /** Turns bound definition statements into changes of the catalogue. */
 import { refuse } from '../errors.ts'
-import type { BoundStatement, CreateView, SetRights } from '../iql/bound.ts'
+import type { BoundStatement, CreateView, SetRights } from '../iql/bound/bound.ts'
 import { columnDefinitionOf, definitionOf } from './create-table.ts'
 import { viewDefinitionOf } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'

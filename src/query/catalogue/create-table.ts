@@ -1,11 +1,11 @@
 /** Table definitions that arrive as data (CatalogueTable, the declarative file) become CREATE TABLE, so that one binder checks them all. */
 import { refuse } from '../errors.ts'
-import { bind } from '../iql/binder.ts'
-import type { BoundColumn, CreateTable } from '../iql/bound.ts'
-import { type CatalogueView, NO_TABLES } from '../iql/catalogue-view.ts'
-import { parse, parseExpressionText } from '../iql/parser.ts'
-import { printExpression } from '../iql/print-query.ts'
-import { typeName } from '../iql/types.ts'
+import { bind } from '../iql/bind/binder.ts'
+import type { BoundColumn, CreateTable } from '../iql/bound/bound.ts'
+import { type CatalogueView, NO_TABLES } from '../iql/bound/catalogue-view.ts'
+import { parse, parseExpressionText } from '../iql/syntax/parser.ts'
+import { printExpression } from '../iql/syntax/print-query.ts'
+import { typeName } from '../iql/types/types.ts'
 import type { ColumnDefinition, TableDefinition } from './definition.ts'
 
 export interface TableInput {

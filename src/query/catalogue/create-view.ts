@@ -1,8 +1,9 @@
 /** View definitions that arrive as data (the stored catalogue, the declarative file) are bound like CREATE OR REPLACE VIEW. */
-import type { Query } from '../iql/ast-query.ts'
-import { bind } from '../iql/binder.ts'
-import type { CreateView } from '../iql/bound.ts'
-import { type CatalogueView, NO_TABLES, type TableView } from '../iql/catalogue-view.ts'
+
+import { bind } from '../iql/bind/binder.ts'
+import type { CreateView } from '../iql/bound/bound.ts'
+import { type CatalogueView, NO_TABLES, type TableView } from '../iql/bound/catalogue-view.ts'
+import type { Query } from '../iql/syntax/ast-query.ts'
 import { refuseReserved } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
 import { SYSTEM_TABLES } from './system-tables.ts'

@@ -1,6 +1,6 @@
 /** Definitions of tables and views as the catalogue stores them: plain data, the same in both engines. */
 import { refuse } from '../errors.ts'
-import { decimal, type IqlType, typeName } from '../iql/types.ts'
+import { decimal, type IqlType, typeName } from '../iql/types/types.ts'
 
 export interface TableDefinition {
   /** In its original spelling. */

@@ -1,8 +1,8 @@
 /** The catalogue in memory: an immutable snapshot, replaced as a whole when the catalogue changes. */
 
 import { keyLimitOf } from '../engines/emit/key-limit.ts'
-import type { BoundExpression } from '../iql/bound-query.ts'
-import type { TableView } from '../iql/catalogue-view.ts'
+import type { BoundExpression } from '../iql/bound/bound-query.ts'
+import type { TableView } from '../iql/bound/catalogue-view.ts'
 import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
 import { SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'

@@ -1,5 +1,5 @@
 /** The tables that the service itself provides. */
-import { BOOLEAN, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from '../iql/types.ts'
+import { BOOLEAN, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from '../iql/types/types.ts'
 import type { TableDefinition } from './definition.ts'
 
 const CATALOGUE_TABLES = 'cataloguetables'

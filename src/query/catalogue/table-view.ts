@@ -1,8 +1,9 @@
 /** A definition of the catalogue as the binder sees it. */
-import { nestingOf } from '../iql/ast-nesting.ts'
-import type { Query } from '../iql/ast-query.ts'
-import type { TableView, ViewQuery } from '../iql/catalogue-view.ts'
-import { parse, parseExpressionText } from '../iql/parser.ts'
+
+import type { TableView, ViewQuery } from '../iql/bound/catalogue-view.ts'
+import { nestingOf } from '../iql/syntax/ast-nesting.ts'
+import type { Query } from '../iql/syntax/ast-query.ts'
+import { parse, parseExpressionText } from '../iql/syntax/parser.ts'
 import type { TableDefinition } from './definition.ts'
 import type { SystemTable } from './system-tables.ts'
 

@@ -1,7 +1,7 @@
 /** Refuses changes of the catalogue that would break a view: every view binds at any time, with the columns it was defined with. */
 import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
-import { sameType } from '../iql/types.ts'
+import { sameType } from '../iql/types/types.ts'
 import { bindView, unrestrictedCatalogue } from './create-view.ts'
 import type { CatalogueChange, TableDefinition, ViewDefinition } from './definition.ts'
 import { systemDefinitions } from './system-tables.ts'

@@ -12,7 +12,7 @@ import {
   writeDefinition,
 } from '../catalogue/definition.ts'
 import { refuse } from '../errors.ts'
-import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from '../iql/types.ts'
+import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from '../iql/types/types.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import { keyLimitOf } from './emit/key-limit.ts'

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
-import { type IqlType, isLongType } from '../iql/types.ts'
+import { type IqlType, isLongType } from '../iql/types/types.ts'
 import type { Sql } from './emit/dialect.ts'
 
 /** Names that begin with _gh_ are reserved for the service. */

@@ -1,6 +1,6 @@
 /** The interface between the query service and its databases. */
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
-import type { ResultColumn } from '../iql/bound-query.ts'
+import type { ResultColumn } from '../iql/bound/bound-query.ts'
 import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { WrittenTable } from './commit-listeners.ts'

@@ -1,5 +1,5 @@
 /** A statement as an engine reads it for live queries: its SQL, and which of the returned columns are what. */
-import type { ResultColumn } from '../iql/bound-query.ts'
+import type { ResultColumn } from '../iql/bound/bound-query.ts'
 import type { CostClass } from './cost-class.ts'
 
 /** The SQL returns the columns, the key columns, then the route columns. */

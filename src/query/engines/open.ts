@@ -1,7 +1,7 @@
 /** Opens the engine that the settings choose. */
 import { join } from 'node:path'
 import type { Availability } from '../../lib/availability.ts'
-import type { SharedFile } from '../../store/shared-file.ts'
+import type { SharedFile } from '../../store/database/shared-file.ts'
 import type { Engine, TempLimits } from './engine.ts'
 import type { LogLimits } from './live-source.ts'
 

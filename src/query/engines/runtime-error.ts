@@ -1,8 +1,8 @@
 /** IQL errors that occur while a statement runs, and therefore have no position in its text. */
 import { Refusal } from '../../protocol/refusal.ts'
 import { refuse } from '../errors.ts'
-import { ERRORS, type ErrorName } from '../iql/errors.ts'
-import { MAX_SERIES_ROWS_TEXT } from '../iql/limits.ts'
+import { ERRORS, type ErrorName } from '../iql/errors/errors.ts'
+import { MAX_SERIES_ROWS_TEXT } from '../iql/syntax/limits.ts'
 
 export function iqlError(name: ErrorName, detail: string): Refusal {
   return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)

@@ -1,7 +1,8 @@
 /** Values of a request on their way into the parameters of a statement. */
-import type { ParameterSlot } from '../iql/bound.ts'
-import type { ParameterInput } from '../iql/parameters.ts'
-import type { IqlValue } from '../iql/types.ts'
+
+import type { ParameterInput } from '../iql/bind/parameters.ts'
+import type { ParameterSlot } from '../iql/bound/bound.ts'
+import type { IqlValue } from '../iql/types/types.ts'
 import { type Json, readColumnValue, textOf, writeJson } from '../json.ts'
 
 export function parameterInput(value: Json): ParameterInput {

@@ -1,9 +1,9 @@
 /** Selection criteria: reads a JSON array of conditions as the expression of a WHERE clause. */
 import { refuse } from '../errors.ts'
-import { AT, binary, boolean, columnRef, isNull, nameOf, parameterRef } from '../iql/ast-build.ts'
-import type { Expression } from '../iql/ast-query.ts'
-import type { TableView } from '../iql/catalogue-view.ts'
-import { didYouMean } from '../iql/did-you-mean.ts'
+import type { TableView } from '../iql/bound/catalogue-view.ts'
+import { didYouMean } from '../iql/errors/did-you-mean.ts'
+import { AT, binary, boolean, columnRef, isNull, nameOf, parameterRef } from '../iql/syntax/ast-build.ts'
+import type { Expression } from '../iql/syntax/ast-query.ts'
 import { isList, isObject, type Json, membersOf, shown } from '../json.ts'
 import type { CallParameters } from './call-parameters.ts'
 

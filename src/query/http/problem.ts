@@ -4,7 +4,7 @@ import { FAULT, logFailure, sendProblem } from '../../http/problem.ts'
 import { type Problem, problemOf } from '../../protocol/problem.ts'
 import { Refusal } from '../../protocol/refusal.ts'
 import { QUERY_ERRORS, refuse } from '../errors.ts'
-import { ERRORS } from '../iql/errors.ts'
+import { ERRORS } from '../iql/errors/errors.ts'
 import { asUnavailable } from '../unavailable.ts'
 
 export function replyToError(context: Context, error: unknown): void {

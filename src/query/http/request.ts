@@ -2,7 +2,7 @@
 import type { Context } from '../../http/context.ts'
 import type { Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'
-import type { ParameterInput } from '../iql/parameters.ts'
+import type { ParameterInput } from '../iql/bind/parameters.ts'
 import { isList, isObject, type Json, membersOf, readJson, readJsonInSteps } from '../json.ts'
 import { parameterInput } from './call-parameters.ts'
 

@@ -11,7 +11,9 @@ import { ownerOf, shownStatement } from '../run/running.ts'
 import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
 import { LiveCounts } from './counts.ts'
-import { isTransient } from './evaluator.ts'
+import { isTransient } from './evaluate/evaluator.ts'
+import { LiveReader, type ReaderOptions } from './evaluate/reader.ts'
+import { inSlices, type SlicedWork } from './evaluate/slices.ts'
 import { failed, type LiveLimits, StatementCounts, shuttingDown } from './limits.ts'
 import {
   type LiveListing,
@@ -22,13 +24,11 @@ import {
   MAX_RATE,
   MIN_RATE,
 } from './live-query.ts'
-import type { LiveResult } from './live-result.ts'
 import { type DeriveKey, isPosition, PositionSeal } from './position.ts'
-import { LiveReader, type ReaderOptions } from './reader.ts'
-import { LiveResults } from './results.ts'
+import type { LiveResult } from './results/live-result.ts'
+import { LiveResults } from './results/results.ts'
 import { Resumes } from './resume.ts'
-import { inSlices, type SlicedWork } from './slices.ts'
-import { Subscriber, type SubscriberEnv } from './subscriber.ts'
+import { Subscriber, type SubscriberEnv } from './subscriber/subscriber.ts'
 import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
 
 export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {

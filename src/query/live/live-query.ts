@@ -1,7 +1,7 @@
 /** What a transport and the live queries exchange: a request, the messages, and what becomes of a subscription. */
 import type { Principal } from '../../protocol/principal.ts'
 import type { Refusal } from '../../protocol/refusal.ts'
-import type { ParameterInput } from '../iql/parameters.ts'
+import type { ParameterInput } from '../iql/bind/parameters.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
 

@@ -6,7 +6,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Clock } from '../../protocol/clock.ts'
-import { pooledRandomBytes, seal, unseal } from '../../store/opaque.ts'
+import { pooledRandomBytes, seal, unseal } from '../../store/keys/opaque.ts'
 import { type Positions, packPositions, unpackPositions } from '../engines/live-source.ts'
 import type { LiveTarget } from './target.ts'
 

@@ -1,14 +1,14 @@
 /** How a client that comes back with a position continues. */
 import { Refusal } from '../../protocol/refusal.ts'
 import { LostPosition, type Positions, packPositions } from '../engines/live-source.ts'
-import { difference, type LiveState, stateOf } from './difference.ts'
-import { isTransient } from './evaluator.ts'
-import { type FormerKeys, formerKeysOf } from './former-keys.ts'
-import type { LiveResult, Step } from './live-result.ts'
+import { isTransient } from './evaluate/evaluator.ts'
+import type { LiveReader } from './evaluate/reader.ts'
+import { SharedReads } from './evaluate/shared-reads.ts'
+import { inSlices } from './evaluate/slices.ts'
 import type { PositionSeal } from './position.ts'
-import type { LiveReader } from './reader.ts'
-import { SharedReads } from './shared-reads.ts'
-import { inSlices } from './slices.ts'
+import { difference, type LiveState, stateOf } from './results/difference.ts'
+import { type FormerKeys, formerKeysOf } from './results/former-keys.ts'
+import type { LiveResult, Step } from './results/live-result.ts'
 import type { FamilyTarget, LiveTarget } from './target.ts'
 
 export type Start =

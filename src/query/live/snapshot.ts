@@ -2,9 +2,10 @@
  * A live result as it was at one version, for those who are sent all of it. A piece is encoded when somebody can take it, so that a
  * client costs no copy of the result, however slowly it reads.
  */
-import type { LiveState } from './difference.ts'
+
 import type { LiveMessage } from './live-query.ts'
-import { type LiveMessages, type SnapshotHead, snapshotPiece } from './messages.ts'
+import type { LiveState } from './results/difference.ts'
+import { type LiveMessages, type SnapshotHead, snapshotPiece } from './subscriber/messages.ts'
 
 export interface SnapshotEnv {
   readonly head: SnapshotHead

@@ -4,13 +4,20 @@
  */
 import { MAX_SINGLE_ITEMS } from '../engines/emit/expression.ts'
 import { isLonger } from '../engines/emit/long-values.ts'
-import type { Assignment, Bound, BoundStatement, DefaultValue, Insert } from '../iql/bound.ts'
-import type { WrittenAt } from '../iql/bound-leaf.ts'
-import type { Body, BoundExpression, Query, Source } from '../iql/bound-query.ts'
-import type { ColumnView, TableView } from '../iql/catalogue-view.ts'
-import type { Shape } from '../iql/shape.ts'
-import { type DecimalType, type IqlType, type IqlValue, MAX_INTEGER, MIN_INTEGER, sameType } from '../iql/types.ts'
-import { readValue } from '../iql/values.ts'
+import type { Assignment, Bound, BoundStatement, DefaultValue, Insert } from '../iql/bound/bound.ts'
+import type { WrittenAt } from '../iql/bound/bound-leaf.ts'
+import type { Body, BoundExpression, Query, Source } from '../iql/bound/bound-query.ts'
+import type { ColumnView, TableView } from '../iql/bound/catalogue-view.ts'
+import type { Shape } from '../iql/syntax/shape.ts'
+import {
+  type DecimalType,
+  type IqlType,
+  type IqlValue,
+  MAX_INTEGER,
+  MIN_INTEGER,
+  sameType,
+} from '../iql/types/types.ts'
+import { readValue } from '../iql/types/values.ts'
 
 export interface AutoParameter extends WrittenAt {
   /** That of the column. */

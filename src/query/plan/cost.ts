@@ -1,11 +1,11 @@
 /** Proves from a bound statement how its rows are found, and that it touches few of them and does little with each. */
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
-import type { DefaultValue, Delete, Insert, Update } from '../iql/bound.ts'
-import type { BoundExpression, Query, Select, TableSource } from '../iql/bound-query.ts'
-import { concatOperands, isSmallText } from '../iql/text-bound.ts'
-import type { IndexesOf } from '../iql/text-weight.ts'
-import { isLongType } from '../iql/types.ts'
+import type { DefaultValue, Delete, Insert, Update } from '../iql/bound/bound.ts'
+import type { BoundExpression, Query, Select, TableSource } from '../iql/bound/bound-query.ts'
+import { concatOperands, isSmallText } from '../iql/bound/text-bound.ts'
+import type { IndexesOf } from '../iql/bound/text-weight.ts'
+import { isLongType } from '../iql/types/types.ts'
 
 /** Values of any length that a query of one row may read to compare them: each is read as a whole, and again for each use. */
 const MAX_LONG_READS = 4

@@ -1,9 +1,9 @@
 /** EXPLAIN: how a statement is run, read from its bound tree, so that it tells nothing that the caller may not know. */
 
 import { latestIndex } from '../engines/emit/latest.ts'
-import type { Delete, Insert, Update } from '../iql/bound.ts'
-import type { Body, BoundExpression, Query, Select, Source, TableSource } from '../iql/bound-query.ts'
-import type { IndexesOf } from '../iql/text-weight.ts'
+import type { Delete, Insert, Update } from '../iql/bound/bound.ts'
+import type { Body, BoundExpression, Query, Select, Source, TableSource } from '../iql/bound/bound-query.ts'
+import type { IndexesOf } from '../iql/bound/text-weight.ts'
 import { accessPath, targetOf } from './cost.ts'
 
 export function explain(statement: Query | Insert | Update | Delete, indexesOf: IndexesOf): string[] {

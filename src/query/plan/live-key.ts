@@ -1,7 +1,14 @@
 /** What identifies the rows of a live statement. */
-import type { BoundExpression, BoundLatest, Query, ResultColumn, Select, TableSource } from '../iql/bound-query.ts'
-import { sameName } from '../iql/names.ts'
-import { isStorable } from '../iql/types.ts'
+import type {
+  BoundExpression,
+  BoundLatest,
+  Query,
+  ResultColumn,
+  Select,
+  TableSource,
+} from '../iql/bound/bound-query.ts'
+import { sameName } from '../iql/syntax/names.ts'
+import { isStorable } from '../iql/types/types.ts'
 
 export interface LiveKey {
   readonly columns: readonly ResultColumn[]

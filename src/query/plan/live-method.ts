@@ -1,7 +1,7 @@
 /** How the result of a live statement is kept up to date, and why in this way. */
-import type { Query, Select, Source, TableSource } from '../iql/bound-query.ts'
-import { partsOf } from '../iql/bound-walk.ts'
-import { SCALAR_FUNCTIONS } from '../iql/functions-scalar.ts'
+import type { Query, Select, Source, TableSource } from '../iql/bound/bound-query.ts'
+import { partsOf } from '../iql/bound/bound-walk.ts'
+import { SCALAR_FUNCTIONS } from '../iql/functions/scalar.ts'
 
 export type LiveMethod =
   /** Only the rows whose keys have changed are read again. */

@@ -1,12 +1,12 @@
 /** Statements that cannot be live: the refusal says which part is in the way, and what to do. */
 import type { Refusal } from '../../protocol/refusal.ts'
-import type { Bound, BoundStatement } from '../iql/bound.ts'
-import type { Query } from '../iql/bound-query.ts'
-import { partsOf } from '../iql/bound-walk.ts'
-import { refuse } from '../iql/errors.ts'
-import { SCALAR_FUNCTIONS } from '../iql/functions-scalar.ts'
-import { tokenize } from '../iql/lexer.ts'
-import { DEFAULT_LIMITS } from '../iql/limits.ts'
+import type { Bound, BoundStatement } from '../iql/bound/bound.ts'
+import type { Query } from '../iql/bound/bound-query.ts'
+import { partsOf } from '../iql/bound/bound-walk.ts'
+import { refuse } from '../iql/errors/errors.ts'
+import { SCALAR_FUNCTIONS } from '../iql/functions/scalar.ts'
+import { tokenize } from '../iql/syntax/lexer.ts'
+import { DEFAULT_LIMITS } from '../iql/syntax/limits.ts'
 
 /** The query of a statement that can be live. */
 export function checkLive({ statement, tables }: Bound, text: string): Query {

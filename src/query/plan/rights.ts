@@ -5,8 +5,8 @@ import { isPlatformScope, PLATFORM_AUDIENCE } from '../../protocol/scopes.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
-import { type CatalogueView, definitionIn, needsScopes, type TableView } from '../iql/catalogue-view.ts'
-import { didYouMean } from '../iql/did-you-mean.ts'
+import { type CatalogueView, definitionIn, needsScopes, type TableView } from '../iql/bound/catalogue-view.ts'
+import { didYouMean } from '../iql/errors/did-you-mean.ts'
 
 /** Every request needs an access token for the platform with at least one of its scopes. */
 export function requirePlatformAccess(principal: Principal): void {

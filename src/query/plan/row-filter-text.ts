@@ -1,7 +1,7 @@
 /** The row filter of a table as it applies to one user: the claims of the user in place of :sub, :username and :roles. */
-import { ROLE_CLAIMS } from '../iql/bind-operators.ts'
-import { type Token, tokenize } from '../iql/lexer.ts'
-import { DEFAULT_LIMITS } from '../iql/limits.ts'
+import { ROLE_CLAIMS } from '../iql/bind/operators.ts'
+import { type Token, tokenize } from '../iql/syntax/lexer.ts'
+import { DEFAULT_LIMITS } from '../iql/syntax/limits.ts'
 
 export interface FilterClaims {
   readonly subject: string

@@ -1,7 +1,7 @@
 /** Plans that serve every statement of a shape, whatever the values of the literals that became parameters. */
 import { LruMap } from '../../lib/lru-map.ts'
-import type { Shape } from '../iql/shape.ts'
-import type { IqlValue } from '../iql/types.ts'
+import type { Shape } from '../iql/syntax/shape.ts'
+import type { IqlValue } from '../iql/types/types.ts'
 import { type AutoParameter, readAutoParameters } from './auto-parameters.ts'
 import { CACHED_CHARACTERS, MAX_KEY_LENGTH, PlanCache } from './plan-cache.ts'
 

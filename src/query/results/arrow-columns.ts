@@ -3,8 +3,8 @@
  * take several times as long for a value as CSV does (bench: query-arrow). Buffers are reused from batch to batch.
  */
 import { Data, type DataType } from 'apache-arrow'
-import { readDate, readTime, readTimestamp } from '../iql/time-values.ts'
-import type { IqlType } from '../iql/types.ts'
+import { readDate, readTime, readTimestamp } from '../iql/types/time-values.ts'
+import type { IqlType } from '../iql/types/types.ts'
 import type { Cell } from './encoding.ts'
 
 export interface ArrowColumn {

@@ -18,8 +18,8 @@ import {
   TimestampMicrosecond,
   Utf8,
 } from 'apache-arrow'
-import type { ResultColumn } from '../iql/bound-query.ts'
-import type { IqlType } from '../iql/types.ts'
+import type { ResultColumn } from '../iql/bound/bound-query.ts'
+import type { IqlType } from '../iql/types/types.ts'
 import { arrowColumn } from './arrow-columns.ts'
 import type { RowEncoder } from './encoding.ts'
 

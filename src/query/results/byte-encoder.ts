@@ -2,9 +2,9 @@
  * Encoders of long results: rows as bytes. The text formats write the same as those of `encoders.ts`, which write strings: whatever is
  * not short and plain is written by these.
  */
-import type { ResultColumn } from '../iql/bound-query.ts'
-import { MAX_DATE, MICROS_PER_DAY, MIN_DATE, writeDate, writeTimestamp } from '../iql/time-values.ts'
-import type { IqlType } from '../iql/types.ts'
+import type { ResultColumn } from '../iql/bound/bound-query.ts'
+import { MAX_DATE, MICROS_PER_DAY, MIN_DATE, writeDate, writeTimestamp } from '../iql/types/time-values.ts'
+import type { IqlType } from '../iql/types/types.ts'
 import { csvField, jsonCellWriter, textForm } from './encoders.ts'
 import type { Cell, Encoding, RowEncoder, TextRowEncoder } from './encoding.ts'
 import { plainCharacters, TextBytes } from './text-bytes.ts'

@@ -1,7 +1,7 @@
 /** Encoders of rows of small results as strings, one per text format. `byte-encoder.ts` has those of long results. */
-import type { ResultColumn } from '../iql/bound-query.ts'
-import { typeName } from '../iql/types.ts'
-import { doubleText } from '../iql/values.ts'
+import type { ResultColumn } from '../iql/bound/bound-query.ts'
+import { typeName } from '../iql/types/types.ts'
+import { doubleText } from '../iql/types/values.ts'
 import type { Cell, Encoding, TextRowEncoder } from './encoding.ts'
 
 /** Creates encoders for the results of one plan. What they derive from its columns is computed once. */

@@ -1,7 +1,7 @@
 /** Rows of live queries as text: each is written once, where it is read, and is compared and sent as it is. */
 import type { Steps } from '../../lib/turns.ts'
 import type { LiveColumns } from '../engines/live-statement.ts'
-import type { ResultColumn } from '../iql/bound-query.ts'
+import type { ResultColumn } from '../iql/bound/bound-query.ts'
 import { jsonRowWriter, RowText } from './encoders.ts'
 import type { Cell, Encoding, TextRowEncoder } from './encoding.ts'
 

@@ -1,6 +1,6 @@
 /** Encodes rows with long texts piece by piece, so that one row of many megabytes does not hold the event loop. */
 import { randomUUID } from 'node:crypto'
-import type { ResultColumn } from '../iql/bound-query.ts'
+import type { ResultColumn } from '../iql/bound/bound-query.ts'
 import { needsQuotes } from './encoders.ts'
 import type { Cell, Encoding, RowEncoder, TextRowEncoder } from './encoding.ts'
 

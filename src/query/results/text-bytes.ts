@@ -2,7 +2,7 @@
  * Text as UTF-8 in one buffer, to which values are added. Short texts and numbers are written byte by byte: building strings and then
  * encoding them takes twice as long for a row (bench: query-stream).
  */
-import { dateDigits } from '../iql/time-values.ts'
+import { dateDigits } from '../iql/types/time-values.ts'
 
 const FIRST_BYTES = 16 * 1024
 /** A larger buffer is not kept for the next rows. */

@@ -1,6 +1,6 @@
 /** Keeps the table `auditlog` up to date: rows that the audit log has gained or lost are copied before a statement reads it. */
 import { abortable } from '../../lib/abortable.ts'
-import type { AuditRow } from '../../store/schema.ts'
+import type { AuditRow } from '../../store/database/schema.ts'
 import type { AuditCopy, AuditPosition } from '../engines/audit-copy.ts'
 
 /** The audit log itself. The query service has no other access to it. */

@@ -1,7 +1,7 @@
 /** Runs statements for callers inside the process: the plan, rights, limits and writes are those of POST /query. */
 import { randomUUID } from 'node:crypto'
 import type { Principal } from '../../protocol/principal.ts'
-import { readParameters } from '../iql/parameters.ts'
+import { readParameters } from '../iql/bind/parameters.ts'
 import type { Encoding } from '../results/encoding.ts'
 import { asUnavailable } from '../unavailable.ts'
 import type { ExecutionEnv, Result } from './call.ts'

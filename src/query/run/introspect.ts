@@ -1,8 +1,8 @@
 /** Rows of EXPLAIN, EXPLAIN LIVE, DESCRIBE, SHOW TABLES and SHOW COLUMNS, which need no database. */
 import { Refusal } from '../../protocol/refusal.ts'
 import type { Engine } from '../engines/engine.ts'
-import type { DescribeTable, Explain, ExplainLive, ShowColumns, ShowTables } from '../iql/bound.ts'
-import { typeName } from '../iql/types.ts'
+import type { DescribeTable, Explain, ExplainLive, ShowColumns, ShowTables } from '../iql/bound/bound.ts'
+import { typeName } from '../iql/types/types.ts'
 import { explain } from '../plan/explain.ts'
 import { planLive } from '../plan/live.ts'
 import { viewFor } from '../plan/rights.ts'

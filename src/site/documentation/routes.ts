@@ -1,8 +1,8 @@
 /** `/docs`: the documentation of this version, rendered from the files that it comes with. */
 import { createHash } from 'node:crypto'
-import { prefersHtml } from '../../http/accept.ts'
-import { sendUnlessKnown } from '../../http/conditional.ts'
 import type { Context } from '../../http/context.ts'
+import { prefersHtml } from '../../http/request/accept.ts'
+import { sendUnlessKnown } from '../../http/request/conditional.ts'
 import type { RouteGroup } from '../../http/route.ts'
 import { anonymousFrame, BROWSER_HEADERS, contentPolicy, type PageSettings } from '../../identity/browser/page-reply.ts'
 import type { Html } from '../../identity/pages/html.ts'

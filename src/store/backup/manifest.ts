@@ -4,8 +4,8 @@ import { createReadStream } from 'node:fs'
 import { open, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { Engine } from '../database.ts'
-import type { MasterKey } from '../master-key.ts'
+import type { Engine } from '../database/database.ts'
+import type { MasterKey } from '../keys/master-key.ts'
 
 export class BadBackup extends Error {
   override name = 'BadBackup'

@@ -1,6 +1,6 @@
 /** The `Auth` controller: authenticates the connection. */
-import { type Controller, members, textMember } from '../controller.ts'
-import { topicKey } from '../hub.ts'
+import { type Controller, members, textMember } from '../topics/controller.ts'
+import { topicKey } from '../topics/hub.ts'
 
 /** The topic on which a connection is notified of each change of its authority. */
 export const IDENTIFY = { controller: 'Auth', topic: 'Identify', key: topicKey('Auth', 'Identify') } as const

@@ -1,6 +1,6 @@
 /** The topics of every controller: the timeouts of its operations on this connection. */
 import { formatTimeSpan, parseTimeSpan } from '../../protocol/wire-time.ts'
-import { members, refuse, type Timeouts, type Topic } from '../controller.ts'
+import { members, refuse, type Timeouts, type Topic } from '../topics/controller.ts'
 
 const MIN_TIMEOUT = 1_000
 const MAX_TIMEOUT = 60 * 60_000

@@ -2,7 +2,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Controller, FEED_CLASSES, type Topic } from '../controller.ts'
+import { type Controller, FEED_CLASSES, type Topic } from '../topics/controller.ts'
 import { runAsController } from './scope.ts'
 
 const MODULE = /\.(?:ts|js|mjs)$/

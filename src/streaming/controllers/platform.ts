@@ -1,6 +1,7 @@
 /** The `Platform` controller: describes the server and its feeds. */
-import { type Controller, FEED_STATUSES, type FeedClass, type FeedStatus } from '../controller.ts'
-import type { Profile } from '../profile.ts'
+
+import type { Profile } from '../connection/profile.ts'
+import { type Controller, FEED_STATUSES, type FeedClass, type FeedStatus } from '../topics/controller.ts'
 
 /** The `Data` of messages, hence the wire names. */
 export interface ServerInfo {

@@ -1,6 +1,6 @@
 /** The controllers of a gateway by name. Finds the topic of a request. */
 import { isPlatformScope } from '../../protocol/scopes.ts'
-import { type Controller, type Need, refuse, type Topic } from '../controller.ts'
+import { type Controller, type Need, refuse, type Topic } from '../topics/controller.ts'
 import { COMMON_TOPICS } from './common.ts'
 
 export class Controllers {

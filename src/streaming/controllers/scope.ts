@@ -3,7 +3,7 @@
  * keeps the context, so that an error that nobody catches is known to be theirs: none of our state is changed in it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Controller, OwnSubscription, RunningSubscription, SubscriberSink, Topic } from '../controller.ts'
+import type { Controller, OwnSubscription, RunningSubscription, SubscriberSink, Topic } from '../topics/controller.ts'
 
 const scope = new AsyncLocalStorage<string>()
 

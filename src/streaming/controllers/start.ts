@@ -1,7 +1,7 @@
 /** Starts custom controllers, before the gateway exists and anything of the start is written: one that fails refuses the start. */
 import type { Clock } from '../../protocol/clock.ts'
-import type { Controller } from '../controller.ts'
-import { Hub, topicKey } from '../hub.ts'
+import type { Controller } from '../topics/controller.ts'
+import { Hub, topicKey } from '../topics/hub.ts'
 import { BadController, reasonOf } from './load.ts'
 import { Feeds, PLATFORM } from './platform.ts'
 import { runAsServer, scoped } from './scope.ts'

@@ -1,7 +1,7 @@
 /** The server's side of one WebSocket (RFC 6455) on a TCP or TLS socket: frames in and out, closing, the send queue. */
 import type { Socket } from 'node:net'
 import { CLOSE_CODES } from '../../protocol/close-codes.ts'
-import { type TurnTaker, waitForTurn } from '../turns.ts'
+import { type TurnTaker, waitForTurn } from '../connection/turns.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'

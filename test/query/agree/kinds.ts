@@ -1,9 +1,10 @@
 /** The kinds of expressions that the generator produces, with the functions, operators and casts for each. */
-import { CASTS } from '../../../src/query/iql/casts.ts'
-import type { ArgumentKind } from '../../../src/query/iql/function-entry.ts'
-import { FUNCTIONS, type FunctionDefinition } from '../../../src/query/iql/functions.ts'
-import { OPERATORS, type OperatorId } from '../../../src/query/iql/operators.ts'
-import { COLUMN_TYPES, decimal, FIXED_INTERVAL, INTERVAL, type IqlType } from '../../../src/query/iql/types.ts'
+
+import type { ArgumentKind } from '../../../src/query/iql/functions/entry.ts'
+import { FUNCTIONS, type FunctionDefinition } from '../../../src/query/iql/functions/functions.ts'
+import { CASTS } from '../../../src/query/iql/types/casts.ts'
+import { OPERATORS, type OperatorId } from '../../../src/query/iql/types/operators.ts'
+import { COLUMN_TYPES, decimal, FIXED_INTERVAL, INTERVAL, type IqlType } from '../../../src/query/iql/types/types.ts'
 
 export type ColumnKind = (typeof COLUMN_TYPES)[number]
 /** `Fixed` is an interval without months, `Months` one with them. */

@@ -1,6 +1,7 @@
 /** Literals of every kind: tame values and the limits of each type. */
-import type { Expression, LiteralTypeName } from '../../../src/query/iql/ast-query.ts'
-import { PARTS, SPANS, UNITS } from '../../../src/query/iql/function-entry.ts'
+
+import { PARTS, SPANS, UNITS } from '../../../src/query/iql/functions/entry.ts'
+import type { Expression, LiteralTypeName } from '../../../src/query/iql/syntax/ast-query.ts'
 import type { Choice } from './choice.ts'
 import { TEXTS, WILD_TEXTS } from './data.ts'
 import type { ArgumentOf, Kind } from './kinds.ts'

@@ -1,5 +1,5 @@
 /** Generates random well-typed statements over the two tables and their views: joins, groups, windows, set operations, sub-queries, writes. */
-import type { Statement } from '../../../src/query/iql/ast.ts'
+import type { Statement } from '../../../src/query/iql/syntax/ast.ts'
 import type {
   Body,
   Cte,
@@ -14,8 +14,8 @@ import type {
   Select,
   SelectItem,
   Window,
-} from '../../../src/query/iql/ast-query.ts'
-import { COLUMN_TYPES } from '../../../src/query/iql/types.ts'
+} from '../../../src/query/iql/syntax/ast-query.ts'
+import { COLUMN_TYPES } from '../../../src/query/iql/types/types.ts'
 import { COLUMNS, VIEWS } from './data.ts'
 import {
   AGGREGATE_USES,

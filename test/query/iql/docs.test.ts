@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { exampleCatalogue, iqlDocs } from '../../../scripts/docs/iql.ts'
 import { CHANGES, READS, SETUP } from '../../../scripts/docs/iql-examples.ts'
 import { grammarRules } from '../../../scripts/docs/iql-grammar.ts'
-import { bind } from '../../../src/query/iql/binder.ts'
-import { FUNCTIONS, SPECIAL_FORMS } from '../../../src/query/iql/functions.ts'
-import { parse } from '../../../src/query/iql/parser.ts'
+import { bind } from '../../../src/query/iql/bind/binder.ts'
+import { FUNCTIONS, SPECIAL_FORMS } from '../../../src/query/iql/functions/functions.ts'
+import { parse } from '../../../src/query/iql/syntax/parser.ts'
 
 test('docs/iql.md is up to date', () => {
   const page = readFileSync(new URL('../../../docs/iql.md', import.meta.url), 'utf8')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bind } from '../../../src/query/iql/binder.ts'
-import { DEFAULT_LIMITS } from '../../../src/query/iql/limits.ts'
-import { parse } from '../../../src/query/iql/parser.ts'
-import { print } from '../../../src/query/iql/printer.ts'
+import { bind } from '../../../src/query/iql/bind/binder.ts'
+import { DEFAULT_LIMITS } from '../../../src/query/iql/syntax/limits.ts'
+import { parse } from '../../../src/query/iql/syntax/parser.ts'
+import { print } from '../../../src/query/iql/syntax/printer.ts'
 import { marketCatalogue } from './market-catalogue.ts'
 import { refusalOf } from './refusals.ts'
 

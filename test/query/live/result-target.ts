@@ -1,7 +1,7 @@
 /** The target of a live result without a database. */
 import type { LiveMessage } from '../../../src/query/live/live-query.ts'
-import type { LiveMessages } from '../../../src/query/live/messages.ts'
 import { PositionSeal } from '../../../src/query/live/position.ts'
+import type { LiveMessages } from '../../../src/query/live/subscriber/messages.ts'
 import type { LiveTarget } from '../../../src/query/live/target.ts'
 import { deriveKey } from '../../support/derived-key.ts'
 

@@ -1,8 +1,16 @@
 /** The text of live rows: what the encoder writes is read again, and texts are equal where values are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { BOOLEAN, decimal, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from '../../../src/query/iql/types.ts'
-import { atOnce } from '../../../src/query/live/slices.ts'
+import {
+  BOOLEAN,
+  decimal,
+  INTEGER,
+  type IqlType,
+  JSON_TYPE,
+  TEXT,
+  TIMESTAMP,
+} from '../../../src/query/iql/types/types.ts'
+import { atOnce } from '../../../src/query/live/evaluate/slices.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../../src/query/results/live-rows.ts'
 
 const rowsIn = (text: string) => atOnce(readLiveRows(text))

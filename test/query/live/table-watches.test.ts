@@ -5,7 +5,7 @@ import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/prom
 import fc from 'fast-check'
 import type { CommitListener } from '../../../src/query/engines/commit-listeners.ts'
 import type { LiveSource } from '../../../src/query/engines/live-source.ts'
-import { TableWatches, type Watcher } from '../../../src/query/live/table-watches.ts'
+import { TableWatches, type Watcher } from '../../../src/query/live/evaluate/table-watches.ts'
 
 /** A database with one table, whose position is the number of its commits. */
 function createDatabase() {

@@ -1,6 +1,6 @@
 /** The form for the parameters of a text: one field each, by the type of the column that it is compared with. */
 import { useEffect, useState } from 'preact/hooks'
-import { FORMS } from '../../../../src/query/iql/types.ts'
+import { FORMS } from '../../../../src/query/iql/types/types.ts'
 import type { Catalogue } from '../../editor/catalogue.ts'
 import { isName, nameOf, parametersOf, scan, tablesOf } from '../../editor/scan.ts'
 import { Button, Select, TextField } from '../../ui/index.ts'

@@ -1,7 +1,7 @@
 /** Creating a table by form, with the statement that the form stands for. */
 import { useState } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
-import { typeName } from '../../../../src/query/iql/types.ts'
+import { typeName } from '../../../../src/query/iql/types/types.ts'
 import { gate, may } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'

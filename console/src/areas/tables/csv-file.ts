@@ -7,7 +7,7 @@ import { parseCsvRecord } from '../../../../src/csv/record.ts'
 import { hasNotes, withoutNotes } from '../../../../src/csv/rejected.ts'
 import { rowFields, type TargetColumn } from '../../../../src/csv/row.ts'
 import type { ValueFormat } from '../../../../src/csv/value-format.ts'
-import { sameName } from '../../../../src/query/iql/names.ts'
+import { sameName } from '../../../../src/query/iql/syntax/names.ts'
 import type { TableColumn } from './catalogue.ts'
 
 export interface CsvLine {

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { DATE_FORMATS } from '../../../../src/csv/date-formats.ts'
 import { NUMBER_FORMATS } from '../../../../src/csv/number-formats.ts'
 import { rejectedHeader, rejectedLine } from '../../../../src/csv/rejected.ts'
-import { typeName } from '../../../../src/query/iql/types.ts'
+import { typeName } from '../../../../src/query/iql/types/types.ts'
 import { toast } from '../../shell/toasts.tsx'
 import {
   Await,

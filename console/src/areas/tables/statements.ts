@@ -1,5 +1,5 @@
 /** The statements that create and alter tables, as the forms show and run them. */
-import { printName } from '../../../../src/query/iql/print-query.ts'
+import { printName } from '../../../../src/query/iql/syntax/print-query.ts'
 
 export interface ColumnDraft {
   readonly name: string

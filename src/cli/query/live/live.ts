@@ -9,7 +9,7 @@ import {
 import type { Arguments } from '../../args.ts'
 import { UsageError } from '../../errors.ts'
 import { type Gate, withGate } from '../../gate.ts'
-import { printable } from '../../table.ts'
+import { printable } from '../../output/table.ts'
 import { readParameters, readStatement } from '../input.ts'
 import { searchOf } from '../result.ts'
 import { LiveRows } from './rows.ts'

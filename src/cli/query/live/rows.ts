@@ -1,8 +1,8 @@
 /** The rows of a live result as they are shown: cells as text, and what the last change did to each. */
 import type { Live, LiveChange, Row as ResultRow } from '../../../../client/src/index.ts'
 import { Refusal } from '../../../protocol/refusal.ts'
-import { tokenize } from '../../../query/iql/lexer.ts'
-import { DEFAULT_LIMITS } from '../../../query/iql/limits.ts'
+import { tokenize } from '../../../query/iql/syntax/lexer.ts'
+import { DEFAULT_LIMITS } from '../../../query/iql/syntax/limits.ts'
 import { type Column, cellsOf, columnsOf } from '../result.ts'
 
 export interface Row {

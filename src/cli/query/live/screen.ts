@@ -1,5 +1,5 @@
 /** A live result on a terminal, as pure functions: rows and a size become a screen, two screens the bytes from one to the next. */
-import { cutTo, padTo, printable, widthOf } from '../../table.ts'
+import { cutTo, padTo, printable, widthOf } from '../../output/table.ts'
 import type { Column } from '../result.ts'
 import type { Move, Row } from './rows.ts'
 

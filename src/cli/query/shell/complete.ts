@@ -1,7 +1,7 @@
 /** Completes keywords, functions, tables and columns of a statement, and the commands of the shell. */
-import { functionNames } from '../../../query/iql/functions.ts'
-import { KEYWORDS } from '../../../query/iql/keywords.ts'
-import { printName } from '../../../query/iql/print-query.ts'
+import { functionNames } from '../../../query/iql/functions/functions.ts'
+import { KEYWORDS } from '../../../query/iql/syntax/keywords.ts'
+import { printName } from '../../../query/iql/syntax/print-query.ts'
 import { FORMATS } from '../result.ts'
 import type { KnownTable, KnownTables } from './catalogue.ts'
 import { COMMAND_WORDS } from './commands.ts'

@@ -1,6 +1,6 @@
 /** Shows a text that is longer than the terminal: with the program in $PAGER, or page by page. */
 import { spawn } from 'node:child_process'
-import { widthOf } from '../../table.ts'
+import { widthOf } from '../../output/table.ts'
 
 export interface Terminal {
   readonly input: NodeJS.ReadableStream & { setRawMode?(isRaw: boolean): unknown }

@@ -1,9 +1,9 @@
 /** What the shell and a script have in common: the connection, the options in force, and the execution of inputs. */
 
 import { Refusal } from '../../../protocol/refusal.ts'
-import { DEFINING } from '../../../query/iql/keywords.ts'
-import { tokenize } from '../../../query/iql/lexer.ts'
-import { DEFAULT_LIMITS } from '../../../query/iql/limits.ts'
+import { DEFINING } from '../../../query/iql/syntax/keywords.ts'
+import { tokenize } from '../../../query/iql/syntax/lexer.ts'
+import { DEFAULT_LIMITS } from '../../../query/iql/syntax/limits.ts'
 import { UsageError } from '../../errors.ts'
 import type { Gate } from '../../gate.ts'
 import { type Format, runForFormat, runForTable, showResult, summarise } from '../result.ts'

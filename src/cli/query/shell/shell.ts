@@ -2,7 +2,7 @@
 import { createInterface, type Interface } from 'node:readline'
 import { CommandError, UsageError } from '../../errors.ts'
 import { explained, type Gate } from '../../gate.ts'
-import { printableLines } from '../../table.ts'
+import { printableLines } from '../../output/table.ts'
 import { showLive } from '../live/live.ts'
 import { bodyOf } from '../result.ts'
 import { Catalogue } from './catalogue.ts'

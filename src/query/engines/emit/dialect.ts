@@ -7,13 +7,13 @@ import type {
   Like,
   SetOperation,
   WindowCall,
-} from '../../iql/bound-query.ts'
-import type { TableView } from '../../iql/catalogue-view.ts'
-import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../../iql/functions.ts'
-import { sameName } from '../../iql/names.ts'
-import type { OperatorId } from '../../iql/operators.ts'
-import type { GrowingId } from '../../iql/text-bound.ts'
-import type { IqlType, IqlValue } from '../../iql/types.ts'
+} from '../../iql/bound/bound-query.ts'
+import type { TableView } from '../../iql/bound/catalogue-view.ts'
+import type { GrowingId } from '../../iql/bound/text-bound.ts'
+import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../../iql/functions/functions.ts'
+import { sameName } from '../../iql/syntax/names.ts'
+import type { OperatorId } from '../../iql/types/operators.ts'
+import type { IqlType, IqlValue } from '../../iql/types/types.ts'
 import type { Slots } from './slots.ts'
 
 /** SQL text; values are placeholders of Slots. */

@@ -1,6 +1,6 @@
 /** Emits bound expressions as SQL; every operation has its own parentheses. */
 import { refuse } from '../../errors.ts'
-import type { Literal, Parameter } from '../../iql/bound-leaf.ts'
+import type { Literal, Parameter } from '../../iql/bound/bound-leaf.ts'
 import type {
   Aggregate,
   Arithmetic,
@@ -12,15 +12,15 @@ import type {
   NullIf,
   Query,
   WindowCall,
-} from '../../iql/bound-query.ts'
-import { operandsOf } from '../../iql/bound-walk.ts'
-import { cannotFail, isConstant, safestFirst } from '../../iql/can-fail.ts'
-import type { AggregateId, WindowId } from '../../iql/functions.ts'
-import { WINDOW_FUNCTIONS } from '../../iql/functions-aggregate.ts'
-import { MAX_GROUP_BYTES, MAX_LIST_BYTES } from '../../iql/limits.ts'
-import { FRACTION_SCALE } from '../../iql/operators.ts'
-import { concatOperands, isGrowing, isSmallText } from '../../iql/text-bound.ts'
-import { type IndexesOf, isCreating, isPlain, type TextWeight } from '../../iql/text-weight.ts'
+} from '../../iql/bound/bound-query.ts'
+import { operandsOf } from '../../iql/bound/bound-walk.ts'
+import { cannotFail, isConstant, safestFirst } from '../../iql/bound/can-fail.ts'
+import { concatOperands, isGrowing, isSmallText } from '../../iql/bound/text-bound.ts'
+import { type IndexesOf, isCreating, isPlain, type TextWeight } from '../../iql/bound/text-weight.ts'
+import { WINDOW_FUNCTIONS } from '../../iql/functions/aggregate.ts'
+import type { AggregateId, WindowId } from '../../iql/functions/functions.ts'
+import { MAX_GROUP_BYTES, MAX_LIST_BYTES } from '../../iql/syntax/limits.ts'
+import { FRACTION_SCALE } from '../../iql/types/operators.ts'
 import {
   asDecimal,
   decimal,
@@ -30,7 +30,7 @@ import {
   isWide,
   TEXT,
   type TypeKind,
-} from '../../iql/types.ts'
+} from '../../iql/types/types.ts'
 import { type AggregateShape, type Dialect, isPercentile, type Sql } from './dialect.ts'
 import { emitFrame } from './frame.ts'
 import { itemKey, type SlotSource, type Slots } from './slots.ts'

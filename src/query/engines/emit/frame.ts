@@ -1,5 +1,5 @@
 /** Emits the frame of a window. */
-import type { BoundFrame, BoundFrameEdge } from '../../iql/bound-frame.ts'
+import type { BoundFrame, BoundFrameEdge } from '../../iql/bound/bound-frame.ts'
 import type { Sql } from './dialect.ts'
 
 export function emitFrame({ unit, start, end }: BoundFrame): Sql {

@@ -1,7 +1,7 @@
 /** Inserts that return what they were given: the row need not be read back, which SQLite does through a temporary table. */
-import type { Insert } from '../../iql/bound.ts'
-import type { BoundExpression } from '../../iql/bound-query.ts'
-import { typeName } from '../../iql/types.ts'
+import type { Insert } from '../../iql/bound/bound.ts'
+import type { BoundExpression } from '../../iql/bound/bound-query.ts'
+import { typeName } from '../../iql/types/types.ts'
 import type { Dialect } from './dialect.ts'
 import type { Plan } from './slots.ts'
 import { insertHead } from './write.ts'

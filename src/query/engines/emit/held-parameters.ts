@@ -1,7 +1,8 @@
 /** Bounds the texts of parameters by how often a statement holds them at once. */
-import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/limits.ts'
-import type { TextWeight } from '../../iql/text-weight.ts'
-import type { IqlValue } from '../../iql/types.ts'
+
+import type { TextWeight } from '../../iql/bound/text-weight.ts'
+import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/syntax/limits.ts'
+import type { IqlValue } from '../../iql/types/types.ts'
 import { heldTextsError } from '../runtime-error.ts'
 
 /** What the parameters of a statement are used for, if they can be too long for it. */

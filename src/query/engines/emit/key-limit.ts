@@ -1,8 +1,8 @@
 /** Bounds the texts in keys and indexes, where both databases have to hold them. */
-import type { BoundExpression } from '../../iql/bound-query.ts'
-import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
-import { MAX_KEY_BYTES } from '../../iql/limits.ts'
-import { type IqlType, isLongType } from '../../iql/types.ts'
+import type { BoundExpression } from '../../iql/bound/bound-query.ts'
+import type { ColumnView, TableView } from '../../iql/bound/catalogue-view.ts'
+import { MAX_KEY_BYTES } from '../../iql/syntax/limits.ts'
+import { type IqlType, isLongType } from '../../iql/types/types.ts'
 import { keyTooLongError } from '../runtime-error.ts'
 import type { Sql } from './dialect.ts'
 import type { Emission } from './expression.ts'

@@ -1,8 +1,8 @@
 /** Emits LATEST ON: the last row of each key, found in an index where there is one. */
-import type { BoundExpression, BoundLatest, Select, TableSource } from '../../iql/bound-query.ts'
-import { operandsOf } from '../../iql/bound-walk.ts'
-import type { IndexesOf } from '../../iql/text-weight.ts'
-import { BOOLEAN } from '../../iql/types.ts'
+import type { BoundExpression, BoundLatest, Select, TableSource } from '../../iql/bound/bound-query.ts'
+import { operandsOf } from '../../iql/bound/bound-walk.ts'
+import type { IndexesOf } from '../../iql/bound/text-weight.ts'
+import { BOOLEAN } from '../../iql/types/types.ts'
 import { freeName, type Sql } from './dialect.ts'
 import { type Emission, emitExpression, emitOrder } from './expression.ts'
 import { emitTextsFit } from './row-texts.ts'

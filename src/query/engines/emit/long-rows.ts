@@ -1,6 +1,6 @@
 /** Bounds the length of the rows that a statement returns. */
-import { MAX_CREATED_BYTES, MAX_RESULT_ROW_BYTES } from '../../iql/limits.ts'
-import { type IqlType, isLongType } from '../../iql/types.ts'
+import { MAX_CREATED_BYTES, MAX_RESULT_ROW_BYTES } from '../../iql/syntax/limits.ts'
+import { type IqlType, isLongType } from '../../iql/types/types.ts'
 import type { Dialect, Sql } from './dialect.ts'
 
 export interface Output {

@@ -10,11 +10,11 @@ import type {
   SetOperation,
   Source,
   TableSource,
-} from '../../iql/bound-query.ts'
-import { partsOf } from '../../iql/bound-walk.ts'
-import { cannotFail, isTotal } from '../../iql/can-fail.ts'
-import { partsOfWrite } from '../../iql/copied-operands.ts'
-import { type IndexesOf, type Weighed, weigh } from '../../iql/text-weight.ts'
+} from '../../iql/bound/bound-query.ts'
+import { partsOf } from '../../iql/bound/bound-walk.ts'
+import { cannotFail, isTotal } from '../../iql/bound/can-fail.ts'
+import { type IndexesOf, type Weighed, weigh } from '../../iql/bound/text-weight.ts'
+import { partsOfWrite } from '../../iql/rewrite/copied-operands.ts'
 import type { Dialect, Sql } from './dialect.ts'
 import { containsAggregate, type Emission, emitExpression, emitOrder, emitSort } from './expression.ts'
 import { emitLatest } from './latest.ts'

@@ -1,5 +1,5 @@
 /** Bounds the texts of stored rows by how often a statement holds them at once. */
-import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/limits.ts'
+import { MAX_HELD_BYTES, MAX_HELD_TEXTS } from '../../iql/syntax/limits.ts'
 import type { Sql } from './dialect.ts'
 import type { Emission } from './expression.ts'
 import { total } from './held-parameters.ts'

@@ -2,8 +2,8 @@
  * Emits GROUP BY over one table by parts: the rows of each part are grouped by themselves, then the groups of all parts. The result is
  * the same. SQLite sorts the rows to group them, and sorts many small parts much faster than the whole.
  */
-import type { Aggregate, BoundExpression, GroupKey, Query, Select } from '../../iql/bound-query.ts'
-import { operandsOf } from '../../iql/bound-walk.ts'
+import type { Aggregate, BoundExpression, GroupKey, Query, Select } from '../../iql/bound/bound-query.ts'
+import { operandsOf } from '../../iql/bound/bound-walk.ts'
 import type { PartAggregate, SplitAggregate, SplitGroupsSql, Sql } from './dialect.ts'
 import { aggregateShape, type Emission, emitExpression, emitFactors } from './expression.ts'
 import { emitBounds, emitTable } from './query.ts'

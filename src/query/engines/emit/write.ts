@@ -1,8 +1,8 @@
 /** Emits bound writes as SQL. Defaults are written out, because SQLite has no DEFAULT in VALUES. */
-import type { Assignment, DefaultValue, Delete, Insert, Update } from '../../iql/bound.ts'
-import type { BoundExpression } from '../../iql/bound-query.ts'
-import type { ColumnView, TableView } from '../../iql/catalogue-view.ts'
-import { isLongType } from '../../iql/types.ts'
+import type { Assignment, DefaultValue, Delete, Insert, Update } from '../../iql/bound/bound.ts'
+import type { BoundExpression } from '../../iql/bound/bound-query.ts'
+import type { ColumnView, TableView } from '../../iql/bound/catalogue-view.ts'
+import { isLongType } from '../../iql/types/types.ts'
 import type { Dialect, RowTracking, Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './expression.ts'
 import { limitedValue } from './key-limit.ts'

@@ -1,10 +1,10 @@
 /** The catalogue in PostgreSQL: a table and its entry change in one transaction, on a connection of the schema's owner. */
 import { randomUUID } from 'node:crypto'
 import type { ClientBase, PoolClient } from 'pg'
-import { loadPg } from '../../../store/pg.ts'
+import { loadPg } from '../../../store/database/pg.ts'
 import { type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
 import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
-import { readTimestamp } from '../../iql/time-values.ts'
+import { readTimestamp } from '../../iql/types/time-values.ts'
 import {
   type CatalogueDialect,
   changeStatements,
@@ -17,8 +17,8 @@ import {
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
 import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
-import { createLog, dropLog } from './change-log.ts'
-import { POSTGRES } from './dialect.ts'
+import { POSTGRES } from './dialect/dialect.ts'
+import { createLog, dropLog } from './live/change-log.ts'
 import type { Acquire } from './pool.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
 import { withRetries } from './retry.ts'

@@ -3,7 +3,7 @@ import { DatabaseError } from 'pg'
 import { StatementTimeout } from '../../../lib/unavailable.ts'
 import { Refusal } from '../../../protocol/refusal.ts'
 import { refuse } from '../../errors.ts'
-import { ERRORS, type ErrorName } from '../../iql/errors.ts'
+import { ERRORS, type ErrorName } from '../../iql/errors/errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import {
   groupTextError,
@@ -25,7 +25,7 @@ import {
   valueTooLongError,
   zeroPowerError,
 } from '../runtime-error.ts'
-import { IQL_ERROR_STATE } from './helper-function.ts'
+import { IQL_ERROR_STATE } from './setup/helper-function.ts'
 
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error

@@ -5,7 +5,7 @@ import type { Availability } from '../../../lib/availability.ts'
 import type { Stoppable } from '../engine.ts'
 import type { FairSlots, Slot, SlotRequest } from '../fair-slots.ts'
 import type { Background } from '../live-source.ts'
-import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol.ts'
+import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol/protocol.ts'
 import { SCHEMA } from './representation.ts'
 import type { Responsiveness } from './responsiveness.ts'
 

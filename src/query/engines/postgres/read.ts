@@ -9,8 +9,8 @@ import type { ReadOutcome, ReadRun, ReadStatement, Stoppable } from '../engine.t
 import { heldBack } from '../held-back.ts'
 import { failureOf, isOutdated } from './failure.ts'
 import { type Acquire, type Borrowed, borrow } from './pool.ts'
-import { Portal } from './portal.ts'
-import type { RawRow } from './protocol.ts'
+import { Portal } from './protocol/portal.ts'
+import type { RawRow } from './protocol/protocol.ts'
 
 const BATCH_ROWS = 500
 

@@ -1,13 +1,13 @@
 /** How IQL's values are stored in PostgreSQL and sent as text in its protocol. */
 
-import type { ResultColumn } from '../../iql/bound-query.ts'
-import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
-import type { IqlType, IqlValue } from '../../iql/types.ts'
-import { writeDecimal } from '../../iql/values.ts'
+import type { ResultColumn } from '../../iql/bound/bound-query.ts'
+import { writeDate, writeTime, writeTimestamp } from '../../iql/types/time-values.ts'
+import type { IqlType, IqlValue } from '../../iql/types/types.ts'
+import { writeDecimal } from '../../iql/types/values.ts'
 import type { Cell } from '../../results/encoding.ts'
 import type { RowReader } from '../bounded-rows.ts'
 import type { ScalarBindable } from '../emit/slots.ts'
-import type { RawRow } from './protocol.ts'
+import type { RawRow } from './protocol/protocol.ts'
 
 /** The schema of the query service; the identity server's tables are in another. */
 export const SCHEMA = 'gatehouse_data'

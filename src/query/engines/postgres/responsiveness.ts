@@ -1,7 +1,7 @@
 /** Notices a database server that has stopped answering, while statements wait for it that may take long. */
 import { connect } from 'node:net'
 import type { Pool, PoolClient } from 'pg'
-import { destroyConnection } from './protocol.ts'
+import { destroyConnection } from './protocol/protocol.ts'
 
 /** Statements that take longer let the server be asked, and again after as long. */
 const PATIENCE_MS = 2000

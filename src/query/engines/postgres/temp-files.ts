@@ -1,5 +1,5 @@
 /** The limit of temporary files of the connections that run queries. */
-import type { TempFileLimit } from '../../../store/temp-files.ts'
+import type { TempFileLimit } from '../../../store/database/temp-files.ts'
 import type { TempLimits } from '../engine.ts'
 
 export interface TempFileSetting {

@@ -1,14 +1,14 @@
 /** Writes on a connection of their own: one transaction, retried after serialization failures, and cancelled on demand. */
 import type { Pool, PoolClient } from 'pg'
-import { TIMESTAMP } from '../../iql/types.ts'
+import { TIMESTAMP } from '../../iql/types/types.ts'
 import { ReturnedRows } from '../bounded-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
 import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
 import { rowFilterError } from '../runtime-error.ts'
-import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './pipeline.ts'
 import type { Acquire } from './pool.ts'
-import type { RawRow } from './protocol.ts'
+import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './protocol/pipeline.ts'
+import type { RawRow } from './protocol/protocol.ts'
 import { rowReader, SCHEMA, toPostgres } from './representation.ts'
 import { withRetries } from './retry.ts'
 

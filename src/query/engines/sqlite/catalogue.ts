@@ -19,8 +19,8 @@ import {
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
 import type { ChangeStep } from '../engine.ts'
-import { createLog, dropLog, prepareLogs } from './change-log.ts'
-import { SQLITE } from './dialect.ts'
+import { SQLITE } from './dialect/dialect.ts'
+import { createLog, dropLog, prepareLogs } from './live/change-log.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
 
 /** SQLite names the indexes of keys itself, apart from other names. */

@@ -1,7 +1,7 @@
 /** Connections to the embedded query database, with IQL's own functions. */
 import { chmodSync, closeSync, openSync } from 'node:fs'
 import Sqlite, { type Database } from 'better-sqlite3'
-import { registerFunctions } from './functions.ts'
+import { registerFunctions } from './functions/functions.ts'
 
 /** For connections of processes that do nothing else. On the event loop the wait is asynchronous: see store/write-lock.ts. */
 const BUSY_MS = 5000

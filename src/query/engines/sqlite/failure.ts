@@ -1,6 +1,6 @@
 /** Maps errors of SQLite to refusals where the caller caused them, and carries errors from one process to another. */
 import { Refusal } from '../../../protocol/refusal.ts'
-import { WritesStopped } from '../../../store/wal-sync.ts'
+import { WritesStopped } from '../../../store/database/wal-sync.ts'
 import { type QueryErrorCode, refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import { iqlError, notNullError, overflowError, rowNumberError } from '../runtime-error.ts'

@@ -1,9 +1,9 @@
 /** How IQL's values are stored in SQLite, so that SQLite's own order and equality are IQL's. */
 
-import type { ResultColumn } from '../../iql/bound-query.ts'
-import { writeDate, writeTime, writeTimestamp } from '../../iql/time-values.ts'
-import { type IqlType, type IqlValue, isExtraWide, isWide } from '../../iql/types.ts'
-import { writeDecimal } from '../../iql/values.ts'
+import type { ResultColumn } from '../../iql/bound/bound-query.ts'
+import { writeDate, writeTime, writeTimestamp } from '../../iql/types/time-values.ts'
+import { type IqlType, type IqlValue, isExtraWide, isWide } from '../../iql/types/types.ts'
+import { writeDecimal } from '../../iql/types/values.ts'
 import type { Cell } from '../../results/encoding.ts'
 import type { RowReader } from '../bounded-rows.ts'
 import type { ScalarBindable } from '../emit/slots.ts'

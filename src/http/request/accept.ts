@@ -1,0 +1,34 @@
+/** Reads the header fields with which a client states what it prefers (RFC 9110 §12.4.2). */
+import type { Context } from '../context.ts'
+
+export interface Preference {
+  /** In lower case. */
+  readonly value: string
+  readonly quality: number
+}
+
+/** What the client accepts, most preferred first, without what it refuses by `q=0`. */
+export function byQuality(header: string): Preference[] {
+  return header
+    .split(',')
+    .map((item) => {
+      const [value = '', ...parameters] = item.split(';').map((part) => part.trim().toLowerCase())
+      const quality = parameters.find((parameter) => parameter.startsWith('q='))
+      return { value, quality: quality === undefined ? 1 : Number(quality.slice(2)) || 0 }
+    })
+    .filter(({ quality }) => quality > 0)
+    .sort((a, b) => b.quality - a.quality)
+}
+
+/**
+ * Whether a person is to read the reply: the client names text/html, and JSON at most as a lesser choice. Scripts accept
+ * anything and get what programs get. So do clients with a token, since a browser sends none when it opens a page.
+ */
+export function prefersHtml({ headers }: Pick<Context, 'headers'>): boolean {
+  const { accept, authorization } = headers
+  if (accept === undefined || authorization !== undefined) return false
+  const named = byQuality(accept).map(({ value }) => value)
+  const html = named.indexOf('text/html')
+  const json = named.findIndex((value) => /^application\/(.+\+)?json$/.test(value))
+  return html >= 0 && (json < 0 || html < json)
+}

@@ -1,0 +1,191 @@
+/** The account pages: what they share, and the password. */
+import type { Parameters } from '../../../http/request/form.ts'
+import type { Route } from '../../../http/route.ts'
+import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
+import { BUSY_SECONDS } from '../../attempts.ts'
+import { accountPage, passwordPage, SECTIONS, type Section } from '../../pages/account.ts'
+import type { FormError } from '../../pages/form-parts.ts'
+import type { Html } from '../../pages/html.ts'
+import type { PageFrame } from '../../pages/layout.ts'
+import type { Messages } from '../../pages/messages/en.ts'
+import { displayNameOf } from '../../tokens/claims.ts'
+import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
+import type { BrowserEnv } from '../env.ts'
+import { type OwnNeeds, type OwnPage, pathOf } from '../flow.ts'
+import { frameFor, sendPage } from '../page-reply.ts'
+import { redirectedFirst } from '../proceed.ts'
+import { signOut } from '../sign-out/end-session.ts'
+import { type EndedSession, endInside, recordEnd } from '../sign-out/session-end.ts'
+
+export function accountRoutes(env: BrowserEnv): readonly Route[] {
+  return [
+    ownPageRoute({ name: 'password' }, async (context) => showPassword(context, env), env),
+    accountFormRoute('/account/password', changePassword, env),
+    accountFormRoute(
+      '/account/sign-out',
+      (context) => signOut(context, { clientId: undefined, next: undefined, uiLocales: undefined }, env),
+      env,
+    ),
+  ]
+}
+
+export type AccountAction = (context: SignedInBrowser, parameters: Parameters, env: BrowserEnv) => Promise<void>
+
+/** One of our own pages. A browser that lacks a session, or anything else the page requires, is redirected first. */
+export function ownPageRoute(
+  page: Exclude<OwnPage, { name: 'device' }>,
+  show: AccountAction,
+  env: BrowserEnv,
+  needsOf: (context: BrowserContext, env: BrowserEnv) => OwnNeeds = () => ({}),
+): Route {
+  const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
+    if (await redirectedFirst(context, page, needsOf(context, env), env)) return
+    if (isSignedIn(context)) await show(context, query, env)
+  }
+  return pageRoute(pathOf(page), act, env)
+}
+
+/** A page that asks before a form of the same path does something; where a session is lacking, the section follows it. */
+export function askRoute(
+  path: string,
+  section: Exclude<Section, 'profile'>,
+  ask: AccountAction,
+  env: BrowserEnv,
+): Route {
+  const act = async (context: BrowserContext, query: Parameters): Promise<void> => {
+    if (await redirectedFirst(context, { name: section }, {}, env)) return
+    if (isSignedIn(context)) await ask(context, query, env)
+  }
+  return pageRoute(path, act, env)
+}
+
+/** The anti-forgery token is bound to the session: the person who is signed in now is the one who saw the page. */
+export function accountFormRoute(path: string, action: AccountAction, env: BrowserEnv): Route {
+  const act = async (context: BrowserContext, form: Parameters): Promise<void> => {
+    if (await redirectedFirst(context, { name: 'account' }, {}, env)) return
+    if (isSignedIn(context)) await action(context, form, env)
+  }
+  return formRoute(path, 'session', act, env)
+}
+
+/** What happened, for the page that follows; the query string names it, and never contains the text. */
+export type Done = keyof Messages['done']
+
+const DONE: ReadonlySet<string> = new Set<Done>([
+  'profile',
+  'password',
+  'session',
+  'sessions',
+  'access',
+  'factor',
+  'factor-added',
+])
+
+export function redirectDone(context: SignedInBrowser, section: Section, done: Done, env: BrowserEnv): void {
+  context.http.redirect(addressOf(section, done, env))
+}
+
+export function addressOf(section: Section, done: Done, env: BrowserEnv): string {
+  return `${env.pages.base}${SECTIONS[section].path}?done=${done}`
+}
+
+export interface SectionReply {
+  /** The query string of the request, which may say what happened. */
+  readonly query?: Parameters
+  readonly told?: ((text: Messages) => FormError) | undefined
+}
+
+export function sendSection(
+  context: SignedInBrowser,
+  section: Section,
+  body: (frame: PageFrame, formError: FormError | undefined) => Html,
+  { query, told }: SectionReply,
+  env: BrowserEnv,
+): void {
+  const { user, http } = context
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const { messages } = frame.language
+  const done = query?.get('done')
+  const formError = told?.(messages)
+  const page = accountPage(frame, {
+    section,
+    username: user.username,
+    displayName: displayNameOf(user),
+    notice: done !== undefined && isDone(done) ? messages.done[done] : undefined,
+    formError,
+    body: body(frame, formError),
+  })
+  sendPage(http, page, { status: formError === undefined ? 200 : 400, scripts: "'self'" })
+}
+
+function isDone(text: string): text is Done {
+  return DONE.has(text)
+}
+
+/** The zone that the person has set; times are shown in it. */
+export function zoneOf({ user }: SignedInBrowser): string | undefined {
+  const { zoneinfo } = user.profile
+  return typeof zoneinfo === 'string' && zoneinfo !== '' ? zoneinfo : undefined
+}
+
+function showPassword(
+  context: SignedInBrowser,
+  env: BrowserEnv,
+  told?: (text: Messages) => FormError,
+  status = 400,
+): void {
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const formError = told?.(frame.language.messages)
+  const page = passwordPage(frame, { username: context.user.username, leastPassword: SHORTEST_PASSWORD, formError })
+  sendPage(context.http, page, { status: formError === undefined ? 200 : status, scripts: "'self'" })
+}
+
+/** C-67: ends all sessions and tokens of the user at once. */
+async function changePassword(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+  const { user, http } = context
+  const password = form.get('new_password') ?? ''
+  if (password.length > LONGEST_PASSWORD)
+    return showPassword(context, env, (text) => ({ text: text.passwordTooLong, field: 'new_password' }))
+  if (password.length < SHORTEST_PASSWORD)
+    return showPassword(context, env, (text) => ({
+      text: text.passwordTooShort(SHORTEST_PASSWORD),
+      field: 'new_password',
+    }))
+  const verdict = await env.checkPassword({
+    username: user.username,
+    password: form.get('current_password') ?? '',
+    address: http.address,
+    requestId: http.id,
+  })
+  if (verdict.outcome === 'delayed') {
+    http.setHeader('retry-after', String(verdict.seconds))
+    return showPassword(context, env, (text) => ({ text: text.tryLater(verdict.seconds) }), 429)
+  }
+  if (verdict.outcome === 'wrong')
+    return showPassword(context, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
+  const passwordHash = verdict.outcome === 'busy' ? undefined : await env.hashing.hash(password)
+  if (passwordHash === undefined) {
+    http.setHeader('retry-after', String(BUSY_SECONDS))
+    return showPassword(context, env, (text) => ({ text: text.tryLater(BUSY_SECONDS) }), 503)
+  }
+  const open = await env.sessions.listOfUser(user.id)
+  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
+    const since = user.passwordChangedAt
+    if (!(await stores.users.setPassword(user.id, passwordHash, { since }))) return undefined
+    const all: EndedSession[] = []
+    for (const { id } of open) {
+      const each = await endInside(id, revocations, stores)
+      if (each !== undefined) all.push(each)
+    }
+    await revocations.revokeUser(user.id)
+    return all
+  })
+  // The password that was checked is no longer the current one.
+  if (ended === undefined)
+    return showPassword(context, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
+  for (const each of ended) recordEnd(each, 'password changed', env)
+  env.audit.record({ event: 'password.changed', actor: user.id, address: http.address, requestId: http.id })
+  // The person has just proven the old password, and continues in a new session.
+  context.signedIn(await env.sessions.open(user.id, context.proof(context.session.amr)), user)
+  return redirectDone(context, 'security', 'password', env)
+}

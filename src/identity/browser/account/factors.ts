@@ -1,0 +1,188 @@
+/** The section about signing in: second factors and recovery codes. Changing them needs a recent sign-in. */
+import type { Parameters } from '../../../http/request/form.ts'
+import type { Route } from '../../../http/route.ts'
+import type { Factor } from '../../../store/accounts/factors.ts'
+import { checkNewPasskey, creationOptions } from '../../factors/passkeys.ts'
+import { securitySection } from '../../pages/account-sections.ts'
+import { confirmPage } from '../../pages/confirm.ts'
+import { passkeySetUpPage } from '../../pages/second-factor.ts'
+import { displayNameOf } from '../../tokens/claims.ts'
+import type { BrowserContext, SignedInBrowser } from '../browser-context.ts'
+import type { BrowserEnv } from '../env.ts'
+import { beginFlow, type OwnNeeds } from '../flow.ts'
+import { frameFor, sendPage } from '../page-reply.ts'
+import { redirectedFirst } from '../proceed.ts'
+import {
+  factorAdded,
+  isFresh,
+  type SetUpPlace,
+  showNewRecoveryCodes,
+  showSetUp,
+  takeSetUp,
+} from '../sign-in/factor-set-up.ts'
+import {
+  type AccountAction,
+  accountFormRoute,
+  addressOf,
+  askRoute,
+  ownPageRoute,
+  redirectDone,
+  type SectionReply,
+  sendSection,
+  zoneOf,
+} from './account.ts'
+
+export function accountFactorRoutes(env: BrowserEnv): readonly Route[] {
+  const place: SetUpPlace = {
+    path: '/account/authenticator',
+    flow: undefined,
+    required: false,
+    next: addressOf('security', 'factor-added', env),
+  }
+  const freshForm = (path: string, action: AccountAction): Route => accountFormRoute(path, whenFresh(action), env)
+  return [
+    ownPageRoute({ name: 'security' }, (context, query) => showSecurity(context, { query }, env), env),
+    ownPageRoute({ name: 'authenticator' }, async (context) => showSetUp(context, place, env), env, needsOf),
+    ownPageRoute({ name: 'passkey' }, (context) => showPasskeySetUp(context, env), env, needsOf),
+    freshForm('/account/authenticator', (context, form) => takeSetUp(context, form, place, env)),
+    freshForm('/account/passkey', addPasskey),
+    askRoute('/account/factors/remove', 'security', whenFresh(askToRemove), env),
+    freshForm('/account/factors/remove', removeFactor),
+    askRoute('/account/recovery-codes', 'security', whenFresh(askForNewCodes), env),
+    freshForm('/account/recovery-codes', (context) =>
+      showNewRecoveryCodes(context, `${env.pages.base}/account/security`, env),
+    ),
+  ]
+}
+
+async function showSecurity(context: SignedInBrowser, reply: SectionReply, env: BrowserEnv): Promise<void> {
+  const { user } = context
+  const all = await env.factors.listOfUser(user.id)
+  const data = {
+    passwordChangedAt: user.passwordChangedAt,
+    factors: stepsOf(all).map(({ id, label, createdAt, kind }) => ({
+      id,
+      label,
+      addedAt: createdAt,
+      kind: kind === 'passkey' ? ('passkey' as const) : ('authenticator' as const),
+    })),
+    recoveryCodesLeft: all.length - stepsOf(all).length,
+    timeZone: zoneOf(context),
+  }
+  return sendSection(context, 'security', (frame) => securitySection(frame, data), reply, env)
+}
+
+/** Without the recovery codes, which stand in for them. */
+function stepsOf(factors: readonly Factor[]): Factor[] {
+  return factors.filter(({ kind }) => kind !== 'recovery')
+}
+
+function whenFresh(action: AccountAction): AccountAction {
+  return async (context, form, env) => {
+    if (!(await redirectedFirst(context, { name: 'security' }, needsOf(context, env), env)))
+      await action(context, form, env)
+  }
+}
+
+/** A recent sign-in, with a second factor where the person has one. */
+function needsOf(context: BrowserContext, env: BrowserEnv): OwnNeeds {
+  return { fresh: !isFresh(context, env), secondFactor: context.user?.hasSecondFactor === true }
+}
+
+/** The challenge is kept in an interaction of its own, bound to this browser. */
+async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, failed = false): Promise<void> {
+  const known = (await env.factors.listOfUser(context.user.id)).filter(({ kind }) => kind === 'passkey')
+  const { brand } = env.pages
+  const { options, challenge } = creationOptions(
+    env.issuer.name,
+    brand.name,
+    context.user,
+    displayNameOf(context.user),
+    known,
+  )
+  const { handle } = await beginFlow(
+    { kind: 'own', page: { name: 'passkey' }, progress: { challenge } },
+    context,
+    env.flows,
+  )
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const formError = failed ? { text: frame.language.messages.passkeyFailed } : undefined
+  const page = passkeySetUpPage(frame, { flow: handle, options, formError })
+  return sendPage(context.http, page, { status: failed ? 400 : 200, scripts: "'self'" })
+}
+
+async function addPasskey(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+  const handle = form.get('flow') ?? ''
+  const flow = await env.flows.find(handle)
+  const challenge = flow?.browser === context.browser() ? flow.details.progress.challenge : undefined
+  // A challenge can be used once.
+  const finished = await env.flows.finish(handle)
+  const passkey = finished
+    ? await checkNewPasskey({ credential: form.get('credential'), challenge }, env.issuer.name)
+    : undefined
+  if (passkey === undefined) return showPasskeySetUp(context, env, true)
+  const label = form.get('label')?.slice(0, 60) ?? 'Passkey'
+  const id = await env.factors.add({ userId: context.user.id, kind: 'passkey', label, ...passkey })
+  return factorAdded(
+    context,
+    { id, kind: 'passkey', label, methods: ['pop', 'user'] },
+    addressOf('security', 'factor-added', env),
+    env,
+  )
+}
+
+async function askToRemove(context: SignedInBrowser, query: Parameters, env: BrowserEnv): Promise<void> {
+  const steps = stepsOf(await env.factors.listOfUser(context.user.id))
+  const factor = steps.find(({ id }) => id === query.get('factor'))
+  if (factor === undefined) return context.http.redirect(`${env.pages.base}/account/security`)
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const { messages } = frame.language
+  const page = confirmPage(frame, {
+    title: messages.removeAsk(factor.label),
+    lead: steps.length > 1 ? messages.removeLead : messages.removeLastLead,
+    path: '/account/factors/remove',
+    values: { factor: factor.id },
+    submit: messages.remove,
+    back: '/account/security',
+  })
+  return sendPage(context.http, page)
+}
+
+async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env: BrowserEnv): Promise<void> {
+  const frame = frameFor(env.pages, context, { boundTo: 'session' })
+  const { messages } = frame.language
+  const page = confirmPage(frame, {
+    title: messages.newRecoveryCodesAsk,
+    lead: messages.newRecoveryCodesLead,
+    path: '/account/recovery-codes',
+    values: {},
+    submit: messages.newRecoveryCodes,
+    back: '/account/security',
+  })
+  return sendPage(context.http, page)
+}
+
+/** Where the role of a person requires a second factor, the last one cannot be removed. */
+async function removeFactor(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+  const { user } = context
+  const removal = await env.factors.remove(user.id, form.get('factor') ?? '', {
+    keepLast: user.roleRequiresSecondFactor,
+  })
+  switch (removal.outcome) {
+    case 'kept':
+      return showSecurity(context, { told: (text) => ({ text: text.factorRequired }) }, env)
+    case 'removed': {
+      const { kind, id: factor, label } = removal.factor
+      env.audit.record({
+        event: 'factor.removed',
+        actor: user.id,
+        address: context.http.address,
+        requestId: context.http.id,
+        details: { kind, factor, label },
+      })
+      return redirectDone(context, 'security', 'factor', env)
+    }
+    case 'unknown':
+      return context.http.redirect(`${env.pages.base}/account/security`)
+  }
+}

@@ -1,0 +1,93 @@
+/** The profile of the account pages: what people may change about themselves, checked. */
+import type { Parameters } from '../../../http/request/form.ts'
+import type { Route } from '../../../http/route.ts'
+import { languageTag } from '../../../lib/language-tags.ts'
+import { isTimeZone } from '../../../lib/time-zones.ts'
+import type { Profile, User } from '../../../store/accounts/users.ts'
+import { PROFILE_FIELDS, type ProfileField, profileSection } from '../../pages/account-sections.ts'
+import type { FormError } from '../../pages/form-parts.ts'
+import type { Messages } from '../../pages/messages/en.ts'
+import type { SignedInBrowser } from '../browser-context.ts'
+import type { BrowserEnv } from '../env.ts'
+import { accountFormRoute, ownPageRoute, redirectDone, type SectionReply, sendSection } from './account.ts'
+
+export function accountProfileRoutes(env: BrowserEnv): readonly Route[] {
+  return [
+    ownPageRoute(
+      { name: 'account' },
+      async (context, query) => showProfile(context, profileOf(context.user), { query }, env),
+      env,
+    ),
+    accountFormRoute('/account/profile', saveProfile, env),
+  ]
+}
+
+type ProfileTexts = Record<ProfileField, string>
+
+function showProfile(context: SignedInBrowser, profile: ProfileTexts, reply: SectionReply, env: BrowserEnv): void {
+  const { roles, rights } = context.user
+  const section = 'profile'
+  sendSection(
+    context,
+    section,
+    (frame, formError) => profileSection(frame, { profile, roles, rights, formError }),
+    reply,
+    env,
+  )
+}
+
+function profileOf({ profile }: User): ProfileTexts {
+  const text = (name: ProfileField) => (typeof profile[name] === 'string' ? profile[name] : '')
+  return mapFields(text)
+}
+
+function mapFields(textOf: (name: ProfileField) => string): ProfileTexts {
+  return {
+    name: textOf('name'),
+    given_name: textOf('given_name'),
+    family_name: textOf('family_name'),
+    nickname: textOf('nickname'),
+    email: textOf('email'),
+    website: textOf('website'),
+    locale: textOf('locale'),
+    zoneinfo: textOf('zoneinfo'),
+  }
+}
+
+const LONGEST_VALUE = 200
+
+async function saveProfile(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
+  const { user } = context
+  const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
+  const before = profileOf(user)
+  for (const [name, { isValid, told }] of CHECKS) {
+    // What an administrator has set is kept as it is.
+    if (given[name] === '' || given[name] === before[name] || isValid(given[name])) continue
+    const fault = (text: Messages): FormError => ({ text: told(text), field: name })
+    return showProfile(context, given, { told: fault }, env)
+  }
+  const texts = { ...given, locale: languageTag(given.locale) ?? given.locale }
+  const members = new Map(Object.entries(user.profile))
+  for (const name of Object.keys(PROFILE_FIELDS)) members.delete(name)
+  for (const [name, value] of Object.entries(texts)) if (value !== '') members.set(name, value)
+  const profile = Object.fromEntries(members)
+  // A new address is not verified.
+  if (profile.email !== user.profile.email) profile.email_verified = false
+  if (profile.email === undefined) delete profile.email_verified
+  await env.users.update(user.id, { profile: profile satisfies Profile })
+  await env.publish({ kind: 'user-changed', subject: user.id })
+  env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
+  return redirectDone(context, 'profile', 'profile', env)
+}
+
+interface Check {
+  readonly isValid: (text: string) => boolean
+  readonly told: (text: Messages) => string
+}
+
+const CHECKS: ReadonlyMap<ProfileField, Check> = new Map([
+  ['email', { isValid: (text) => /^[^\s@]+@[^\s@]+$/.test(text), told: (text) => text.badEmail }],
+  ['website', { isValid: (text) => /^https?:\/\//i.test(text), told: (text) => text.badWebsite }],
+  ['locale', { isValid: (text) => languageTag(text) !== undefined, told: (text) => text.badLocale }],
+  ['zoneinfo', { isValid: isTimeZone, told: (text) => text.badZoneinfo }],
+] satisfies [ProfileField, Check][])

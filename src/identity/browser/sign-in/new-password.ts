@@ -1,0 +1,149 @@
+/** Choosing a password without the current one: the checks of a new password, its consequences, and the page of a forced change. */
+import type { Parameters } from '../../../http/request/form.ts'
+import type { Route } from '../../../http/route.ts'
+import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
+import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
+import type { Session } from '../../../store/authorizations/sessions.ts'
+import type { Stores } from '../../../store/stores.ts'
+import { BUSY_SECONDS } from '../../attempts.ts'
+import type { FormError } from '../../pages/form-parts.ts'
+import type { Messages } from '../../pages/messages/en.ts'
+import { forcedChangePage } from '../../pages/new-password.ts'
+import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
+import type { BrowserEnv } from '../env.ts'
+import { claimFlow, expired, type FlowInteraction, noteProgress } from '../flow.ts'
+import { addressesOf, frameFor, sendPage } from '../page-reply.ts'
+import { proceed } from '../proceed.ts'
+import { isFresh, signInFirst } from './factor-set-up.ts'
+import { clientIdOf } from './sign-in.ts'
+
+export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
+  const whenDemanded =
+    (act: (context: SignedInBrowser, flow: FlowInteraction, parameters: Parameters) => Promise<void>) =>
+    async (context: BrowserContext, parameters: Parameters) => {
+      const flow = await claimFlow(parameters.get('flow'), context, env.flows)
+      if (!isSignedIn(context) || !context.user.mustChangePassword) return proceed(context, flow, env)
+      // An unattended browser must not be enough to replace a password.
+      if (!isFresh(context, env)) return signInFirst(context, flow.handle, env)
+      return act(context, flow, parameters)
+    }
+  return [
+    pageRoute(
+      '/change-password',
+      whenDemanded((context, flow) => showForcedChange(context, flow, env)),
+      env,
+    ),
+    formRoute(
+      '/change-password',
+      'session',
+      whenDemanded((context, flow, form) => takeForcedChange(context, flow, form, env)),
+      env,
+    ),
+  ]
+}
+
+/** What the page says after an attempt. */
+export interface Told {
+  readonly status: number
+  readonly told: (text: Messages) => FormError
+  /** For `Retry-After`. */
+  readonly seconds?: number
+}
+
+async function showForcedChange(
+  context: SignedInBrowser,
+  flow: FlowInteraction,
+  env: BrowserEnv,
+  again?: Told,
+): Promise<void> {
+  const request = flow.details.kind === 'authorize' ? flow.details.request : undefined
+  const client = request === undefined ? undefined : await env.clients.find(request.clientId)
+  const frame = frameFor(env.pages, context, { uiLocales: request?.uiLocales, boundTo: 'session' })
+  const page = forcedChangePage(frame, {
+    flow: flow.handle,
+    username: context.user.username,
+    leastPassword: SHORTEST_PASSWORD,
+    formError: again?.told(frame.language.messages),
+  })
+  if (again?.seconds !== undefined) context.http.setHeader('retry-after', String(again.seconds))
+  return sendPage(context.http, page, {
+    status: again?.status ?? 200,
+    scripts: "'self'",
+    formAction: client === undefined ? [] : addressesOf(client, request?.target.redirectUri),
+  })
+}
+
+async function takeForcedChange(
+  context: SignedInBrowser,
+  flow: FlowInteraction,
+  form: Parameters,
+  env: BrowserEnv,
+): Promise<void> {
+  const { user, session } = context
+  const hashed = await hashNew(form.get('new_password'), user.passwordHash, env)
+  if ('told' in hashed) return showForcedChange(context, flow, env, hashed)
+  const ended = await env.revocations.inTransaction((revocations, stores) =>
+    replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt),
+  )
+  // Hashing takes time: somebody has replaced the password meanwhile, perhaps to lock this browser out.
+  if (ended === undefined) throw expired()
+  recordReplaced(context, user.id, ended, { client: clientIdOf(flow), reason: 'required' }, env)
+  const current = await env.users.findById(user.id)
+  if (current === undefined || current.disabled) throw expired()
+  const opened = await env.sessions.open(user.id, context.proof(session.amr))
+  return proceed(
+    context.signedIn(opened, current),
+    await noteProgress(flow, { signedIn: opened.session.id }, env.flows),
+    env,
+  )
+}
+
+/** The hash of a password that may be used, or what to tell the person. */
+export async function hashNew(
+  password: string | undefined,
+  currentHash: string | undefined,
+  { hashing }: Pick<BrowserEnv, 'hashing'>,
+): Promise<{ readonly hash: string } | Told> {
+  const bad = (told: (text: Messages) => string): Told => ({
+    status: 400,
+    told: (text) => ({ text: told(text), field: 'new_password' }),
+  })
+  if (password === undefined || password.length < SHORTEST_PASSWORD)
+    return bad((text) => text.passwordTooShort(SHORTEST_PASSWORD))
+  if (password.length > LONGEST_PASSWORD) return bad((text) => text.passwordTooLong)
+  const isSame = currentHash === undefined ? false : await hashing.verify(currentHash, password)
+  if (isSame === true) return bad((text) => text.samePassword)
+  const hash = isSame === undefined ? undefined : await hashing.hash(password)
+  if (hash === undefined)
+    return { status: 503, seconds: BUSY_SECONDS, told: (text) => ({ text: text.tryLater(BUSY_SECONDS) }) }
+  return { hash }
+}
+
+/** C-67: a new password ends all sessions and tokens of the user at once. Returns the sessions, to be recorded; undefined if another password than that of `since` is in force. */
+export async function replacePassword(
+  userId: string,
+  passwordHash: string,
+  revocations: RevocationsInside,
+  { users, sessions }: Pick<Stores, 'users' | 'sessions'>,
+  since?: number,
+): Promise<readonly Session[] | undefined> {
+  if (!(await users.setPassword(userId, passwordHash, { since }))) return undefined
+  const ended = await sessions.endAllOf(userId)
+  for (const { id } of ended) await revocations.revokeSession(id)
+  await revocations.revokeUser(userId)
+  return ended
+}
+
+/** After the transaction. */
+export function recordReplaced(
+  { http }: BrowserContext,
+  userId: string,
+  ended: readonly Session[],
+  { client, reason }: { readonly client?: string | undefined; readonly reason: string },
+  { audit }: Pick<BrowserEnv, 'audit'>,
+): void {
+  for (const { id } of ended)
+    audit.record({ event: 'session.ended', actor: userId, details: { session: id, reason: 'password changed' } })
+  const facts = { actor: userId, client, address: http.address, requestId: http.id }
+  audit.record({ event: 'password.changed', ...facts, details: { reason } })
+}

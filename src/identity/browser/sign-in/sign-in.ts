@@ -1,0 +1,217 @@
+/** The sign-in page: a password or a passkey, then the second factor where there is one. */
+
+import type { Parameters } from '../../../http/request/form.ts'
+import type { Route } from '../../../http/route.ts'
+import type { User } from '../../../store/accounts/users.ts'
+import type { Client } from '../../../store/clients/client-metadata.ts'
+import { BUSY_SECONDS } from '../../attempts.ts'
+import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
+import type { FormError } from '../../pages/form-parts.ts'
+import { signInPage } from '../../pages/sign-in.ts'
+import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
+import type { BrowserEnv } from '../env.ts'
+import { claimFlow, expired, type FlowInteraction, noteProgress, spendChallenge } from '../flow.ts'
+import { addressesOf, answerHead, frameFor, sendPage } from '../page-reply.ts'
+import { proceed, refuseToClient } from '../proceed.ts'
+import { endSession } from '../sign-out/session-end.ts'
+
+export function signInRoutes(env: BrowserEnv): readonly Route[] {
+  return [
+    pageRoute('/sign-in', openSignIn, env),
+    formRoute(
+      '/sign-in',
+      'browser',
+      async (context, form) => {
+        const flow = await claimFlow(form.get('flow'), context, env.flows)
+        return form.get('action') === 'cancel' ? cancel(context, flow, env) : signInByPassword(context, flow, form, env)
+      },
+      env,
+    ),
+    formRoute(
+      '/sign-in/passkey',
+      'browser',
+      async (context, form) =>
+        signInByPasskey(context, await claimFlow(form.get('flow'), context, env.flows), form, env),
+      env,
+    ),
+    {
+      ...pageRoute(
+        '/continue',
+        async (context, query) => proceed(context, await claimFlow(query.get('flow'), context, env.flows), env),
+        env,
+      ),
+      head: answerHead,
+    },
+  ]
+}
+
+async function openSignIn(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+  const handle = query.get('flow')
+  // Opened by hand or from a bookmark: continue to the account page.
+  if (handle === undefined)
+    return proceed(context, { handle, details: { kind: 'own', page: { name: 'account' }, progress: {} } }, env)
+  const flow = await claimFlow(handle, context, env.flows)
+  return showSignIn(context, flow, env, query.get('other') === undefined ? {} : { username: '' })
+}
+
+/** What the page shows after an error. */
+interface Shown {
+  readonly status?: number
+  /** Empty to sign in as another person. */
+  readonly username?: string | undefined
+  readonly told?: (text: Texts) => FormError
+}
+
+async function showSignIn(
+  context: BrowserContext,
+  flow: FlowInteraction,
+  env: BrowserEnv,
+  shown: Shown = {},
+): Promise<void> {
+  const { details } = flow
+  const request = details.kind === 'authorize' ? details.request : undefined
+  const client = request === undefined ? undefined : await env.clients.find(request.clientId)
+  const frame = frameFor(env.pages, context, { uiLocales: request?.uiLocales, boundTo: 'browser' })
+  const { options, challenge } = await passkeyChallenge(env.issuer.name)
+  await noteProgress(flow, { challenge }, env.flows)
+  const username = shown.username ?? request?.loginHint ?? context.user?.username ?? ''
+  const page = signInPage(frame, {
+    flow: flow.handle,
+    client: client?.name,
+    isDevice: details.kind === 'own' && details.page.name === 'device',
+    username: username === '' ? undefined : username,
+    formError: shown.told?.(frame.language.messages),
+    again: context.user !== undefined && shown.username !== '',
+    passkeyOptions: options,
+  })
+  return sendPage(context.http, page, {
+    status: shown.status ?? 200,
+    scripts: "'self'",
+    formAction: client === undefined ? [] : addressesOf(client, request?.target.redirectUri),
+  })
+}
+
+type Texts = ReturnType<typeof frameFor>['language']['messages']
+
+async function signInByPassword(
+  context: BrowserContext,
+  flow: FlowInteraction,
+  form: Parameters,
+  env: BrowserEnv,
+): Promise<void> {
+  const username = form.get('username')
+  const password = form.get('password')
+  if (username === undefined || password === undefined) {
+    const field = username === undefined ? 'username' : 'password'
+    return showSignIn(context, flow, env, { status: 400, username, told: (text) => ({ text: text.required, field }) })
+  }
+  const verdict = await env.checkPassword({
+    username,
+    password,
+    address: context.http.address,
+    clientId: clientIdOf(flow),
+    requestId: context.http.id,
+  })
+  switch (verdict.outcome) {
+    case 'good':
+      return passFirstFactor(context, flow, verdict.user, ['pwd'], env)
+    case 'wrong':
+      return showSignIn(context, flow, env, {
+        status: 401,
+        username,
+        told: (text) => ({ text: text.wrongCredentials, field: 'password' }),
+      })
+    case 'delayed':
+      context.http.setHeader('retry-after', String(verdict.seconds))
+      return showSignIn(context, flow, env, {
+        status: 429,
+        username,
+        told: (text) => ({ text: text.tryLater(verdict.seconds) }),
+      })
+    case 'busy':
+      context.http.setHeader('retry-after', String(BUSY_SECONDS))
+      return showSignIn(context, flow, env, {
+        status: 503,
+        username,
+        told: (text) => ({ text: text.tryLater(BUSY_SECONDS) }),
+      })
+  }
+}
+
+/** A passkey with user verification counts as two factors. */
+async function signInByPasskey(
+  context: BrowserContext,
+  flow: FlowInteraction,
+  form: Parameters,
+  env: BrowserEnv,
+): Promise<void> {
+  const { challenge, flow: noted } = await spendChallenge(flow, env.flows)
+  const user = await checkPasskey({ credential: form.get('credential'), challenge, userId: undefined }, env)
+  env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome: user === undefined ? 'wrong' : 'good' })
+  if (user === undefined) {
+    env.audit.record({
+      event: 'signin.refused',
+      client: clientIdOf(flow),
+      address: context.http.address,
+      requestId: context.http.id,
+      details: { reason: 'passkey', methods: ['pop'] },
+    })
+    return showSignIn(context, noted, env, { status: 401, told: (text) => ({ text: text.passkeyFailed }) })
+  }
+  return passFirstFactor(context, noted, user, ['pop', 'user', 'mfa'], env)
+}
+
+/** Goes on to the second factor where the user has one, else completes the sign-in. */
+export async function passFirstFactor(
+  context: BrowserContext,
+  flow: FlowInteraction,
+  user: User,
+  amr: readonly string[],
+  env: BrowserEnv,
+): Promise<void> {
+  if (!user.hasSecondFactor || amr.includes('mfa')) return completeSignIn(context, flow, user, amr, env)
+  await noteProgress(flow, { half: { userId: user.id, amr, at: env.clock() } }, env.flows)
+  return context.http.redirect(`${env.pages.base}/second-factor?flow=${encodeURIComponent(flow.handle)}`)
+}
+
+/** Every sign-in sets a new session cookie (C-04); another person's session in this browser ends. */
+export async function completeSignIn(
+  context: BrowserContext,
+  flow: FlowInteraction,
+  user: User,
+  amr: readonly string[],
+  env: BrowserEnv,
+): Promise<void> {
+  const { session } = context
+  if (session !== undefined && session.userId !== user.id) await endSession(session.id, 'another user signed in', env)
+  const renewed = session?.userId === user.id ? await env.sessions.renew(session, context.proof(amr)) : undefined
+  const opened = renewed ?? (await env.sessions.open(user.id, context.proof(amr)))
+  env.audit.record({
+    event: 'signin.succeeded',
+    actor: user.id,
+    client: clientIdOf(flow),
+    address: context.http.address,
+    requestId: context.http.id,
+    details: { methods: amr, session: opened.session.id },
+  })
+  const noted = await noteProgress(flow, { signedIn: opened.session.id, half: undefined }, env.flows)
+  return proceed(context.signedIn(opened, user), noted, env)
+}
+
+async function cancel(context: BrowserContext, flow: FlowInteraction, env: BrowserEnv): Promise<void> {
+  const { details } = flow
+  await env.flows.finish(flow.handle)
+  const client = details.kind === 'authorize' ? await clientOf(details.request.clientId, env) : undefined
+  if (details.kind !== 'authorize' || client === undefined) return context.http.redirect(`${env.pages.base}/sign-in`)
+  return refuseToClient(context, client, details.request, 'access_denied', 'The person cancelled the sign-in', env)
+}
+
+async function clientOf(clientId: string, env: BrowserEnv): Promise<Client> {
+  const client = await env.clients.find(clientId)
+  if (client === undefined || client.disabled) throw expired()
+  return client
+}
+
+export function clientIdOf({ details }: FlowInteraction): string | undefined {
+  return details.kind === 'authorize' ? details.request.clientId : undefined
+}

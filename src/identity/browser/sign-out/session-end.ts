@@ -1,0 +1,72 @@
+/** Ends browser sessions, with the event that revokes their tokens on every node and notifies clients. */
+import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
+import type { Session } from '../../../store/authorizations/sessions.ts'
+import type { Stores } from '../../../store/stores.ts'
+import type { BrowserEnv } from '../env.ts'
+
+export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'revocations' | 'audit'>
+
+export interface EndedSession {
+  readonly session: Session
+  /** The clients used in the session. */
+  readonly clientIds: readonly string[]
+}
+
+/** Undefined when it had already ended. */
+export async function endSession(id: string, reason: string, env: EndSessionEnv): Promise<EndedSession | undefined> {
+  const ended = await env.revocations.inTransaction((revocations, stores) => endInside(id, revocations, stores))
+  if (ended !== undefined) recordEnd(ended, reason, env)
+  return ended
+}
+
+/** In a transaction; the audit row is recorded after it. */
+export async function endInside(
+  id: string,
+  revocations: Pick<RevocationsInside, 'revokeSession'>,
+  { sessions }: Pick<Stores, 'sessions'>,
+): Promise<EndedSession | undefined> {
+  const session = await sessions.end(id)
+  if (session === undefined) return undefined
+  const clientIds = await sessions.listClients(id)
+  await revocations.revokeSession(id)
+  return { session, clientIds }
+}
+
+export function recordEnd(
+  { session, clientIds }: EndedSession,
+  reason: string,
+  { audit }: Pick<EndSessionEnv, 'audit'>,
+) {
+  const { id, userId: actor } = session
+  if (reason === 'signed out')
+    audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: clientIds } })
+  else audit.record({ event: 'session.ended', actor, details: { session: id, reason } })
+}
+
+export async function endSessionsOf(
+  userId: string,
+  reason: string,
+  env: EndSessionEnv,
+  which: (session: Session) => boolean = () => true,
+): Promise<void> {
+  for (const session of await env.sessions.listOfUser(userId)) {
+    if (which(session)) await endSession(session.id, reason, env)
+  }
+}
+
+const BATCH = 500
+const AT_ONCE = 20
+/** The most batches in one pass, so that many expired sessions do not block the server. */
+const MOST_BATCHES = 40
+
+/** Ends expired sessions; their clients are notified. */
+export async function endExpiredSessions(env: EndSessionEnv, isClosing: () => boolean = () => false): Promise<void> {
+  for (let count = 0; count < MOST_BATCHES; count++) {
+    const batch = await env.sessions.listExpired(BATCH)
+    for (let from = 0; from < batch.length; from += AT_ONCE) {
+      if (isClosing()) return
+      await Promise.all(batch.slice(from, from + AT_ONCE).map(({ id }) => endSession(id, 'expired', env)))
+    }
+    if (batch.length < BATCH) return
+  }
+}

@@ -1,0 +1,73 @@
+/** Background work on browser sessions: notifies clients when one ends, and ends expired ones. */
+import type { Bus } from '../../../events/bus.ts'
+import type { Stores } from '../../../store/stores.ts'
+import type { BrowserEnv } from '../env.ts'
+import { createBackchannel } from './backchannel.ts'
+import { endExpiredSessions, endSessionsOf } from './session-end.ts'
+
+export interface SessionWatchOptions
+  extends Pick<BrowserEnv, 'clients' | 'issuer' | 'revocations' | 'audit' | 'clock'> {
+  readonly stores: Stores
+  readonly bus: Pick<Bus, 'subscribe'>
+  /** Allows back-channel logout to private and loopback addresses. */
+  readonly allowPrivateLogout: boolean
+  readonly onLogoutFailure: (clientId: string, reason: string) => void
+  readonly onError: (error: unknown) => void
+}
+
+export interface SessionWatch {
+  close(): Promise<void>
+}
+
+const SWEEP_MS = 60_000
+
+export function watchSessions(options: SessionWatchOptions): SessionWatch {
+  const { stores, clients, issuer, bus } = options
+  const parts = { ...stores, revocations: options.revocations, audit: options.audit }
+  const logouts = createBackchannel({
+    clients,
+    issuer,
+    allowPrivate: options.allowPrivateLogout,
+    onFailure: options.onLogoutFailure,
+  })
+  const underWay = new Set<Promise<void>>()
+  const start = (work: Promise<void>) => {
+    const done = work.catch(options.onError).finally(() => underWay.delete(done))
+    underWay.add(done)
+  }
+  // However the session ended, here, on another node or from the command line: one node notifies its clients.
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.kind === 'session-ended') start(tellClients(event.sessionId))
+    if (event.kind === 'subject-cut') start(endSessionsBefore([event.subject], event.at))
+    if (event.kind === 'subjects-cut') start(endSessionsBefore(event.subjects, event.at))
+  })
+  let closing = false
+  let sweeping: Promise<void> | undefined
+  const timer = setInterval(() => {
+    if (sweeping !== undefined) return
+    sweeping = endExpiredSessions(parts, () => closing).finally(() => {
+      sweeping = undefined
+    })
+    start(sweeping)
+  }, SWEEP_MS)
+  timer.unref()
+  return {
+    async close() {
+      closing = true
+      clearInterval(timer)
+      unsubscribe()
+      await Promise.all(underWay)
+      await logouts.settled()
+    },
+  }
+
+  async function tellClients(sessionId: string): Promise<void> {
+    const taken = await stores.sessions.takeClients(sessionId)
+    if (taken !== undefined) logouts.tell({ sessionId, ...taken })
+  }
+
+  /** Disabled, deleted, or with a new password: earlier sign-ins are void. */
+  async function endSessionsBefore(userIds: readonly string[], at: number): Promise<void> {
+    for (const userId of userIds) await endSessionsOf(userId, 'user cut off', parts, ({ authTime }) => authTime < at)
+  }
+}

@@ -1,0 +1,190 @@
+/** Tells of commits: of this node at once, of other nodes by NOTIFY, of other programs by polling. */
+import { randomUUID } from 'node:crypto'
+import pg, { type Client, type Pool } from 'pg'
+import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
+import { unloggedOf } from '../../own-commits.ts'
+
+/** Without a payload, so that PostgreSQL folds several into one; except for tables without a change log, which are named. */
+const CHANNEL = 'gatehouse_commits'
+/** PostgreSQL takes 8000 bytes. */
+const MAX_PAYLOAD_BYTES = 7000
+
+/** How soon commits of other programs are noticed. */
+const POLL_MS = 250
+/** Commits of this node that come together are one NOTIFY. */
+const NOTIFY_MS = 10
+const RETRY_MS = { first: 100, last: 5000 }
+
+/**
+ * NOTIFY is sent by the node after its commit, not by the triggers in the transaction: PostgreSQL lets transactions that notify
+ * commit only one after the other, so that writers would wait for one another.
+ */
+export class CommitSignal {
+  readonly #url: string
+  readonly #notifying: Pool
+  /** Tells this node from others. */
+  readonly #node = randomUUID()
+  readonly #listeners = new CommitListeners((count) => this.#listen(count > 0))
+  #listening: Listening | undefined
+  #notifyTimer: NodeJS.Timeout | undefined
+  /** Tables without a change log that have been written to since the last NOTIFY. */
+  readonly #written = new Set<string>()
+  /** Other nodes have written to these tables without a change log; undefined: possibly to any. */
+  onElsewhere: (tables: readonly string[] | undefined) => void = () => {}
+
+  constructor(url: string, notifying: Pool) {
+    this.#url = url
+    this.#notifying = notifying
+  }
+
+  onCommit(listener: CommitListener): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  /** This node has committed writes to these tables; undefined: possibly to any. */
+  committed(tables?: readonly WrittenTable[]): void {
+    for (const name of unloggedOf(tables ?? [])) this.#written.add(name)
+    this.#listeners.wake(tables)
+    this.#notifyTimer ??= setTimeout(() => {
+      this.#notifyTimer = undefined
+      // A node that misses it polls.
+      this.#notify().catch(() => {})
+    }, NOTIFY_MS).unref()
+  }
+
+  async #notify(): Promise<void> {
+    const tables = [...this.#written]
+    this.#written.clear()
+    if (tables.length === 0) await this.#notifying.query(`NOTIFY ${CHANNEL}`)
+    else {
+      const payload = JSON.stringify([this.#node, ...tables])
+      const isLong = Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES
+      await this.#notifying.query('SELECT pg_notify($1, $2)', [CHANNEL, isLong ? `["${this.#node}"]` : payload])
+    }
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#notifyTimer)
+    const listening = this.#listening
+    this.#listeners.clear()
+    await listening?.close()
+  }
+
+  #listen(hasListeners: boolean): void {
+    if (hasListeners === (this.#listening !== undefined)) return
+    void this.#listening?.close()
+    if (!hasListeners) {
+      this.#listening = undefined
+      return
+    }
+    this.#listening = new Listening(this.#url, {
+      onWake: () => this.#listeners.wake(),
+      onMissed: () => this.onElsewhere(undefined),
+      onPayload: (payload) => {
+        const [node, ...tables] = namesIn(payload)
+        if (node !== undefined && node !== this.#node) this.onElsewhere(tables.length === 0 ? undefined : tables)
+      },
+    })
+  }
+}
+
+/** Everyone with access to the database can notify. */
+function namesIn(payload: string): string[] {
+  try {
+    const names: unknown = JSON.parse(payload)
+    return Array.isArray(names) ? names.filter((name) => typeof name === 'string') : []
+  } catch {
+    return []
+  }
+}
+
+interface ListeningEvents {
+  readonly onWake: () => void
+  /** Nobody has listened for a while. */
+  readonly onMissed: () => void
+  readonly onPayload: (payload: string) => void
+}
+
+/** A connection that listens and polls, replaced when it breaks. */
+class Listening {
+  readonly #url: string
+  readonly #events: ListeningEvents
+  #client: Client | undefined
+  #timer: NodeJS.Timeout | undefined
+  #retryMs = RETRY_MS.first
+  #snapshot: string | undefined
+  #isClosed = false
+  #ended: Promise<void> | undefined
+
+  constructor(url: string, events: ListeningEvents) {
+    this.#url = url
+    this.#events = events
+    void this.#connect()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    this.#ended = this.#end() ?? this.#ended
+    await this.#ended
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#url,
+      application_name: 'gatehouse live',
+      keepAlive: true,
+      connectionTimeoutMillis: RETRY_MS.last,
+      // A server that is gone without closing the connection would never answer.
+      query_timeout: RETRY_MS.last,
+    })
+    this.#client = client
+    client.on('error', () => this.#retry(client))
+    client.on('end', () => this.#retry(client))
+    client.on('notification', ({ payload = '' }) => {
+      if (payload !== '') this.#events.onPayload(payload)
+      this.#events.onWake()
+    })
+    try {
+      await client.connect()
+      await client.query(`LISTEN ${CHANNEL}`)
+      this.#retryMs = RETRY_MS.first
+      // Commits may have been missed before.
+      this.#events.onMissed()
+      this.#events.onWake()
+      await this.#poll(client)
+    } catch {
+      this.#retry(client)
+    }
+  }
+
+  /** The snapshot changes with every transaction that writes, in whatever table. */
+  async #poll(client: Client): Promise<void> {
+    while (this.#client === client) {
+      const { rows } = await client.query<{ snapshot: string }>('SELECT pg_current_snapshot()::text AS snapshot')
+      const snapshot = rows[0]?.snapshot
+      if (this.#snapshot !== undefined && snapshot !== this.#snapshot) this.#events.onWake()
+      this.#snapshot = snapshot
+      await new Promise<void>((resolve) => {
+        this.#timer = setTimeout(resolve, POLL_MS).unref()
+      })
+    }
+  }
+
+  #retry(client: Client): void {
+    if (this.#isClosed || this.#client !== client) return
+    void this.#end()
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => void this.#connect(), this.#retryMs).unref()
+    this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS.last)
+    // Reads may still be possible.
+    this.#events.onWake()
+  }
+
+  #end(): Promise<void> | undefined {
+    const client = this.#client
+    this.#client = undefined
+    client?.removeAllListeners('notification')
+    return client?.end().catch(() => {})
+  }
+}

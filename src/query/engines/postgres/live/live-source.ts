@@ -1,0 +1,336 @@
+/** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
+import type { Pool, PoolClient } from 'pg'
+import { inTurns } from '../../../../lib/turns.ts'
+import type { CatalogueRow } from '../../../catalogue/definition.ts'
+import { createLiveEncoder, liveKeyWriter, readLiveTexts } from '../../../results/live-rows.ts'
+import { CHUNK_BYTES } from '../../bounded-rows.ts'
+import { LOG_OP, logName } from '../../change-log.ts'
+import type { CommitListener, WrittenTable } from '../../commit-listeners.ts'
+import { isBounded } from '../../cost-class.ts'
+import {
+  type ChangedKey,
+  type LiveReadRequest,
+  type LiveReply,
+  type LiveSource,
+  type LogLimits,
+  LostPosition,
+  type Positions,
+  positionsOf,
+  type Since,
+  type TablePosition,
+} from '../../live-source.ts'
+import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
+import { boundedRows } from '../dialect/bounded-sql.ts'
+import { asRefusal, isOutdated } from '../failure.ts'
+import { type Acquire, borrow } from '../pool.ts'
+import { COMMIT, type PipelineStatement, runPipelined } from '../protocol/pipeline.ts'
+import type { RawRow } from '../protocol/protocol.ts'
+import { rowReader, SCHEMA } from '../representation.ts'
+import { LOGS } from './change-log.ts'
+import type { CommitSignal } from './commit-signal.ts'
+import { LogTrim } from './log-trim.ts'
+import { comparePositions, loggedSince, parsePosition, positionOf } from './positions.ts'
+
+export interface PostgresLiveOptions {
+  readonly signal: CommitSignal
+  readonly owner: Pool
+  readonly acquire: Acquire
+  readonly limits: LogLimits
+}
+
+const NEVER = new AbortController().signal
+/**
+ * How many rows have changed is not known when the statement is planned, and for fear of many it would read the whole table.
+ * Until the end of the transaction.
+ */
+export const BY_KEY = `SELECT ${['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+  .map((name) => `set_config('${name}', 'off', true)`)
+  .join(', ')}`
+const BEGIN_READ: PipelineStatement = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', parameters: [] }
+
+/** After a restart of the database server, be it from a backup, transaction numbers may be in use a second time. */
+const HEADS = `SELECT pg_current_snapshot()::text, l.name, l.floor::text,
+    left(encode(sha256(convert_to(concat_ws('/', l.relation, l.epoch, extract(epoch FROM pg_postmaster_start_time()),
+      (SELECT oid FROM pg_database WHERE datname = current_database())), 'UTF8')), 'hex'), 12)
+  FROM (SELECT) AS one LEFT JOIN ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log
+    ON l.name IN (SELECT n COLLATE "C" FROM jsonb_array_elements_text($1::jsonb) AS n)`
+
+interface LogHead {
+  readonly epoch: string
+  /** Rows of transactions before this one may have been deleted. */
+  readonly floor: bigint
+}
+
+interface Heads {
+  snapshot: string
+  readonly logs: Map<string, LogHead>
+}
+
+interface Borrower extends Pick<LiveReadRequest, 'owner' | 'background'> {
+  /** Undefined if it is short. */
+  readonly statement?: string | undefined
+  readonly signal: AbortSignal
+}
+
+export class PostgresLiveSource implements LiveSource {
+  readonly #options: PostgresLiveOptions
+  readonly #own = new OwnCommits()
+  readonly #trim: LogTrim
+
+  constructor(options: PostgresLiveOptions) {
+    this.#options = options
+    this.#trim = new LogTrim(options.owner, options.limits)
+    options.signal.onElsewhere = (tables) => this.#own.add(tables)
+  }
+
+  /** This node has committed writes to these tables. */
+  committed(tables: readonly WrittenTable[]): void {
+    this.#own.add(unloggedOf(tables))
+    this.#options.signal.committed(tables)
+  }
+
+  /** The system tables show the catalogue. */
+  catalogueLoaded(rows: readonly CatalogueRow[]): void {
+    if (this.#own.addCatalogue(rows)) this.#options.signal.committed()
+  }
+
+  onCommit(listener: CommitListener): () => void {
+    return this.#options.signal.onCommit(listener)
+  }
+
+  async changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>> {
+    const changed = new Set<string>()
+    const heads = headsOf()
+    // A malformed position is lost, and PostgreSQL would fail on it.
+    const tables = [...positions].filter(([, position]) => parsePosition(position) !== undefined)
+    const isWhole = await this.#run({ owner: '', signal: NEVER }, () => {
+      changed.clear()
+      return [
+        BEGIN_READ,
+        { sql: BY_KEY, parameters: [] },
+        selectHeads([...positions.keys()], heads),
+        ...tables.map(([table, position]) => selectAnyChange(table, position, () => changed.add(table))),
+        COMMIT,
+      ]
+    })
+    const states = new Map<string, 'changed' | 'lost'>()
+    for (const [table, position] of positions) {
+      const log = heads.logs.get(table.toLowerCase())
+      const state = log === undefined ? this.#own.compareToNow(table, position) : stateOf(log, heads, position)
+      if (state === 'lost' || state === 'changed') states.set(table, state)
+      else if (log !== undefined && (changed.has(table) || !isWhole)) states.set(table, 'changed')
+    }
+    return states
+  }
+
+  compare(a: TablePosition, b: TablePosition): number | undefined {
+    return isCounted(a) ? this.#own.compare(a, b) : comparePositions(a, b)
+  }
+
+  async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
+    const { statement, since, tables, owner, background } = request
+    const back = positionsOf(since)
+    for (const position of back.values()) {
+      const parsed = parsePosition(position)
+      // PostgreSQL would fail on a malformed position. What a result was between an older state and this one is not known.
+      if (parsed === undefined || (parsed.isOlder && since?.of === 'former result')) throw new LostPosition(tables)
+    }
+    const isShort = since?.of === 'changed rows' || isBounded(statement.cost)
+    // Before the read: what is committed meanwhile may or may not be seen by it.
+    const counted = new Map(tables.map((table) => [table, this.#own.position(table)]))
+    const heads = headsOf()
+    let rows = new ResultRows(request)
+    let changed: ChangedKeys | undefined
+    let isUnkept = false
+    const isWhole = await this.#run(
+      { owner, statement: isShort ? undefined : statement.sql, signal, background },
+      () => {
+        rows = new ResultRows(request)
+        changed = since?.of === 'changed rows' ? new ChangedKeys(request, since) : undefined
+        isUnkept = false
+        const named = [...new Set([...tables, ...back.keys()])]
+        const byKey = changed === undefined ? [] : [{ sql: BY_KEY, parameters: [] }, changed]
+        const unkept = [...(since?.of === 'former result' ? back : [])].map(([table, position]) =>
+          selectUnkept(table, position, () => {
+            isUnkept = true
+          }),
+        )
+        return [BEGIN_READ, selectHeads(named, heads), ...byKey, ...unkept, rows, COMMIT]
+      },
+    )
+    for (const [table, position] of back) {
+      const log = heads.logs.get(table.toLowerCase())
+      if (!isWhole || isUnkept || log === undefined || stateOf(log, heads, position) === 'lost')
+        throw new LostPosition(tables)
+    }
+    const positions = tables.map((table) => {
+      const log = heads.logs.get(table.toLowerCase())
+      const position = log === undefined ? (counted.get(table) ?? '') : positionOf(log.epoch, heads.snapshot)
+      return [table, position] as const
+    })
+    return { positions: new Map(positions), rows: await rows.take(), changed: changed?.byKey, exceeded: rows.exceeded }
+  }
+
+  trim(): Promise<void> {
+    return this.#trim.run()
+  }
+
+  get logged(): readonly number[] {
+    return this.#trim.logged
+  }
+
+  /** Prepares statements again whose tables have changed. False: a log is not there, because its table has just been dropped. */
+  async #run(
+    { owner, statement, signal, background }: Borrower,
+    statements: () => readonly PipelineStatement[],
+  ): Promise<boolean> {
+    for (let isLong = false; ; isLong = true) {
+      const request = { owner, statement, isLong }
+      const { client, slot, giveBack } = await borrow(this.#options.acquire, request, { signal }, background)
+      let isBroken = false
+      try {
+        for (let attempt = 1; ; attempt++) {
+          const failure = await runPipelined(client, statements())
+          if (failure === undefined) return true
+          isBroken = !(await rolledBack(client))
+          const { error } = failure
+          if (isMissing(error)) return false
+          if (isBroken || attempt > 1 || !isOutdated(error)) throw error
+        }
+      } catch (error) {
+        if (!slot.isPutOff) throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+      } finally {
+        await giveBack(isBroken)
+      }
+    }
+  }
+}
+
+async function rolledBack(client: PoolClient): Promise<boolean> {
+  try {
+    await client.query('ROLLBACK')
+    return true
+  } catch {
+    return false
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === '42P01' && error.message.includes('_gh_log')
+}
+
+function headsOf(): Heads {
+  return { snapshot: '', logs: new Map() }
+}
+
+function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement {
+  heads.logs.clear()
+  return {
+    sql: HEADS,
+    parameters: [JSON.stringify(tables.map((table) => table.toLowerCase()))],
+    onRow([snapshot, name, floor, epoch]) {
+      heads.snapshot = snapshot ?? ''
+      if (typeof name === 'string' && typeof floor === 'string' && typeof epoch === 'string')
+        heads.logs.set(name, { epoch, floor: BigInt(floor) })
+    },
+  }
+}
+
+/** `same`: of this log, and not trimmed; whether it has changed is to be asked. */
+function stateOf(log: LogHead, { snapshot }: Heads, position: TablePosition): 'same' | 'lost' {
+  const parsed = parsePosition(position)
+  const now = parsePosition(`${log.epoch}.${snapshot}`)
+  const isKept = parsed !== undefined && now !== undefined && parsed.epoch === log.epoch && parsed.xmin >= log.floor
+  return isKept && parsed.xmax <= now.xmax ? 'same' : 'lost'
+}
+
+function selectAnyChange(table: string, position: TablePosition, onRow: () => void): PipelineStatement {
+  const changes = loggedSince(`${SCHEMA}.${logName(table)}`, '1', '$1')
+  return { sql: `SELECT 1 FROM (${changes}) AS c LIMIT 1`, parameters: [position], onRow }
+}
+
+/** A row that was too long to be kept has changed. */
+function selectUnkept(table: string, position: TablePosition, onRow: () => void): PipelineStatement {
+  const changes = loggedSince(`${SCHEMA}.${logName(table)}`, 'op, kept', '$1')
+  const sql = `SELECT 1 FROM (${changes}) AS c WHERE op <> ${LOG_OP.insert} AND NOT kept LIMIT 1`
+  return { sql, parameters: [position], onRow }
+}
+
+class ChangedKeys implements PipelineStatement {
+  readonly sql: string
+  readonly parameters: readonly string[]
+  readonly byKey = new Map<string, ChangedKey>()
+  /** The number of the first change of each key. */
+  readonly #first = new Map<string, bigint>()
+  readonly #keyOf: (row: RawRow) => string
+  readonly #isOlder: boolean
+
+  constructor(
+    { statement: { keyColumns = [] }, encoding }: LiveReadRequest,
+    since: Extract<Since, { of: 'changed rows' }>,
+  ) {
+    const names = keyColumns.map((_column, index) => `k${index}`)
+    this.sql = loggedSince(`${SCHEMA}.${logName(since.table)}`, [...names, 'seq', 'kept', 'op'].join(', '), '$1')
+    this.parameters = [since.position]
+    const readKey = rowReader(keyColumns)
+    const writeKey = liveKeyWriter(keyColumns, encoding)
+    this.#keyOf = (row) => writeKey(readKey(row))
+    this.#isOlder = parsePosition(since.position)?.isOlder ?? true
+  }
+
+  onRow = (row: RawRow): void => {
+    const op = row.pop()
+    const kept = row.pop()
+    const seq = BigInt(row.pop() ?? 0)
+    const key = this.#keyOf(row)
+    const first = this.#first.get(key)
+    if (first !== undefined && first < seq) return
+    this.#first.set(key, seq)
+    // The row may have been inserted, or changed, between the older state and the one that the position was made from.
+    this.byKey.set(key, {
+      wasInserted: op === INSERTED && !this.#isOlder,
+      isFormerKept: kept === 't' && !this.#isOlder,
+    })
+  }
+}
+
+const INSERTED = String(LOG_OP.insert)
+
+/** The rows are encoded as they arrive. */
+class ResultRows implements PipelineStatement {
+  readonly sql: string
+  readonly parameters: LiveReadRequest['parameters']
+  readonly maxRows: number
+  exceeded: LiveReply['exceeded'] = 'no'
+  readonly #encoder: ReturnType<typeof createLiveEncoder>
+  readonly #readRow: (row: RawRow) => ReturnType<ReturnType<typeof rowReader>>
+  readonly #maxBytes: number
+  #rows = 0
+  readonly #chunks: string[] = []
+  #length = 0
+
+  constructor({ statement, parameters, encoding, maxRows, maxBytes }: LiveReadRequest) {
+    const { sql, columns, keyColumns, routeColumns } = statement
+    const further = [...(keyColumns ?? []), ...routeColumns]
+    this.sql = boundedRows(sql, columns, further)
+    this.parameters = parameters
+    this.maxRows = maxRows + 1
+    this.#maxBytes = maxBytes
+    this.#encoder = createLiveEncoder({ columns, keyColumns, routeColumns }, encoding)
+    this.#readRow = rowReader([...columns, ...further])
+  }
+
+  onRow = (row: RawRow): void => {
+    if (++this.#rows >= this.maxRows) this.exceeded = 'rows'
+    else if (this.#length + this.#encoder.pending > this.#maxBytes) this.exceeded = 'bytes'
+    if (this.exceeded !== 'no') return
+    this.#encoder.add(this.#readRow(row))
+    if (this.#encoder.pending < CHUNK_BYTES) return
+    this.#length += this.#encoder.pending
+    this.#chunks.push(this.#encoder.takeText())
+  }
+
+  async take(): Promise<LiveReply['rows']> {
+    return inTurns(readLiveTexts([...this.#chunks, this.#encoder.takeText()]))
+  }
+}

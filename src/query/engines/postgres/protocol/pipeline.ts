@@ -1,0 +1,114 @@
+/** Sends several statements in one round trip. Once one fails, the statements after it are not run. */
+import type { Connection, PoolClient, Submittable } from 'pg'
+import type { SqlStatement } from '../../catalogue-sql.ts'
+import { isOutdated } from '../failure.ts'
+import { preparedStatementsOf } from './prepared-statements.ts'
+import { type ProtocolConnection, protocolOf, type RawRow } from './protocol.ts'
+
+export interface PipelineStatement extends SqlStatement {
+  /** Called for each row, with its length in bytes. */
+  readonly onRow?: ((row: RawRow, bytes: number) => void) | undefined
+  /** Rows beyond this are not fetched. */
+  readonly maxRows?: number | undefined
+  /** Called when the statement has run, before the round trip ends; `isWhole` unless rows were left. */
+  readonly onDone?: ((rowsAffected: number, isWhole: boolean) => void) | undefined
+}
+
+export interface PipelineFailure {
+  /** The index of the statement that failed; the number of statements when the commit at the end failed. */
+  readonly index: number
+  readonly error: unknown
+}
+
+export const BEGIN: PipelineStatement = { sql: 'BEGIN', parameters: [] }
+export const COMMIT: PipelineStatement = { sql: 'COMMIT', parameters: [] }
+
+/** Resolves with the failure, if any. Without BEGIN the statements are one implicit transaction, which ends with the round trip. */
+export function runPipelined(
+  client: PoolClient,
+  statements: readonly PipelineStatement[],
+): Promise<PipelineFailure | undefined> {
+  return new Promise((resolve) => void client.query(new Pipeline(statements, resolve)))
+}
+
+/** Rows that are taken in one turn of the event loop, about. */
+const ROWS_PER_TURN = 1000
+
+/** In the protocol's Execute message. */
+const NO_LIMIT = 0
+
+class Pipeline implements Submittable {
+  readonly #statements: readonly PipelineStatement[]
+  readonly #resolve: (failure: PipelineFailure | undefined) => void
+  #connection: ProtocolConnection | undefined
+  /** Of the statement that is running. */
+  #index = 0
+  #rows = 0
+
+  constructor(statements: readonly PipelineStatement[], resolve: (failure: PipelineFailure | undefined) => void) {
+    this.#statements = statements
+    this.#resolve = resolve
+  }
+
+  submit(connection: Connection): void {
+    const protocol = protocolOf(connection)
+    const prepared = preparedStatementsOf(protocol)
+    this.#connection = protocol
+    protocol.stream.cork()
+    for (const { sql, parameters, maxRows = NO_LIMIT } of this.#statements) {
+      protocol.bind({ statement: prepared.use(sql), values: parameters })
+      protocol.execute({ portal: '', rows: maxRows })
+    }
+    protocol.sync()
+    protocol.stream.uncork()
+  }
+
+  handleRowDescription(): void {}
+
+  handleDataRow(message: { fields: RawRow; length: number }): void {
+    this.#statements[this.#index]?.onRow?.(message.fields, message.length)
+    if (++this.#rows % ROWS_PER_TURN === 0) this.#letOthersRun()
+  }
+
+  /** Node reads a socket that has much to read many times in one turn. */
+  #letOthersRun(): void {
+    const stream = this.#connection?.stream
+    stream?.pause()
+    setImmediate(() => stream?.resume())
+  }
+
+  handlePortalSuspended(): void {
+    this.#statements[this.#index++]?.onDone?.(0, false)
+  }
+
+  handleCommandComplete({ text }: { text: string }): void {
+    this.#statements[this.#index++]?.onDone?.(rowsIn(text), true)
+  }
+
+  handleEmptyQuery(): void {}
+
+  handleReadyForQuery(): void {
+    this.#end(undefined)
+  }
+
+  /** An error of the statement, of the commit at the end, or of the connection. */
+  handleError(error: unknown): void {
+    this.#end({ index: this.#index, error })
+  }
+
+  #end(failure: PipelineFailure | undefined): void {
+    if (this.#connection !== undefined) {
+      const prepared = preparedStatementsOf(this.#connection)
+      prepared.settle(failure === undefined)
+      const failed = this.#statements[failure?.index ?? -1]
+      if (failed !== undefined && isOutdated(failure?.error)) prepared.invalidate(failed.sql)
+    }
+    this.#resolve(failure)
+  }
+}
+
+/** The rows of a command tag: "INSERT 0 5", "UPDATE 5", "COMMIT". */
+function rowsIn(tag: string): number {
+  const count = Number(tag.slice(tag.lastIndexOf(' ') + 1))
+  return Number.isNaN(count) ? 0 : count
+}

@@ -1,0 +1,54 @@
+/** The extended query protocol of PostgreSQL, as pg's connection offers it beyond its types; and how a running query is cancelled. */
+import { connect } from 'node:net'
+import type { Connection, PoolClient } from 'pg'
+import { StatementTimeout } from '../../../../lib/unavailable.ts'
+
+export interface ProtocolConnection {
+  readonly stream: { cork(): void; uncork(): void; pause(): void; resume(): void; destroy(error?: Error): void }
+  parse(query: { name: string; text: string }): void
+  bind(config: { statement: string; values: readonly unknown[] }): void
+  execute(config: { portal: string; rows: number }): void
+  close(message: { type: 'P' | 'S'; name: string }): void
+  flush(): void
+  sync(): void
+}
+
+export type RawRow = (string | null)[]
+
+export function protocolOf(connection: Connection): ProtocolConnection {
+  return connection as unknown as ProtocolConnection
+}
+
+/** Closes the connection to a server that has not answered for so long: everything that waits on it fails. */
+export function destroyConnection(client: PoolClient, milliseconds: number): void {
+  const { connection } = client as unknown as { connection: ProtocolConnection }
+  connection.stream.destroy(new StatementTimeout(milliseconds))
+}
+
+export const MAX_CANCEL_MS = 5000
+
+/**
+ * Sends a CancelRequest, on a connection of its own as the protocol requires. Until the promise resolves the request may still be on
+ * its way, and would cancel the next query of the client.
+ */
+export function cancelRunning(client: PoolClient): Promise<void> {
+  const { host, port, processID, secretKey } = client as unknown as {
+    host: string
+    port: number
+    processID: number
+    secretKey: number
+  }
+  const message = Buffer.alloc(16)
+  message.writeInt32BE(16, 0)
+  message.writeInt32BE(80_877_102, 4)
+  message.writeInt32BE(processID, 8)
+  message.writeInt32BE(secretKey, 12)
+  return new Promise((resolve) => {
+    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+    socket.on('error', () => socket.destroy())
+    // The server closes it once the backend has been signalled.
+    socket.on('close', () => resolve())
+    socket.setTimeout(MAX_CANCEL_MS, () => socket.destroy())
+    socket.resume().write(message)
+  })
+}

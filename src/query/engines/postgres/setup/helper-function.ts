@@ -1,0 +1,44 @@
+/** What the helper functions of PostgreSQL are made of. */
+import { SCHEMA } from '../representation.ts'
+
+/** The SQLSTATE of IQL errors; the message is the error's name. */
+export const IQL_ERROR_STATE = 'GH001'
+
+export interface HelperFunction {
+  readonly signature: string
+  readonly returns: string
+  readonly body: string
+  /** Called with NULLs too. */
+  readonly takesNull?: true
+  /** Not evaluated by the planner. */
+  readonly isVolatile?: true
+  /** In calls of operators; conditions are evaluated by their cost. */
+  readonly cost?: number
+  /** plpgsql for functions that raise errors or need control flow; otherwise SQL, which the planner can inline. */
+  readonly language?: 'plpgsql'
+}
+
+export function functionSql({
+  signature,
+  returns,
+  body,
+  language,
+  takesNull,
+  cost,
+  isVolatile,
+}: HelperFunction): string {
+  const code = language === undefined ? `SELECT ${body}` : `BEGIN ${body} END`
+  return `CREATE OR REPLACE FUNCTION ${SCHEMA}.${signature} RETURNS ${returns} LANGUAGE ${language ?? 'sql'} ${isVolatile === true ? 'VOLATILE' : 'IMMUTABLE'} ${takesNull === true ? '' : 'STRICT '}PARALLEL SAFE${cost === undefined ? '' : ` COST ${cost}`} AS $gh$ ${code} $gh$`
+}
+
+export function fail(code: string, detail: string): string {
+  return `RAISE EXCEPTION USING ERRCODE = '${IQL_ERROR_STATE}', MESSAGE = '${code}', DETAIL = ${detail}`
+}
+
+export function plain(signature: string, returns: string, body: string): HelperFunction {
+  return { signature, returns, body }
+}
+
+export function checked(signature: string, returns: string, body: string): HelperFunction {
+  return { signature, returns, body, language: 'plpgsql' }
+}

@@ -1,0 +1,64 @@
+/** Prepares a database for the query data: checks that it fits, then creates the schema and the role that queries run as. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { PoolClient } from 'pg'
+import { readDefinition } from '../../../catalogue/definition.ts'
+import { systemDefinitions } from '../../../catalogue/system-tables.ts'
+import { createSystemTables, storeEntry } from '../../catalogue-sql.ts'
+import { CATALOGUE, CATALOGUE_LOCK, readCatalogue, runStatement } from '../catalogue.ts'
+import { CREATE_LOGS, prepareLogs, REVOKE_WRITES } from '../live/change-log.ts'
+import { SCHEMA } from '../representation.ts'
+import { createUnicodeCollation, refuseUnfit } from './fitness.ts'
+import { HELPER_AGGREGATES, HELPER_FUNCTIONS } from './functions.ts'
+import { functionSql } from './helper-function.ts'
+import { prepareRole } from './role.ts'
+
+const MOST_TRIES = 8
+const PAUSE_MS = 20
+
+/** Returns the name of the role that queries run as, or '' for the connecting user itself. */
+export async function prepareDatabase(client: PoolClient): Promise<string> {
+  await refuseUnfit(client)
+  for (let tries = 1; ; tries++) {
+    try {
+      return await prepareOnce(client)
+    } catch (error) {
+      if (tries >= MOST_TRIES || !isLostRace(error)) throw error
+      await sleep(PAUSE_MS * tries * Math.random())
+    }
+  }
+}
+
+/** One transaction under one lock: GRANT and CREATE OR REPLACE of two nodes would update the same rows of the catalog. */
+async function prepareOnce(client: PoolClient): Promise<string> {
+  await client.query('BEGIN')
+  try {
+    await client.query(CATALOGUE_LOCK)
+    await createSchema(client)
+    await prepareLogs(client, (await readCatalogue(client)).map(readDefinition))
+    const role = await prepareRole(client)
+    await client.query(REVOKE_WRITES)
+    await client.query('COMMIT')
+    return role
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {})
+    throw error
+  }
+}
+
+async function createSchema(client: PoolClient): Promise<void> {
+  await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`)
+  await client.query(`REVOKE ALL ON SCHEMA ${SCHEMA} FROM PUBLIC`)
+  await createUnicodeCollation(client)
+  for (const statement of [...createSystemTables(CATALOGUE), CREATE_LOGS]) await client.query(statement)
+  // The functions call one another: bodies are not checked before all exist.
+  await client.query('SET LOCAL check_function_bodies = off')
+  for (const helper of HELPER_FUNCTIONS) await client.query(functionSql(helper))
+  for (const statement of HELPER_AGGREGATES) await client.query(statement)
+  for (const table of systemDefinitions()) await runStatement(client, storeEntry(table, true, CATALOGUE))
+}
+
+/** Roles belong to the whole server, and the lock to one database: a node in another database may change the role too. */
+function isLostRace(error: unknown): boolean {
+  if (!(error instanceof Error && 'code' in error)) return false
+  return error.code === '40P01' || error.code === '23505' || error.message === 'tuple concurrently updated'
+}

@@ -1,0 +1,70 @@
+/** Registers the SQL functions that the emitted SQL calls. */
+import type { Database } from 'better-sqlite3'
+import { rowTwiceError } from '../../runtime-error.ts'
+import type { Raw } from './aggregate.ts'
+import { extremeOf, registerAggregates } from './aggregates.ts'
+import { CAST_FUNCTIONS } from './cast.ts'
+import { NUMBER_FUNCTIONS, type SqliteFunction } from './number.ts'
+import { PERCENTILE_FUNCTIONS } from './percentile.ts'
+import { concat, TEXT_FUNCTIONS } from './text.ts'
+import { TIME_FUNCTIONS } from './time.ts'
+
+const FUNCTIONS = {
+  ...NUMBER_FUNCTIONS,
+  ...TEXT_FUNCTIONS,
+  ...TIME_FUNCTIONS,
+  ...CAST_FUNCTIONS,
+  ...PERCENTILE_FUNCTIONS,
+}
+
+/** directOnly: a trigger or view in the file cannot call them. */
+const OPTIONS = { deterministic: true, safeIntegers: true, directOnly: true }
+
+export function registerFunctions(database: Database): void {
+  const all: Record<string, SqliteFunction> = FUNCTIONS
+  for (const [name, run] of Object.entries(all)) {
+    const options = { ...OPTIONS, deterministic: name !== 'gh_uuid' }
+    database.function(name, options, run as (...args: unknown[]) => unknown)
+  }
+  database.function('gh_least', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, -1))
+  database.function('gh_greatest', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, 1))
+  database.function('gh_concat', { ...OPTIONS, varargs: true }, concat as (...args: unknown[]) => unknown)
+  registerAggregates(database)
+  registerRowTracking(database)
+  database.function('gh_long_row', { ...OPTIONS, deterministic: false }, () => 1n)
+}
+
+/** Thrown before a row of long values is changed: the write has to run apart from the event loop. */
+export class LongRow extends Error {}
+
+/** For the connection on the event loop: a statement that is planned as a short write refuses to change a long row. */
+export function refuseLongRows(database: Database): void {
+  database.function('gh_long_row', { ...OPTIONS, deterministic: false }, () => {
+    throw new LongRow()
+  })
+}
+
+const TRACKED = new WeakMap<Database, Set<unknown>>()
+
+/**
+ * Refuses an INSERT … ON CONFLICT DO UPDATE that would change a row that it has written itself, which SQLite allows: RETURNING
+ * tracks each written row, and the WHERE of DO UPDATE checks it before its own condition.
+ */
+function registerRowTracking(database: Database): void {
+  const tracked = new Set<unknown>()
+  TRACKED.set(database, tracked)
+  const options = { ...OPTIONS, deterministic: false }
+  database.function('gh_track', options, (row: unknown) => {
+    tracked.add(row)
+    return null
+  })
+  database.function('gh_untracked', options, (row: unknown) => {
+    if (tracked.has(row)) throw rowTwiceError()
+    return 1n
+  })
+}
+
+/** To be called before each run of such a statement. */
+export function resetTrackedRows(database: Database): void {
+  TRACKED.get(database)?.clear()
+}

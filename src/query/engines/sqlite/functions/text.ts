@@ -1,0 +1,141 @@
+/** Text functions by code point and Unicode's case rules, which SQLite lacks. */
+import { isLonger } from '../../emit/long-values.ts'
+import { iqlError, keyTooLongError, notNullError, rowTooLongError, valueTooLongError } from '../../runtime-error.ts'
+import { likePattern } from './like-pattern.ts'
+import type { SqliteFunction } from './number.ts'
+
+type Text = string | null
+type Integer = bigint | null
+
+export const TEXT_FUNCTIONS = {
+  gh_upper: (text: Text) => text?.toUpperCase() ?? null,
+  gh_lower: (text: Text) => text?.toLowerCase() ?? null,
+  gh_trim: (text: Text, characters: Text) => trimmed(text, characters, true, true),
+  gh_ltrim: (text: Text, characters: Text) => trimmed(text, characters, true, false),
+  gh_rtrim: (text: Text, characters: Text) => trimmed(text, characters, false, true),
+  gh_substr: (text: Text, from: Integer, count: Integer) => {
+    if (text === null || from === null || count === null) return null
+    if (count < 0n) throw iqlError('BadValue', 'The length of a substring is negative')
+    return part(text, from, from + count)
+  },
+  gh_substr_from: (text: Text, from: Integer) => (text === null || from === null ? null : part(text, from, undefined)),
+  gh_left: (text: Text, count: Integer) =>
+    text === null || count === null ? null : part(text, 1n, 1n + (count > 0n ? count : 0n)),
+  gh_right: (text: Text, count: Integer) => {
+    if (text === null || count === null) return null
+    return count <= 0n
+      ? ''
+      : [...text].slice(-Number(count > 9_007_199_254_740_991n ? 9_007_199_254_740_991n : count)).join('')
+  },
+  gh_lpad: (text: Text, length: Integer, fill: Text, maxBytes: bigint) =>
+    padded(text, length, fill, maxBytes, (pad, kept) => pad + kept),
+  gh_rpad: (text: Text, length: Integer, fill: Text, maxBytes: bigint) =>
+    padded(text, length, fill, maxBytes, (pad, kept) => kept + pad),
+  gh_repeat: (text: Text, count: Integer, maxBytes: bigint) => {
+    if (text === null || count === null) return null
+    if (count <= 0n || text === '') return ''
+    requireFit(count * BigInt(Buffer.byteLength(text)), maxBytes)
+    return text.repeat(Number(count))
+  },
+  gh_replace: (text: Text, part: Text, by: Text, maxBytes: bigint) => {
+    if (text === null || part === null || by === null) return null
+    if (part === '') return text
+    const growth = BigInt(Buffer.byteLength(by) - Buffer.byteLength(part))
+    if (growth > 0n) requireFit(BigInt(Buffer.byteLength(text)) + growth * occurrences(text, part), maxBytes)
+    return text.replaceAll(part, () => by)
+  },
+  gh_too_long: (maxBytes: bigint) => {
+    throw valueTooLongError(maxBytes)
+  },
+  gh_key_fits: (value: Text | Uint8Array, maxBytes: bigint, column: string) => {
+    if (isLonger(value, Number(maxBytes))) throw keyTooLongError(column, maxBytes)
+    return value
+  },
+  gh_row_too_long: (maxBytes: bigint) => {
+    throw rowTooLongError(maxBytes)
+  },
+  gh_reverse: (text: Text) => text && [...text].reverse().join(''),
+  gh_starts_with: (text: Text, start: Text) => (text === null || start === null ? null : truth(text.startsWith(start))),
+  gh_ends_with: (text: Text, end: Text) => (text === null || end === null ? null : truth(text.endsWith(end))),
+  gh_split_part: (text: Text, separator: Text, number: Integer) => {
+    if (text === null || separator === null || number === null) return null
+    if (number <= 0n) throw iqlError('BadValue', 'Pieces are counted from 1')
+    const pieces = separator === '' ? [text] : text.split(separator)
+    return (number <= BigInt(pieces.length) ? pieces[Number(number) - 1] : undefined) ?? ''
+  },
+  gh_like: (text: Text, pattern: Text, escapeText: Text) => {
+    if (text === null || pattern === null || escapeText === null) return null
+    if ([...escapeText].length > 1) throw iqlError('BadValue', 'The escape of LIKE must be one character')
+    return truth(likePattern(pattern, escapeText).matches(text))
+  },
+  gh_uuid: () => crypto.randomUUID(),
+  gh_missing: (column: string) => {
+    throw notNullError(column)
+  },
+} as const satisfies Record<string, SqliteFunction>
+
+function truth(value: boolean): bigint {
+  return value ? 1n : 0n
+}
+
+function trimmed(text: Text, characters: Text, start: boolean, end: boolean): Text {
+  if (text === null || characters === null) return null
+  const unwanted = new Set(characters)
+  const all = [...text]
+  let from = 0
+  let to = all.length
+  while (start && from < to && unwanted.has(all[from] ?? '')) from++
+  while (end && to > from && unwanted.has(all[to - 1] ?? '')) to--
+  return all.slice(from, to).join('')
+}
+
+/** The characters from one position up to, not including, another, counted from 1. */
+function part(text: string, from: bigint, to: bigint | undefined): string {
+  const all = [...text]
+  const last = BigInt(all.length)
+  const clamp = (position: bigint): number => Number(position < 1n ? 0n : position > last ? last : position - 1n)
+  const end = to === undefined || to > last ? all.length : clamp(to)
+  return from > last ? '' : all.slice(clamp(from), end).join('')
+}
+
+function padded(
+  text: Text,
+  length: Integer,
+  fill: Text,
+  maxBytes: bigint,
+  join: (pad: string, kept: string) => string,
+): Text {
+  if (text === null || length === null || fill === null) return null
+  // A character has at least one byte.
+  requireFit(length, maxBytes)
+  const wanted = length <= 0n ? 0 : Number(length)
+  const all = [...text]
+  if (all.length >= wanted || fill === '') return all.slice(0, wanted).join('')
+  const characters = [...fill]
+  const missing = wanted - all.length
+  const whole = Math.floor(missing / characters.length)
+  const result = join(fill.repeat(whole) + characters.slice(0, missing % characters.length).join(''), text)
+  requireFit(BigInt(Buffer.byteLength(result)), maxBytes)
+  return result
+}
+
+/** The texts joined, with an arbitrary number of arguments; NULL if one is. */
+export function concat(maxBytes: bigint, ...parts: Text[]): Text {
+  let bytes = 0n
+  for (const part of parts) {
+    if (part === null) return null
+    bytes += BigInt(Buffer.byteLength(part))
+  }
+  requireFit(bytes, maxBytes)
+  return parts.join('')
+}
+
+export function requireFit(bytes: bigint, maxBytes: bigint): void {
+  if (bytes > maxBytes) throw valueTooLongError(maxBytes)
+}
+
+function occurrences(text: string, part: string): bigint {
+  let count = 0n
+  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) count++
+  return count
+}

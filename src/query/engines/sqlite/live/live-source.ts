@@ -1,0 +1,295 @@
+/** Live queries on SQLite: small reads on the event loop, others in reader processes; other processes are noticed by polling. */
+import type { Database } from 'better-sqlite3'
+import { inTurns, TurnQueue } from '../../../../lib/turns.ts'
+import type { GroupCommit } from '../../../../store/database/group-commit.ts'
+import type { SharedFile } from '../../../../store/database/shared-file.ts'
+import type { CatalogueRow } from '../../../catalogue/definition.ts'
+import { createLiveEncoder, readLiveTexts } from '../../../results/live-rows.ts'
+import { CHUNK_BYTES } from '../../bounded-rows.ts'
+import { LOG_PREFIX } from '../../change-log.ts'
+import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
+import { BOUNDED_ROWS } from '../../cost-class.ts'
+import { sizeOfAll } from '../../emit/slots.ts'
+import {
+  type LiveReadRequest,
+  type LiveReply,
+  type LiveSource,
+  type LogLimits,
+  LostPosition,
+  type Positions,
+  positionsOf,
+  type Since,
+  type TablePosition,
+} from '../../live-source.ts'
+import type { LiveStatement } from '../../live-statement.ts'
+import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
+import { asRefusal } from '../failure.ts'
+import type { ReaderPool } from '../processes/reader-pool.ts'
+import { boundedSql } from '../read/inline-read.ts'
+import { type RawRow, rowReader } from '../representation.ts'
+import type { StatementCache } from '../statement-cache.ts'
+import {
+  allColumns,
+  changedKeys,
+  comparePositions,
+  headOf,
+  inTransaction,
+  type LiveJob,
+  type LiveOutcome,
+  seqOf,
+} from './live-read.ts'
+
+export interface SqliteLiveOptions {
+  readonly reading: Database
+  readonly statements: StatementCache
+  readonly writing: Database
+  readonly commits: GroupCommit
+  readonly pool: ReaderPool
+  readonly limits: LogLimits
+  readonly shared: Pick<SharedFile, 'onCommit'> | undefined
+}
+
+/** How soon commits of other processes are noticed. */
+const POLL_MS = 250
+/** How long all reads on the event loop take before it has its turn. */
+const INLINE_MS = 2
+/** Changes whose rows may be read on the event loop. */
+const MAX_INLINE_CHANGES = 250
+/** Characters of a result that may be read there. */
+const MAX_INLINE_LENGTH = 4 * CHUNK_BYTES
+/** Log rows that are deleted in one transaction, on the event loop. */
+const TRIMMED_AT_ONCE = 5000
+
+export class SqliteLiveSource implements LiveSource {
+  readonly #options: SqliteLiveOptions
+  readonly #own = new OwnCommits()
+  readonly #listeners = new CommitListeners((count) => this.#watch(count > 0))
+  /** After a commit thousands of statements may have something to read, while queries are to be answered. */
+  readonly #inlineReads = new TurnQueue(INLINE_MS)
+  #poll: NodeJS.Timeout | undefined
+  #stopListening: (() => void) | undefined
+  /** The last number of each log at some times. */
+  #notes: { readonly at: number; readonly last: ReadonlyMap<string, number> }[] = []
+
+  logged: readonly number[] = []
+
+  constructor(options: SqliteLiveOptions) {
+    this.#options = options
+  }
+
+  /** This node has committed writes to these tables. */
+  committed(tables: readonly WrittenTable[]): void {
+    this.#own.add(unloggedOf(tables))
+    this.#listeners.wake(tables)
+  }
+
+  /** The system tables show the catalogue. */
+  catalogueLoaded(rows: readonly CatalogueRow[]): void {
+    if (this.#own.addCatalogue(rows)) this.#listeners.wake()
+  }
+
+  onCommit(listener: CommitListener): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  async changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>> {
+    const changes = new Map<string, 'changed' | 'lost'>()
+    for (const [table, position] of positions) {
+      const state = this.#stateOf(table, position)
+      if (state !== 'same') changes.set(table, state)
+    }
+    return changes
+  }
+
+  #stateOf(table: string, position: TablePosition): 'same' | 'changed' | 'lost' {
+    const { statements } = this.#options
+    const head = headOf(statements, table)
+    if (head === undefined) return this.#own.compareToNow(table, position)
+    if (head.position === position) return 'same'
+    return seqOf(statements, table, position) === undefined ? 'lost' : 'changed'
+  }
+
+  compare(a: TablePosition, b: TablePosition): number | undefined {
+    return isCounted(a) ? this.#own.compare(a, b) : comparePositions(a, b)
+  }
+
+  async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
+    signal.throwIfAborted()
+    // Before the read: what is committed meanwhile may or may not be seen by it.
+    const counted = request.tables.map((table) => this.#own.position(table))
+    const job = jobOf(request)
+    try {
+      const inline = isCheap(request, job)
+        ? await this.#inlineReads.run(() => (signal.aborted ? undefined : this.#readInline(job)))
+        : undefined
+      signal.throwIfAborted()
+      const { outcome, texts } = inline ?? (await this.#readApart(request, job, signal))
+      if (outcome.isLost) throw new LostPosition(request.tables)
+      const positions = request.tables.map(
+        (table, index) => [table, outcome.positions[index] ?? counted[index] ?? ''] as const,
+      )
+      const { changed, exceeded } = outcome
+      return { positions: new Map(positions), rows: await inTurns(readLiveTexts(texts)), changed, exceeded }
+    } catch (error) {
+      throw asRefusal(error) ?? error
+    }
+  }
+
+  /** Undefined when it turns out to be more work. */
+  #readInline(job: LiveJob): LiveRead | undefined {
+    const { reading, statements } = this.#options
+    return inTransaction(reading, () => {
+      const heads = job.tables.map((table) => headOf(statements, table))
+      const positions = heads.map((head) => head?.position)
+      for (const [table, position] of positionsOf(job.since)) {
+        const seq = seqOf(statements, table, position)
+        const last = headOf(statements, table)?.seq
+        if (seq === undefined || last === undefined)
+          return { outcome: { positions, isLost: true, changed: undefined, exceeded: 'no' }, texts: [] }
+        if (last - seq > MAX_INLINE_CHANGES) return undefined
+      }
+      const text = this.#fewRows(job)
+      if (text === undefined) return undefined
+      return {
+        outcome: { positions, isLost: false, changed: changedKeys(statements, job), exceeded: 'no' },
+        texts: [text],
+      }
+    })
+  }
+
+  /** Undefined when there are many rows or long ones, or a limit of the request is reached. */
+  #fewRows(job: LiveJob): string | undefined {
+    const { columns, keyColumns = [], routeColumns } = job.columns
+    const encoder = createLiveEncoder(job.columns, job.encoding)
+    const readRow = rowReader(allColumns(job.columns))
+    const maxRows = Math.min(job.maxRows, job.since === undefined ? BOUNDED_ROWS : MAX_INLINE_CHANGES)
+    const maxLength = Math.min(job.maxBytes, MAX_INLINE_LENGTH)
+    const { sql, longColumns } = boundedSql(job.sql, columns, [...keyColumns, ...routeColumns])
+    const rows = this.#options.statements.get(`${sql} LIMIT ${maxRows + 1}`).iterate(...job.parameters)
+    let count = 0
+    for (const raw of rows as Iterable<RawRow>) {
+      if (longColumns.some((index) => typeof raw[index] === 'bigint')) return undefined
+      if (++count > maxRows || encoder.pending > maxLength) return undefined
+      encoder.add(readRow(raw))
+    }
+    return encoder.takeText()
+  }
+
+  async #readApart({ owner, background }: LiveReadRequest, job: LiveJob, signal: AbortSignal): Promise<LiveRead> {
+    const chunks = this.#options.pool.read(owner, job, { signal }, background)
+    const texts: string[] = []
+    for (;;) {
+      const next = await chunks.next()
+      if (next.done) return { outcome: next.value, texts }
+      texts.push(Buffer.from(next.value.buffer, next.value.byteOffset, next.value.length).toString('utf8'))
+    }
+  }
+
+  async trim(): Promise<void> {
+    const { milliseconds, changes } = this.#options.limits
+    const now = performance.now()
+    const last = this.#lastOfAll()
+    this.#notes.push({ at: now, last })
+    const due = this.#notes.findLastIndex(({ at }) => at <= now - milliseconds)
+    // Older notes are not needed any more.
+    if (due > 0) this.#notes.splice(0, due)
+    const old = due === -1 ? undefined : this.#notes[0]?.last
+    const logged: number[] = []
+    for (const [log, seq] of last) {
+      const first = await this.#deleteBefore(log, Math.max(old?.get(log) ?? 0, seq - changes))
+      logged.push(Math.max(0, seq - first))
+    }
+    this.logged = logged
+  }
+
+  #lastOfAll(): Map<string, number> {
+    const { reading } = this.#options
+    const logs = reading
+      .prepare<[number, string], string>(
+        `SELECT name FROM main.sqlite_schema WHERE type = 'table' AND substr(name, 1, ?) = ?`,
+      )
+      .pluck(true)
+      .all(LOG_PREFIX.length, LOG_PREFIX)
+    return new Map(
+      logs.map((log) => [log, reading.prepare<[], number>(`SELECT max(seq) FROM main.${log}`).pluck(true).get() ?? 0]),
+    )
+  }
+
+  /** The last row stays, because `seq` is before it at most. Returns the first that is left. */
+  async #deleteBefore(log: string, seq: number): Promise<number> {
+    const { writing, commits } = this.#options
+    for (;;) {
+      const first = await commits.write(() => {
+        const hasLog = writing.prepare('SELECT 1 FROM main.sqlite_schema WHERE name = ?').get(log) !== undefined
+        if (!hasLog) return seq
+        const first = writing.prepare<[], number>(`SELECT min(seq) FROM main.${log}`).pluck(true).get() ?? seq
+        if (first >= seq) {
+          forgetRow(writing, log, seq)
+          return first
+        }
+        const before = Math.min(seq, first + TRIMMED_AT_ONCE)
+        writing.prepare(`DELETE FROM main.${log} WHERE seq < ?`).run(before)
+        return before
+      })
+      if (first >= seq) return first
+    }
+  }
+
+  close(): void {
+    this.#listeners.clear()
+  }
+
+  /** The version of the data changes when another connection has committed, in this process or in another. */
+  #watch(hasListeners: boolean): void {
+    if (hasListeners === (this.#poll !== undefined)) return
+    clearInterval(this.#poll)
+    this.#poll = undefined
+    this.#stopListening?.()
+    this.#stopListening = undefined
+    if (!hasListeners) return
+    const versionOf = (): unknown => this.#options.reading.pragma('data_version', { simple: true })
+    let known = versionOf()
+    const poll = (): void => {
+      const version = versionOf()
+      if (version === known) return
+      known = version
+      this.#listeners.wake()
+    }
+    this.#poll = setInterval(poll, POLL_MS).unref()
+    this.#stopListening = this.#options.shared?.onCommit(poll)
+  }
+}
+
+/** The row that stays as the first: the values of what was changed or deleted are not kept longer than the log. */
+function forgetRow(writing: Database, log: string, seq: number): void {
+  const names = writing
+    .prepare<[string], string>(`SELECT name FROM pragma_table_info(?) WHERE name = 'kept' OR name GLOB 'o[0-9]*'`)
+    .pluck(true)
+    .all(log)
+  if (names.length === 0) return
+  const values = names.map((name) => `${name} = NULL`).join(', ')
+  writing.prepare(`UPDATE main.${log} SET ${values} WHERE seq = ? AND kept = 1`).run(seq)
+}
+
+interface LiveRead {
+  readonly outcome: LiveOutcome
+  /** Each of whole rows. */
+  readonly texts: readonly string[]
+}
+
+/** Whether it is likely to be little work. */
+function isCheap({ statement }: LiveReadRequest, { since, parameters }: LiveJob): boolean {
+  const isBounded = since === undefined ? statement.cost !== 'unbounded' : isSimpleChange(since, statement)
+  return isBounded && sizeOfAll(parameters) <= CHUNK_BYTES
+}
+
+function isSimpleChange(since: Since, { isSimple }: LiveStatement): boolean {
+  return since.of === 'changed rows' && isSimple
+}
+
+function jobOf({ statement, ...request }: LiveReadRequest): LiveJob {
+  const { columns, keyColumns, routeColumns, sql } = statement
+  const { tables, parameters, encoding, since, maxRows, maxBytes } = request
+  const returned = { columns, keyColumns, routeColumns }
+  return { kind: 'live', sql, columns: returned, tables, parameters, encoding, since, maxRows, maxBytes }
+}

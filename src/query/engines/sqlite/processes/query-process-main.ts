@@ -1,0 +1,149 @@
+/** The program of a process that runs queries: takes jobs from its input one by one, and can be killed at any time. */
+import { flushCompileCache } from 'node:module'
+import { serialize } from 'node:v8'
+import { Worker } from 'node:worker_threads'
+import Sqlite, { type Database } from 'better-sqlite3'
+import { createEncoder } from '../../../results/byte-encoder.ts'
+import type { TextRowEncoder } from '../../../results/encoding.ts'
+import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
+import type { BoundSql, ReadOutcome, WriteOutcome, WriteReply } from '../../engine.ts'
+import { tempFilesError } from '../../runtime-error.ts'
+import { openForReading, openForWriting, prepareLongReads } from '../connection.ts'
+import { describeFailure } from '../failure.ts'
+import { type LiveJob, readLive } from '../live/live-read.ts'
+import { RowFeed } from '../read/row-feed.ts'
+import { SplitHelper } from '../read/split-helper.ts'
+import { readSplit } from '../read/split-read.ts'
+import { longRowReader } from '../representation.ts'
+import { StatementCache } from '../statement-cache.ts'
+import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write.ts'
+import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
+import { BACKGROUND_PRIORITY, lowerPriority, READ_PRIORITY } from './process-priority.ts'
+import type { ReadJob } from './query-process.ts'
+
+const INPUT = 0
+const OUTPUT = 1
+
+const [, , path, tempBytes, task] = process.argv
+if (path === undefined) throw new Error('The path of the database is missing')
+
+// On its own this process would wait for the thread below before it ends, and the server would wait for this process.
+process.on('uncaughtException', (error) => {
+  console.error(error)
+  process.kill(process.pid, 'SIGKILL')
+})
+
+// A signal to all processes of a service is for the server, which ends this one once requests are answered.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
+
+// Before there is another thread: better-sqlite3 finds its library with process.report, which waits until every thread has
+// reported, and the one below never would.
+new Sqlite(':memory:').close()
+
+// A statement blocks the main thread. This one notices that the server is gone, because its pipe ends, and ends the process.
+new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(process.pid, 'SIGKILL')`, {
+  eval: true,
+  // Opening process.stdout would make the pipe of the results non-blocking.
+  stdout: true,
+  stderr: true,
+  resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
+})
+
+/** So few cells that the server can read them without holding its event loop for long. */
+const SLICE_CELLS = 10_000
+
+if (task === 'write') writeJobs(path)
+else await readJobs(path)
+
+async function readJobs(database: string): Promise<void> {
+  const connection = openForReading(database)
+  prepareLongReads(connection)
+  const statements = new StatementCache(connection, 50)
+  const feed = new RowFeed(connection, statements)
+  const helper = task === 'read' ? SplitHelper.open(database) : undefined
+  // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
+  // because other writes wait for them.
+  lowerPriority(process.pid, task === 'background-read' ? BACKGROUND_PRIORITY : READ_PRIORITY)
+  writeFrameSync(OUTPUT, FRAME.ready, Buffer.alloc(0))
+  for (let isFirst = true; ; isFirst = false) {
+    const frame = readFrameSync(INPUT)
+    if (frame === undefined) break
+    try {
+      const job = decodePayload(frame.payload) as ReadJob | LiveJob
+      const outcome =
+        'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, feed, helper, job)
+      writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
+    } catch (error) {
+      const failure = isFileLimit(error) ? tempFilesError(Number(tempBytes)) : error
+      writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(failure)))
+    }
+    // Written now, so that the next process starts faster: this one will be killed, and would not write it at exit.
+    if (isFirst) flushCompileCache()
+  }
+  process.exit()
+}
+
+/** A reader writes to temporary files alone, whose length the operating system limits (RLIMIT_FSIZE). */
+function isFileLimit(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'SQLITE_IOERR_WRITE'
+}
+
+function sendText(encoder: TextRowEncoder): void {
+  writeFrameSync(OUTPUT, FRAME.chunk, encoder.take())
+}
+
+async function read(
+  connection: Database,
+  feed: RowFeed,
+  helper: SplitHelper | undefined,
+  job: ReadJob,
+): Promise<ReadOutcome> {
+  const encoder = await createEncoder(job.encoding, job.columns)
+  const rows = new BoundedRows(encoder, job.limits, longRowReader(job.columns, job.keyColumns))
+  const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
+  const addAll = (statement: BoundSql): void =>
+    feed.read({ ...job, ...statement }, (raw) => {
+      if (!rows.add(raw)) return false
+      if (encoder.pending >= CHUNK_BYTES) send()
+      return true
+    })
+  const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
+  if (!isRead) addAll(job)
+  send()
+  return rows.outcome(job.columns.length)
+}
+
+function writeJobs(file: string): void {
+  let opened: { readonly database: Database; readonly statements: StatementCache } | undefined
+  for (let isFirst = true; ; isFirst = false) {
+    const frame = readFrameSync(INPUT)
+    if (frame === undefined) break
+    try {
+      const job = decodePayload(frame.payload) as WriteJob | ChangeJob
+      opened ??= openWriting(file)
+      const reply = write(opened.database, opened.statements, job)
+      for (const rows of slicesOf(reply?.outcome.rows ?? [])) writeFrameSync(OUTPUT, FRAME.chunk, serialize(rows))
+      const last = reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows: [] } }
+      writeFrameSync(OUTPUT, FRAME.done, serialize(last))
+    } catch (error) {
+      writeFrameSync(OUTPUT, FRAME.failed, serialize(describeFailure(error)))
+    }
+    if (isFirst) flushCompileCache()
+  }
+  process.exit()
+}
+
+function openWriting(file: string) {
+  const database = openForWriting(file)
+  return { database, statements: new StatementCache(database, 10) }
+}
+
+function write(database: Database, statements: StatementCache, job: WriteJob | ChangeJob): WriteReply | undefined {
+  const run = () => ('changes' in job ? runChange(database, job) : runWrite(database, statements, job))
+  return database.transaction(run).immediate()
+}
+
+function* slicesOf(rows: WriteOutcome['rows']): Generator<WriteOutcome['rows']> {
+  const length = Math.max(1, Math.floor(SLICE_CELLS / (rows[0]?.length ?? 1)))
+  for (let start = 0; start < rows.length; start += length) yield rows.slice(start, start + length)
+}

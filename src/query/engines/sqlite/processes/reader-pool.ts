@@ -1,0 +1,209 @@
+/** The pool of reader processes: started when a query needs one, killed to cancel a query, ended when idle. */
+import { refuse } from '../../../errors.ts'
+import type { Stoppable } from '../../engine.ts'
+import { FairSlots, LONG_MS, type Slot } from '../../fair-slots.ts'
+import { heldBack } from '../../held-back.ts'
+import type { Background } from '../../live-source.ts'
+import type { LiveJob } from '../live/live-read.ts'
+import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
+import type { TempBudget } from './temp-budget.ts'
+
+export interface ReaderPoolOptions {
+  readonly path: string
+  /** Readers of queries that run for long. There are more, for short ones. */
+  readonly long: number
+  /** Jobs that may wait for a reader before further ones are refused. */
+  readonly maximumWaiting: number
+  readonly idleMilliseconds: number
+  readonly budget: TempBudget
+}
+
+type ReadTask = Exclude<QueryTask, 'write'>
+
+/** Two, as a process takes a moment to end, and another to start. */
+const SHORT_READERS = 2
+
+class Reader extends QueryProcess {
+  task: ReadTask
+
+  constructor({ path, budget }: ReaderPoolOptions, task: ReadTask) {
+    super(path, task, budget)
+    this.task = task
+  }
+
+  /** Permanently: its priority cannot be raised again. */
+  moveToBackground(): void {
+    this.task = 'background-read'
+    this.lowerPriority()
+  }
+}
+
+export class ReaderPool {
+  readonly #options: ReaderPoolOptions
+  readonly #maximum: number
+  /** Each slot allows its holder one reader. */
+  readonly #slots: FairSlots
+  readonly #idle: Reader[] = []
+  readonly #all = new Set<Reader>()
+  readonly #idleTimers = new Map<Reader, NodeJS.Timeout>()
+
+  constructor(options: ReaderPoolOptions) {
+    this.#options = options
+    this.#maximum = options.long + SHORT_READERS
+    this.#slots = new FairSlots(this.#maximum, options.maximumWaiting, { long: options.long })
+  }
+
+  /** Throws the signal's reason when it cancels the job. */
+  async *read<Job extends ReadJob | LiveJob>(
+    owner: string,
+    job: Job,
+    running: Stoppable,
+    background?: Background,
+  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+    for (let isLong = false; ; isLong = true) {
+      const request = { owner, statement: job.sql, isLong }
+      const slot = await (background === undefined
+        ? this.#slots.acquire(request, running)
+        : this.#slots.acquireInBackground(request, running))
+      background?.onStart()
+      try {
+        return yield* this.#readWith(slot, owner, job, running.signal)
+      } catch (error) {
+        if (!slot.isPutOff) throw error
+      }
+    }
+  }
+
+  async *#readWith<Job extends ReadJob | LiveJob>(
+    slot: Slot,
+    owner: string,
+    job: Job,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+    let reader: Reader | undefined
+    let isReusable = true
+    let timer: NodeJS.Timeout | undefined
+    const stop = (): void => reader?.kill()
+    try {
+      // Aborted after the slot was granted and before this code resumed: no event will follow.
+      signal.throwIfAborted()
+      reader = this.#readerFor(slot.isFirst ? 'read' : 'background-read')
+      signal.addEventListener('abort', stop, { once: true })
+      isReusable = false
+      timer = this.#letOthersFirst(owner, reader)
+      const chunks = reader.read(owner, job, (ownTime) => slot.begin(stop, ownTime))
+      const outcome = yield* heldBack(slot, chunks)
+      isReusable = true
+      return outcome
+    } catch (error) {
+      if (error instanceof ProcessGone) throw signal.aborted ? signal.reason : error
+      isReusable = !slot.isPutOff
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
+      clearInterval(timer)
+      // A consumer that stops early leaves chunks in the pipe.
+      if (!isReusable) reader?.kill()
+      this.#release(reader, slot)
+    }
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  get busy(): number {
+    return this.#all.size - this.#idle.length
+  }
+
+  get waiting(): number {
+    return this.#slots.waiting
+  }
+
+  async close(): Promise<void> {
+    this.#slots.close(refuse('Limit.Overload', 'The service is shutting down'))
+    for (const timer of this.#idleTimers.values()) clearTimeout(timer)
+    const all = [...this.#all]
+    for (const reader of all) reader.kill()
+    await Promise.all(all.map((reader) => reader.exited))
+  }
+
+  /**
+   * All queries of an owner but one run in the background: on a machine with few cores, the readers of one owner would otherwise
+   * take the time of another's. A process cannot raise its priority again, so an idle one with another priority is replaced.
+   */
+  #readerFor(task: ReadTask): Reader {
+    const suitable = this.#idle.findLast((reader) => reader.task === task && reader.isAlive)
+    const unused = suitable ?? (this.#all.size < this.#maximum ? undefined : this.#idle[0])
+    if (unused !== undefined) this.#take(unused)
+    if (suitable === undefined) unused?.kill()
+    const reader = suitable ?? this.#start(task)
+    if (task === 'background-read') this.#prepareForOthers()
+    return reader
+  }
+
+  /** What runs for long goes on with a lower priority while others ask too. The next owner finds a reader that has started, as this one will not be one of those any more. */
+  #letOthersFirst(owner: string, reader: Reader): NodeJS.Timeout | undefined {
+    if (reader.task === 'background-read') return undefined
+    const timer = setInterval(() => {
+      if (!this.#slots.isUsedBeside(owner)) return
+      clearInterval(timer)
+      reader.moveToBackground()
+      this.#prepareForOthers()
+    }, LONG_MS)
+    return timer.unref()
+  }
+
+  /** An owner with several queries loads the machine, and then a process starts slowly: the next owner finds one that has started. */
+  #prepareForOthers(): void {
+    const isPrepared = this.#idle.some((reader) => reader.task === 'read' && reader.isAlive)
+    if (isPrepared || this.#all.size >= this.#maximum) return
+    try {
+      this.#keep(this.#start('read'))
+    } catch {
+      // The machine has no process or descriptor to spare; the next owner will try again.
+    }
+  }
+
+  #take(reader: Reader): void {
+    clearTimeout(this.#idleTimers.get(reader))
+    this.#idleTimers.delete(reader)
+    removeFrom(this.#idle, reader)
+  }
+
+  #start(task: ReadTask): Reader {
+    const reader = new Reader(this.#options, task)
+    this.#all.add(reader)
+    void reader.exited.then(() => {
+      this.#all.delete(reader)
+      removeFrom(this.#idle, reader)
+    })
+    return reader
+  }
+
+  /** The slot of a reader that was killed is free when its process has ended. */
+  #release(reader: Reader | undefined, slot: Slot): void {
+    if (reader?.isAlive) this.#keep(reader)
+    if (reader === undefined || reader.isAlive) slot.release()
+    else
+      void reader.exited.then(() => {
+        slot.release()
+        if (slot.isPutOff) this.#prepareForOthers()
+      })
+  }
+
+  #keep(reader: Reader): void {
+    this.#idle.push(reader)
+    const timer = setTimeout(() => {
+      removeFrom(this.#idle, reader)
+      reader.kill()
+    }, this.#options.idleMilliseconds)
+    timer.unref()
+    this.#idleTimers.set(reader, timer)
+  }
+}
+
+function removeFrom<Item>(items: Item[], item: Item): void {
+  const index = items.indexOf(item)
+  if (index >= 0) items.splice(index, 1)
+}

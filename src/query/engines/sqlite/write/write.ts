@@ -1,0 +1,103 @@
+/** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
+import type { Database } from 'better-sqlite3'
+import { ReturnedRows, type RowReader } from '../../bounded-rows.ts'
+import type {
+  ChangeRequest,
+  IdempotencyKey,
+  StoredResponse,
+  WriteOutcome,
+  WriteReply,
+  WriteRequest,
+} from '../../engine.ts'
+import { type ResponseRow, readResponse, writeOutcome } from '../../idempotency.ts'
+import { rowFilterError } from '../../runtime-error.ts'
+import { applyChanges } from '../catalogue.ts'
+import { resetTrackedRows } from '../functions/functions.ts'
+import { type JobStep, setsOf } from '../processes/packed-sets.ts'
+import { type RawRow, rowReader } from '../representation.ts'
+import type { StatementCache } from '../statement-cache.ts'
+import { givenRow, insertGiven } from './given-rows.ts'
+
+/** Plain data, which can cross to the process for long writes. */
+export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tables' | 'steps'> {
+  readonly steps: readonly JobStep[]
+  /** The caller knows the rows that are returned (given-rows.ts), unless the reply is that of an earlier request. */
+  readonly omitsRows?: boolean
+}
+export type ChangeJob = Omit<ChangeRequest, 'running' | 'owner'>
+
+export function runWrite(database: Database, statements: StatementCache, job: WriteJob): WriteReply {
+  const { idempotencyKey } = job
+  const first = idempotencyKey === undefined ? undefined : findResponse(database, idempotencyKey)
+  if (first !== undefined) return { outcome: first, isReplay: true }
+  const outcome = execute(database, statements, job)
+  if (idempotencyKey !== undefined) storeResponse(database, { idempotencyKey, outcome })
+  return { outcome: job.omitsRows ? { ...outcome, rows: [] } : outcome, isReplay: false }
+}
+
+export function runChange(database: Database, { changes, response }: ChangeJob): WriteReply | undefined {
+  const first = response === undefined ? undefined : findResponse(database, response.idempotencyKey)
+  if (first !== undefined) return { outcome: first, isReplay: true }
+  applyChanges(database, changes)
+  return response === undefined ? undefined : storeResponse(database, response)
+}
+
+export function findResponse(database: Database, idempotencyKey: IdempotencyKey): WriteOutcome | undefined {
+  const row = database
+    .prepare<[string, string], ResponseRow>(
+      'SELECT fingerprint, answer FROM main._gh_requests WHERE owner = ? AND key = ?',
+    )
+    .get(idempotencyKey.owner, idempotencyKey.key)
+  return row === undefined ? undefined : readResponse(row, idempotencyKey)
+}
+
+function storeResponse(database: Database, { idempotencyKey, outcome }: StoredResponse): WriteReply {
+  const { owner, key, fingerprint, now } = idempotencyKey
+  database
+    .prepare('INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES (?, ?, ?, ?, ?)')
+    .run(owner, key, fingerprint, writeOutcome(outcome), now)
+  return { outcome, isReplay: false }
+}
+
+function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
+  const { returning, isChecked, isShort } = job
+  const needsRows = !job.omitsRows || job.mustBeWhole || job.idempotencyKey !== undefined
+  const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, readerOf(returning))
+  let rowsAffected = 0
+  for (const step of job.steps) {
+    const { sql, returned: places } = step
+    if (places !== undefined) {
+      rowsAffected += insertGiven(database, statements, step)
+      if (needsRows) for (const parameters of setsOf(step)) returned.add(givenRow(parameters, places))
+      continue
+    }
+    const statement = statements.get(sql)
+    for (const parameters of setsOf(step)) {
+      if (!statement.reader) {
+        rowsAffected += statement.run(...parameters).changes
+        continue
+      }
+      if (job.tracksRows) resetTrackedRows(database)
+      // An iterator costs more for each row, an array holds all rows at once.
+      const rows = isShort ? statement.all(...parameters) : statement.iterate(...parameters)
+      for (const raw of rows as Iterable<RawRow>) {
+        if (isChecked && raw[returning.length] !== 1n) throw rowFilterError()
+        rowsAffected++
+        returned.add(raw)
+      }
+    }
+  }
+  return returned.outcome(rowsAffected)
+}
+
+/** By the columns of a plan, which every run of it shares. */
+const readers = new WeakMap<WriteJob['returning'], RowReader<RawRow>>()
+
+function readerOf(returning: WriteJob['returning']): RowReader<RawRow> {
+  let reader = readers.get(returning)
+  if (reader === undefined) {
+    reader = rowReader(returning)
+    readers.set(returning, reader)
+  }
+  return reader
+}

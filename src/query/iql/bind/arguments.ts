@@ -1,0 +1,374 @@
+/** Matches the arguments of a call with the signatures of a function, and types literals and parameters accordingly. */
+
+import type { BoundExpression } from '../bound/bound-query.ts'
+import { didYouMean } from '../errors/did-you-mean.ts'
+import { ARGUMENT_WORDS, type ArgumentKind, PARTS, SPANS, signatureOf, UNITS } from '../functions/entry.ts'
+import type { FunctionDefinition } from '../functions/functions.ts'
+import { type Binding, startOf } from '../scope/binding.ts'
+import type { Scope } from '../scope/scope.ts'
+import type { Call, Expression } from '../syntax/ast-query.ts'
+import { FRACTION_SCALE } from '../types/operators.ts'
+import { readInterval } from '../types/time-values.ts'
+import {
+  asDecimal,
+  BOOLEAN,
+  DECIMAL_DIGITS,
+  DOUBLE,
+  decimal,
+  INTEGER,
+  INTERVAL,
+  type IqlType,
+  isComparable,
+  isNumber,
+  isStorable,
+  JSON_TYPE,
+  sameType,
+  TEXT,
+  TIME,
+  TIMESTAMP,
+  typeName,
+} from '../types/types.ts'
+import { isFlexible, literal, widen } from './literal.ts'
+import { widenToCommonType } from './operators.ts'
+
+export interface BoundArguments {
+  readonly definition: FunctionDefinition
+  readonly arguments: readonly BoundExpression[]
+  readonly type: IqlType
+}
+
+export function matchArguments(
+  binding: Binding,
+  scope: Scope,
+  call: Call,
+  definitions: readonly FunctionDefinition[],
+): BoundArguments {
+  const fitting = definitions.filter((definition) => takesCount(definition, call.arguments.length))
+  if (fitting.length === 0)
+    throw badArguments(
+      binding,
+      call,
+      definitions,
+      call.name.at,
+      `takes ${countsOf(definitions)}`,
+      valueHint(definitions),
+    )
+  const own = call.arguments.map((argument) => (isFlexible(argument) ? undefined : binding.expression(scope, argument)))
+  const chosen = fitting.find((definition) => {
+    return call.arguments.every((argument, index) => {
+      return accepts(kindAt(definition, index), argument, own[index])
+    })
+  })
+  if (chosen === undefined) throw doesNotFit(binding, call, fitting, own)
+  const given = call.arguments.map((argument, index) => {
+    const kind = kindAt(chosen, index)
+    const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, chosen, own))
+    return finish(binding, call, chosen, kind, argument, bound)
+  })
+  const args = widenCommon(binding, call, chosen, given)
+  const literals = args.map((argument) => {
+    return argument.kind === 'literal' && typeof argument.value === 'bigint' ? argument.value : undefined
+  })
+  const type =
+    typeof chosen.result === 'function'
+      ? chosen.result(
+          args.map((argument) => argument.type),
+          literals,
+        )
+      : chosen.result
+  return { definition: chosen, arguments: args, type }
+}
+
+/** Widens the arguments of the kind `common`, and leaves the others. */
+function widenCommon(
+  binding: Binding,
+  call: Call,
+  definition: FunctionDefinition,
+  given: readonly BoundExpression[],
+): readonly BoundExpression[] {
+  const isCommon = (index: number): boolean => kindAt(definition, index) === 'common'
+  const common = given.filter((_argument, index) => isCommon(index))
+  if (common.length === 0) return given
+  const widened = widenToCommonType(binding, definition.name, common, call.name.at).values()
+  return given.map((argument, index) => (isCommon(index) ? (widened.next().value ?? argument) : argument))
+}
+
+function takesCount({ arguments: kinds, optional = 0, variadic }: FunctionDefinition, count: number): boolean {
+  return count >= kinds.length - optional && (variadic === true || count <= kinds.length)
+}
+
+function kindAt({ arguments: kinds }: FunctionDefinition, index: number): ArgumentKind {
+  return kinds[Math.min(index, kinds.length - 1)] ?? 'any'
+}
+
+/** Whether the argument matches the kind. Literals and parameters are judged by their syntax. */
+function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression | undefined): boolean {
+  if (bound !== undefined) return acceptsType(kind, bound)
+  switch (written.kind) {
+    case 'parameter':
+    case 'null':
+      return !['part', 'unit', 'span', 'digits', 'months'].includes(kind)
+    case 'text':
+      if (kind === 'months') return countsMonths(written.value)
+      if (kind === 'fixed') return !countsMonths(written.value)
+      return !NOT_FROM_TEXT.has(kind)
+    default:
+      return acceptsNumber(kind, written)
+  }
+}
+
+/** Kinds that no text literal matches. */
+const NOT_FROM_TEXT: ReadonlySet<ArgumentKind> = new Set([
+  'Integer',
+  'Decimal',
+  'Double',
+  'Boolean',
+  'Binary',
+  'number',
+  'exact',
+  'digits',
+  'fraction',
+])
+
+function countsMonths(text: string): boolean {
+  return (readInterval(text)?.months ?? 0n) !== 0n
+}
+
+function acceptsNumber(kind: ArgumentKind, written: Expression): boolean {
+  const text =
+    written.kind === 'number'
+      ? written.text
+      : written.kind === 'unary' && written.operand.kind === 'number'
+        ? written.operand.text
+        : ''
+  const isWhole = /^\d+$/.test(text)
+  switch (kind) {
+    case 'Integer':
+    case 'digits':
+      return isWhole
+    case 'exact':
+    case 'Decimal':
+    case 'fraction':
+      return !/e/i.test(text)
+    case 'Double':
+    case 'number':
+    case 'ordered':
+    case 'common':
+    case 'comparable':
+    case 'any':
+      return true
+    default:
+      return false
+  }
+}
+
+function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
+  const { type } = bound
+  switch (kind) {
+    case 'number':
+      return isNumber(type)
+    case 'exact':
+      return type.kind === 'Integer' || type.kind === 'Decimal'
+    case 'ordered':
+      return ORDERED.has(type.kind)
+    case 'any':
+      return type.kind !== 'Interval'
+    case 'comparable':
+      return isComparable(type) && isStorable(type)
+    case 'common':
+      return type.kind !== 'Json' && type.kind !== 'Interval'
+    case 'moment':
+      return type.kind === 'Timestamp' || type.kind === 'Date'
+    case 'fixed':
+      return type.kind === 'Interval' && !type.months
+    case 'months':
+      return type.kind === 'Interval' && type.months && bound.kind === 'literal'
+    case 'part':
+    case 'unit':
+    case 'span':
+    case 'digits':
+    case 'fraction':
+      return false
+    default:
+      return type.kind === kind
+  }
+}
+
+/** Types that min, max, first and last can order on both engines. */
+const ORDERED: ReadonlySet<string> = new Set(['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'])
+
+function expectedOf(
+  kind: ArgumentKind,
+  definition: FunctionDefinition,
+  own: readonly (BoundExpression | undefined)[],
+): IqlType | undefined {
+  switch (kind) {
+    case 'Text':
+    case 'part':
+    case 'unit':
+    case 'span':
+      return TEXT
+    case 'Integer':
+    case 'digits':
+      return INTEGER
+    case 'Double':
+      return DOUBLE
+    case 'fraction':
+      return FRACTION
+    case 'Boolean':
+      return BOOLEAN
+    case 'Json':
+      return JSON_TYPE
+    case 'Time':
+      return TIME
+    case 'moment':
+      return TIMESTAMP
+    case 'fixed':
+      return { kind: 'Interval', months: false }
+    case 'months':
+      return INTERVAL
+    case 'common':
+      return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
+    default:
+      return undefined
+  }
+}
+
+/** Checks what the type does not express, and converts a Date to the Timestamp that time functions take. */
+function finish(
+  binding: Binding,
+  call: Call,
+  definition: FunctionDefinition,
+  kind: ArgumentKind,
+  written: Expression,
+  bound: BoundExpression,
+): BoundExpression {
+  switch (kind) {
+    case 'moment':
+      return bound.type.kind === 'Date'
+        ? { kind: 'cast', operand: bound, type: TIMESTAMP, nullable: bound.nullable }
+        : bound
+    case 'part':
+      return oneOf(binding, definition.id === 'date_part_time' ? PARTS.filter(isOfTime) : PARTS, written, bound)
+    case 'unit':
+      return oneOf(binding, UNITS, written, bound)
+    case 'span':
+      return oneOf(binding, SPANS, written, bound)
+    case 'digits': {
+      const digits = bound.kind === 'literal' && typeof bound.value === 'bigint' ? bound.value : -1n
+      if (digits >= 0n && digits <= BigInt(DECIMAL_DIGITS)) return bound
+      throw badArguments(binding, call, [definition], startOf(written), `takes from 0 to ${DECIMAL_DIGITS} digits`)
+    }
+    case 'fraction': {
+      const fraction = asFraction(bound)
+      if (fraction !== undefined) return fraction
+      throw badArguments(binding, call, [definition], startOf(written), `takes ${ARGUMENT_WORDS.fraction}`)
+    }
+    case 'fixed':
+    case 'months': {
+      const value = bound.kind === 'literal' ? bound.value : null
+      if (value === null || typeof value !== 'object' || !('months' in value)) return bound
+      const width = kind === 'months' ? value.months : value.micros
+      if (width > 0n && (kind === 'fixed' || value.micros === 0n)) return bound
+      throw badArguments(
+        binding,
+        call,
+        [definition],
+        startOf(written),
+        'takes a positive width, in whole months or in days and smaller units',
+      )
+    }
+    case 'number':
+    case 'exact':
+      return bound.type.kind === 'Null' ? literal(INTEGER, null) : bound
+    case 'any':
+    case 'ordered':
+    case 'comparable':
+      return bound.type.kind === 'Null' ? literal(TEXT, null) : bound
+    default:
+      return bound
+  }
+}
+
+const FRACTION = decimal(FRACTION_SCALE + 1, FRACTION_SCALE)
+
+/** A literal from 0 to 1, or a parameter that is not used as another type too. */
+function asFraction(bound: BoundExpression): BoundExpression | undefined {
+  if (bound.kind === 'parameter') return sameType(bound.type, FRACTION) ? bound : undefined
+  if (bound.kind === 'literal' && bound.value === null) return literal(FRACTION, null)
+  const scale = asDecimal(bound.type)?.scale
+  if (bound.kind !== 'literal' || typeof bound.value !== 'bigint' || scale === undefined || scale > FRACTION_SCALE)
+    return undefined
+  return bound.value >= 0n && bound.value <= 10n ** BigInt(scale) ? widen(bound, FRACTION) : undefined
+}
+
+function isOfTime(part: string): boolean {
+  return ['hour', 'minute', 'second', 'millisecond', 'microsecond'].includes(part)
+}
+
+function oneOf(
+  binding: Binding,
+  words: readonly string[],
+  written: Expression,
+  bound: BoundExpression,
+): BoundExpression {
+  const word = bound.kind === 'literal' && typeof bound.value === 'string' ? bound.value.toLowerCase() : ''
+  if (words.includes(word)) return literal(TEXT, word)
+  throw binding.fail('BadArguments', startOf(written), `'${word.slice(0, 40)}' is not a time unit here`, {
+    expected: words,
+    hint: didYouMean(word, words),
+  })
+}
+
+function doesNotFit(
+  binding: Binding,
+  call: Call,
+  definitions: readonly FunctionDefinition[],
+  own: readonly (BoundExpression | undefined)[],
+) {
+  const wrong = call.arguments.findIndex((argument, index) => {
+    return !definitions.some((definition) => accepts(kindAt(definition, index), argument, own[index]))
+  })
+  const index = Math.max(wrong, 0)
+  const argument = call.arguments[index]
+  const type = own[index]?.type
+  const at = argument === undefined ? call.name.at : startOf(argument)
+  const found = type === undefined ? 'this' : typeName(type)
+  const needsDouble =
+    definitions.some((definition) => kindAt(definition, index) === 'Double') && type !== undefined && isNumber(type)
+  return badArguments(
+    binding,
+    call,
+    definitions,
+    at,
+    `does not take ${found} as argument ${index + 1}`,
+    needsDouble ? 'write CAST(… AS Double)' : undefined,
+  )
+}
+
+function badArguments(
+  binding: Binding,
+  call: Call,
+  definitions: readonly FunctionDefinition[],
+  at: number,
+  why: string,
+  hint?: string,
+) {
+  const message = `${call.name.text.toLowerCase()} ${why}`
+  return binding.fail('BadArguments', at, message, { expected: definitions.map(signatureOf), hint })
+}
+
+/** A percentile needs the values besides the fraction. */
+function valueHint([definition]: readonly FunctionDefinition[]): string | undefined {
+  if (definition?.arguments[0] !== 'fraction') return undefined
+  return `write ${definition.name}(0.5) WITHIN GROUP (ORDER BY x), or ${definition.name}(0.5, x)`
+}
+
+function countsOf(definitions: readonly FunctionDefinition[]): string {
+  const counts = definitions.flatMap(({ arguments: kinds, optional = 0, variadic }) => {
+    if (variadic === true) return [`${kinds.length} or more`]
+    return Array.from({ length: optional + 1 }, (_, index) => String(kinds.length - optional + index))
+  })
+  const distinct = [...new Set(counts)].join(' or ')
+  return distinct === '0' ? 'no arguments' : `${distinct} ${distinct === '1' ? 'argument' : 'arguments'}`
+}

@@ -1,0 +1,140 @@
+/** Binds a statement: resolves names, checks types and rights, and adds row filters. */
+
+import type { Bound, BoundStatement } from '../bound/bound.ts'
+import type { OutputItem, ResultColumn } from '../bound/bound-query.ts'
+import type { CatalogueView } from '../bound/catalogue-view.ts'
+import { refuseCopies } from '../rewrite/copied-operands.ts'
+import { mergeQueries } from '../rewrite/merge-queries.ts'
+import { Binding, type BindingRules, type Literals } from '../scope/binding.ts'
+import type { Statement } from '../syntax/ast.ts'
+import { BOOLEAN, INTEGER, JSON_TYPE, TEXT } from '../types/types.ts'
+import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDropTable } from './define.ts'
+import { bindExpression } from './expression.ts'
+import { lookupDefinition } from './from.ts'
+import { bindQuery } from './query.ts'
+import { bindAlterView, bindCreateView, bindDropView } from './view.ts'
+import { bindDelete, bindInsert, bindUpdate } from './write.ts'
+
+/** `text` is the text that was parsed; errors refer to positions in it. The `literals` are told apart in the result. */
+export function bind(statement: Statement, text: string, catalogue: CatalogueView, literals?: Literals): Bound {
+  let binding = new Binding(statement, text, catalogue, RULES, literals)
+  let bound = bindStatement(binding, statement)
+  if (binding.lateTypes !== undefined) {
+    binding = new Binding(statement, text, catalogue, RULES, literals, binding.lateTypes)
+    bound = bindStatement(binding, statement)
+  }
+  return {
+    statement: bound,
+    parameters: binding.parameters,
+    columns: columnsOf(bound),
+    tables: [...binding.tables],
+    views: [...binding.expansion.views],
+    usesClaims: binding.usesClaims,
+  }
+}
+
+const RULES: BindingRules = { expression: bindExpression, query: bindQuery }
+
+function bindStatement(binding: Binding, statement: Statement): BoundStatement {
+  switch (statement.kind) {
+    case 'query':
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return bindRunnable(binding, statement)
+    case 'explain':
+      return { kind: 'explain', statement: bindRunnable(binding, statement.statement) }
+    case 'explain-live':
+      return { kind: 'explain-live', query: mergeQueries(bindQuery(binding, undefined, statement.query)) }
+    case 'create-table':
+      return bindCreateTable(binding, statement)
+    case 'alter-table':
+      return bindAlterTable(binding, statement)
+    case 'drop-table':
+      return bindDropTable(binding, statement)
+    case 'create-view':
+      return bindCreateView(binding, statement)
+    case 'alter-view':
+      return bindAlterView(binding, statement)
+    case 'drop-view':
+      return bindDropView(binding, statement)
+    case 'create-index':
+      return bindCreateIndex(binding, statement)
+    case 'drop-index':
+      return bindDropIndex(binding, statement)
+    case 'describe':
+      return { kind: 'describe', table: lookupDefinition(binding, statement.table) }
+    case 'show-tables':
+      return { kind: 'show-tables' }
+    case 'show-columns':
+      return { kind: 'show-columns', table: lookupDefinition(binding, statement.table) }
+  }
+}
+
+type Runnable = Extract<Statement, { kind: 'query' | 'insert' | 'update' | 'delete' }>
+
+function bindRunnable(binding: Binding, written: Runnable) {
+  const statement = bindUnchecked(binding, written)
+  refuseCopies(binding, statement)
+  return statement.kind === 'query' ? mergeQueries(statement) : statement
+}
+
+function bindUnchecked(binding: Binding, statement: Runnable) {
+  switch (statement.kind) {
+    case 'query':
+      return bindQuery(binding, undefined, statement)
+    case 'insert':
+      return bindInsert(binding, statement)
+    case 'update':
+      return bindUpdate(binding, statement)
+    case 'delete':
+      return bindDelete(binding, statement)
+  }
+}
+
+const TABLE_COLUMNS: readonly ResultColumn[] = [
+  { name: 'name', type: TEXT, nullable: false },
+  { name: 'issystem', type: BOOLEAN, nullable: false },
+  { name: 'description', type: TEXT, nullable: true },
+  { name: 'isview', type: BOOLEAN, nullable: false },
+]
+const COLUMN_COLUMNS: readonly ResultColumn[] = [
+  { name: 'name', type: TEXT, nullable: false },
+  { name: 'type', type: TEXT, nullable: false },
+  { name: 'ordinal', type: INTEGER, nullable: false },
+  { name: 'nullable', type: BOOLEAN, nullable: false },
+  { name: 'isprimarykey', type: BOOLEAN, nullable: false },
+  { name: 'default', type: TEXT, nullable: true },
+]
+const PLAN_COLUMNS: readonly ResultColumn[] = [{ name: 'plan', type: TEXT, nullable: false }]
+const LIVE_COLUMNS: readonly ResultColumn[] = [
+  { name: 'method', type: TEXT, nullable: false },
+  { name: 'key', type: JSON_TYPE, nullable: true },
+  { name: 'reason', type: TEXT, nullable: false },
+]
+
+function columnsOf(statement: BoundStatement): readonly ResultColumn[] {
+  switch (statement.kind) {
+    case 'query':
+      return statement.columns
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return statement.returning.map(resultColumn)
+    case 'explain':
+      return PLAN_COLUMNS
+    case 'explain-live':
+      return LIVE_COLUMNS
+    case 'show-tables':
+      return TABLE_COLUMNS
+    case 'describe':
+    case 'show-columns':
+      return COLUMN_COLUMNS
+    default:
+      return []
+  }
+}
+
+function resultColumn({ name, expression: { type, nullable } }: OutputItem): ResultColumn {
+  return { name, type, nullable }
+}

@@ -1,0 +1,243 @@
+/** Binds expressions: resolves columns, types every node, and dispatches on the kind of node. */
+
+import type { ClaimName } from '../bound/bound-leaf.ts'
+import type { BoundExpression } from '../bound/bound-query.ts'
+import { didYouMean } from '../errors/did-you-mean.ts'
+import type { Binding } from '../scope/binding.ts'
+import type { Clause, Scope } from '../scope/scope.ts'
+import { sizeOf } from '../syntax/ast-children.ts'
+import type { Cast, ColumnRef, Expression, IsNull, Parameter, Unary } from '../syntax/ast-query.ts'
+import { canCast } from '../types/casts.ts'
+import { BOOLEAN, type IqlType, isNumber, NULL, sameType, TEXT, typeName } from '../types/types.ts'
+import { bindCall } from './call.ts'
+import { bindBytes, bindNumber, bindText, bindTyped, literal, readLiteral } from './literal.ts'
+import {
+  bindBetween,
+  bindBinary,
+  bindCase,
+  bindInList,
+  bindInQuery,
+  bindIsTruth,
+  bindLike,
+  ROLE_CLAIMS,
+  requireBoolean,
+} from './operators.ts'
+import { bindType } from './type.ts'
+
+export function bindExpression(
+  binding: Binding,
+  scope: Scope,
+  expression: Expression,
+  expected?: IqlType,
+): BoundExpression {
+  return repeatedKey(binding, scope, expression) ?? bindNode(binding, scope, expression, expected)
+}
+
+function bindNode(
+  binding: Binding,
+  scope: Scope,
+  expression: Expression,
+  expected: IqlType | undefined,
+): BoundExpression {
+  switch (expression.kind) {
+    case 'number':
+      return bindNumber(binding, expression, expected)
+    case 'text':
+      return bindText(binding, expression, expected)
+    case 'boolean':
+      return literal(BOOLEAN, expression.value)
+    case 'null':
+      return literal(expected ?? NULL, null)
+    case 'typed':
+      return bindTyped(binding, expression)
+    case 'bytes':
+      return bindBytes(expression.hex)
+    case 'parameter':
+      return bindParameter(binding, expression, expected)
+    case 'column':
+      return bindColumn(binding, scope, expression)
+    case 'unary':
+      return bindUnary(binding, scope, expression, expected)
+    case 'binary':
+      return bindBinary(binding, scope, expression, expected)
+    case 'like':
+      return bindLike(binding, scope, expression)
+    case 'between':
+      return bindBetween(binding, scope, expression)
+    case 'in-list':
+      return bindInList(binding, scope, expression)
+    case 'in-query':
+      return bindInQuery(binding, scope, expression)
+    case 'is-null':
+      return bindIsNull(binding, scope, expression)
+    case 'is-truth':
+      return bindIsTruth(binding, scope, expression)
+    case 'case':
+      return bindCase(binding, scope, expression, expected)
+    case 'cast':
+      return bindCast(binding, scope, expression)
+    case 'call':
+      return bindCall(binding, scope, expression, expected)
+    case 'subquery': {
+      const query = binding.subquery(scope, expression.query, expression.at)
+      const [column] = query.columns
+      if (column === undefined || query.columns.length > 1) {
+        throw binding.fail(
+          'ColumnCount',
+          expression.at,
+          `A sub-query used as a value has one column, not ${query.columns.length}`,
+        )
+      }
+      return { kind: 'scalar-query', query, type: column.type, nullable: true }
+    }
+    case 'exists': {
+      const query = binding.subquery(scope, expression.query, expression.at, { anyNames: true })
+      return { kind: 'exists', query, type: BOOLEAN, nullable: false }
+    }
+  }
+}
+
+function bindIsNull(binding: Binding, scope: Scope, { operand: written, negated }: IsNull): BoundExpression {
+  const isParameter = written.kind === 'parameter' && !binding.bindsRowFilter
+  const operand = isParameter
+    ? binding.untypedParameter(written.name, written.at)
+    : binding.expression(scope, written, written.kind === 'null' ? TEXT : undefined)
+  return { kind: 'is-null', operand, negated, type: BOOLEAN, nullable: false }
+}
+
+/** A grouped select may repeat a GROUP BY expression: SELECT a + b … GROUP BY a + b. */
+function repeatedKey(binding: Binding, scope: Scope, expression: Expression): BoundExpression | undefined {
+  const { grouping } = scope
+  // Columns are looked up elsewhere. Other expressions are bound twice only if they have the size of a key.
+  if (grouping === undefined || expression.kind === 'column') return undefined
+  if (!grouping.some((key) => key.size > 1 && key.size === sizeOf(expression, binding.sizes))) return undefined
+  const ungrouped = scope.within(UNRESTRICTED, true, () => bindNode(binding, scope, expression, undefined))
+  return keyFor(scope, ungrouped)
+}
+
+/** What the clause does not allow is refused when the expression is bound again. */
+const UNRESTRICTED: Clause = { name: 'GROUP BY', aggregates: true, windows: true }
+
+function keyFor(scope: Scope, expression: BoundExpression): BoundExpression | undefined {
+  const fingerprint = fingerprintOf(expression)
+  const index = scope.grouping?.findIndex((key) => key.fingerprint === fingerprint) ?? -1
+  if (index === -1) return undefined
+  return { kind: 'group-key', index, expression, type: expression.type, nullable: expression.nullable }
+}
+
+/** Equal for expressions with the same meaning. Sub-queries have unique source ids, so their fingerprints always differ. */
+export function fingerprintOf(expression: BoundExpression): string {
+  // Most expressions are columns.
+  if (expression.kind === 'column') return `${expression.source}.${expression.ordinal}`
+  return JSON.stringify(expression, (key, value) => {
+    if (typeof value === 'bigint') return `${value}n`
+    return key === 'written' ? undefined : value
+  })
+}
+
+function bindParameter(binding: Binding, { name, at }: Parameter, expected: IqlType | undefined): BoundExpression {
+  if (!binding.bindsRowFilter) return binding.parameter(name, at, expected)
+  const claim = name.toLowerCase()
+  binding.usesClaims = true
+  const known = CLAIMS.get(claim)
+  if (known !== undefined) return { kind: 'claim', claim: known, type: TEXT, nullable: true }
+  if (ROLE_CLAIMS.has(claim)) {
+    throw binding.fail('BadDefinition', at, `:${claim} is a list: write column = :${claim} or column IN (:${claim})`)
+  }
+  throw binding.fail('BadDefinition', at, `A row filter has no parameter :${name}`, {
+    expected: [...CLAIMS.keys(), ...ROLE_CLAIMS].map((each) => `:${each}`),
+  })
+}
+
+/** What a row filter may use, by name; two have a shorter name besides that of the claim. */
+const CLAIMS: ReadonlyMap<string, ClaimName> = new Map([
+  ['sub', 'sub'],
+  ['username', 'username'],
+  ['client', 'client_id'],
+  ['client_id', 'client_id'],
+])
+
+function bindColumn(binding: Binding, scope: Scope, { table, name }: ColumnRef): BoundExpression {
+  for (let level: Scope | undefined = scope; level !== undefined; level = level.parent) {
+    const [found, another] = level.candidates(table, name.text)
+    if (found === undefined) {
+      // A qualifier that names a source here does not name one in an enclosing scope.
+      if (table !== undefined && level.source(table.text) !== undefined) break
+      continue
+    }
+    if (another !== undefined) {
+      const options = level.candidates(table, name.text).map(({ source }) => `${source.name}.${name.text}`)
+      throw binding.fail('AmbiguousColumn', name.at, `${name.text} could be ${options.join(' or ')}`, {
+        expected: options,
+      })
+    }
+    level.hits++
+    if (level !== scope) binding.outerHits++
+    const { source, ordinal, column } = found
+    const nullable = column.nullable || source.mayBeAbsent
+    const bound = {
+      kind: 'column',
+      source: source.id,
+      ordinal,
+      name: column.name,
+      type: column.type,
+      nullable,
+    } as const
+    if (level.grouping === undefined) return bound
+    const key = keyFor(level, bound)
+    if (key !== undefined) return key
+    throw binding.fail('NotGrouped', name.at, `${name.text} is neither in GROUP BY nor in an aggregate`, {
+      hint: `add it to GROUP BY, or write min(${name.text})`,
+    })
+  }
+  throw unknownColumn(binding, scope, { kind: 'column', table, name })
+}
+
+function unknownColumn(binding: Binding, scope: Scope, { table, name }: ColumnRef) {
+  const sources = [...visibleSources(scope)]
+  const qualified =
+    table === undefined ? sources : sources.filter((source) => source.name.toLowerCase() === table.text.toLowerCase())
+  if (table !== undefined && qualified.length === 0) {
+    return binding.fail('UnknownTable', table.at, `Nothing here is named ${table.text}`, {
+      hint: didYouMean(
+        table.text,
+        sources.map((source) => source.name),
+      ),
+    })
+  }
+  const columns = qualified.flatMap((source) => source.columns.map((column) => column.name))
+  const whole = table === undefined ? name.text : `${table.text}.${name.text}`
+  return binding.fail('UnknownColumn', name.at, `There is no column ${whole}`, { hint: didYouMean(name.text, columns) })
+}
+
+function* visibleSources(scope: Scope) {
+  for (let level: Scope | undefined = scope; level !== undefined; level = level.parent) yield* level.sources
+}
+
+function bindUnary(binding: Binding, scope: Scope, unary: Unary, expected: IqlType | undefined): BoundExpression {
+  const { operator, operand: written, at } = unary
+  if (operator === 'not') {
+    const operand = requireBoolean(binding, binding.expression(scope, written, BOOLEAN), written, 'NOT')
+    return { kind: 'not', operand, type: BOOLEAN, nullable: operand.nullable }
+  }
+  if (written.kind === 'number') return bindNumber(binding, written, expected, operator === '-' ? '-' : '')
+  const operand = binding.expression(scope, written, expected)
+  if (!isNumber(operand.type) && operand.type.kind !== 'Interval') {
+    throw binding.fail('TypeMismatch', at, `${operator} takes a number, not ${typeName(operand.type)}`)
+  }
+  if (operator === '+') return operand
+  return { kind: 'negate', operand, type: operand.type, nullable: operand.nullable }
+}
+
+function bindCast(binding: Binding, scope: Scope, { operand: written, type: ref, at }: Cast): BoundExpression {
+  const type = bindType(binding, ref, { forCast: true })
+  if (written.kind === 'text' && type.kind !== 'Text') return readLiteral(binding, type, written.value, written.at)
+  // CAST types a parameter where the context does not.
+  const expected = written.kind === 'parameter' || written.kind === 'null' ? type : undefined
+  const operand = binding.expression(scope, written, expected)
+  if (sameType(operand.type, type)) return operand
+  if (type.kind === 'Interval' || !canCast(operand.type, type)) {
+    throw binding.fail('TypeMismatch', at, `${typeName(operand.type)} cannot be cast to ${typeName(type)}`)
+  }
+  return { kind: 'cast', operand, type, nullable: operand.nullable }
+}

@@ -1,0 +1,173 @@
+/** Binds a SELECT: its sources, conditions, groups and outputs. Binds the items of RETURNING too. */
+
+import type * as Bound from '../bound/bound-query.ts'
+import { didYouMean } from '../errors/did-you-mean.ts'
+import { functionsNamed } from '../functions/functions.ts'
+import { type Binding, startOf } from '../scope/binding.ts'
+import { CLAUSES, type GroupingKey, Scope, type ScopeSource } from '../scope/scope.ts'
+import { sizeOf, someWithin } from '../syntax/ast-children.ts'
+import type { ColumnRef, Expression, OrderItem, Select, SelectItem } from '../syntax/ast-query.ts'
+import { sameName } from '../syntax/names.ts'
+import { isComparable, TEXT, typeName } from '../types/types.ts'
+import { bindCondition } from './clause.ts'
+import { fingerprintOf } from './expression.ts'
+import { bindFrom } from './from.ts'
+import { bindLatest } from './latest.ts'
+import { isConstant } from './literal.ts'
+
+export interface BoundSelect {
+  readonly select: Bound.Select
+  /** For binding ORDER BY. */
+  readonly scope: Scope
+}
+
+/** `orderBy` is the ORDER BY after the select: an aggregate in it makes the select grouped. */
+export function bindSelect(
+  binding: Binding,
+  outer: Scope,
+  written: Select,
+  orderBy: readonly OrderItem[],
+): BoundSelect {
+  const scope = new Scope(outer)
+  const from = written.from === undefined ? undefined : bindFrom(binding, outer, scope, written.from)
+  const where = bindClause(binding, scope, 'where', written.where)
+  const latest = written.latest === undefined ? undefined : bindLatest(binding, scope, from, written.latest)
+  const keys = bindGroupBy(binding, scope, written)
+  const grouped = keys.length > 0 || written.having !== undefined || usesAggregate(written, orderBy)
+  if (grouped) scope.grouping = keys
+  scope.clause = CLAUSES.select
+  const outputs = bindItems(binding, scope, written.items)
+  const having = bindClause(binding, scope, 'having', written.having)
+  const columns = outputs.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable }))
+  const { distinct } = written
+  if (distinct) refuseIncomparable(binding, written.at, columns)
+  const groupBy = keys.map(({ expression }) => expression)
+  const select = { kind: 'select', distinct, outputs, from, where, grouped, groupBy, having, columns } as const
+  return { select: latest === undefined ? select : { ...select, latest }, scope }
+}
+
+function bindClause(binding: Binding, scope: Scope, clause: 'where' | 'having', written: Expression | undefined) {
+  if (written === undefined) return undefined
+  scope.clause = CLAUSES[clause]
+  return bindCondition(binding, scope, written)
+}
+
+function bindGroupBy(binding: Binding, scope: Scope, written: Select): GroupingKey[] {
+  scope.clause = CLAUSES.groupBy
+  return written.groupBy.map((item) => {
+    const key = resolveKey(binding, scope, written, item)
+    const expression = binding.expression(scope, key, TEXT)
+    if (isConstant(expression)) {
+      throw binding.fail(
+        'NotGrouped',
+        startOf(item),
+        'GROUP BY takes columns and expressions over them, not a constant',
+      )
+    }
+    if (!isComparable(expression.type)) {
+      throw binding.fail('TypeMismatch', startOf(item), `GROUP BY cannot compare ${typeName(expression.type)}`)
+    }
+    return { expression, fingerprint: fingerprintOf(expression), size: sizeOf(key, binding.sizes) }
+  })
+}
+
+/** GROUP BY 1 refers to the first output. A name that is not a column of the sources refers to the output with that alias. */
+function resolveKey(binding: Binding, scope: Scope, { items }: Select, key: Expression): Expression {
+  if (key.kind === 'number' && /^\d+$/.test(key.text)) {
+    const item = items[Number(key.text) - 1]
+    if (item?.kind === 'item') return item.expression
+    throw binding.fail('NotGrouped', key.at, `There is no output number ${key.text} to group by`)
+  }
+  if (key.kind !== 'column' || key.table !== undefined || scope.candidates(undefined, key.name.text).length > 0)
+    return key
+  for (const item of items) {
+    if (item.kind === 'item' && item.alias !== undefined && sameName(item.alias.text, key.name.text))
+      return item.expression
+  }
+  return key
+}
+
+function usesAggregate({ items }: Select, orderBy: readonly OrderItem[]): boolean {
+  const written = items.flatMap((item) => (item.kind === 'item' ? [item.expression] : []))
+  return [...written, ...orderBy.map(({ expression }) => expression)].some((expression) =>
+    someWithin(expression, isAggregate),
+  )
+}
+
+function isAggregate(expression: Expression): boolean {
+  if (expression.kind !== 'call' || expression.over !== undefined) return false
+  return functionsNamed(expression.name.text.toLowerCase())[0]?.kind === 'aggregate'
+}
+
+function refuseIncomparable(binding: Binding, at: number, columns: readonly Bound.ResultColumn[]): void {
+  const column = columns.find(({ type }) => type.kind !== 'Null' && !isComparable(type))
+  if (column === undefined) return
+  throw binding.fail('TypeMismatch', at, `DISTINCT cannot compare ${column.name}, which is ${typeName(column.type)}`)
+}
+
+export function bindItems(binding: Binding, scope: Scope, items: readonly SelectItem[]): Bound.OutputItem[] {
+  const outputs: Bound.OutputItem[] = []
+  for (const item of items) {
+    if (item.kind === 'all') outputs.push(...bindAll(binding, scope, item))
+    else {
+      const expression = binding.expression(scope, item.expression)
+      const name = item.alias?.text ?? nameOf(item.expression, expression) ?? `column${outputs.length + 1}`
+      outputs.push({ name, expression })
+    }
+  }
+  return outputs
+}
+
+/** `*` is every column of every source, `t.*` every column of one. */
+function bindAll(binding: Binding, scope: Scope, item: Extract<SelectItem, { kind: 'all' }>): Bound.OutputItem[] {
+  const { table, at } = item
+  const names = scope.sources.map(({ name }) => name)
+  if (table !== undefined && scope.source(table.text) === undefined) {
+    throw binding.fail('UnknownTable', table.at, `Nothing in FROM is named ${table.text}`, {
+      expected: names,
+      hint: didYouMean(table.text, names),
+    })
+  }
+  if (names.length === 0) throw binding.fail('Syntax', at, '* needs a FROM')
+  const sources = scope.sources.filter(
+    ({ name }) => table === undefined || name.toLowerCase() === table.text.toLowerCase(),
+  )
+  const columns = sources.flatMap((source) => columnsOf(source, at))
+  binding.stars?.set(
+    item,
+    columns.map((expression) => ({ kind: 'item', expression, alias: undefined })),
+  )
+  return columns.map((column) => ({ name: column.name.text, expression: binding.expression(scope, column) }))
+}
+
+function columnsOf(source: ScopeSource, at: number): ColumnRef[] {
+  return source.columns.map(({ name }) => ({
+    kind: 'column',
+    table: { text: source.name, at },
+    name: { text: name, at },
+  }))
+}
+
+/** A column keeps the spelling of its definition; a call is named after its function. */
+function nameOf(written: Expression, bound: Bound.BoundExpression): string | undefined {
+  switch (written.kind) {
+    case 'column':
+      return columnName(bound) ?? written.name.text
+    case 'call':
+      return written.name.text.toLowerCase()
+    case 'cast':
+      return written.operand.kind === 'column' ? written.operand.name.text : undefined
+    case 'case':
+    case 'exists':
+      return written.kind
+    case 'subquery':
+      return bound.kind === 'scalar-query' ? bound.query.columns[0]?.name : undefined
+    default:
+      return undefined
+  }
+}
+
+function columnName(bound: Bound.BoundExpression): string | undefined {
+  if (bound.kind === 'group-key') return columnName(bound.expression)
+  return bound.kind === 'column' ? bound.name : undefined
+}

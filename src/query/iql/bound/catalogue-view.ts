@@ -1,0 +1,80 @@
+/** The catalogue as the binder sees it: the tables of one caller, and what the caller may do with them. */
+import type { Expression, Query } from '../syntax/ast-query.ts'
+import type { IqlType } from '../types/types.ts'
+
+/** A table that the caller may not read is not part of the view. */
+export interface CatalogueView {
+  /** Names are case-insensitive. */
+  lookup(name: string): TableView | undefined
+  /** A table whose definition the caller may see, but whose rows the caller may not read. */
+  hidden(name: string): HiddenTable | undefined
+  /** The names of all definitions that the caller may see. */
+  tableNames(): Iterable<string>
+  /** The index with its table, if the caller may see the definition of the table. */
+  lookupIndex(name: string): { readonly name: string; readonly table: TableView } | undefined
+  /** The scope that the caller lacks to write to the table; undefined if the caller may write. */
+  missingWriteScope(table: TableView): string | undefined
+  /** The scope that the caller lacks to define tables; undefined if the caller may define them. */
+  missingDefineScope(): string | undefined
+}
+
+export interface HiddenTable {
+  readonly table: TableView
+  /** The scopes that the caller lacks. */
+  readonly missing: readonly string[]
+}
+
+/** A table or view that the caller may read, or only see the definition of. */
+export function definitionIn(view: CatalogueView, name: string): TableView | undefined {
+  return view.lookup(name) ?? view.hidden(name)?.table
+}
+
+export function needsScopes({ table, missing }: HiddenTable): string {
+  return `Reading ${table.name} needs the scope${missing.length > 1 ? 's' : ''} ${missing.join(' and ')}`
+}
+
+export interface TableView {
+  /** In the spelling of its definition. */
+  readonly name: string
+  readonly columns: readonly ColumnView[]
+  /** Column names; empty if the table has no primary key. */
+  readonly primaryKey: readonly string[]
+  /** Sets of columns that are unique besides the primary key. */
+  readonly uniques: readonly (readonly string[])[]
+  /** Rows for which this is not true do not exist for the caller. It may use :sub, :username, :client and :roles. */
+  readonly rowFilter: Expression | undefined
+  /** A table of the service: it cannot be altered or dropped, and has no indexes. */
+  readonly isSystem: boolean
+  /** False for read-only system tables such as cataloguetables. */
+  readonly isWritable: boolean
+  /** Whether changes are logged, so that live queries can read only what has changed. */
+  readonly isLive: boolean
+  /** Set for a view: it has no rows of its own, and the query takes its place. */
+  readonly view?: ViewQuery | undefined
+}
+
+/** The query of a view, parsed when it is first used. */
+export interface ViewQuery {
+  readonly text: string
+  readonly query: Query
+  /** See nestingOf. */
+  readonly nesting: number
+}
+
+export interface ColumnView {
+  readonly name: string
+  readonly type: IqlType
+  readonly nullable: boolean
+  /** An INSERT may omit the column. It may omit a nullable column too. */
+  readonly hasDefault: boolean
+}
+
+/** No tables, and every right: for binding a definition by itself. */
+export const NO_TABLES: CatalogueView = {
+  lookup: () => undefined,
+  hidden: () => undefined,
+  tableNames: () => [],
+  lookupIndex: () => undefined,
+  missingWriteScope: () => undefined,
+  missingDefineScope: () => undefined,
+}

@@ -1,0 +1,62 @@
+/** The function table: statements can call these functions and no others. */
+
+import { AGGREGATE_FUNCTIONS, WINDOW_FUNCTIONS } from './aggregate.ts'
+import type { FunctionEntry } from './entry.ts'
+import { SCALAR_FUNCTIONS } from './scalar.ts'
+import { TABLE_FUNCTIONS } from './series.ts'
+
+/** Identifies an entry. The engines key their SQL by these ids, so that a missing function does not compile. */
+export type ScalarId = keyof typeof SCALAR_FUNCTIONS
+export type AggregateId = keyof typeof AGGREGATE_FUNCTIONS
+export type WindowId = keyof typeof WINDOW_FUNCTIONS
+export type TableFunctionId = keyof typeof TABLE_FUNCTIONS
+
+/** An entry with its id, by kind. */
+export type FunctionDefinition =
+  | (FunctionEntry & { readonly kind: 'scalar'; readonly id: ScalarId })
+  | (FunctionEntry & { readonly kind: 'aggregate'; readonly id: AggregateId })
+  | (FunctionEntry & { readonly kind: 'window'; readonly id: WindowId })
+  | (FunctionEntry & { readonly kind: 'table'; readonly id: TableFunctionId })
+
+/** Forms that look like calls but have rules of their own. */
+export const SPECIAL_FORMS = [
+  { name: 'coalesce', description: 'The first argument that is not NULL.', example: "coalesce(NULL, 'x')" },
+  { name: 'nullif', description: 'NULL if both are equal, otherwise the first.', example: 'nullif(5, 0)' },
+  { name: 'mod', description: 'The same as the operator %.', example: 'mod(5, 3)' },
+  {
+    name: 'time_bucket_gapfill',
+    description:
+      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Where there are no rows the aggregates are NULL; locf(x) and interpolate(x) fill them along the buckets, within the other keys.',
+    example: "time_bucket_gapfill('1 hour', executed_at, '2026-01-30T00:00:00Z', '2026-01-31T00:00:00Z')",
+  },
+] as const
+
+export const FUNCTIONS: readonly FunctionDefinition[] = [
+  ...entriesOf(SCALAR_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'scalar', id }) as const),
+  ...entriesOf(AGGREGATE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'aggregate', id }) as const),
+  ...entriesOf(WINDOW_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'window', id }) as const),
+  ...entriesOf(TABLE_FUNCTIONS).map(([id, entry]) => ({ name: id, ...entry, kind: 'table', id }) as const),
+]
+
+/** All entries with a name in lower case. */
+export function functionsNamed(name: string): readonly FunctionDefinition[] {
+  return BY_NAME.get(name) ?? []
+}
+
+export function functionNames(): string[] {
+  return [...BY_NAME.keys(), ...SPECIAL_FORMS.map(({ name }) => name)]
+}
+
+/** Those for FROM. */
+export function tableFunctionNames(): string[] {
+  return FUNCTIONS.filter(({ kind }) => kind === 'table').map(({ name }) => name)
+}
+
+const BY_NAME: ReadonlyMap<string, readonly FunctionDefinition[]> = Map.groupBy(FUNCTIONS, ({ name }) => name)
+
+function entriesOf<Id extends string, Entry>(table: Readonly<Record<Id, Entry>>): [Id, Entry][] {
+  const isId = (key: string): key is Id => Object.hasOwn(table, key)
+  return Object.keys(table)
+    .filter(isId)
+    .map((id) => [id, table[id]])
+}

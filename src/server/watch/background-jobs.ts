@@ -1,0 +1,119 @@
+/** What runs beside the services: metrics of the process, rate counts shared between nodes, the removal of expired rows. */
+import { randomUUID } from 'node:crypto'
+import type { Config } from '../../config/config.ts'
+import { BadSetting } from '../../config/parsers.ts'
+import type { Bus } from '../../events/bus.ts'
+import { keepProbeConnections, PROBE_CONNECTIONS } from '../../http/limits/probe-connections.ts'
+import type { SlidingWindow } from '../../http/limits/sliding-window.ts'
+import { type Listener, openListener } from '../../http/listener.ts'
+import { metricsRoute } from '../../http/metrics-endpoint.ts'
+import { createPipeline } from '../../http/pipeline.ts'
+import { connectionAddress } from '../../http/request/client-address.ts'
+import { exceptOutages } from '../../lib/unavailable.ts'
+import { syncRateCounts } from '../../store/cluster/rate-count-sync.ts'
+import { startPruning } from '../../store/database/prune.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
+import { watchProcess } from '../../telemetry/process-metrics.ts'
+import type { Resources } from '../resources.ts'
+import type { WorkerLink } from '../worker-link.ts'
+import { shareRateCounts } from '../worker-rates.ts'
+import type { Cleanup } from './cleanup.ts'
+import { watchLastBackup } from './last-backup.ts'
+
+const DAY = 86_400_000
+
+export function openMetrics(
+  { node, database, audit }: Resources,
+  bus: Bus,
+  dataFolder: string,
+  cleanup: Cleanup,
+): Metrics {
+  const metrics = createMetrics()
+  metrics.watch('gatehouse_database_connections', () =>
+    Object.entries(database.pool() ?? {}).map(([state, count]) => [{ state }, count] as const),
+  )
+  metrics.watch('gatehouse_audit_waiting_rows', () => [[{}, audit.waiting]])
+  metrics.watch('gatehouse_audit_lost_total', () => [[{}, audit.lost]])
+  metrics.watch('gatehouse_bus_lag_seconds', () => [[{}, bus.lag() / 1000]])
+  bus.subscribe(({ kind }) => metrics.count('gatehouse_bus_events_total', { kind }))
+  cleanup.add(watchProcess(metrics, { name: node, dataFolder }))
+  return metrics
+}
+
+/** Opened with the main port, before anything is written; undefined where the settings name none. */
+export async function openMetricsPort(
+  { metricsHost: host, metricsPort: port }: Config,
+  isLater: boolean,
+): Promise<Listener | undefined> {
+  if (port === undefined) return undefined
+  try {
+    return await openListener({ host, port, tls: undefined, isLater })
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const text = METRICS_PORT_ERRORS.get(reason) ?? `cannot be opened (${reason})`
+    throw new BadSetting(
+      `The metrics port ${port} on ${host} ${text}: change GATEHOUSE_METRICS_PORT or GATEHOUSE_METRICS_HOST.`,
+    )
+  }
+}
+
+const METRICS_PORT_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['EADDRINUSE', 'is in use'],
+  ['EACCES', 'may not be opened by this user'],
+  ['EADDRNOTAVAIL', 'is not an address of this machine'],
+])
+
+/** Without a token: anybody who reaches this port may read, so it listens where only the operator's network does. */
+export function serveMetrics(
+  listener: Listener,
+  metrics: Metrics,
+  logger: Logger,
+  render: () => string | Promise<string>,
+): void {
+  const groups = [{ at: ['/metrics'], routes: [metricsRoute(render)] }]
+  listener.answerWith(createPipeline({ groups, logger, metrics, addressOf: connectionAddress }))
+  keepProbeConnections(listener.server, PROBE_CONNECTIONS, () =>
+    metrics.count('gatehouse_http_connections_refused_total', { limit: 'node' }),
+  )
+  listener.server.unref()
+}
+
+export interface JobParts {
+  readonly resources: Resources
+  readonly window: SlidingWindow
+  readonly metrics: Metrics
+  readonly logger: Logger
+  readonly worker: WorkerLink | undefined
+}
+
+export function startBackgroundJobs(config: Config, parts: JobParts, cleanup: Cleanup): void {
+  const { resources, window, metrics, logger, worker } = parts
+  const { database, clock, node } = resources
+  const rates = syncRateCounts(database, {
+    clock,
+    node: randomUUID(),
+    ...window,
+    onError: exceptOutages((error) => logger.warn({ err: error }, 'rate counts could not be exchanged')),
+  })
+  cleanup.add(() => rates.stop())
+  // On PostgreSQL workers are nodes like any others.
+  if (worker !== undefined && database.engine === 'sqlite') {
+    const shared = shareRateCounts(worker, window, clock)
+    cleanup.add(() => shared.stop())
+  }
+  const pruning = startPruning(database, {
+    clock,
+    node,
+    auditKept: config.auditRetentionDays === 0 ? undefined : config.auditRetentionDays * DAY,
+    onPruned: (table, rows) => metrics.count('gatehouse_pruned_rows_total', { table }, rows),
+    onError: exceptOutages((error) => logger.warn({ err: error }, 'expired rows could not be removed')),
+  })
+  cleanup.add(() => pruning.stop())
+  const backups = watchLastBackup(
+    database,
+    metrics,
+    exceptOutages((error) => logger.warn({ err: error }, 'the time of the last backup could not be read')),
+  )
+  cleanup.add(() => backups.stop())
+}

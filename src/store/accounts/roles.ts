@@ -1,0 +1,54 @@
+/** Roles: named sets of scopes, assigned to users. */
+import type { Kysely } from 'kysely'
+import type { Schema } from '../database/schema.ts'
+
+export interface Role {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly description: string
+  readonly requireSecondFactor: boolean
+}
+
+export type Roles = ReturnType<typeof createRoles>
+
+export function createRoles(db: Kysely<Schema>) {
+  return {
+    /** All, or one page; ordered by name. */
+    async list({ after, limit }: { after?: string; limit?: number } = {}): Promise<Role[]> {
+      let query = db.selectFrom('roles').selectAll().orderBy('name')
+      if (after !== undefined) query = query.where('name', '>', after)
+      if (limit !== undefined) query = query.limit(limit)
+      const rows = await query.execute()
+      return rows.map((row) => ({
+        name: row.name,
+        scopes: JSON.parse(row.scopes),
+        description: row.description,
+        requireSecondFactor: row.require_second_factor === 1,
+      }))
+    },
+
+    async put(role: Pick<Role, 'name' | 'scopes'> & Partial<Role>): Promise<void> {
+      const values = {
+        scopes: JSON.stringify(role.scopes),
+        description: role.description ?? '',
+        require_second_factor: Number(role.requireSecondFactor ?? false),
+      }
+      await db
+        .insertInto('roles')
+        .values({ name: role.name, ...values })
+        .onConflict((conflict) => conflict.column('name').doUpdateSet(values))
+        .execute()
+    },
+
+    async remove(name: string): Promise<void> {
+      await db.deleteFrom('user_roles').where('role', '=', name).execute()
+      await db.deleteFrom('roles').where('name', '=', name).execute()
+    },
+
+    /** The ids of the users who have the role. */
+    async holders(name: string): Promise<string[]> {
+      const rows = await db.selectFrom('user_roles').select('user_id').where('role', '=', name).execute()
+      return rows.map(({ user_id }) => user_id)
+    },
+  }
+}

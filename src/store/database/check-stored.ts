@@ -1,0 +1,139 @@
+/** Checks what is stored before anything is written to it: the data folder, privileges, the schema version, the master key. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
+import type { Kysely } from 'kysely'
+import { createNodes } from '../cluster/nodes.ts'
+import { openPrivateKey } from '../keys/key-rotation.ts'
+import { findMasterKey, type MasterKey, requireMasterKey, WrongMasterKey } from '../keys/master-key.ts'
+import { checkDataFolder } from './data-folder.ts'
+import { type Database, explainDamage, openUnmigrated, POSTGRES_SCHEMA, SchemaTooNew } from './database.ts'
+import { checkFreeConnections } from './free-connections.ts'
+import { CompiledQuery } from './kysely.ts'
+import { schemaVersion } from './migration-plan.ts'
+import { MIGRATIONS } from './migrations/list.ts'
+import { type Ask, checkPrivileges } from './privileges.ts'
+import type { Schema } from './schema.ts'
+import { noDatabaseIn, noTablesIn, UnfitDatabase } from './unfit-database.ts'
+
+export interface StoredOptions {
+  readonly dataFolder: string
+  /** Empty for SQLite. */
+  readonly url: string
+  readonly masterKey: Buffer | undefined
+  /** The connections to PostgreSQL that must be free. */
+  readonly freeConnections?: number
+  /** For commands, which neither create nor migrate a database. */
+  readonly mustBeCurrent?: true
+  /** Of a node that is about to serve. */
+  readonly issuer?: string
+}
+
+/** Returns the names of the roles, to which a declarative file may refer. */
+export async function checkStored(options: StoredOptions): Promise<readonly string[]> {
+  const { dataFolder, url, masterKey, freeConnections = 0, mustBeCurrent = false } = options
+  if (mustBeCurrent) requireFile(options)
+  else checkDataFolder(dataFolder)
+  if (url === '') checkFile(join(dataFolder, 'query.db'))
+  if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
+  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
+  try {
+    if (database.engine === 'postgres') await checkServer(database, freeConnections)
+    if (mustBeCurrent) await requireCurrent(database)
+    if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
+    return await checkContent(database, findMasterKey(dataFolder, masterKey))
+  } catch (error) {
+    throw explainDamage(error, database.location)
+  } finally {
+    await database.close().catch(() => {})
+  }
+}
+
+/** Throws UnfitDatabase if there is no SQLite file. Writes nothing. */
+export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder' | 'url'>): void {
+  if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
+}
+
+/** Throws if there is no database, of whatever schema, or if its master key is missing or another. */
+export async function requireDatabase({ dataFolder, url, masterKey }: StoredOptions): Promise<MasterKey> {
+  requireFile({ dataFolder, url })
+  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
+  try {
+    if ((await schemaVersion(database)) === 0) throw noTablesIn(database.location)
+    const found = requireMasterKey(dataFolder, masterKey)
+    await checkMasterKey(database.db, found)
+    return found
+  } catch (error) {
+    throw explainDamage(error, database.location)
+  } finally {
+    await database.close().catch(() => {})
+  }
+}
+
+/** Of nodes that knew the current schema: others have no issuer there, and stop serving when it is migrated. */
+async function refuseOtherIssuer(database: Database, issuer: string): Promise<void> {
+  if ((await schemaVersion(database)) !== MIGRATIONS.length) return
+  const other = (await createNodes(database, Date.now).running()).find((node) => node.issuer !== issuer)
+  if (other !== undefined)
+    throw new UnfitDatabase(
+      `Another node (${other.name}) serves the database ${database.location} with the issuer ${other.issuer}, and this one would have ${issuer}: set the same GATEHOUSE_ISSUER for both, or another GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA.`,
+    )
+}
+
+async function requireCurrent(database: Database): Promise<void> {
+  const version = await schemaVersion(database)
+  if (version === 0) throw noTablesIn(database.location)
+  if (version < MIGRATIONS.length)
+    throw new UnfitDatabase(
+      `The database ${database.location} has schema ${version}, but this version uses ${MIGRATIONS.length}: run "gatehouse migrate", or start the server, which migrates it. Servers of the earlier version then stop serving.`,
+    )
+}
+
+/** That it is a database at all; `gatehouse doctor` checks its pages. */
+function checkFile(file: string): void {
+  if (!existsSync(file)) return
+  const database = new SqliteDatabase(file, { timeout: 5_000 })
+  try {
+    database.pragma('schema_version')
+  } catch (error) {
+    throw explainDamage(error, file)
+  } finally {
+    database.close()
+  }
+}
+
+async function checkServer({ db }: Database, freeConnections: number): Promise<void> {
+  const ask: Ask = async (statement, value) => (await db.executeQuery(CompiledQuery.raw(statement, [value]))).rows
+  await checkPrivileges(ask, POSTGRES_SCHEMA)
+  // The one that asks is closed afterwards.
+  await checkFreeConnections(ask, freeConnections - 1)
+}
+
+async function checkContent(database: Database, masterKey: MasterKey | undefined): Promise<readonly string[]> {
+  const { db, location } = database
+  const version = await schemaVersion(database)
+  if (version > MIGRATIONS.length) throw new SchemaTooNew(version, MIGRATIONS.length, location)
+  if (version === 0) return []
+  await checkMasterKey(db, masterKey)
+  const roles = await db.selectFrom('roles').select('name').execute()
+  return roles.map(({ name }) => name)
+}
+
+/**
+ * With another master key, every declared password would look changed and be reset, and a new signing key would be one
+ * that no other node can open.
+ */
+async function checkMasterKey(db: Kysely<Schema>, masterKey: MasterKey | undefined): Promise<void> {
+  const sealed = await db
+    .selectFrom('signing_keys')
+    .select('sealed_private_key')
+    .where('sealed_private_key', '!=', '')
+    .execute()
+  if (sealed.length === 0) return
+  if (masterKey === undefined)
+    throw new WrongMasterKey(
+      'The master key that seals the signing keys is missing: set GATEHOUSE_MASTER_KEY to it, or restore master.key in the data folder.',
+    )
+  const sealingKey = masterKey.derive('signing keys')
+  for (const { sealed_private_key } of sealed) openPrivateKey(sealed_private_key, sealingKey)
+}

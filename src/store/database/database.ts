@@ -1,0 +1,210 @@
+/** Opens the identity database, SQLite in the data folder or PostgreSQL by URL, and migrates it to the current schema. */
+import { randomUUID } from 'node:crypto'
+import { closeSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Logger } from 'kysely'
+import { Availability, type AvailabilityChange } from '../../lib/availability.ts'
+import { BadDataFolder } from './data-folder.ts'
+import { Kysely, sql } from './kysely.ts'
+import { MIGRATIONS, type Migration } from './migrations/list.ts'
+import { loadPg } from './pg.ts'
+import { createPostgresDialect } from './postgres-dialect.ts'
+import type { Schema } from './schema.ts'
+import type { SharedFile } from './shared-file.ts'
+import { createSqliteDialect } from './sqlite-dialect.ts'
+
+export type Engine = 'sqlite' | 'postgres'
+
+export interface Database {
+  readonly engine: Engine
+  readonly db: Kysely<Schema>
+  /** The file or URL without credentials, for banners, logs and errors. */
+  readonly location: string
+  /** State of the connection pool; undefined for SQLite. */
+  pool(): { busy: number; idle: number; waiting: number } | undefined
+  /** Rejects when the database does not respond, or nothing can be written. Leaves no rows. */
+  check(): Promise<void>
+  /** From now on a statement that takes longer fails. Before that, migrations and locks may take their time. */
+  limitStatements(milliseconds: number): void
+  close(): Promise<void>
+}
+
+export interface DatabaseOptions {
+  readonly dataFolder: string
+  /** Empty for SQLite. */
+  readonly url: string
+  readonly poolSize?: number
+  /** Called after every statement. */
+  readonly onStatement?: ((run: StatementRun) => void) | undefined
+  readonly onAvailability?: ((change: AvailabilityChange) => void) | undefined
+  /** For workers on one SQLite file. */
+  readonly shared?: SharedFile | undefined
+}
+
+export interface StatementRun {
+  /** With placeholders; the values are not included. */
+  readonly sql: string
+  readonly milliseconds: number
+  readonly isFailed: boolean
+}
+
+export const POSTGRES_SCHEMA = 'gatehouse'
+const INT8 = 20
+/** Nodes that start at the same time must not migrate at the same time. */
+const ADVISORY_LOCK = 7_203_519_001
+
+export async function openDatabase(options: DatabaseOptions): Promise<Database> {
+  const database = openUnmigrated(options)
+  try {
+    await migrate(database)
+  } catch (error) {
+    await database.close().catch(() => {})
+    throw explainDamage(error, database.location)
+  }
+  return database
+}
+
+/** Without migrating it, whatever its schema version. */
+export function openUnmigrated(options: DatabaseOptions): Database {
+  const log = options.onStatement && logTo(options.onStatement)
+  const availability = new Availability(options.onAvailability ?? (() => {}))
+  return options.url === ''
+    ? openSqlite(options, availability, log)
+    : openPostgres(options.url, options.poolSize ?? POOL_SIZE, availability, log)
+}
+
+function logTo(onStatement: (run: StatementRun) => void): Logger {
+  return ({ query: { sql }, queryDurationMillis: milliseconds, level }) =>
+    onStatement({ sql, milliseconds, isFailed: level === 'error' })
+}
+
+/** The error itself, or what to do about a damaged file. */
+export function explainDamage(error: unknown, location: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return ['SQLITE_NOTADB', 'SQLITE_CORRUPT'].includes(code)
+    ? new BadDataFolder(`The database ${location} is damaged: restore the data folder from a backup.`)
+    : error
+}
+
+/** The bytes of a row that needs several pages: a small one may fit into those that a full file already has. */
+export const SEVERAL_PAGES = 20_000
+
+function openSqlite(
+  { dataFolder, shared }: DatabaseOptions,
+  availability: Availability,
+  log: Logger | undefined,
+): Database {
+  const file = join(dataFolder, 'identity.db')
+  // Created here with mode 600, since SQLite would make it readable for everybody; its journals inherit the mode.
+  closeSync(openSync(file, 'a', 0o600))
+  const dialect = createSqliteDialect(file, availability, shared)
+  const db = new Kysely<Schema>({ dialect, ...(log && { log }) })
+  return {
+    engine: 'sqlite',
+    db,
+    location: file,
+    pool: () => undefined,
+    async check() {
+      dialect.checkWrites()
+      await tryWrite(db, ' '.repeat(SEVERAL_PAGES))
+    },
+    limitStatements() {},
+    close: () => db.destroy(),
+  }
+}
+
+/** The connections of a node to PostgreSQL for identity. */
+export const POOL_SIZE = 10
+
+/** To connect, or to wait for a connection of the pool. */
+const CONNECT_MS = 5_000
+
+function openPostgres(url: string, poolSize: number, availability: Availability, log: Logger | undefined): Database {
+  const pg = loadPg()
+  /** Our bigint columns hold milliseconds and counters, all below 2^53. */
+  const parserOf = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
+    oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: poolSize,
+    options: `-c search_path=${POSTGRES_SCHEMA}`,
+    types: { getTypeParser: parserOf },
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
+    application_name: 'gatehouse',
+  })
+  // A broken idle connection is replaced on next use; without a listener the error would end the process.
+  pool.on('error', () => {})
+  let deadlineMs: number | undefined
+  const dialect = createPostgresDialect(pool, { availability, deadlineMs: () => deadlineMs })
+  const db = new Kysely<Schema>({ dialect, ...(log && { log }) })
+  return {
+    engine: 'postgres',
+    db,
+    location: withoutCredentials(url),
+    pool: () => ({ busy: pool.totalCount - pool.idleCount, idle: pool.idleCount, waiting: pool.waitingCount }),
+    check: () => tryWrite(db),
+    limitStatements(milliseconds) {
+      deadlineMs = milliseconds
+    },
+    close: () => db.destroy(),
+  }
+}
+
+/** A write that reaches the disk when it commits: a rollback would not notice that the disk is full. */
+async function tryWrite(db: Kysely<Schema>, padding = ''): Promise<void> {
+  const key = `readiness ${randomUUID()}${padding}`
+  await db.transaction().execute(async (tx) => {
+    await tx.insertInto('throttles').values({ key, failures: 0, until: 0, updated_at: 0 }).execute()
+    await tx.deleteFrom('throttles').where('key', '=', key).execute()
+  })
+}
+
+function withoutCredentials(url: string): string {
+  const address = new URL(url)
+  return `${address.protocol}//${address.host}${address.pathname}`
+}
+
+export class SchemaTooNew extends Error {
+  constructor(found: number, known: number, location: string) {
+    super(
+      `The database ${location} has schema version ${found}, but this version supports up to ${known}: start the newer gatehouse that wrote it, or restore a backup.`,
+    )
+    this.name = 'SchemaTooNew'
+  }
+}
+
+async function migrate({ db, engine, location }: Database): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    if (engine === 'postgres') {
+      await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(tx)
+      await sql`create schema if not exists gatehouse`.execute(tx)
+    }
+    await tx.schema
+      .createTable('schema_version')
+      .ifNotExists()
+      .addColumn('version', 'integer', (column) => column.primaryKey())
+      .addColumn('name', 'text', (column) => column.notNull())
+      .addColumn('applied_at', 'bigint', (column) => column.notNull())
+      .execute()
+    const found = await currentVersion(tx)
+    if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, location)
+    for (const [index, migration] of MIGRATIONS.entries()) {
+      if (index >= found) await apply(tx, index + 1, migration)
+    }
+  })
+}
+
+/** For a database that has the table schema_version. */
+export async function currentVersion(db: Kysely<Schema>): Promise<number> {
+  const row = await db
+    .selectFrom('schema_version')
+    .select((eb) => eb.fn.max('version').as('version'))
+    .executeTakeFirst()
+  return row?.version ?? 0
+}
+
+async function apply(tx: Kysely<Schema>, version: number, migration: Migration): Promise<void> {
+  await migration.up(tx)
+  await tx.insertInto('schema_version').values({ version, name: migration.name, applied_at: Date.now() }).execute()
+}
