@@ -6,7 +6,7 @@ import { MAX_SINGLE_ITEMS } from '../engines/emit/expression.ts'
 import { isLonger } from '../engines/emit/long-values.ts'
 import type { Assignment, Bound, BoundStatement, DefaultValue, Insert } from '../iql/bound/bound.ts'
 import type { WrittenAt } from '../iql/bound/bound-leaf.ts'
-import type { Body, BoundExpression, Query, Source } from '../iql/bound/bound-query.ts'
+import type { BoundBody, BoundExpression, BoundQuery, Source } from '../iql/bound/bound-query.ts'
 import type { ColumnView, TableView } from '../iql/bound/catalogue-view.ts'
 import type { Shape } from '../iql/syntax/shape.ts'
 import {
@@ -93,12 +93,12 @@ function* inValue(
 }
 
 /** Not in the sub-queries of expressions: an output may have its name from one. */
-function* inQuery(query: Query): Generator<Candidate, void> {
+function* inQuery(query: BoundQuery): Generator<Candidate, void> {
   for (const cte of query.with) yield* inQuery(cte.query)
   yield* inBody(query.body)
 }
 
-function* inBody(body: Body): Generator<Candidate, void> {
+function* inBody(body: BoundBody): Generator<Candidate, void> {
   switch (body.kind) {
     case 'query':
       yield* inQuery(body)

@@ -2,7 +2,7 @@
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
 import type { DefaultValue, Delete, Insert, Update } from '../iql/bound/bound.ts'
-import type { BoundExpression, Query, Select, TableSource } from '../iql/bound/bound-query.ts'
+import type { BoundExpression, BoundQuery, BoundSelect, TableSource } from '../iql/bound/bound-query.ts'
 import { concatOperands, isSmallText } from '../iql/bound/text-bound.ts'
 import type { IndexesOf } from '../iql/bound/text-weight.ts'
 import { isLongType } from '../iql/types/types.ts'
@@ -15,7 +15,7 @@ export type AccessPath =
   | { readonly kind: 'key' | 'index'; readonly columns: readonly string[] }
   | { readonly kind: 'scan' }
 
-export function costOf(query: Query, indexesOf: IndexesOf): CostClass {
+export function costOf(query: BoundQuery, indexesOf: IndexesOf): CostClass {
   const { body } = query
   if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped || body.latest !== undefined)
     return 'unbounded'
@@ -105,8 +105,8 @@ export function accessPath(
  * single Integer, and with them it may find the rows in another index.
  */
 function isInKeyOrder(
-  { outputs, where }: Select,
-  orderBy: Query['orderBy'],
+  { outputs, where }: BoundSelect,
+  orderBy: BoundQuery['orderBy'],
   { id, table }: TableSource,
   indexesOf: IndexesOf,
 ): boolean {

@@ -2,11 +2,18 @@
 
 import { latestIndex } from '../engines/emit/latest.ts'
 import type { Delete, Insert, Update } from '../iql/bound/bound.ts'
-import type { Body, BoundExpression, Query, Select, Source, TableSource } from '../iql/bound/bound-query.ts'
+import type {
+  BoundBody,
+  BoundExpression,
+  BoundQuery,
+  BoundSelect,
+  Source,
+  TableSource,
+} from '../iql/bound/bound-query.ts'
 import type { IndexesOf } from '../iql/bound/text-weight.ts'
 import { accessPath, targetOf } from './cost.ts'
 
-export function explain(statement: Query | Insert | Update | Delete, indexesOf: IndexesOf): string[] {
+export function explain(statement: BoundQuery | Insert | Update | Delete, indexesOf: IndexesOf): string[] {
   switch (statement.kind) {
     case 'query':
       return queryLines(statement, indexesOf)
@@ -33,7 +40,7 @@ export function explain(statement: Query | Insert | Update | Delete, indexesOf: 
   }
 }
 
-function queryLines(query: Query, indexesOf: IndexesOf): string[] {
+function queryLines(query: BoundQuery, indexesOf: IndexesOf): string[] {
   const lines: string[] = []
   if (query.limit !== undefined || query.offset !== undefined) lines.push('cut to a part of the rows')
   if (query.orderBy.length > 0) lines.push(`sort by ${counted(query.orderBy.length, 'key')}`)
@@ -48,7 +55,7 @@ function queryLines(query: Query, indexesOf: IndexesOf): string[] {
   ]
 }
 
-function bodyLines(body: Body, indexesOf: IndexesOf): string[] {
+function bodyLines(body: BoundBody, indexesOf: IndexesOf): string[] {
   switch (body.kind) {
     case 'query':
       return queryLines(body, indexesOf)
@@ -75,7 +82,7 @@ function bodyLines(body: Body, indexesOf: IndexesOf): string[] {
   }
 }
 
-function fromLines({ from, where }: Select, index: readonly string[] | undefined, indexesOf: IndexesOf): string[] {
+function fromLines({ from, where }: BoundSelect, index: readonly string[] | undefined, indexesOf: IndexesOf): string[] {
   if (from === undefined) return ['one row']
   if (index === undefined || from.kind !== 'table') return sourceLines(from, where, indexesOf)
   const keys = index.slice(0, -1).join(', ')

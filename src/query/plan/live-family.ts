@@ -2,7 +2,7 @@
 import type { Plan, RunValues } from '../engines/emit/slots.ts'
 import type { LiveStatement } from '../engines/live-statement.ts'
 import type { Column } from '../iql/bound/bound-leaf.ts'
-import type { BoundExpression, ResultColumn, Select, TableSource } from '../iql/bound/bound-query.ts'
+import type { BoundExpression, BoundSelect, ResultColumn, TableSource } from '../iql/bound/bound-query.ts'
 import { cannotFail } from '../iql/bound/can-fail.ts'
 import { BOOLEAN, type IqlType, type IqlValue, type TypeKind } from '../iql/types/types.ts'
 import { writeValue } from '../iql/types/values.ts'
@@ -57,7 +57,7 @@ export interface Routing {
  * The comparisons that members of a family may differ in. They are left out of the SQL, so that it is evaluated for rows that this
  * statement would not look at: there are none if it could fail on such a row.
  */
-export function routingOf({ outputs, where }: Select, source: TableSource): Routing {
+export function routingOf({ outputs, where }: BoundSelect, source: TableSource): Routing {
   const terms: RouteTerm[] = []
   const rest: BoundExpression[] = []
   for (const condition of where === undefined ? [] : conjuncts(where)) {

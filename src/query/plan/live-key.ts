@@ -2,9 +2,9 @@
 import type {
   BoundExpression,
   BoundLatest,
-  Query,
+  BoundQuery,
+  BoundSelect,
   ResultColumn,
-  Select,
   TableSource,
 } from '../iql/bound/bound-query.ts'
 import { sameName } from '../iql/syntax/names.ts'
@@ -17,7 +17,7 @@ export interface LiveKey {
 }
 
 /** The primary key of the one table, the keys of LATEST ON, or the values of GROUP BY. Undefined: the rows have no key of their own. */
-export function liveKey({ body }: Query): LiveKey | undefined {
+export function liveKey({ body }: BoundQuery): LiveKey | undefined {
   if (body.kind !== 'select' || body.distinct) return undefined
   if (body.grouped) return groupKey(body)
   if (body.latest !== undefined) return latestKey(body.latest)
@@ -40,7 +40,7 @@ function latestKey({ names, partitionBy }: BoundLatest): LiveKey | undefined {
   return partitionBy.every(({ type }) => isStorable(type)) ? keyOf(partitionBy, names) : undefined
 }
 
-function groupKey(select: Select): LiveKey | undefined {
+function groupKey(select: BoundSelect): LiveKey | undefined {
   const { groupBy } = select
   // An Interval cannot be the type of a result.
   if (!groupBy.every(({ type }) => isStorable(type))) return undefined
@@ -54,7 +54,7 @@ function groupKey(select: Select): LiveKey | undefined {
 }
 
 /** As the result names it; a group that is not selected is named after its column, its function or its number. */
-function groupName({ outputs }: Select, expression: BoundExpression, index: number): string {
+function groupName({ outputs }: BoundSelect, expression: BoundExpression, index: number): string {
   const output = outputs.find(({ expression: shown }) => shown.kind === 'group-key' && shown.index === index)
   if (output !== undefined) return output.name
   if (expression.kind === 'column') return expression.name

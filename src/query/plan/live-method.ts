@@ -1,5 +1,5 @@
 /** How the result of a live statement is kept up to date, and why in this way. */
-import type { Query, Select, Source, TableSource } from '../iql/bound/bound-query.ts'
+import type { BoundQuery, BoundSelect, Source, TableSource } from '../iql/bound/bound-query.ts'
 import { partsOf } from '../iql/bound/bound-walk.ts'
 import { SCALAR_FUNCTIONS } from '../iql/functions/scalar.ts'
 
@@ -16,10 +16,10 @@ export interface MethodChoice {
   /** A sentence. */
   readonly reason: string
   /** Set for the method `keys`. */
-  readonly table: { readonly select: Select; readonly source: TableSource } | undefined
+  readonly table: { readonly select: BoundSelect; readonly source: TableSource } | undefined
 }
 
-export function methodOf(query: Query): MethodChoice {
+export function methodOf(query: BoundQuery): MethodChoice {
   const clock = clockReason(query)
   if (clock !== undefined) return { method: 'clock', reason: clock, table: undefined }
   const { body } = query
@@ -30,7 +30,7 @@ export function methodOf(query: Query): MethodChoice {
   return { method: 'keys', reason, table: { select: body, source: body.from } }
 }
 
-function clockReason(query: Query): string | undefined {
+function clockReason(query: BoundQuery): string | undefined {
   for (const part of partsOf(query)) {
     if (part.kind !== 'expression' || part.expression.kind !== 'call') continue
     const { function: id } = part.expression
@@ -44,7 +44,7 @@ function clockReason(query: Query): string | undefined {
 }
 
 /** Why a change of one row can change others, or cannot be found by its key; undefined if each row stands for itself. */
-function rerunReason(query: Query): string | undefined {
+function rerunReason(query: BoundQuery): string | undefined {
   const { body } = query
   if (body.kind === 'set') return `${body.operator.toUpperCase()} combines the rows of several queries.`
   if (body.kind === 'query') return 'It reads a query in parentheses.'

@@ -1,7 +1,7 @@
 /** Statements that cannot be live: the refusal says which part is in the way, and what to do. */
 import type { Refusal } from '../../protocol/refusal.ts'
 import type { Bound, BoundStatement } from '../iql/bound/bound.ts'
-import type { Query } from '../iql/bound/bound-query.ts'
+import type { BoundQuery } from '../iql/bound/bound-query.ts'
 import { partsOf } from '../iql/bound/bound-walk.ts'
 import { refuse } from '../iql/errors/errors.ts'
 import { SCALAR_FUNCTIONS } from '../iql/functions/scalar.ts'
@@ -9,7 +9,7 @@ import { tokenize } from '../iql/syntax/lexer.ts'
 import { DEFAULT_LIMITS } from '../iql/syntax/limits.ts'
 
 /** The query of a statement that can be live. */
-export function checkLive({ statement, tables }: Bound, text: string): Query {
+export function checkLive({ statement, tables }: Bound, text: string): BoundQuery {
   if (statement.kind !== 'query') throw notLive(text, ...otherStatement(statement))
   if (tables.length === 0)
     throw notLive(text, 'The statement reads no table, so its result never changes', 'run it once, as a query')
@@ -21,7 +21,7 @@ export function checkLive({ statement, tables }: Bound, text: string): Query {
   return statement
 }
 
-function otherStatement(statement: Exclude<BoundStatement, Query>): [message: string, hint: string] {
+function otherStatement(statement: Exclude<BoundStatement, BoundQuery>): [message: string, hint: string] {
   switch (statement.kind) {
     case 'insert':
     case 'update':
@@ -44,7 +44,7 @@ function otherStatement(statement: Exclude<BoundStatement, Query>): [message: st
 }
 
 /** Which rows are among the first is then left to the database, and may differ from run to run. */
-function refuseUnordered({ limit, offset, orderBy }: Query, text: string): void {
+function refuseUnordered({ limit, offset, orderBy }: BoundQuery, text: string): void {
   if (orderBy.length > 0 || (limit === undefined && offset === undefined)) return
   const word = limit === undefined ? 'OFFSET' : 'LIMIT'
   throw notLive(

@@ -4,7 +4,7 @@ import { createEmission, type EmissionOptions, emitQuery } from '../engines/emit
 import type { Plan } from '../engines/emit/slots.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { LiveStatement } from '../engines/live-statement.ts'
-import type { BoundExpression, Query, Select, TableSource } from '../iql/bound/bound-query.ts'
+import type { BoundExpression, BoundQuery, BoundSelect, TableSource } from '../iql/bound/bound-query.ts'
 import type { TableView } from '../iql/bound/catalogue-view.ts'
 import { costOf, isSimple } from './cost.ts'
 import { createFamily, type FormerPlan, type LiveFamily, routeColumns, routingOf } from './live-family.ts'
@@ -75,7 +75,7 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
 }
 
 /** Rows that tie are ordered by their keys: the order of one run would be that of the next only by chance. */
-function withTieBreak(query: Query, key: LiveKey | undefined): Query {
+function withTieBreak(query: BoundQuery, key: LiveKey | undefined): BoundQuery {
   const last = query.orderBy.at(-1)
   if (last === undefined || key === undefined) return query
   // In the direction of the last column, so that one index can give the whole order.
@@ -84,7 +84,7 @@ function withTieBreak(query: Query, key: LiveKey | undefined): Query {
 }
 
 function emit(
-  query: Query,
+  query: BoundQuery,
   further: readonly BoundExpression[],
   { dialect, finish }: LiveEngine,
   options: EmissionOptions = {},
@@ -94,10 +94,13 @@ function emit(
 }
 
 /** The statement over the rows with changed keys. */
-function familyOf(query: Query, { select, source }: OneTable, key: LiveKey, engine: LiveEngine): LiveFamily {
+function familyOf(query: BoundQuery, { select, source }: OneTable, key: LiveKey, engine: LiveEngine): LiveFamily {
   const { terms, where } = routingOf(select, source)
   const further = [...key.expressions, ...terms.map(({ column }) => column)]
-  const planOf = (changedOnly: NonNullable<TableSource['changedOnly']>, outputs: Select['outputs']): FormerPlan => {
+  const planOf = (
+    changedOnly: NonNullable<TableSource['changedOnly']>,
+    outputs: BoundSelect['outputs'],
+  ): FormerPlan => {
     const body = { ...select, outputs, from: { ...source, changedOnly }, where }
     const plan = emit({ ...query, body }, further, engine)
     const evaluated = [...outputs.map(({ expression }) => expression), where, source.filter]
@@ -119,6 +122,6 @@ function familyOf(query: Query, { select, source }: OneTable, key: LiveKey, engi
 
 /** A select from one table. */
 interface OneTable {
-  readonly select: Select
+  readonly select: BoundSelect
   readonly source: TableSource
 }

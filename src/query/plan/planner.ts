@@ -12,7 +12,7 @@ import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
 import type { Engine, PreparedRead } from '../engines/engine.ts'
 import { bind } from '../iql/bind/binder.ts'
 import type { Bound, Delete, Insert, Update } from '../iql/bound/bound.ts'
-import type { BoundExpression, Query } from '../iql/bound/bound-query.ts'
+import type { BoundExpression, BoundQuery } from '../iql/bound/bound-query.ts'
 import type { TableView } from '../iql/bound/catalogue-view.ts'
 import type { Weighed } from '../iql/bound/text-weight.ts'
 import type { Statement } from '../iql/syntax/ast.ts'
@@ -182,7 +182,7 @@ export class Planner {
   }
 
   /** A query that the service itself runs on behalf of a statement. */
-  emitQuery(query: Query): Plan {
+  emitQuery(query: BoundQuery): Plan {
     return this.#finish((emission) => emitQuery(query, emission))
   }
 
@@ -191,7 +191,7 @@ export class Planner {
     return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
   }
 
-  #split(query: Query, parameters: readonly AutoParameter[]): SplitPlan | undefined {
+  #split(query: BoundQuery, parameters: readonly AutoParameter[]): SplitPlan | undefined {
     const emission = createEmission(this.#engine.dialect, { autoParameters: slotsOf(parameters) })
     const split = emitSplitGroups(query, emission)
     if (split === undefined) return undefined

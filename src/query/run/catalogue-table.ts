@@ -6,7 +6,7 @@ import { parametersOf } from '../engines/emit/slots.ts'
 import type { WriteReply } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { DefaultValue, Delete, Insert, Update } from '../iql/bound/bound.ts'
-import type { BoundExpression, OutputItem, Query, ResultColumn } from '../iql/bound/bound-query.ts'
+import type { BoundExpression, BoundQuery, OutputItem, ResultColumn } from '../iql/bound/bound-query.ts'
 import type { ColumnView, TableView } from '../iql/bound/catalogue-view.ts'
 import type { IqlValue } from '../iql/types/types.ts'
 import { isList, isObject, type Json, readJson } from '../json.ts'
@@ -92,7 +92,7 @@ async function insertedRows(insert: Insert, run: Run, values: Run['valueSets'][n
 }
 
 /** A row of VALUES as a query without FROM. */
-function valuesQuery(insert: Insert, row: Extract<Insert['rows'], { kind: 'values' }>['rows'][number]): Query {
+function valuesQuery(insert: Insert, row: Extract<Insert['rows'], { kind: 'values' }>['rows'][number]): BoundQuery {
   const outputs = row.map((value, index): OutputItem => {
     const column = insert.columns[index]
     if (column === undefined) throw new Error('A value without a column')
@@ -110,7 +110,7 @@ function selectOf(
   outputs: readonly OutputItem[],
   from: { id: number; table: TableView } | undefined,
   where: BoundExpression | undefined,
-): Query {
+): BoundQuery {
   const columns: ResultColumn[] = outputs.map(({ name, expression: { type } }) => ({ name, type, nullable: true }))
   return {
     kind: 'query',
@@ -134,7 +134,7 @@ function selectOf(
 }
 
 async function rowsOf(
-  query: Query,
+  query: BoundQuery,
   run: Run,
   values: Run['valueSets'][number],
   env: ExecutionEnv,

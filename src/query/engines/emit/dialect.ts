@@ -2,8 +2,8 @@
 import type {
   Aggregate,
   Arithmetic,
+  BoundCall,
   BoundExpression,
-  Call,
   Like,
   SetOperation,
   WindowCall,
@@ -20,7 +20,7 @@ import type { Slots } from './slots.ts'
 export type Sql = string
 
 /** The arguments are emitted already; `node` has their types. */
-export type ScalarSql = (args: readonly Sql[], node: Call) => Sql
+export type ScalarSql = (args: readonly Sql[], node: BoundCall) => Sql
 export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape) => Sql
 
 /** Aggregates that hold the values of a group. */
@@ -155,7 +155,7 @@ export interface Dialect {
   /** Without those of the time, which is a parameter, and of those that can create long texts. */
   readonly scalars: Readonly<Record<Exclude<ScalarId, 'now' | 'current_date' | 'concat' | GrowingId>, ScalarSql>>
   /** `limit` is the number of bytes that the result may have; undefined if it is known to be small. */
-  readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: Call, limit: Sql | undefined) => Sql>>
+  readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: BoundCall, limit: Sql | undefined) => Sql>>
   readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg' | PercentileId>, AggregateSql>>
   /** The sum of products of columns that are Integers or Decimals of up to 18 digits; undefined if `aggregates.sum` is as fast. */
   readonly sumOfProducts: ((left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql) | undefined

@@ -4,13 +4,13 @@ import type { Literal, Parameter } from '../../iql/bound/bound-leaf.ts'
 import type {
   Aggregate,
   Arithmetic,
+  BoundCall,
   BoundExpression,
   BoundOrder,
-  Call,
+  BoundQuery,
   InList,
   InQuery,
   NullIf,
-  Query,
   WindowCall,
 } from '../../iql/bound/bound-query.ts'
 import { operandsOf } from '../../iql/bound/bound-walk.ts'
@@ -55,7 +55,7 @@ export interface Emission {
   /** Aggregates and keys of groups that are columns of another table: see split-groups.ts. */
   readonly replaced?: ReadonlyMap<BoundExpression, Sql>
   /** Emits the query of a sub-query. */
-  readonly subquery: (query: Query) => Sql
+  readonly subquery: (query: BoundQuery) => Sql
 }
 
 /** Far more than a statement of the allowed size needs; less than would harm the server. */
@@ -208,7 +208,7 @@ function literalSource({ written }: Literal, value: IqlValue, { autoParameters }
 }
 
 /** a || b || c, or concat(a, b, c), which counts NULL as empty. The length is checked unless it is proven to be small. */
-function emitConcat(node: Arithmetic | Call, operands: readonly BoundExpression[], emission: Emission): Sql {
+function emitConcat(node: Arithmetic | BoundCall, operands: readonly BoundExpression[], emission: Emission): Sql {
   const parts = operands.map((operand) => {
     const sql = emitExpression(operand, emission)
     return node.kind === 'call' ? `coalesce(${sql}, '')` : sql

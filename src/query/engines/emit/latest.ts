@@ -1,5 +1,5 @@
 /** Emits LATEST ON: the last row of each key, found in an index where there is one. */
-import type { BoundExpression, BoundLatest, Select, TableSource } from '../../iql/bound/bound-query.ts'
+import type { BoundExpression, BoundLatest, BoundSelect, TableSource } from '../../iql/bound/bound-query.ts'
 import { operandsOf } from '../../iql/bound/bound-walk.ts'
 import type { IndexesOf } from '../../iql/bound/text-weight.ts'
 import { BOOLEAN } from '../../iql/types/types.ts'
@@ -8,7 +8,7 @@ import { type Emission, emitExpression, emitOrder } from './expression.ts'
 import { emitTextsFit } from './row-texts.ts'
 
 /** The columns of an index or key, the keys and then the time, that give the last row of each key without reading the others. */
-export function latestIndex({ from, latest }: Select, indexesOf: IndexesOf): readonly string[] | undefined {
+export function latestIndex({ from, latest }: BoundSelect, indexesOf: IndexesOf): readonly string[] | undefined {
   if (latest === undefined || from?.kind !== 'table' || from.filter !== undefined || from.table.isSystem)
     return undefined
   const { table } = from
@@ -24,7 +24,7 @@ export function latestIndex({ from, latest }: Select, indexesOf: IndexesOf): rea
 
 /** The source of the select with WHERE and LATEST ON applied. `rows` is its SQL with the alias. */
 export function emitLatest(
-  select: Select,
+  select: BoundSelect,
   latest: BoundLatest,
   id: number,
   rows: Sql,

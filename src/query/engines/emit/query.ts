@@ -3,10 +3,10 @@
 import { once } from '../../../lib/once.ts'
 import type {
   AsofJoin,
-  Body,
+  BoundBody,
   BoundExpression,
-  Query,
-  Select,
+  BoundQuery,
+  BoundSelect,
   SetOperation,
   Source,
   TableSource,
@@ -52,13 +52,13 @@ function mayFail(statement: Weighed): boolean {
   return parts.some((part) => (part.kind === 'query' ? queryMayFail(part) : !cannotFail(part)))
 }
 
-function queryMayFail(query: Query): boolean {
+function queryMayFail(query: BoundQuery): boolean {
   for (const part of partsOf(query)) if (part.kind === 'expression' && !isTotal(part.expression)) return true
   return false
 }
 
 /** `extra` are expressions over the select's input that follow its outputs: the key columns of a cursor. */
-export function emitQuery(query: Query, emission: Emission, extra: readonly BoundExpression[] = []): Sql {
+export function emitQuery(query: BoundQuery, emission: Emission, extra: readonly BoundExpression[] = []): Sql {
   const ctes = query.with.map((cte) => {
     const columns = cte.columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
     return `w${cte.id} (${columns}) AS (${emitQuery(cte.query, emission)})`
@@ -70,7 +70,7 @@ export function emitQuery(query: Query, emission: Emission, extra: readonly Boun
 }
 
 /** What sorts and cuts the rows of a query. */
-export function emitBounds(query: Query, emission: Emission): Sql[] {
+export function emitBounds(query: BoundQuery, emission: Emission): Sql[] {
   const clauses: Sql[] = []
   // The keys of others are outputs, and nothing else.
   const isOfRows = query.body.kind === 'select' && !query.body.distinct
@@ -88,7 +88,7 @@ interface BodyParts {
   readonly with: readonly Sql[]
 }
 
-function emitBody(body: Body, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+function emitBody(body: BoundBody, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
   switch (body.kind) {
     case 'select':
       return emitSelect(body, emission, extra)
@@ -100,14 +100,14 @@ function emitBody(body: Body, emission: Emission, extra: readonly BoundExpressio
 }
 
 function emitSet(node: SetOperation, emission: Emission): Sql {
-  const side = (body: Body): Sql => {
+  const side = (body: BoundBody): Sql => {
     const { sql, with: ctes } = emitBody(body, emission, [])
     return ctes.length === 0 ? sql : `WITH ${ctes.join(', ')} ${sql}`
   }
   return emission.dialect.setOperation(side(node.left), side(node.right), node)
 }
 
-function emitSelect(select: Select, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+function emitSelect(select: BoundSelect, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
   const ctes: Sql[] = []
   const from = select.from === undefined ? undefined : emitFrom(select, select.from, emission, ctes)
   let outputs = select.outputs.map(
@@ -135,7 +135,7 @@ function emitSelect(select: Select, emission: Emission, extra: readonly BoundExp
 }
 
 /** With LATEST ON, its WHERE is applied too. */
-function emitFrom({ latest, ...select }: Select, source: Source, emission: Emission, ctes: Sql[]): Sql {
+function emitFrom({ latest, ...select }: BoundSelect, source: Source, emission: Emission, ctes: Sql[]): Sql {
   const rows = emitSource(source, emission, ctes)
   if (latest === undefined) return rows
   if (source.kind === 'join' || source.kind === 'asof') throw new Error('LATEST ON of a join')

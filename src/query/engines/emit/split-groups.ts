@@ -2,7 +2,7 @@
  * Emits GROUP BY over one table by parts: the rows of each part are grouped by themselves, then the groups of all parts. The result is
  * the same. SQLite sorts the rows to group them, and sorts many small parts much faster than the whole.
  */
-import type { Aggregate, BoundExpression, GroupKey, Query, Select } from '../../iql/bound/bound-query.ts'
+import type { Aggregate, BoundExpression, BoundQuery, BoundSelect, GroupKey } from '../../iql/bound/bound-query.ts'
 import { operandsOf } from '../../iql/bound/bound-walk.ts'
 import type { PartAggregate, SplitAggregate, SplitGroupsSql, Sql } from './dialect.ts'
 import { aggregateShape, type Emission, emitExpression, emitFactors } from './expression.ts'
@@ -22,7 +22,7 @@ export const PARTS = 'temp.gh_parts'
 export const PART_ROWS = 'n'
 
 /** Undefined if the query is not a grouping of a table, or uses what cannot be had from parts. */
-export function emitSplitGroups(query: Query, emission: Emission): SplitGroups | undefined {
+export function emitSplitGroups(query: BoundQuery, emission: Emission): SplitGroups | undefined {
   const { body } = query
   const { splitGroups } = emission.dialect
   if (splitGroups === undefined || query.with.length > 0 || body.kind !== 'select' || body.latest !== undefined)
@@ -80,7 +80,7 @@ interface GroupNodes {
 }
 
 /** The aggregates and keys that the result consists of; undefined if there is a sub-query, or a column that is neither. */
-function groupNodes({ orderBy }: Query, { outputs, having }: Select): GroupNodes | undefined {
+function groupNodes({ orderBy }: BoundQuery, { outputs, having }: BoundSelect): GroupNodes | undefined {
   const aggregates: Aggregate[] = []
   const keys: GroupKey[] = []
   const isKnown = (node: BoundExpression): boolean => {

@@ -20,7 +20,7 @@ export function bindQuery(
   parent: Scope | undefined,
   written: Query,
   options: QueryOptions = {},
-): Bound.Query {
+): Bound.BoundQuery {
   const scope = new Scope(parent)
   const ctes = written.with.map((cte) => bindCte(binding, scope, cte))
   const query = fillGaps(binding, scope, written)
@@ -71,7 +71,7 @@ function bindCte(binding: Binding, scope: Scope, { name, columns: names, query: 
 
 /** A body, and how to bind the ORDER BY after it. Only after a select may it use the select's input. */
 interface BoundBody {
-  readonly body: Bound.Body
+  readonly body: Bound.BoundBody
   readonly order: (item: OrderItem) => BoundOrder
 }
 

@@ -16,7 +16,7 @@ import { bindLatest } from './latest.ts'
 import { isConstant } from './literal.ts'
 
 export interface BoundSelect {
-  readonly select: Bound.Select
+  readonly select: Bound.BoundSelect
   /** For binding ORDER BY. */
   readonly scope: Scope
 }

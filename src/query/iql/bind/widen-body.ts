@@ -1,10 +1,10 @@
 /** Converts the output columns of a bound query: to wider types for a set operation, to the table's types for an INSERT. */
 
-import type { Body, BoundExpression, OutputItem, Query, ResultColumn } from '../bound/bound-query.ts'
+import type { BoundBody, BoundExpression, BoundQuery, OutputItem, ResultColumn } from '../bound/bound-query.ts'
 import { type IqlType, sameType, TEXT } from '../types/types.ts'
 import { widen } from './literal.ts'
 
-export function widenBody<Kind extends Body>(body: Kind, types: readonly IqlType[]): Kind {
+export function widenBody<Kind extends BoundBody>(body: Kind, types: readonly IqlType[]): Kind {
   if (body.columns.every((column, index) => sameType(column.type, types[index] ?? column.type))) return body
   return mapOutputs(body, (expression, index) => {
     const type = types[index]
@@ -18,11 +18,14 @@ export function nullAsText({ name, expression }: OutputItem): OutputItem {
 }
 
 /** Applies `change` to the outputs of every select in the body. */
-export function mapOutputs<Kind extends Body>(
+export function mapOutputs<Kind extends BoundBody>(
   body: Kind,
   change: (expression: BoundExpression, index: number) => BoundExpression,
 ): Kind
-export function mapOutputs(body: Body, change: (expression: BoundExpression, index: number) => BoundExpression): Body {
+export function mapOutputs(
+  body: BoundBody,
+  change: (expression: BoundExpression, index: number) => BoundExpression,
+): BoundBody {
   switch (body.kind) {
     case 'query':
       return mapQuery(body, change)
@@ -42,7 +45,10 @@ export function mapOutputs(body: Body, change: (expression: BoundExpression, ind
   }
 }
 
-function mapQuery(query: Query, change: (expression: BoundExpression, index: number) => BoundExpression): Query {
+function mapQuery(
+  query: BoundQuery,
+  change: (expression: BoundExpression, index: number) => BoundExpression,
+): BoundQuery {
   const body = mapOutputs(query.body, change)
   const orderBy = query.orderBy.map((order) => {
     if (order.expression.kind !== 'output') return order

@@ -1,6 +1,14 @@
 /** Replaces the columns in bound expressions and queries; everything else stays as it is. */
 import type { Column } from './bound-leaf.ts'
-import type { Body, BoundExpression, BoundLatest, BoundOrder, Query, Select, Source } from './bound-query.ts'
+import type {
+  BoundBody,
+  BoundExpression,
+  BoundLatest,
+  BoundOrder,
+  BoundQuery,
+  BoundSelect,
+  Source,
+} from './bound-query.ts'
 
 /** What takes the place of a column; the column itself where it stays. */
 export type Replace = (column: Column) => BoundExpression
@@ -63,7 +71,7 @@ export function mapExpression(node: BoundExpression, replace: Replace): BoundExp
   }
 }
 
-export function mapQuery(query: Query, replace: Replace): Query {
+export function mapQuery(query: BoundQuery, replace: Replace): BoundQuery {
   return {
     ...query,
     with: query.with.map((cte) => ({ ...cte, query: mapQuery(cte.query, replace) })),
@@ -72,7 +80,7 @@ export function mapQuery(query: Query, replace: Replace): Query {
   }
 }
 
-function mapBody(body: Body, replace: Replace): Body {
+function mapBody(body: BoundBody, replace: Replace): BoundBody {
   switch (body.kind) {
     case 'query':
       return mapQuery(body, replace)
@@ -87,10 +95,10 @@ function mapBody(body: Body, replace: Replace): Body {
 }
 
 /** Everything but FROM. */
-export function mapClauses(select: Select, replace: Replace): Select {
+export function mapClauses(select: BoundSelect, replace: Replace): BoundSelect {
   const map = (expression: BoundExpression): BoundExpression => mapExpression(expression, replace)
   const { where, having, latest } = select
-  const mapped: Select = {
+  const mapped: BoundSelect = {
     ...select,
     outputs: select.outputs.map(({ name, expression }) => ({ name, expression: map(expression) })),
     where: where === undefined ? undefined : map(where),

@@ -34,7 +34,7 @@ export type BoundExpression =
   | Case
   | Coalesce
   | NullIf
-  | Call
+  | BoundCall
   | Aggregate
   | WindowCall
   | ScalarQuery
@@ -148,7 +148,7 @@ export interface InList extends Typed {
 export interface InQuery extends Typed {
   readonly kind: 'in-query'
   readonly operand: BoundExpression
-  readonly query: Query
+  readonly query: BoundQuery
   readonly negated: boolean
 }
 
@@ -178,7 +178,7 @@ export interface NullIf extends Typed {
 }
 
 /** name(argument, …) of a scalar function. */
-export interface Call extends Typed {
+export interface BoundCall extends Typed {
   readonly kind: 'call'
   readonly function: ScalarId
   readonly arguments: readonly BoundExpression[]
@@ -208,13 +208,13 @@ export interface WindowCall extends Typed {
 /** (query) as a value: the single column of its single row; NULL without a row. A second row is the error IQL.ManyRows. */
 export interface ScalarQuery extends Typed {
   readonly kind: 'scalar-query'
-  readonly query: Query
+  readonly query: BoundQuery
 }
 
 /** EXISTS (query) */
 export interface Exists extends Typed {
   readonly kind: 'exists'
-  readonly query: Query
+  readonly query: BoundQuery
 }
 
 /** expression ASC | DESC NULLS FIRST | LAST, with the defaults filled in: NULLs last ascending, first descending. */
@@ -225,11 +225,11 @@ export interface BoundOrder {
 }
 
 /** [WITH …] body [ORDER BY …] [LIMIT n] [OFFSET n]; limit and offset are a literal or a parameter of type Integer. */
-export interface Query {
+export interface BoundQuery {
   readonly kind: 'query'
   /** In the order written: each may use those before it. Unused ones are included. */
   readonly with: readonly Cte[]
-  readonly body: Body
+  readonly body: BoundBody
   /** For a select: any expression over its input, or Output. For a set operation: only Output. */
   readonly orderBy: readonly BoundOrder[]
   readonly limit: BoundExpression | undefined
@@ -241,14 +241,14 @@ export interface Query {
 export interface Cte {
   readonly id: number
   readonly name: string
-  readonly query: Query
+  readonly query: BoundQuery
   readonly columns: readonly ResultColumn[]
 }
 
-export type Body = Select | SetOperation | Query
+export type BoundBody = BoundSelect | SetOperation | BoundQuery
 
 /** SELECT [DISTINCT] output, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */
-export interface Select {
+export interface BoundSelect {
   readonly kind: 'select'
   readonly distinct: boolean
   readonly outputs: readonly OutputItem[]
@@ -282,8 +282,8 @@ export interface SetOperation {
   readonly kind: 'set'
   readonly operator: 'union' | 'intersect' | 'except'
   readonly all: boolean
-  readonly left: Body
-  readonly right: Body
+  readonly left: BoundBody
+  readonly right: BoundBody
   readonly columns: readonly ResultColumn[]
 }
 
@@ -304,7 +304,7 @@ export interface TableSource {
 export interface DerivedSource {
   readonly kind: 'derived'
   readonly id: number
-  readonly query: Query
+  readonly query: BoundQuery
 }
 
 /** A reference to a WITH query; `cte` is the id of the Cte. */

@@ -1,7 +1,7 @@
 /** Walks bound queries: the operands of an expression, and everything that a query consists of. */
-import type { Body, BoundExpression, BoundOrder, Query, Source } from './bound-query.ts'
+import type { BoundBody, BoundExpression, BoundOrder, BoundQuery, Source } from './bound-query.ts'
 
-type BoundSelect = Extract<Body, { kind: 'select' }>
+type BoundSelect = Extract<BoundBody, { kind: 'select' }>
 
 /** The direct operands, without the queries of sub-queries. */
 export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
@@ -54,11 +54,11 @@ export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
 
 export type QueryPart =
   /** `isExists`: its rows are not read, it only matters whether there is one. */
-  | { readonly kind: 'query'; readonly query: Query; readonly isExists: boolean }
+  | { readonly kind: 'query'; readonly query: BoundQuery; readonly isExists: boolean }
   | { readonly kind: 'expression'; readonly expression: BoundExpression; readonly isOfRowFilter: boolean }
 
 /** The query, its sub-queries and all their expressions, those of row filters too. */
-export function* partsOf(query: Query, isExists = false): Generator<QueryPart, void> {
+export function* partsOf(query: BoundQuery, isExists = false): Generator<QueryPart, void> {
   yield { kind: 'query', query, isExists }
   for (const cte of query.with) yield* partsOf(cte.query)
   yield* partsOfBody(query.body)
@@ -66,7 +66,7 @@ export function* partsOf(query: Query, isExists = false): Generator<QueryPart, v
 }
 
 /** What sorts and cuts the rows of a query. */
-export function boundsOf({ orderBy, limit, offset }: Query): BoundExpression[] {
+export function boundsOf({ orderBy, limit, offset }: BoundQuery): BoundExpression[] {
   return [...keysOf(orderBy), ...present(limit), ...present(offset)]
 }
 
@@ -93,7 +93,7 @@ export function conditionsOf(source: Source): BoundExpression[] {
   }
 }
 
-function* partsOfBody(body: Body): Generator<QueryPart, void> {
+function* partsOfBody(body: BoundBody): Generator<QueryPart, void> {
   switch (body.kind) {
     case 'query':
       yield* partsOf(body)

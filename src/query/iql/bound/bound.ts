@@ -1,7 +1,7 @@
 /** Bound statements: typed, with rights checked and row filters in place. Engines generate SQL from them. */
 
 import type { IqlType } from '../types/types.ts'
-import type { BoundExpression, OutputItem, Query, ResultColumn } from './bound-query.ts'
+import type { BoundExpression, BoundQuery, OutputItem, ResultColumn } from './bound-query.ts'
 import type { ColumnView, TableView } from './catalogue-view.ts'
 
 /** A statement ready for an engine. It holds no values of a caller, so that callers with the same rights can share it. */
@@ -27,7 +27,7 @@ export interface ParameterSlot {
 }
 
 export type BoundStatement =
-  | Query
+  | BoundQuery
   | Insert
   | Update
   | Delete
@@ -73,7 +73,7 @@ export interface Insert {
   readonly columns: readonly ColumnView[]
   readonly rows:
     | { readonly kind: 'values'; readonly rows: readonly (readonly (BoundExpression | DefaultValue)[])[] }
-    | { readonly kind: 'query'; readonly query: Query }
+    | { readonly kind: 'query'; readonly query: BoundQuery }
   readonly onConflict: OnConflict | undefined
   readonly returning: readonly OutputItem[]
   /** The row filter of the table. Writing a row for which it is not true is the error IQL.RowFilter. */
@@ -246,13 +246,13 @@ export interface DropIndex {
 /** EXPLAIN statement: describes how it would run, without running it. */
 export interface Explain {
   readonly kind: 'explain'
-  readonly statement: Query | Insert | Update | Delete
+  readonly statement: BoundQuery | Insert | Update | Delete
 }
 
 /** EXPLAIN LIVE query: says whether and how the query can be live, without running it. */
 export interface ExplainLive {
   readonly kind: 'explain-live'
-  readonly query: Query
+  readonly query: BoundQuery
 }
 
 /** DESCRIBE table */

@@ -1,7 +1,7 @@
 /** Proves from an expression alone how long its text can be, whatever the row and the parameters are. */
 
 import type { ScalarId } from '../functions/functions.ts'
-import type { Arithmetic, BoundExpression, Call } from './bound-query.ts'
+import type { Arithmetic, BoundCall, BoundExpression } from './bound-query.ts'
 
 /** Functions whose result can be much longer than their arguments. */
 export type GrowingId = 'repeat' | 'replace' | 'lpad' | 'rpad'
@@ -58,7 +58,7 @@ function textBound(node: BoundExpression): number {
   }
 }
 
-function callBound({ function: name, arguments: args }: Call): number {
+function callBound({ function: name, arguments: args }: BoundCall): number {
   const [first, second, third] = args
   if (first === undefined) return 0
   switch (name) {

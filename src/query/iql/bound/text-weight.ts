@@ -7,7 +7,7 @@ import { timesOf } from '../rewrite/copied-operands.ts'
 import { isLongType } from '../types/types.ts'
 import type { Assignment, Delete, Insert, Update } from './bound.ts'
 import type { Column } from './bound-leaf.ts'
-import type { Aggregate, Body, BoundExpression, Call, Query, Source, WindowCall } from './bound-query.ts'
+import type { Aggregate, BoundBody, BoundCall, BoundExpression, BoundQuery, Source, WindowCall } from './bound-query.ts'
 import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
 import type { TableView } from './catalogue-view.ts'
 import { concatOperands, isGrowing, isShrinking, isSmallText } from './text-bound.ts'
@@ -31,7 +31,7 @@ export interface TextWeight {
 /** The columns of each index of a table. */
 export type IndexesOf = (table: TableView) => readonly (readonly string[])[]
 
-export type Weighed = Query | Insert | Update | Delete
+export type Weighed = BoundQuery | Insert | Update | Delete
 
 export function weigh(statement: Weighed, indexesOf: IndexesOf = () => []): TextWeight {
   const weigher = new Weigher(indexesOf)
@@ -129,7 +129,7 @@ class Weigher {
   }
 
   /** Counts the query without its columns, and returns these. */
-  #query(query: Query): readonly TextUse[] {
+  #query(query: BoundQuery): readonly TextUse[] {
     for (const cte of query.with) this.#ctes.set(cte.id, this.#query(cte.query))
     const columns = this.#body(query.body)
     this.#isGrouped = query.body.kind === 'select' && query.body.groupBy.length > 0
@@ -137,7 +137,7 @@ class Weigher {
     return columns
   }
 
-  #body(body: Body): readonly TextUse[] {
+  #body(body: BoundBody): readonly TextUse[] {
     switch (body.kind) {
       case 'query':
         return this.#query(body)
@@ -264,7 +264,7 @@ class Weigher {
     return { held: isPassedOn(node) ? held : sum([held, length]), length }
   }
 
-  #created(node: Call | Aggregate | WindowCall): TextUse {
+  #created(node: BoundCall | Aggregate | WindowCall): TextUse {
     return { held: sum([this.#operands(node).held, ONE_CREATED]), length: ONE_CREATED }
   }
 
@@ -310,7 +310,7 @@ export function isPlain(operand: BoundExpression, weight: Pick<TextWeight, 'isCo
 }
 
 /** Whether the result can be much longer than the arguments. */
-export function isCreating(node: Call): boolean {
+export function isCreating(node: BoundCall): boolean {
   if (!isGrowing(node.function) || isSmallText(node)) return false
   return node.function !== 'replace' || !isShrinking(node.arguments)
 }

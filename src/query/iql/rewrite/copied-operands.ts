@@ -5,7 +5,7 @@
  */
 
 import type { Assignment, BoundStatement } from '../bound/bound.ts'
-import type { Body, BoundExpression, Query, Source } from '../bound/bound-query.ts'
+import type { BoundBody, BoundExpression, BoundQuery, Source } from '../bound/bound-query.ts'
 import { boundsOf, clausesOf, conditionsOf, operandsOf } from '../bound/bound-walk.ts'
 import type { Binding } from '../scope/binding.ts'
 import { MAX_COPIED_EXPRESSIONS } from '../syntax/limits.ts'
@@ -45,14 +45,14 @@ class CopiedSizes {
   }
 
   /** Counts the query, and returns the sizes of its columns. */
-  #query(query: Query): readonly number[] {
+  #query(query: BoundQuery): readonly number[] {
     for (const cte of query.with) this.#ctes.set(cte.id, this.#query(cte.query))
     const columns = this.#body(query.body)
     for (const expression of boundsOf(query)) this.#add(expression)
     return columns
   }
 
-  #body(body: Body): readonly number[] {
+  #body(body: BoundBody): readonly number[] {
     switch (body.kind) {
       case 'query':
         return this.#query(body)
@@ -98,7 +98,7 @@ class CopiedSizes {
   }
 
   /** The size of a query in an expression, which is a part of the expression. */
-  #inside(query: Query): number {
+  #inside(query: BoundQuery): number {
     const [total, hasWindow] = [this.#total, this.#hasWindow]
     this.#query(query)
     const size = this.#total - total
@@ -118,7 +118,7 @@ export function timesOf(node: BoundExpression, operand: BoundExpression): number
 }
 
 /** The expressions and queries of a write. */
-export function* partsOfWrite(statement: Exclude<Runnable, Query>): Generator<BoundExpression | Query, void> {
+export function* partsOfWrite(statement: Exclude<Runnable, BoundQuery>): Generator<BoundExpression | BoundQuery, void> {
   for (const { expression } of statement.returning) yield expression
   if (statement.kind !== 'insert') {
     if (statement.where !== undefined) yield statement.where

@@ -5,7 +5,7 @@
  */
 import { isConstant } from '../bind/literal.ts'
 import { mapClauses, mapOrder, type Replace } from '../bound/bound-map.ts'
-import type { BoundExpression, DerivedSource, Query, Select, TableSource } from '../bound/bound-query.ts'
+import type { BoundExpression, BoundQuery, BoundSelect, DerivedSource, TableSource } from '../bound/bound-query.ts'
 import { clausesOf, operandsOf } from '../bound/bound-walk.ts'
 import { SCALAR_FUNCTIONS } from '../functions/scalar.ts'
 import { BOOLEAN } from '../types/types.ts'
@@ -16,7 +16,7 @@ const MAX_ADDED_EXPRESSIONS = 500
 /** How deep a merged expression may be nested. SQLite refuses 1000 levels, and the SQL of an operation has up to a few. */
 const MAX_HEIGHT = 200
 
-export function mergeQueries(query: Query): Query {
+export function mergeQueries(query: BoundQuery): BoundQuery {
   const { body } = query
   if (body.kind !== 'select' || body.from?.kind !== 'derived') return query
   const { from } = body
@@ -25,12 +25,12 @@ export function mergeQueries(query: Query): Query {
   return merged ?? (inner === from.query ? query : { ...query, body: { ...body, from: { ...from, query: inner } } })
 }
 
-interface SimpleQuery extends Query {
-  readonly body: Select & { readonly from: TableSource }
+interface SimpleQuery extends BoundQuery {
+  readonly body: BoundSelect & { readonly from: TableSource }
 }
 
 /** Whether each of its rows is one of the table, and its columns can be computed anywhere and any number of times. */
-function isSimple(query: Query): query is SimpleQuery {
+function isSimple(query: BoundQuery): query is SimpleQuery {
   const { body, orderBy, limit, offset } = query
   if (query.with.length > 0 || orderBy.length > 0 || limit !== undefined || offset !== undefined) return false
   if (body.kind !== 'select' || body.distinct || body.grouped || body.latest !== undefined) return false
@@ -49,7 +49,12 @@ function isRepeatable(node: BoundExpression): boolean {
 }
 
 /** Undefined if it would be much larger, or sort or group by a constant, which databases take for the number of a column. */
-function merge(query: Query, select: Select, id: DerivedSource['id'], inner: SimpleQuery['body']): Query | undefined {
+function merge(
+  query: BoundQuery,
+  select: BoundSelect,
+  id: DerivedSource['id'],
+  inner: SimpleQuery['body'],
+): BoundQuery | undefined {
   const sizes = new Map<number, number>()
   let added = 0
   const replace: Replace = (column) => {

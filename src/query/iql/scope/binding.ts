@@ -20,7 +20,7 @@ export interface QueryOptions {
 /** Queries contain expressions and vice versa. Both rules are passed in, so that their files do not import each other. */
 export interface BindingRules {
   expression(binding: Binding, scope: Scope, expression: Expression, expected?: IqlType): Bound.BoundExpression
-  query(binding: Binding, parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.Query
+  query(binding: Binding, parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.BoundQuery
 }
 
 /** The literals of the statement, each with its index in the shape. */
@@ -81,12 +81,12 @@ export class Binding {
     return this.#rules.expression(this, scope, expression, expected)
   }
 
-  query(parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.Query {
+  query(parent: Scope | undefined, query: Query, options?: QueryOptions): Bound.BoundQuery {
     return this.#rules.query(this, parent, query, options)
   }
 
   /** A query inside an expression: it sees the scopes around it. */
-  subquery(scope: Scope, query: Query, at: number, options?: QueryOptions): Bound.Query {
+  subquery(scope: Scope, query: Query, at: number, options?: QueryOptions): Bound.BoundQuery {
     if (this.bindsRowFilter) throw this.fail('BadDefinition', at, 'A row filter cannot hold a sub-query')
     return this.query(scope, query, options)
   }

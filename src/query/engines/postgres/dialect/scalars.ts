@@ -1,5 +1,5 @@
 /** IQL's scalar functions in PostgreSQL. */
-import type { Call } from '../../../iql/bound/bound-query.ts'
+import type { BoundCall } from '../../../iql/bound/bound-query.ts'
 import type { IqlType } from '../../../iql/types/types.ts'
 import type { Dialect, ScalarSql, Sql } from '../../emit/dialect.ts'
 import { SCHEMA, sqlType, unicode } from '../representation.ts'
@@ -69,6 +69,6 @@ function whole(of: (x: Sql) => Sql, ofDouble = of): ScalarSql {
   }
 }
 
-function scaleOf(node: Call): number {
+function scaleOf(node: BoundCall): number {
   return node.type.kind === 'Decimal' ? node.type.scale : 0
 }

@@ -1,5 +1,5 @@
 /** IQL's scalar functions in SQLite. */
-import type { Call } from '../../../iql/bound/bound-query.ts'
+import type { BoundCall } from '../../../iql/bound/bound-query.ts'
 import type { IqlType } from '../../../iql/types/types.ts'
 import type { Dialect, ScalarSql, Sql } from '../../emit/dialect.ts'
 import { FIRST_MONDAY } from '../functions/time.ts'
@@ -53,7 +53,7 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
 }
 
 /** SQLite computes most buckets by itself; our function is called for early times, a width that is refused, and NULL. */
-function bucketSql(width: Sql, x: Sql, { arguments: args }: Call): Sql {
+function bucketSql(width: Sql, x: Sql, { arguments: args }: BoundCall): Sql {
   const exact = `gh_bucket(${width}, ${x})`
   if (!args.every(({ kind }) => kind === 'column' || kind === 'literal' || kind === 'parameter')) return exact
   return `iif(${width} > 0 AND ${x} >= ${FIRST_MONDAY}, ${x} - (${x} - ${FIRST_MONDAY}) % ${width}, ${exact})`
@@ -72,7 +72,7 @@ function whole(mode: 'round' | 'trunc' | 'floor' | 'ceil', ofDouble: string): Sc
   }
 }
 
-function byNumber(node: Call, ofInteger: Sql, ofDecimal: Sql, ofDouble: Sql): Sql {
+function byNumber(node: BoundCall, ofInteger: Sql, ofDecimal: Sql, ofDouble: Sql): Sql {
   const { kind } = typeOf(node, 0)
   if (kind === 'Double') return ofDouble
   return kind === 'Decimal' ? ofDecimal : ofInteger
@@ -86,7 +86,7 @@ function asTimestamp(x: Sql | undefined, type: IqlType): Sql {
   return type.kind === 'Date' ? `(${x} * ${DAY})` : String(x)
 }
 
-function typeOf(node: Call, index: number): IqlType {
+function typeOf(node: BoundCall, index: number): IqlType {
   const argument = node.arguments[index]
   if (argument === undefined) throw new TypeError(`${node.function} without argument ${index}`)
   return argument.type
