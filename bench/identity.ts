@@ -268,9 +268,10 @@ const CODES = 60_000
 
 /** Only the redemption is measured: the codes are written to the store of the checkout beforehand. */
 async function redeeming({ checkout, dataFolder }: TestedCheckout): Promise<() => Caller> {
-  const source = (file: string) => import(pathToFileURL(join(checkout.root, 'src/store', file)).href)
-  const { openDatabase }: typeof import('../src/store/database/database.ts') = await source('database.ts')
-  const { createStores }: typeof import('../src/store/stores.ts') = await source('stores.ts')
+  const source = (file: string) => import(pathToFileURL(join(checkout.root, 'packages/server/src/store', file)).href)
+  const { openDatabase }: typeof import('../packages/server/src/store/database/database.ts') =
+    await source('database.ts')
+  const { createStores }: typeof import('../packages/server/src/store/stores.ts') = await source('stores.ts')
   const database = await openDatabase({ dataFolder, url: '' })
   const stores = createStores(database, Date.now)
   const userId = (await stores.users.findByUsername('bench'))?.id ?? ''

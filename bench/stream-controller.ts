@@ -1,5 +1,5 @@
 /** The controller for streaming benchmarks: an echo, and a request that publishes to a topic. */
-import type { Controller, Publisher } from '../src/streaming/topics/controller.ts'
+import type { Controller, Publisher } from '../packages/server/src/streaming/topics/controller.ts'
 
 let publisher: Publisher | undefined
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
-import { openDatabase } from '../src/store/database/database.ts'
+import { openDatabase } from '../packages/server/src/store/database/database.ts'
 import type { Page } from '../test/support/chromium.ts'
 import { openConsole } from '../test/support/console.ts'
 import type { TestPlace } from '../test/support/engines.ts'

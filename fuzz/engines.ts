@@ -1,7 +1,6 @@
 /** Runs random statements on SQLite and PostgreSQL: `node fuzz/engines.ts [statements] [seed]`. The results must be identical. */
 
-import type { Statement } from '../src/query/iql/syntax/ast.ts'
-import { print } from '../src/query/iql/syntax/printer.ts'
+import { print, type Statement } from 'gatehouse-iql'
 import { Choice } from '../test/query/agree/choice.ts'
 import { makeRows } from '../test/query/agree/data.ts'
 import { type Answers, type BothEngines, compare, openBothEngines } from '../test/query/agree/engines.ts'

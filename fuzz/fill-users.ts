@@ -1,6 +1,6 @@
 /** Many users in the database, with names that repeat: for the programs that search among them. */
-import type { Database } from '../src/store/database/database.ts'
-import { sql } from '../src/store/database/kysely.ts'
+import type { Database } from '../packages/server/src/store/database/database.ts'
+import { sql } from '../packages/server/src/store/database/kysely.ts'
 
 export const FIRST = [
   'Ada',

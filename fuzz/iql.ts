@@ -1,10 +1,8 @@
 /** Fuzzes the IQL front end: `node fuzz/iql.ts [minutes] [seed]`. Prints the smallest failing statement. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { Refusal } from '../src/protocol/refusal.ts'
-import { bind } from '../src/query/iql/bind/binder.ts'
-import { parse } from '../src/query/iql/syntax/parser.ts'
-import { print } from '../src/query/iql/syntax/printer.ts'
+import { bind, parse, print } from 'gatehouse-iql'
+import { Refusal } from 'gatehouse-protocol'
 import { marketCatalogue } from '../test/query/iql/market-catalogue.ts'
 import { withoutPositions } from '../test/query/iql/refusals.ts'
 import { soup, statements } from '../test/query/iql/trees.ts'

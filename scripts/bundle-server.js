@@ -6,7 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isBuilt, STATE_FILE, sourcesState } from '../bin/program.js'
+import { isBuilt, STATE_FILE, sourcesState } from '../packages/server/bin/program.js'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const dist = join(root, 'dist')

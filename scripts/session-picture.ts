@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { pasteLines } from '../src/cli/output/banner.ts'
+import { pasteLines } from '../packages/server/src/cli/output/banner.ts'
 
 const run = promisify(execFile)
 const SHOWN_ISSUER = 'http://localhost:5080'

@@ -13,9 +13,9 @@ const BUILT = ['dist', 'client/dist', 'console/dist', 'src/store/kysely.bundle.c
 // The server may run as another user than the one that sets it up, who may have a stricter umask.
 process.umask(0o022)
 if (!isCurrent()) install()
-const { buildClient } = await import('../client/build.js')
+const { buildClient } = await import('../packages/client/build.js')
 await buildClient()
-const { buildConsole } = await import('../console/build.js')
+const { buildConsole } = await import('../packages/console/build.js')
 await buildConsole()
 const { bundleKysely } = await import('./bundle-kysely.js')
 await bundleKysely()

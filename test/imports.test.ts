@@ -4,7 +4,7 @@ import { glob, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import { before, test } from 'node:test'
 
-const root = new URL('../src/', import.meta.url).pathname
+const root = new URL('../packages/server/src/', import.meta.url).pathname
 
 /** The folders that each folder may import. A file belongs to the first entry that its path starts with. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
@@ -135,7 +135,7 @@ const CONSOLE_PACKAGES =
   /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|uplot.*|lean-qr(\/extras\/svg)?)$/
 
 test('the console imports its own parts, its packages, the client library, the language, CSV and the rules for addresses only', async () => {
-  const source = new URL('../console/src/', import.meta.url).pathname
+  const source = new URL('../packages/console/src/', import.meta.url).pathname
   const violations: string[] = []
   const firstWords: string[] = []
   for await (const file of glob('**/*.{ts,tsx}', { cwd: source })) {

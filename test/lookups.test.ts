@@ -19,18 +19,21 @@ const root = fileURLToPath(new URL('../', import.meta.url))
 
 /** Look-ups by a string that are safe, each with the reason. A new one belongs into a `Map` instead. */
 const SAFE: ReadonlyMap<string, string> = new Map([
-  ['src/telemetry/metrics.ts: labels[label]', 'the label is from the table of metrics'],
-  ['src/http/context.ts: headers[name]', 'the name is a key of the same object'],
-  ['src/identity/tokens/claims.ts: claims[name]', 'the name is from the table of claims'],
-  ['src/identity/tokens/claims.ts: user.profile[name]', 'the name is from the table of claims'],
+  ['packages/server/src/telemetry/metrics.ts: labels[label]', 'the label is from the table of metrics'],
+  ['packages/server/src/http/context.ts: headers[name]', 'the name is a key of the same object'],
+  ['packages/server/src/identity/tokens/claims.ts: claims[name]', 'the name is from the table of claims'],
+  ['packages/server/src/identity/tokens/claims.ts: user.profile[name]', 'the name is from the table of claims'],
   [
-    'src/query/engines/sqlite/read/inline-read.ts: row[key]',
+    'packages/server/src/query/engines/sqlite/read/inline-read.ts: row[key]',
     'every row has a member of its own for each selected column',
   ],
-  ['src/streaming/codec/message-pack.ts: members[key]', 'written only, and `__proto__` is handled before'],
-  ['src/cli/settings.ts: flags[flagName(name)]', 'the name is that of a setting'],
-  ['src/cli/settings.ts: process.env[environmentName(name)]', 'the name is that of a setting'],
-  ['src/cli/admin/run.ts: membersOf(item)[column]', 'the columns are those of a command'],
+  [
+    'packages/server/src/streaming/codec/message-pack.ts: members[key]',
+    'written only, and `__proto__` is handled before',
+  ],
+  ['packages/server/src/cli/settings.ts: flags[flagName(name)]', 'the name is that of a setting'],
+  ['packages/server/src/cli/settings.ts: process.env[environmentName(name)]', 'the name is that of a setting'],
+  ['packages/server/src/cli/admin/run.ts: membersOf(item)[column]', 'the columns are those of a command'],
 ])
 
 let api: API

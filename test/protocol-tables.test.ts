@@ -2,15 +2,13 @@
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { test } from 'node:test'
-import { AUTHORIZATION_ERRORS } from '../src/identity/authorize/authorization-error.ts'
-import { OAUTH_ERRORS } from '../src/identity/oauth-error.ts'
-import { AUDIT_EVENTS } from '../src/protocol/audit-events.ts'
-import { HTTP_ERRORS, type HttpError } from '../src/protocol/http-errors.ts'
-import { STREAM_ERRORS } from '../src/protocol/stream-errors.ts'
-import { QUERY_ERRORS } from '../src/query/errors.ts'
-import { METRICS } from '../src/telemetry/metric-table.ts'
+import { AUDIT_EVENTS, HTTP_ERRORS, type HttpError, STREAM_ERRORS } from 'gatehouse-protocol'
+import { AUTHORIZATION_ERRORS } from '../packages/server/src/identity/authorize/authorization-error.ts'
+import { OAUTH_ERRORS } from '../packages/server/src/identity/oauth-error.ts'
+import { QUERY_ERRORS } from '../packages/server/src/query/errors.ts'
+import { METRICS } from '../packages/server/src/telemetry/metric-table.ts'
 
-const root = new URL('../src/', import.meta.url)
+const root = new URL('../packages/server/src/', import.meta.url)
 
 for (const [what, table, own] of [
   ['metric', METRICS, 'telemetry/metric-table.ts'],

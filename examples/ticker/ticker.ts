@@ -1,5 +1,5 @@
 /** An example controller: random prices, pushed to subscribers with the scope Platform/Market. */
-import { type Controller, type Publisher, refuse } from '../../src/streaming/topics/controller.ts'
+import { type Controller, type Publisher, refuse } from '../../packages/server/src/streaming/topics/controller.ts'
 
 const START_PRICES = { ACME: 101.25, BOLT: 48.1, CORN: 4.32, DYNE: 220.0, ECHO: 12.75 }
 const INTERVAL_MS = Number(process.env.TICKER_INTERVAL_MS ?? 250)

@@ -1,5 +1,5 @@
 /** docs/administration.md, from the table of administration routes. */
-import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
+import { ADMIN_ROUTES } from '../../packages/server/src/admin/routes.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {

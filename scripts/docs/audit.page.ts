@@ -1,5 +1,5 @@
 /** docs/audit.md, from the table of audit events. */
-import { AUDIT_EVENTS, type AuditEventName, outcomeOf } from '../../src/protocol/audit-events.ts'
+import { AUDIT_EVENTS, type AuditEventName, outcomeOf } from 'gatehouse-protocol'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {

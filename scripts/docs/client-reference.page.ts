@@ -4,7 +4,7 @@ import { type Node, type SourceFile, SyntaxKind } from 'typescript/unstable/ast'
 import { API } from 'typescript/unstable/sync'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
-const client = fileURLToPath(new URL('../../client/', import.meta.url))
+const client = fileURLToPath(new URL('../../packages/client/', import.meta.url))
 
 /** The sections, and the files whose exports they hold. */
 const SECTIONS: readonly (readonly [string, readonly string[]])[] = [

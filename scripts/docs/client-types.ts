@@ -1,4 +1,4 @@
-/** client/types: the declarations of the client library. They are stored, because an installation has no compiler. */
+/** packages/client/types: the declarations of the client library. They are stored, because an installation has no compiler. */
 import { execFile } from 'node:child_process'
 import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ export async function clientTypes(): Promise<{ path: string; text: string }[]> {
     await promisify(execFile)(process.execPath, [compiler, '-p', join(ROOT, 'client'), '--outDir', folder])
     const files = await Array.fromAsync(glob('**/*.d.ts', { cwd: folder }))
     const read = async (file: string) => ({
-      path: `client/types/${file}`,
+      path: `packages/client/types/${file}`,
       text: await readFile(join(folder, file), 'utf8'),
     })
     return await Promise.all(files.sort().map(read))

@@ -1,7 +1,7 @@
 /** docs/commands.md, from the table of commands. */
-import { usageOf } from '../../src/cli/args.ts'
-import { helpOf } from '../../src/cli/command.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { usageOf } from '../../packages/server/src/cli/args.ts'
+import { helpOf } from '../../packages/server/src/cli/command.ts'
+import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {

@@ -1,6 +1,6 @@
 /** docs/console-documents.md: saved queries and boards, from their schema. */
 
-import { DEFAULT_PAGE, MAX_PAGE } from '../../src/query/http/page-parameters.ts'
+import { DEFAULT_PAGE, MAX_PAGE } from '../../packages/server/src/query/http/page-parameters.ts'
 import {
   BOARD_BODY,
   BOARD_COLUMNS,
@@ -8,9 +8,9 @@ import {
   MAX_TILES,
   QUERY_BODY,
   TILE,
-} from '../../src/query/saved/document-schema.ts'
-import { describeSaved, LISTED } from '../../src/query/saved/openapi.ts'
-import { DEFAULT_QUERY_LIMITS } from '../../src/query/service.ts'
+} from '../../packages/server/src/query/saved/document-schema.ts'
+import { describeSaved, LISTED } from '../../packages/server/src/query/saved/openapi.ts'
+import { DEFAULT_QUERY_LIMITS } from '../../packages/server/src/query/service.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 interface Described {

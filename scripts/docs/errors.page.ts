@@ -1,11 +1,10 @@
 /** docs/errors.md: all error codes and close codes, from their tables. */
-import { AUTHORIZATION_ERRORS } from '../../src/identity/authorize/authorization-error.ts'
-import { OAUTH_ERRORS } from '../../src/identity/oauth-error.ts'
-import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
-import { HTTP_ERRORS } from '../../src/protocol/http-errors.ts'
-import { STREAM_ERRORS } from '../../src/protocol/stream-errors.ts'
-import { QUERY_ERRORS } from '../../src/query/errors.ts'
-import { ERRORS as IQL_ERRORS } from '../../src/query/iql/errors/errors.ts'
+
+import { ERRORS as IQL_ERRORS } from 'gatehouse-iql'
+import { CLOSE_CODES, HTTP_ERRORS, STREAM_ERRORS } from 'gatehouse-protocol'
+import { AUTHORIZATION_ERRORS } from '../../packages/server/src/identity/authorize/authorization-error.ts'
+import { OAUTH_ERRORS } from '../../packages/server/src/identity/oauth-error.ts'
+import { QUERY_ERRORS } from '../../packages/server/src/query/errors.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {

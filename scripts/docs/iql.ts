@@ -1,13 +1,17 @@
 /** Generates docs/iql.md from the tables, the grammar comments and the examples. `node scripts/docs/iql.ts` prints it. */
-import { Refusal } from '../../src/protocol/refusal.ts'
-import { bind } from '../../src/query/iql/bind/binder.ts'
-import { type CatalogueView, NO_TABLES, type TableView } from '../../src/query/iql/bound/catalogue-view.ts'
-import { caretPicture, ERRORS, positionOf } from '../../src/query/iql/errors/errors.ts'
-import { ARGUMENT_WORDS, signatureOf } from '../../src/query/iql/functions/entry.ts'
-import { FUNCTIONS, SPECIAL_FORMS } from '../../src/query/iql/functions/functions.ts'
-import { RESERVED } from '../../src/query/iql/syntax/keywords.ts'
+
 import {
+  ARGUMENT_WORDS,
+  bind,
+  CAST_RULES,
+  CASTS,
+  type CatalogueView,
+  caretPicture,
+  DECIMAL_DIGITS,
   DEFAULT_LIMITS,
+  ERRORS,
+  FORMS,
+  FUNCTIONS,
   MAX_COPIED_EXPRESSIONS,
   MAX_CREATED_BYTES,
   MAX_GROUP_BYTES,
@@ -16,11 +20,17 @@ import {
   MAX_KEY_BYTES,
   MAX_LIST_BYTES,
   MAX_WITH_USES,
-} from '../../src/query/iql/syntax/limits.ts'
-import { parse } from '../../src/query/iql/syntax/parser.ts'
-import { CAST_RULES, CASTS } from '../../src/query/iql/types/casts.ts'
-import { OPERATORS } from '../../src/query/iql/types/operators.ts'
-import { DECIMAL_DIGITS, FORMS, typeName } from '../../src/query/iql/types/types.ts'
+  NO_TABLES,
+  OPERATORS,
+  parse,
+  positionOf,
+  RESERVED,
+  SPECIAL_FORMS,
+  signatureOf,
+  type TableView,
+  typeName,
+} from 'gatehouse-iql'
+import { Refusal } from 'gatehouse-protocol'
 import { CHANGES, type Example, MISTAKES, READS, SETUP } from './iql-examples.ts'
 import { grammarText } from './iql-grammar.ts'
 import { INTRODUCTION, MEANING } from './iql-text.ts'

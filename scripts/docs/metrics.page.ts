@@ -1,5 +1,5 @@
 /** docs/metrics.md, from the table of metrics. */
-import { METRICS, type MetricName } from '../../src/telemetry/metric-table.ts'
+import { METRICS, type MetricName } from '../../packages/server/src/telemetry/metric-table.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {

@@ -1,11 +1,12 @@
 /** docs/query.md: the guide to the query service over HTTP, with generated tables of operators, limits and errors. */
-import { environmentName, SETTINGS, type SettingName } from '../../src/config/config.ts'
-import { SYSTEM_TABLES, type SystemTable } from '../../src/query/catalogue/system-tables.ts'
-import { QUERY_ERRORS } from '../../src/query/errors.ts'
-import { OPERATORS } from '../../src/query/http/criteria.ts'
-import { EVENT_STREAM, MEDIA_TYPES } from '../../src/query/http/negotiate.ts'
-import { typeName } from '../../src/query/iql/types/types.ts'
-import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../src/query/live/live-query.ts'
+
+import { typeName } from 'gatehouse-iql'
+import { environmentName, SETTINGS, type SettingName } from '../../packages/server/src/config/config.ts'
+import { SYSTEM_TABLES, type SystemTable } from '../../packages/server/src/query/catalogue/system-tables.ts'
+import { QUERY_ERRORS } from '../../packages/server/src/query/errors.ts'
+import { OPERATORS } from '../../packages/server/src/query/http/criteria.ts'
+import { EVENT_STREAM, MEDIA_TYPES } from '../../packages/server/src/query/http/negotiate.ts'
+import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/live-query.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 const LIMITS: readonly SettingName[] = [

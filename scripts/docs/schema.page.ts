@@ -1,5 +1,5 @@
 /** docs/gatehouse.schema.json: the JSON Schema of the declarative file. */
-import { declarationJsonSchema } from '../../src/declarative/json-schema.ts'
+import { declarationJsonSchema } from '../../packages/server/src/declarative/json-schema.ts'
 import type { GeneratedPage } from './page.ts'
 
 export const page: GeneratedPage = {

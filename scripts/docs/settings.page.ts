@@ -6,9 +6,9 @@ import {
   SETTINGS,
   type SettingName,
   settingNames,
-} from '../../src/config/config.ts'
-import { choicesOf } from '../../src/config/parsers.ts'
-import { reloadOf } from '../../src/config/reload.ts'
+} from '../../packages/server/src/config/config.ts'
+import { choicesOf } from '../../packages/server/src/config/parsers.ts'
+import { reloadOf } from '../../packages/server/src/config/reload.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 export const page: GeneratedPage = {

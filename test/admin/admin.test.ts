@@ -1,11 +1,11 @@
 /** The administration API: authorization, roles, clients, streaming connections, queries and the audit log. Users are in users.test.ts. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { describeAdmin } from '../../src/admin/admin.ts'
-import { ADMIN_ROUTES } from '../../src/admin/routes.ts'
-import { describeApi } from '../../src/http/openapi.ts'
-import { readAuditPage } from '../../src/store/audit/read.ts'
-import { secretMatches } from '../../src/store/clients/clients.ts'
+import { describeAdmin } from '../../packages/server/src/admin/admin.ts'
+import { ADMIN_ROUTES } from '../../packages/server/src/admin/routes.ts'
+import { describeApi } from '../../packages/server/src/http/openapi.ts'
+import { readAuditPage } from '../../packages/server/src/store/audit/read.ts'
+import { secretMatches } from '../../packages/server/src/store/clients/clients.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngine } from '../support/engines.ts'
 

@@ -1,7 +1,7 @@
 /** One-time set-up links in the administration: created for new and existing users, listed without their token, revoked. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { digestOf } from '../../src/store/keys/opaque.ts'
+import { digestOf } from '../../packages/server/src/store/keys/opaque.ts'
 import { type Answer, startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngine } from '../support/engines.ts'
 

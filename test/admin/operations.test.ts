@@ -1,7 +1,7 @@
 /** What operators see of a running server: nodes, rights of a user, the audit log as it is written, its verification, backups. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { openDatabase } from '../../src/store/database/database.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -326,7 +326,7 @@ onEveryEngine('operations', (place, engine) => {
 
   test('backups are listed as they were recorded', async () => {
     assert.deepEqual((await get('/admin/backups')).items, [])
-    const { openAuditLog } = await import('../../src/store/audit/audit.ts')
+    const { openAuditLog } = await import('../../packages/server/src/store/audit/audit.ts')
     const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
     const audit = openAuditLog(database, {
       clock: Date.now,

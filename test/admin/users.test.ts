@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { verifyPassword } from '../../src/store/accounts/password-hash.ts'
+import { verifyPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngine } from '../support/engines.ts'
 

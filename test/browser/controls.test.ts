@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
-import { totpCode } from '../../src/identity/factors/totp.ts'
+import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { fromBase32 } from '../support/base32.ts'
 import { type BrowserContext, complaintsOf, type Page } from '../support/chromium.ts'
 import { ALICE, openScene, type Scene, signedInPage, signIn } from './scene.ts'

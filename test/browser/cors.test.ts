@@ -1,7 +1,7 @@
 /** A page of another origin in a real Chromium: it signs in, queries, inserts, administers, and reads headers and errors. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Declaration } from '../../src/declarative/shape.ts'
+import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { openPlace } from '../support/engines.ts'
 import { type Gatehouse, startGatehouse } from '../support/providers/gatehouse.ts'

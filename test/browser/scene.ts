@@ -1,5 +1,5 @@
 /** The set-up of the browser tests: our server and two relying parties on three sites, over https, in a real Chromium. */
-import type { Declaration } from '../../src/declarative/shape.ts'
+import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { trustedCertificate } from '../support/certificate.ts'
 import { type BrowserContext, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { openPlace } from '../support/engines.ts'

@@ -1,7 +1,7 @@
 /** The pages of set-up links and of a forced change in a real browser: accessible in both themes, narrow enough for a phone. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { findViolations } from './axe.ts'

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Declaration } from '../../src/declarative/shape.ts'
+import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-live-'))

@@ -1,7 +1,7 @@
 /** The argument parser: what it accepts, and that each error names the option and says what to do. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseArguments, type Syntax, usageOf } from '../../src/cli/args.ts'
+import { parseArguments, type Syntax, usageOf } from '../../packages/server/src/cli/args.ts'
 
 const COMMAND: Syntax = {
   name: 'thing add',

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { credentialsFile, loginStorage } from '../../src/cli/sign-in/credentials.ts'
+import { credentialsFile, loginStorage } from '../../packages/server/src/cli/sign-in/credentials.ts'
 import { until } from '../support/until.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-lock-'))
@@ -24,7 +24,7 @@ const storage = loginStorage('https://gate.example.com', LOGIN)
 const locked = (act: () => Promise<void>): Promise<void> => storage.lock?.('', act) ?? assert.fail('there is no lock')
 
 test('a lock is kept while its process lives, however old it looks, and is free once it is killed', async () => {
-  const source = pathToFileURL(join(import.meta.dirname, '../../src/cli/sign-in/credentials.ts'))
+  const source = pathToFileURL(join(import.meta.dirname, '../../packages/server/src/cli/sign-in/credentials.ts'))
   const program = `const { loginStorage } = await import(${JSON.stringify(source)})
     const storage = loginStorage('https://gate.example.com', ${JSON.stringify(LOGIN)})
     await storage.lock('', () => new Promise((resolve) => { console.log('locked'); setTimeout(resolve, 600_000) }))`

@@ -88,7 +88,7 @@ function hasScript(): boolean {
 
 /** What a start prints on a terminal. */
 async function serveInTerminal(args: readonly string[]): Promise<string> {
-  const program = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+  const program = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', import.meta.url))
   const words = [process.execPath, program, 'serve', '--port', '0', '--stop-delay', '0', ...args]
   const child = spawn('script', ['-qec', words.map((word) => `'${word}'`).join(' '), '/dev/null'], { stdio: 'pipe' })
   let output = ''

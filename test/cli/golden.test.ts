@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
 import { matchesGolden, steady } from '../support/golden.ts'
 import { runInProcess } from '../support/in-process.ts'
 

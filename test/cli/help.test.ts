@@ -1,7 +1,7 @@
 /** The help of every command, compared with a golden file. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { COMMANDS } from '../../src/cli/commands.ts'
+import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
 import { matchesGolden } from '../support/golden.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { runGatehouse } from '../support/process.ts'

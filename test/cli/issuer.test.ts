@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { WebSocketServer } from 'ws'
-import { credentialsFile, writeLogin } from '../../src/cli/sign-in/credentials.ts'
+import { credentialsFile, writeLogin } from '../../packages/server/src/cli/sign-in/credentials.ts'
 import { runInProcess } from '../support/in-process.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'gatehouse-issuer-'))

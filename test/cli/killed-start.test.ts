@@ -12,7 +12,7 @@ import { serveProcess } from '../support/process.ts'
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-killed-'))
 after(() => rmSync(base, { recursive: true, force: true }))
 
-const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', import.meta.url))
 
 test('kill -9 during the first start, repeatedly', async () => {
   const folder = join(base, 'data')

@@ -12,7 +12,7 @@ import { launchGatehouse, runGatehouse } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const LATE_MS = 30_000
-const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', import.meta.url))
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-live-'))
 const tokenFile = join(base, 'token.txt')
 let token = ''

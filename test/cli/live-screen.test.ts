@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { array, assert as check, constantFrom, integer, property, record } from 'fast-check'
-import { createLive, type Live, type LiveChange, type Row, statement } from '../../client/src/index.ts'
-import type { Channel } from '../../client/src/stream/channel.ts'
-import { Values } from '../../client/src/values.ts'
-import { LiveRows, type RowChange } from '../../src/cli/query/live/rows.ts'
-import { draw, layOut, type Screen, type Size } from '../../src/cli/query/live/screen.ts'
+import { createLive, type Live, type LiveChange, type Row, statement } from '../../packages/client/src/index.ts'
+import type { Channel } from '../../packages/client/src/stream/channel.ts'
+import { Values } from '../../packages/client/src/values.ts'
+import { LiveRows, type RowChange } from '../../packages/server/src/cli/query/live/rows.ts'
+import { draw, layOut, type Screen, type Size } from '../../packages/server/src/cli/query/live/screen.ts'
 
 const COLUMNS = { symbol: { Ordinal: 0, Type: 'Text' }, bid: { Ordinal: 1, Type: 'Decimal(18, 4)' } }
 

@@ -16,14 +16,18 @@ test('the bundle is run only if no source was changed, added or removed since it
   const root = await mkdtemp(join(tmpdir(), 'gatehouse-program-'))
   t.after(() => rm(root, { recursive: true, force: true }))
   await cp(join(ROOT, 'bin'), join(root, 'bin'), { recursive: true })
-  for (const folder of ['src/cli', 'src/lib', 'dist']) await mkdir(join(root, folder), { recursive: true })
-  const sources = ['package.json', 'src/cli/main.ts', 'src/lib/a.ts', 'src/lib/b.ts'].map((file) => join(root, file))
+  for (const folder of ['packages/server/src/cli', 'packages/server/src/lib', 'dist'])
+    await mkdir(join(root, folder), { recursive: true })
+  const sources = ['package.json', 'packages/server/src/cli/main.ts', 'src/lib/a.ts', 'src/lib/b.ts'].map((file) =>
+    join(root, file),
+  )
   const [, main = '', a = '', b = ''] = sources
   for (const file of sources) await writeFile(file, '{ "type": "module" }')
   const { programOf, sourcesState, STATE_FILE } = await import(pathToFileURL(join(root, 'bin/program.js')).href)
   const build = async () => {
     const old = new Date(Date.now() - 10_000)
-    for (const path of [...sources, join(root, 'src/cli'), join(root, 'src/lib')]) await utimes(path, old, old)
+    for (const path of [...sources, join(root, 'packages/server/src/cli'), join(root, 'packages/server/src/lib')])
+      await utimes(path, old, old)
     await writeFile(STATE_FILE, JSON.stringify(sourcesState()))
     assert.equal(programOf('cli/main.ts'), pathToFileURL(join(root, 'dist/main.js')).href)
   }

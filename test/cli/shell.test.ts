@@ -9,12 +9,12 @@ import { text } from 'node:stream/consumers'
 import { after, before, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import { parseArguments } from '../../src/cli/args.ts'
-import { COMMANDS } from '../../src/cli/commands.ts'
-import { createGate } from '../../src/cli/gate.ts'
-import { History, historyFile } from '../../src/cli/query/shell/history.ts'
-import { runShell } from '../../src/cli/query/shell/shell.ts'
-import { authOf } from '../../src/cli/sign-in/sign-in.ts'
+import { parseArguments } from '../../packages/server/src/cli/args.ts'
+import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
+import { createGate } from '../../packages/server/src/cli/gate.ts'
+import { History, historyFile } from '../../packages/server/src/cli/query/shell/history.ts'
+import { runShell } from '../../packages/server/src/cli/query/shell/shell.ts'
+import { authOf } from '../../packages/server/src/cli/sign-in/sign-in.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -23,7 +23,7 @@ import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const LATE_MS = 30_000
-const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', import.meta.url))
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-shell-'))
 const tokenFile = join(base, 'token.txt')
 const environment = { XDG_CONFIG_HOME: base, XDG_STATE_HOME: base }

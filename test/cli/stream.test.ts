@@ -7,11 +7,11 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { completeLine, KNOWN_TOPICS, parseLine } from '../../src/cli/stream/line.ts'
-import { PendingMessages } from '../../src/cli/stream/pending.ts'
-import { authController } from '../../src/streaming/controllers/auth.ts'
-import { createPlatformController, Feeds } from '../../src/streaming/controllers/platform.ts'
-import { Controllers } from '../../src/streaming/controllers/registry.ts'
+import { completeLine, KNOWN_TOPICS, parseLine } from '../../packages/server/src/cli/stream/line.ts'
+import { PendingMessages } from '../../packages/server/src/cli/stream/pending.ts'
+import { authController } from '../../packages/server/src/streaming/controllers/auth.ts'
+import { createPlatformController, Feeds } from '../../packages/server/src/streaming/controllers/platform.ts'
+import { Controllers } from '../../packages/server/src/streaming/controllers/registry.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -330,4 +330,4 @@ function openTerminal(args: readonly string[]) {
   }
 }
 
-const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', import.meta.url))

@@ -18,7 +18,7 @@ import {
   refreshToken,
   type TokenSource,
   type TokenStorage,
-} from '../../client/src/index.ts'
+} from '../../packages/client/src/index.ts'
 import { ALICE, post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'

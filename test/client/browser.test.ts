@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, type TestContext, test } from 'node:test'
-import { buildClient } from '../../client/build.js'
-import { Gatehouse, password } from '../../client/src/index.ts'
+import { buildClient } from '../../packages/client/build.js'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { signIn } from '../browser/scene.ts'
 import { type BrowserContext, complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { ADMIN, ALICE, post } from '../support/demo-user.ts'
@@ -44,7 +44,7 @@ window.watch = () => {
 
 before(async () => {
   await buildClient()
-  const script = await readFile(new URL('../../client/dist/index.min.js', import.meta.url))
+  const script = await readFile(new URL('../../packages/client/dist/index.min.js', import.meta.url))
   const opened = await openPlace('sqlite')
   leave = opened.leave
   server = await startTestServer(opened.place, { flags: { '--demo': 'true', '--stream-drain-time': '0' } })

@@ -13,7 +13,7 @@ import {
   password,
   QueryError,
   type StateChange,
-} from '../../client/src/index.ts'
+} from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, post } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { startHttpProxy } from '../support/http-proxy.ts'

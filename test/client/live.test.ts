@@ -10,7 +10,7 @@ import {
   password,
   QueryError,
   type StateChange,
-} from '../../client/src/index.ts'
+} from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, post } from '../support/demo-user.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'

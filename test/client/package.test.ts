@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { build } from 'esbuild'
-import { buildClient } from '../../client/build.js'
+import { buildClient } from '../../packages/client/build.js'
 
-const client = fileURLToPath(new URL('../../client/', import.meta.url))
+const client = fileURLToPath(new URL('../../packages/client/', import.meta.url))
 const run = promisify(execFile)
 
 before(() => buildClient())

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { problemError } from '../../client/src/errors.ts'
-import { Gatehouse, name, sql, statement } from '../../client/src/index.ts'
-import { Queue } from '../../client/src/iterate.ts'
-import { afterClose, errorOfMessage, readTimeSpan } from '../../client/src/stream/protocol.ts'
-import { parseExact } from '../../client/src/values.ts'
-import { backoff } from '../../client/src/wait.ts'
-import { CLOSE_CODES } from '../../src/protocol/close-codes.ts'
+import { CLOSE_CODES } from 'gatehouse-protocol'
+import { problemError } from '../../packages/client/src/errors.ts'
+import { Gatehouse, name, sql, statement } from '../../packages/client/src/index.ts'
+import { Queue } from '../../packages/client/src/iterate.ts'
+import { afterClose, errorOfMessage, readTimeSpan } from '../../packages/client/src/stream/protocol.ts'
+import { parseExact } from '../../packages/client/src/values.ts'
+import { backoff } from '../../packages/client/src/wait.ts'
 
 test('JSON is read as JSON.parse does, except that no integer loses a digit', () => {
   fc.assert(

@@ -13,7 +13,7 @@ import {
   QueryError,
   sql,
   statement,
-} from '../../client/src/index.ts'
+} from '../../packages/client/src/index.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { WebSocket } from 'ws'
-import { getToken, Http, type StateChange, Stream } from '../../client/src/index.ts'
+import { getToken, Http, type StateChange, Stream } from '../../packages/client/src/index.ts'
 import { signIn } from '../support/demo-user.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'

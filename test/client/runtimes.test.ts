@@ -4,7 +4,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { buildClient } from '../../client/build.js'
+import { buildClient } from '../../packages/client/build.js'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 

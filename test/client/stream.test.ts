@@ -14,7 +14,7 @@ import {
   password,
   type StateChange,
   type TokenSource,
-} from '../../client/src/index.ts'
+} from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, post } from '../support/demo-user.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'

@@ -1,5 +1,5 @@
 /** The server for tests of client libraries: plain http on loopback, one user, several clients. */
-import type { Declaration } from '../../src/declarative/shape.ts'
+import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { openPlace } from '../support/engines.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from '../support/providers/gatehouse.ts'
 import { requestKey } from '../support/providers/provider.ts'

@@ -2,9 +2,16 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
-import { environmentName, fileName, flagName, issuerOf, SETTINGS, settingNames } from '../../src/config/config.ts'
-import { isOfPlatform, loadConfig } from '../../src/config/load.ts'
-import { BadSetting, choicesOf } from '../../src/config/parsers.ts'
+import {
+  environmentName,
+  fileName,
+  flagName,
+  issuerOf,
+  SETTINGS,
+  settingNames,
+} from '../../packages/server/src/config/config.ts'
+import { isOfPlatform, loadConfig } from '../../packages/server/src/config/load.ts'
+import { BadSetting, choicesOf } from '../../packages/server/src/config/parsers.ts'
 
 function configOf(flags: Record<string, string>) {
   return loadConfig({ flags }).config

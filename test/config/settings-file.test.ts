@@ -1,7 +1,7 @@
 /** The settings file, in the syntax of systemd.exec(5) EnvironmentFile, and what happens to files that it does not allow. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseSettingsFile } from '../../src/config/settings-file.ts'
+import { parseSettingsFile } from '../../packages/server/src/config/settings-file.ts'
 
 const parse = (text: string) => Object.fromEntries(parseSettingsFile(text, 'gatehouse.env'))
 

@@ -1,8 +1,8 @@
 /** The server does not start with clients whose URIs or flows would be dangerous. */
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Declaration } from '../../src/declarative/shape.ts'
-import { openDatabase } from '../../src/store/database/database.ts'
+import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { openPlace } from '../support/engines.ts'
 import { startGatehouse } from '../support/providers/gatehouse.ts'
 

@@ -1,7 +1,7 @@
 /** No secrets in the log, the audit log and the database after every flow has run once. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { openDatabase } from '../../src/store/database/database.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { type Gatehouse, ownClients, planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
 import { person } from '../support/providers/provider.ts'

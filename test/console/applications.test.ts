@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { Gatehouse, password } from '../../client/src/index.ts'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, ALICE, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
 

@@ -1,7 +1,7 @@
 /** Boards in a real Chromium: the one of the demonstration moves; others are made, saved, shared and contested. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Gatehouse, password } from '../../client/src/index.ts'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { until } from '../support/until.ts'
 

@@ -1,9 +1,9 @@
 /** What charts draw of a result: the columns, the order, exact values beside doubles, and bounds. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { chooseColumns } from '../../console/src/chart/choose.ts'
-import { type ChartSource, type Points, pointsOf } from '../../console/src/chart/points.ts'
-import { boundText, exactText, summaryOf } from '../../console/src/chart/words.ts'
+import { chooseColumns } from '../../packages/console/src/chart/choose.ts'
+import { type ChartSource, type Points, pointsOf } from '../../packages/console/src/chart/points.ts'
+import { boundText, exactText, summaryOf } from '../../packages/console/src/chart/words.ts'
 
 function sourceOf(columns: Readonly<Record<string, string>>, rows: readonly (readonly unknown[])[]): ChartSource {
   return {

@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { buildConsole } from '../../console/build.js'
-import { consoleGroup } from '../../src/console/routes.ts'
-import { chooseEncoding } from '../../src/http/compressed.ts'
-import { openListener } from '../../src/http/listener.ts'
-import { createPipeline } from '../../src/http/pipeline.ts'
-import { connectionAddress } from '../../src/http/request/client-address.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { buildConsole } from '../../packages/console/build.js'
+import { consoleGroup } from '../../packages/server/src/console/routes.ts'
+import { chooseEncoding } from '../../packages/server/src/http/compressed.ts'
+import { openListener } from '../../packages/server/src/http/listener.ts'
+import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
+import { connectionAddress } from '../../packages/server/src/http/request/client-address.ts'
+import { createLogger } from '../../packages/server/src/telemetry/log.ts'
+import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { ADMIN, bearer, post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
@@ -202,7 +202,7 @@ test('before it is built the page says what to do; afterwards it is there withou
   const before = await ask()
   assert.equal(before.status, 503)
   assert.match(await before.text(), /npm run setup/)
-  await cp(fileURLToPath(new URL('../../console/dist', import.meta.url)), folder, { recursive: true })
+  await cp(fileURLToPath(new URL('../../packages/console/dist', import.meta.url)), folder, { recursive: true })
   const after = await ask()
   assert.equal(after.status, 200)
   assert.match(await after.text(), /<script type="module"/)

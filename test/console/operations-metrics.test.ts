@@ -1,10 +1,16 @@
 /** The figures of Operations: the text of /metrics, increases, quantiles, the bounded history, what needs attention. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CHARTS, History, LONGEST_HISTORY } from '../../console/src/areas/operations/figures.ts'
-import { increaseOf, nodeOf, parseMetrics, quantileOf, sumOf } from '../../console/src/areas/operations/metrics.ts'
-import { problemsOf } from '../../console/src/areas/operations/problems.ts'
-import { createMetrics } from '../../src/telemetry/metrics.ts'
+import { CHARTS, History, LONGEST_HISTORY } from '../../packages/console/src/areas/operations/figures.ts'
+import {
+  increaseOf,
+  nodeOf,
+  parseMetrics,
+  quantileOf,
+  sumOf,
+} from '../../packages/console/src/areas/operations/metrics.ts'
+import { problemsOf } from '../../packages/console/src/areas/operations/problems.ts'
+import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
 
 test('values and labels are read, with escapes, infinities and times; other lines are left out', () => {
   const scrape = parseMetrics(

@@ -1,8 +1,8 @@
 /** The area Operations of the console in a real browser: nodes, metrics, queries, keys, audit log, settings, backups. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { openAuditLog } from '../../src/store/audit/audit.ts'
-import { openDatabase } from '../../src/store/database/database.ts'
+import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
 import { serveProcess } from '../support/process.ts'

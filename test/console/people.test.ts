@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Request } from 'playwright-core'
-import { Gatehouse, password } from '../../client/src/index.ts'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
 

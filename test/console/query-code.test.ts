@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { codeFor } from '../../console/src/areas/query/copy-as.ts'
+import { codeFor } from '../../packages/console/src/areas/query/copy-as.ts'
 
 const URL_OF_GATE = 'http://localhost:5080'
 const STATEMENTS = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
-import { Gatehouse, password } from '../../client/src/index.ts'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { longestTask } from '../support/long-tasks.ts'

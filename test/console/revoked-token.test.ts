@@ -1,7 +1,7 @@
 /** An access token that is revoked while the console is open: each area goes on with another one, until the session ends. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Gatehouse, password } from '../../client/src/index.ts'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 

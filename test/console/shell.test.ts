@@ -1,7 +1,7 @@
 /** The console in a real Chromium: sign-in, navigation, theme, what a lost right or session does, size and policy. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { Gatehouse, password } from '../../client/src/index.ts'
+import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
 import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'

@@ -1,7 +1,7 @@
 /** The area Streams of the console in a real browser: the inspector and the connections of all nodes. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { pretty, withoutTokens } from '../../console/src/areas/streams/message-text.ts'
+import { pretty, withoutTokens } from '../../packages/console/src/areas/streams/message-text.ts'
 import { ALICE, type ConsoleScene, openConsole } from '../support/console.ts'
 
 let scene: ConsoleScene

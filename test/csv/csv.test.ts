@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { type CsvRecord, splitCsv } from '../../src/csv/file.ts'
-import { type CsvRow, csvField, parseCsvRecord } from '../../src/csv/record.ts'
+import { type CsvRow, csvField, parseCsvRecord } from '../../packages/csv/src/record.ts'
+import { type CsvRecord, splitCsv } from '../../packages/server/src/declarative/csv-file.ts'
 
 async function recordsOf(bytes: Buffer, size: number, start = 0, firstLine = 1): Promise<CsvRecord[]> {
   const chunks: Buffer[] = []

@@ -1,8 +1,13 @@
 /** The plan: the changes from the current to the declared state. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type CurrentState, impossibleChanges, type PlanRules, plan } from '../../src/declarative/plan.ts'
-import type { ResolvedDeclaration } from '../../src/declarative/secrets.ts'
+import {
+  type CurrentState,
+  impossibleChanges,
+  type PlanRules,
+  plan,
+} from '../../packages/server/src/declarative/plan.ts'
+import type { ResolvedDeclaration } from '../../packages/server/src/declarative/secrets.ts'
 
 const RULES: PlanRules = {
   foldUsername: (username) => username.toLowerCase(),

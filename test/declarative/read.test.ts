@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, describe, test } from 'node:test'
-import { BadDeclaration } from '../../src/declarative/bad-declaration.ts'
-import { checkMeaning } from '../../src/declarative/check-meaning.ts'
-import { declarationJsonSchema } from '../../src/declarative/json-schema.ts'
-import { readDeclaration, settingsOf } from '../../src/declarative/read.ts'
-import { resolveSecrets } from '../../src/declarative/secrets.ts'
+import { BadDeclaration } from '../../packages/server/src/declarative/bad-declaration.ts'
+import { checkMeaning } from '../../packages/server/src/declarative/check-meaning.ts'
+import { declarationJsonSchema } from '../../packages/server/src/declarative/json-schema.ts'
+import { readDeclaration, settingsOf } from '../../packages/server/src/declarative/read.ts'
+import { resolveSecrets } from '../../packages/server/src/declarative/secrets.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-declarative-'))
 after(() => rmSync(folder, { recursive: true }))

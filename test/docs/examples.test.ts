@@ -6,8 +6,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse, parseAllDocuments } from 'yaml'
-import { loadConfig } from '../../src/config/load.ts'
-import { METRICS } from '../../src/telemetry/metric-table.ts'
+import { loadConfig } from '../../packages/server/src/config/load.ts'
+import { METRICS } from '../../packages/server/src/telemetry/metric-table.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const hasPromtool = spawnSync('promtool', ['--version']).error === undefined

@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
+import { pasteLines } from '../../packages/server/src/cli/output/banner.ts'
+import { checkMeaning } from '../../packages/server/src/declarative/check-meaning.ts'
+import { checkShape } from '../../packages/server/src/declarative/check-shape.ts'
 import { generatedPages } from '../../scripts/docs/pages.ts'
-import { pasteLines } from '../../src/cli/output/banner.ts'
-import { checkMeaning } from '../../src/declarative/check-meaning.ts'
-import { checkShape } from '../../src/declarative/check-shape.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -20,10 +20,10 @@ test('every generated page is current (if not, run "npm run docs")', async () =>
     assert.ok(existsSync(join(root, path)), `${path} is missing`)
     assert.equal(await readFile(join(root, path), 'utf8'), text, `${path} is stale`)
   }
-  const types = await Array.fromAsync(glob('client/types/**/*.d.ts', { cwd: root }))
+  const types = await Array.fromAsync(glob('packages/client/types/**/*.d.ts', { cwd: root }))
   assert.deepEqual(
     types.sort(),
-    pages.map(({ path }) => path).filter((path) => path.startsWith('client/types/')),
+    pages.map(({ path }) => path).filter((path) => path.startsWith('packages/client/types/')),
     'declarations of sources that are gone',
   )
 })

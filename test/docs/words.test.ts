@@ -4,9 +4,9 @@ import { existsSync } from 'node:fs'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
-import { COMMANDS } from '../../src/cli/commands.ts'
-import { environmentName, fileName, settingNames } from '../../src/config/config.ts'
-import { isOfPlatform } from '../../src/config/load.ts'
+import { COMMANDS } from '../../packages/server/src/cli/commands.ts'
+import { environmentName, fileName, settingNames } from '../../packages/server/src/config/config.ts'
+import { isOfPlatform } from '../../packages/server/src/config/load.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const pages = ['README.md', 'SECURITY.md', ...(await Array.fromAsync(glob('docs/**/*.md', { cwd: root })))]
@@ -79,7 +79,7 @@ const COINED: readonly (readonly [pattern: RegExp, instead: string])[] = [
 test('comments, messages, names and pages use the words of the field', async () => {
   const found: string[] = []
   const sources = [
-    '{src,console/src,scripts,test,bench,fuzz,examples}/**/*.{ts,tsx,js}',
+    '{src,packages/console/src,scripts,test,bench,fuzz,examples}/**/*.{ts,tsx,js}',
     '{docs,bench,examples}/**/*.md',
     '*.md',
   ]

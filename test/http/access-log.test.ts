@@ -1,7 +1,7 @@
 /** The log line of a request says who called; a refused client leaves a line with the reason. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createLogger } from '../../src/telemetry/log.ts'
+import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'

@@ -1,7 +1,7 @@
 /** Addresses opened in a browser: a start page, and errors as pages; programs get what they always got. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { prefersHtml } from '../../src/http/request/accept.ts'
+import { prefersHtml } from '../../packages/server/src/http/request/accept.ts'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 

@@ -1,7 +1,7 @@
 /** Pages of registered origins may call everything that takes a token, and read every reply; other origins may not. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { EXPOSED_HEADERS } from '../../src/http/cors.ts'
+import { EXPOSED_HEADERS } from '../../packages/server/src/http/cors.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'

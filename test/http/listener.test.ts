@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 import { describe, type TestContext, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
-import { type ListenerOptions, openListener } from '../../src/http/listener.ts'
+import { type ListenerOptions, openListener } from '../../packages/server/src/http/listener.ts'
 import { trustedCertificate } from '../support/certificate.ts'
 
 const UPGRADE = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'

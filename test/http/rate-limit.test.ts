@@ -1,7 +1,7 @@
 /** Rate limits: the sliding window, the headers, clients behind a proxy, and one limit over two nodes. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createSlidingWindow } from '../../src/http/limits/sliding-window.ts'
+import { createSlidingWindow } from '../../packages/server/src/http/limits/sliding-window.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'

@@ -1,8 +1,8 @@
 /** The account pages: profile, password, sessions and applications, and the revocation of what a user ends there. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
-import { createRevocations } from '../../src/store/authorizations/revocations.ts'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
+import { createRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { linksTo } from '../support/html-form.ts'
 import { refuseEvents } from '../support/refused-events.ts'

@@ -1,7 +1,7 @@
 /** Guessing of device codes is limited by user and by network. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'
 import { createUserAgent, type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'

@@ -1,7 +1,7 @@
 /** The device flow at the token endpoint: checklist C-70 to C-75, B-26. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createRevocations } from '../../src/store/authorizations/revocations.ts'
+import { createRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'

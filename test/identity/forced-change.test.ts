@@ -1,7 +1,7 @@
 /** A user who must change the password: nothing is issued before, on no way to a token. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
 import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'

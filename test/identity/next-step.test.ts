@@ -1,11 +1,11 @@
 /** The next step of an authorization request: the whole decision as one table. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nextStep, type Situation } from '../../src/identity/authorize/next-step.ts'
-import type { AuthorizationRequest } from '../../src/identity/authorize/request.ts'
-import type { User } from '../../src/store/accounts/users.ts'
-import type { Session } from '../../src/store/authorizations/sessions.ts'
-import { type ClientMetadata, toClient } from '../../src/store/clients/client-metadata.ts'
+import { nextStep, type Situation } from '../../packages/server/src/identity/authorize/next-step.ts'
+import type { AuthorizationRequest } from '../../packages/server/src/identity/authorize/request.ts'
+import type { User } from '../../packages/server/src/store/accounts/users.ts'
+import type { Session } from '../../packages/server/src/store/authorizations/sessions.ts'
+import { type ClientMetadata, toClient } from '../../packages/server/src/store/clients/client-metadata.ts'
 
 const NOW = 1_700_000_000_000
 const SCOPES = ['openid', 'email']

@@ -1,7 +1,7 @@
 /** Refresh tokens: checklist B-25, B-46, C-60 to C-63, C-67. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import { createRevocations } from '../../src/store/authorizations/revocations.ts'
+import { createRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import {
   type Answer,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
-import { openRequestObject } from '../../src/identity/authorize/request-object.ts'
-import { toClient } from '../../src/store/clients/client-metadata.ts'
+import { openRequestObject } from '../../packages/server/src/identity/authorize/request-object.ts'
+import { toClient } from '../../packages/server/src/store/clients/client-metadata.ts'
 
 test('B-15: an empty value in a request object counts as absent, so an empty nonce is no nonce', async () => {
   const parameters = await open({ nonce: '', state: 'inner' }, { state: 'outer' })

@@ -5,7 +5,7 @@ import {
   createRevocations,
   openRevocations,
   type RevocationsInside,
-} from '../../src/store/authorizations/revocations.ts'
+} from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { basic, claimsOf, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'

@@ -1,8 +1,8 @@
 /** Second factors: enrolment, enforcement, single use of codes, and correct amr and acr. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { totpCode } from '../../src/identity/factors/totp.ts'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
+import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { fromBase32 } from '../support/base32.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Form, linksTo } from '../support/html-form.ts'

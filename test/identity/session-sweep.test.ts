@@ -1,9 +1,9 @@
 /** The sweep ends all expired sessions in one pass, and does not delay a server that stops. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { endExpiredSessions } from '../../src/identity/browser/sign-out/session-end.ts'
-import { noAudit } from '../../src/protocol/audit-events.ts'
-import { openRevocations } from '../../src/store/authorizations/revocations.ts'
+import { noAudit } from 'gatehouse-protocol'
+import { endExpiredSessions } from '../../packages/server/src/identity/browser/sign-out/session-end.ts'
+import { openRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 

@@ -1,9 +1,9 @@
 /** One-time set-up links: an invited person or one who forgot the password chooses one, once, and nothing else can. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
-import type { LinkKind } from '../../src/store/accounts/set-up-links.ts'
-import { seal } from '../../src/store/keys/opaque.ts'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
+import type { LinkKind } from '../../packages/server/src/store/accounts/set-up-links.ts'
+import { seal } from '../../packages/server/src/store/keys/opaque.ts'
 import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { openSignInPlace, openSqlitePlace, type SignInPlace } from '../support/sign-in-place.ts'

@@ -1,7 +1,7 @@
 /** Response times do not reveal which clients and users exist. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { IS_LONG_RUN, openPlace } from '../support/engines.ts'
 import { basic, startGate, type TestGate } from '../support/identity.ts'
 import { authorizeUrl } from '../support/sign-in-place.ts'

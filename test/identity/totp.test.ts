@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { newRecoveryCodes, recoveryDigest } from '../../src/identity/factors/recovery-codes.ts'
-import { base32, matchTotp, totpCode, totpUri } from '../../src/identity/factors/totp.ts'
-import { qrSvg } from '../../src/identity/pages/qr.ts'
+import { newRecoveryCodes, recoveryDigest } from '../../packages/server/src/identity/factors/recovery-codes.ts'
+import { base32, matchTotp, totpCode, totpUri } from '../../packages/server/src/identity/factors/totp.ts'
+import { qrSvg } from '../../packages/server/src/identity/pages/qr.ts'
 
 const SECRET = Buffer.from('12345678901234567890')
 

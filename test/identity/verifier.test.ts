@@ -3,11 +3,15 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createVerifier, type Verifier, type VerifierOptions } from '../../src/identity/tokens/verifier.ts'
+import {
+  createVerifier,
+  type Verifier,
+  type VerifierOptions,
+} from '../../packages/server/src/identity/tokens/verifier.ts'
 
 const ours = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const successor = generateKeyPairSync('rsa', { modulusLength: 2048 })
-const THREAD = new URL('../../src/identity/tokens/verifier-thread.ts', import.meta.url).href
+const THREAD = new URL('../../packages/server/src/identity/tokens/verifier-thread.ts', import.meta.url).href
 
 /** Refuses every token, so that a test can tell its results from those of the event loop. */
 const REFUSES = program(

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { LruMap } from '../../src/lib/lru-map.ts'
+import { LruMap } from '../../packages/server/src/lib/lru-map.ts'
 
 type Step = { readonly call: 'get' | 'set' | 'delete' | 'clear'; readonly key: string }
 

@@ -1,7 +1,7 @@
 /** The nearest word: found among thousands of similar ones, with bounded work. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nearest } from '../../src/lib/nearest-word.ts'
+import { nearest } from 'gatehouse-protocol'
 
 test('the nearest of 5,000 names with a long prefix in common is found', () => {
   const names = Array.from({ length: 5000 }, (_name, index) => `similar_table_name_${String(index).padStart(4, '0')}`)

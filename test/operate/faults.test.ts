@@ -230,7 +230,7 @@ describe('with workers', () => {
 })
 
 test('a log that cannot be written does not end the server', { skip: process.platform !== 'linux' }, async () => {
-  const program = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+  const program = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', import.meta.url))
   for (const format of ['json', 'pretty']) {
     const port = await freePort()
     const args = ['serve', '--port', String(port), '--data', join(folder, format), '--stop-delay', '0']

@@ -1,7 +1,7 @@
 /** Signals as operators, systemd and terminals send them: to every process at once, twice, and during a start. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { lockStart } from '../../src/store/cluster/start-lock.ts'
+import { lockStart } from '../../packages/server/src/store/cluster/start-lock.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { launchGatehouse, serveProcess } from '../support/process.ts'

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Data, tableFromIPC } from 'apache-arrow'
-import type { ResultColumn } from '../../src/query/iql/bound/bound-query.ts'
-import { decimal, type IqlType } from '../../src/query/iql/types/types.ts'
-import { createArrowEncoder } from '../../src/query/results/arrow.ts'
-import { createByteEncoder } from '../../src/query/results/byte-encoder.ts'
-import type { Cell, RowEncoder } from '../../src/query/results/encoding.ts'
+import { decimal, type IqlType, type ResultColumn } from 'gatehouse-iql'
+import { createArrowEncoder } from '../../packages/server/src/query/results/arrow.ts'
+import { createByteEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
+import type { Cell, RowEncoder } from '../../packages/server/src/query/results/encoding.ts'
 
 function columnsOf(types: Readonly<Record<string, IqlType>>): ResultColumn[] {
   return Object.entries(types).map(([name, type]) => ({ name, type, nullable: true }))

@@ -2,16 +2,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import type { ResultColumn } from '../../src/query/iql/bound/bound-query.ts'
-import {
-  MAX_DATE,
-  MAX_TIMESTAMP,
-  MIN_DATE,
-  MIN_TIMESTAMP,
-  writeDate,
-  writeTime,
-  writeTimestamp,
-} from '../../src/query/iql/types/time-values.ts'
 import {
   BINARY,
   BOOLEAN,
@@ -21,14 +11,22 @@ import {
   INTEGER,
   type IqlType,
   JSON_TYPE,
+  MAX_DATE,
+  MAX_TIMESTAMP,
+  MIN_DATE,
+  MIN_TIMESTAMP,
+  type ResultColumn,
   TEXT,
   TIME,
   TIMESTAMP,
   UUID,
-} from '../../src/query/iql/types/types.ts'
-import { createByteEncoder } from '../../src/query/results/byte-encoder.ts'
-import { TextEncoders } from '../../src/query/results/encoders.ts'
-import type { Cell, Encoding } from '../../src/query/results/encoding.ts'
+  writeDate,
+  writeTime,
+  writeTimestamp,
+} from 'gatehouse-iql'
+import { createByteEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
+import { TextEncoders } from '../../packages/server/src/query/results/encoders.ts'
+import type { Cell, Encoding } from '../../packages/server/src/query/results/encoding.ts'
 
 const TEXTS = ['', ' ', 'S1', ' a', 'a ', 'a b', 'a,b', '"', '\\', '\t', '\r\n', '\0', '\x1f', '\x7f', '\u00a0x', 'é']
 const LONG_TEXTS = ['😀', '\ud800', '\udc00', '\u2028', 'ſ\ufeff', '-', '=1+1', 'é'.repeat(64), 'x'.repeat(64)]

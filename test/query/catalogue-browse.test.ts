@@ -1,11 +1,9 @@
 /** `/catalogue`: tables page by page with the rights of the caller, one table in full, and the words of IQL. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createSnapshot } from '../../src/query/catalogue/snapshot.ts'
-import { FUNCTIONS, functionNames } from '../../src/query/iql/functions/functions.ts'
-import { RESERVED } from '../../src/query/iql/syntax/keywords.ts'
-import { INTEGER } from '../../src/query/iql/types/types.ts'
-import { pageOfTables, viewFor } from '../../src/query/plan/rights.ts'
+import { FUNCTIONS, functionNames, INTEGER, RESERVED } from 'gatehouse-iql'
+import { createSnapshot } from '../../packages/server/src/query/catalogue/snapshot.ts'
+import { pageOfTables, viewFor } from '../../packages/server/src/query/plan/rights.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 

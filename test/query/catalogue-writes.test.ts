@@ -1,7 +1,7 @@
 /** Tables defined as rows and changed by ALTER TABLE: idempotency keys, changes of rights on every node, limits. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { AuditEvent } from '../../src/protocol/audit-events.ts'
+import type { AuditEvent } from 'gatehouse-protocol'
 import { onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 import { soon } from '../support/until.ts'

@@ -1,7 +1,7 @@
 /** Selection criteria: every operator in every spelling, groups, nulls, and errors that list what is valid. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { OPERATORS } from '../../src/query/http/criteria.ts'
+import { OPERATORS } from '../../packages/server/src/query/http/criteria.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 

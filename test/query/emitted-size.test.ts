@@ -1,13 +1,11 @@
 /** The SQL of a statement grows linearly with the statement, not exponentially with its nesting. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Refusal } from '../../src/protocol/refusal.ts'
-import { createEmission, emitQuery } from '../../src/query/engines/emit/query.ts'
-import { POSTGRES } from '../../src/query/engines/postgres/dialect/dialect.ts'
-import { SQLITE } from '../../src/query/engines/sqlite/dialect/dialect.ts'
-import { bind } from '../../src/query/iql/bind/binder.ts'
-import { FUNCTIONS } from '../../src/query/iql/functions/functions.ts'
-import { parse } from '../../src/query/iql/syntax/parser.ts'
+import { bind, FUNCTIONS, parse } from 'gatehouse-iql'
+import { Refusal } from 'gatehouse-protocol'
+import { createEmission, emitQuery } from '../../packages/server/src/query/engines/emit/query.ts'
+import { POSTGRES } from '../../packages/server/src/query/engines/postgres/dialect/dialect.ts'
+import { SQLITE } from '../../packages/server/src/query/engines/sqlite/dialect/dialect.ts'
 import { marketCatalogue } from './iql/market-catalogue.ts'
 
 /** `$` is replaced by the next level; `innermost` is the last one. */

@@ -1,9 +1,9 @@
 /** Random well-typed statements on SQLite and on PostgreSQL, for a few seconds; `node fuzz/engines.ts` and `node fuzz/writes.ts` run longer. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { print } from 'gatehouse-iql'
 import { describeDifference, fuzzEngines } from '../../fuzz/engines.ts'
 import { fuzzWrites } from '../../fuzz/writes.ts'
-import { print } from '../../src/query/iql/syntax/printer.ts'
 import { Choice } from './agree/choice.ts'
 import { makeRows, VIEWS } from './agree/data.ts'
 import { type BothEngines, compare, openBothEngines } from './agree/engines.ts'

@@ -1,8 +1,8 @@
 /** The rules by which the owners of queries share readers and connections. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { FairSlots, type FairSlotsOptions, type Slot } from '../../src/query/engines/fair-slots.ts'
-import { refuse } from '../../src/query/errors.ts'
+import { FairSlots, type FairSlotsOptions, type Slot } from '../../packages/server/src/query/engines/fair-slots.ts'
+import { refuse } from '../../packages/server/src/query/errors.ts'
 
 const NEVER = new AbortController()
 

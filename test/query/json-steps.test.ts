@@ -1,8 +1,8 @@
 /** JSON that is parsed in steps has the values that JSON.parse gives it, and is refused where JSON.parse refuses it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseInSteps } from '../../src/query/json-steps.ts'
-import { parseJson } from '../../src/query/json-text.ts'
+import { parseInSteps } from '../../packages/server/src/query/json-steps.ts'
+import { parseJson } from '../../packages/server/src/query/json-text.ts'
 
 function parsed(text: string): unknown {
   const steps = parseInSteps(text)

@@ -1,7 +1,7 @@
 /** The description of the query service in /openapi.json is correct: routes, parameters and errors. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { describeQuery } from '../../src/query/http/openapi.ts'
+import { describeQuery } from '../../packages/server/src/query/http/openapi.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type CallOptions, type QueryServer, startQueryServer } from './query-server.ts'
 

@@ -8,14 +8,14 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { encodeFrame, FRAME, FrameReader } from '../../src/query/engines/sqlite/processes/frames.ts'
+import { encodeFrame, FRAME, FrameReader } from '../../packages/server/src/query/engines/sqlite/processes/frames.ts'
 import { openPlace } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { queryProcesses } from './query-processes.ts'
 import { startQueryServer } from './query-server.ts'
 
 const PROGRAM = fileURLToPath(
-  new URL('../../src/query/engines/sqlite/processes/query-process-main.ts', import.meta.url),
+  new URL('../../packages/server/src/query/engines/sqlite/processes/query-process-main.ts', import.meta.url),
 )
 /** Node's report, with which better-sqlite3 looks for its library, waits for every thread; here it takes a while to begin. */
 const SLOW_REPORT = `const { report } = process; const make = report.getReport.bind(report)

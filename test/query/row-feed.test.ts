@@ -3,11 +3,10 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import Sqlite, { type Database } from 'better-sqlite3'
-import { RowFeed } from '../../src/query/engines/sqlite/read/row-feed.ts'
-import type { RawRow } from '../../src/query/engines/sqlite/representation.ts'
-import { StatementCache } from '../../src/query/engines/sqlite/statement-cache.ts'
-import type { ResultColumn } from '../../src/query/iql/bound/bound-query.ts'
-import { INTEGER } from '../../src/query/iql/types/types.ts'
+import { INTEGER, type ResultColumn } from 'gatehouse-iql'
+import { RowFeed } from '../../packages/server/src/query/engines/sqlite/read/row-feed.ts'
+import type { RawRow } from '../../packages/server/src/query/engines/sqlite/representation.ts'
+import { StatementCache } from '../../packages/server/src/query/engines/sqlite/statement-cache.ts'
 
 const ROWS = 5000
 let database: Database

@@ -1,7 +1,7 @@
 /** The list of running queries, and their time limit. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RunningQueries } from '../../src/query/run/running.ts'
+import { RunningQueries } from '../../packages/server/src/query/run/running.ts'
 import { CALLERS } from './query-server.ts'
 
 test('a query that is ended twice leaves the next query of its user in the list', () => {

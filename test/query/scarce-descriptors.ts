@@ -1,7 +1,7 @@
 /** Runs reads in a process without free descriptors, and prints the outcomes. */
 import { closeSync, openSync } from 'node:fs'
-import { ReaderPool } from '../../src/query/engines/sqlite/processes/reader-pool.ts'
-import { TempBudget } from '../../src/query/engines/sqlite/processes/temp-budget.ts'
+import { ReaderPool } from '../../packages/server/src/query/engines/sqlite/processes/reader-pool.ts'
+import { TempBudget } from '../../packages/server/src/query/engines/sqlite/processes/temp-budget.ts'
 
 const TAKEN: number[] = []
 try {

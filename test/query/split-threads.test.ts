@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Sqlite, { type Database } from 'better-sqlite3'
-import { openForReading } from '../../src/query/engines/sqlite/connection.ts'
-import { SplitHelper, SplitShare, TURN } from '../../src/query/engines/sqlite/read/split-helper.ts'
-import { PartCursor } from '../../src/query/engines/sqlite/read/split-parts.ts'
-import { readSplit } from '../../src/query/engines/sqlite/read/split-read.ts'
+import { openForReading } from '../../packages/server/src/query/engines/sqlite/connection.ts'
+import { SplitHelper, SplitShare, TURN } from '../../packages/server/src/query/engines/sqlite/read/split-helper.ts'
+import { PartCursor } from '../../packages/server/src/query/engines/sqlite/read/split-parts.ts'
+import { readSplit } from '../../packages/server/src/query/engines/sqlite/read/split-read.ts'
 
 /** More than one thread groups alone. */
 const ROWS = 340_000

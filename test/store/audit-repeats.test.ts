@@ -1,11 +1,11 @@
 /** What repeats in the audit log is counted: nobody can fill the log, every occurrence is in it, and its chain is intact. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
-import type { AuditEvent } from '../../src/protocol/audit-events.ts'
-import { type AuditLog, openAuditLog } from '../../src/store/audit/audit.ts'
-import { exportAuditLog } from '../../src/store/audit/read.ts'
-import { verifyAuditLog } from '../../src/store/audit/verify.ts'
-import { type Database, openDatabase } from '../../src/store/database/database.ts'
+import type { AuditEvent } from 'gatehouse-protocol'
+import { type AuditLog, openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
+import { exportAuditLog } from '../../packages/server/src/store/audit/read.ts'
+import { verifyAuditLog } from '../../packages/server/src/store/audit/verify.ts'
+import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createTestClock } from '../support/server.ts'
 

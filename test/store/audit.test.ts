@@ -2,13 +2,17 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, beforeEach, test } from 'node:test'
-import { AUDIT_EVENTS, CHANGES } from '../../src/protocol/audit-events.ts'
-import { VERSION } from '../../src/protocol/version.ts'
-import { type AuditLog, openAuditLog } from '../../src/store/audit/audit.ts'
-import { exportAuditLog, followAuditLog, readAuditPage, scanAuditPage } from '../../src/store/audit/read.ts'
-import { verifyAuditLog } from '../../src/store/audit/verify.ts'
-import { type Database, openDatabase } from '../../src/store/database/database.ts'
-import { pruneAuditLog } from '../../src/store/database/prune.ts'
+import { AUDIT_EVENTS, CHANGES, VERSION } from 'gatehouse-protocol'
+import { type AuditLog, openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
+import {
+  exportAuditLog,
+  followAuditLog,
+  readAuditPage,
+  scanAuditPage,
+} from '../../packages/server/src/store/audit/read.ts'
+import { verifyAuditLog } from '../../packages/server/src/store/audit/verify.ts'
+import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { pruneAuditLog } from '../../packages/server/src/store/database/prune.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 

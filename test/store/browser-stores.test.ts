@@ -1,8 +1,11 @@
 /** The stores behind the browser pages, on every engine: sessions, interactions, consents, factors. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createInteractions, INTERACTION_LIFETIME_MS } from '../../src/store/authorizations/interactions.ts'
-import { DEFAULT_LIFETIMES } from '../../src/store/authorizations/sessions.ts'
+import {
+  createInteractions,
+  INTERACTION_LIFETIME_MS,
+} from '../../packages/server/src/store/authorizations/interactions.ts'
+import { DEFAULT_LIFETIMES } from '../../packages/server/src/store/authorizations/sessions.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 

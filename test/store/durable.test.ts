@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Generated, Kysely, sql } from 'kysely'
-import { createSqliteDialect, type SqliteDialect } from '../../src/store/database/sqlite-dialect.ts'
-import { WritesStopped } from '../../src/store/database/wal-sync.ts'
+import { createSqliteDialect, type SqliteDialect } from '../../packages/server/src/store/database/sqlite-dialect.ts'
+import { WritesStopped } from '../../packages/server/src/store/database/wal-sync.ts'
 import { holdSyncs } from '../support/held-sync.ts'
 
 let folder: string

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
 import { type Generated, Kysely, sql } from 'kysely'
-import { GroupCommit } from '../../src/store/database/group-commit.ts'
-import { createSqliteDialect } from '../../src/store/database/sqlite-dialect.ts'
+import { GroupCommit } from '../../packages/server/src/store/database/group-commit.ts'
+import { createSqliteDialect } from '../../packages/server/src/store/database/sqlite-dialect.ts'
 
 interface Notes {
   notes: { id: Generated<number>; text: string }

@@ -1,7 +1,12 @@
 /** Password hashes. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hashPassword, isPasswordHash, needsRehash, verifyPassword } from '../../src/store/accounts/password-hash.ts'
+import {
+  hashPassword,
+  isPasswordHash,
+  needsRehash,
+  verifyPassword,
+} from '../../packages/server/src/store/accounts/password-hash.ts'
 
 test('C-112: passwords are hashed with Argon2id and compared in NFKC', async () => {
   const hash = await hashPassword('wonderland-é')

@@ -1,9 +1,9 @@
 /** Secrets and ids must not be guessable (C-33): 1,000 samples of each kind are long enough, balanced and without patterns. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { createTokenId } from '../../src/identity/tokens/issuer.ts'
-import { createInteractions } from '../../src/store/authorizations/interactions.ts'
-import { newId } from '../../src/store/keys/opaque.ts'
+import { createTokenId } from '../../packages/server/src/identity/tokens/issuer.ts'
+import { createInteractions } from '../../packages/server/src/store/authorizations/interactions.ts'
+import { newId } from '../../packages/server/src/store/keys/opaque.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 

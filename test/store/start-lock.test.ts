@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { lockStart } from '../../src/store/cluster/start-lock.ts'
+import { lockStart } from '../../packages/server/src/store/cluster/start-lock.ts'
 
 let base: string
 before(async () => {

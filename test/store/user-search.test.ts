@@ -3,11 +3,16 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
-import { foldText, type SearchHit, searchKeys, searchQuery } from '../../src/store/accounts/user-search.ts'
-import { type Profile, usernameKey } from '../../src/store/accounts/users.ts'
-import { openDatabase } from '../../src/store/database/database.ts'
-import { userSearch } from '../../src/store/database/migrations/005-user-search.ts'
-import { createStores } from '../../src/store/stores.ts'
+import {
+  foldText,
+  type SearchHit,
+  searchKeys,
+  searchQuery,
+} from '../../packages/server/src/store/accounts/user-search.ts'
+import { type Profile, usernameKey } from '../../packages/server/src/store/accounts/users.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { userSearch } from '../../packages/server/src/store/database/migrations/005-user-search.ts'
+import { createStores } from '../../packages/server/src/store/stores.ts'
 import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 

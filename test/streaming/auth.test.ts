@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { readAccessToken } from '../../src/streaming/controllers/auth.ts'
+import { readAccessToken } from '../../packages/server/src/streaming/controllers/auth.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'

@@ -1,7 +1,7 @@
 /** Changes of authority on open connections: expiry, renewal, revocation, sign-out, reduced rights, displaced sessions. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { GateEvent } from '../../src/events/bus.ts'
+import type { GateEvent } from '../../packages/server/src/events/bus.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway, type TestGateway } from '../support/gateway.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '@msgpack/msgpack'
 import fc from 'fast-check'
-import { formatDateTime, formatTimeSpan, parseTimeSpan } from '../../src/protocol/wire-time.ts'
-import { CODECS } from '../../src/streaming/codec/codec.ts'
-import { unpackMessage } from '../../src/streaming/codec/message-pack.ts'
+import { formatDateTime, formatTimeSpan, parseTimeSpan } from 'gatehouse-protocol'
+import { CODECS } from '../../packages/server/src/streaming/codec/codec.ts'
+import { unpackMessage } from '../../packages/server/src/streaming/codec/message-pack.ts'
 
 const { PlatformJson: json, PlatformMsgPack: packed } = CODECS
 const int64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate } from 'node:timers/promises'
-import { EventDelivery } from '../../src/streaming/gateway/event-delivery.ts'
+import { EventDelivery } from '../../packages/server/src/streaming/gateway/event-delivery.ts'
 
 function slowReceivers(count: number, received: string[], isSlow: boolean) {
   return Array.from({ length: count }, (_receiver, number) => ({

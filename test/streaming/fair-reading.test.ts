@@ -1,7 +1,7 @@
 /** Connections that send more than is read, or answered, at once are served in turns: others wait no longer because they are many. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Controller } from '../../src/streaming/topics/controller.ts'
+import type { Controller } from '../../packages/server/src/streaming/topics/controller.ts'
 import { createTestController } from '../support/controllers.ts'
 import { frame, OPCODE, openRaw, type RawPeer } from '../support/frames.ts'
 import { startGateway } from '../support/gateway.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { FrameReader, type ReceivedFrame } from '../../src/streaming/websocket/frame-reader.ts'
+import { FrameReader, type ReceivedFrame } from '../../packages/server/src/streaming/websocket/frame-reader.ts'
 import { frame, OPCODE } from '../support/frames.ts'
 
 const OPTIONS = { maxMessageBytes: 1024 * 1024, allowsCompression: false }

@@ -1,8 +1,8 @@
 /** The writer of frames: what does not fit or cannot be compressed. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { frameDeflated } from '../../src/streaming/websocket/deflate.ts'
-import { frameClose } from '../../src/streaming/websocket/frame.ts'
+import { frameDeflated } from '../../packages/server/src/streaming/websocket/deflate.ts'
+import { frameClose } from '../../packages/server/src/streaming/websocket/frame.ts'
 
 test('RFC 6455 §5.5.1: a close reason is cut to 123 bytes, between two characters', () => {
   for (const [reason, kept] of [

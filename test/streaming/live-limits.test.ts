@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { encode } from '@msgpack/msgpack'
-import { unpackMessage } from '../../src/streaming/codec/message-pack.ts'
+import { unpackMessage } from '../../packages/server/src/streaming/codec/message-pack.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { openEvents } from '../support/event-client.ts'

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '@msgpack/msgpack'
 import fc from 'fast-check'
-import { JsonText } from '../../src/protocol/json-text.ts'
-import { CODECS, codecFor } from '../../src/streaming/codec/codec.ts'
+import { JsonText } from 'gatehouse-protocol'
+import { CODECS, codecFor } from '../../packages/server/src/streaming/codec/codec.ts'
 import {
   type Controller,
   refuse,
   refuseWithProblem,
   type SubscriberSink,
-} from '../../src/streaming/topics/controller.ts'
-import { Hub } from '../../src/streaming/topics/hub.ts'
+} from '../../packages/server/src/streaming/topics/controller.ts'
+import { Hub } from '../../packages/server/src/streaming/topics/hub.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'

@@ -1,9 +1,9 @@
 /** Rare orders of events: late results, overlapping token checks, changing sessions, faults of ours. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { loadConfig } from '../../src/config/load.ts'
-import type { Principal } from '../../src/protocol/principal.ts'
-import { Sessions } from '../../src/streaming/gateway/sessions.ts'
+import type { Principal } from 'gatehouse-protocol'
+import { loadConfig } from '../../packages/server/src/config/load.ts'
+import { Sessions } from '../../packages/server/src/streaming/gateway/sessions.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect } from '../support/stream-client.ts'

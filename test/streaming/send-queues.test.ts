@@ -3,7 +3,11 @@ import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { QueueBounds, type QueueLimit, type QueueOwner } from '../../src/streaming/gateway/queue-bounds.ts'
+import {
+  QueueBounds,
+  type QueueLimit,
+  type QueueOwner,
+} from '../../packages/server/src/streaming/gateway/queue-bounds.ts'
 import { createTestController } from '../support/controllers.ts'
 import { frame, OPCODE, openRaw } from '../support/frames.ts'
 import { startGateway } from '../support/gateway.ts'

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { test } from 'node:test'
-import type { Refusal } from '../../src/protocol/refusal.ts'
+import type { Refusal } from 'gatehouse-protocol'
 import { startGateway } from '../support/gateway.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
 

@@ -1,9 +1,9 @@
 /** A process, to be killed, that writes to every store without pause and prints each write once it is acknowledged. */
 
-import type { Grant } from '../../src/store/authorizations/grants.ts'
-import { createRevocations } from '../../src/store/authorizations/revocations.ts'
-import { openDatabase } from '../../src/store/database/database.ts'
-import { createStores } from '../../src/store/stores.ts'
+import type { Grant } from '../../packages/server/src/store/authorizations/grants.ts'
+import { createRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { createStores } from '../../packages/server/src/store/stores.ts'
 
 export type Acknowledged =
   | { readonly what: 'user' | 'client' | 'grant' | 'revoked'; readonly id: string }

@@ -1,7 +1,7 @@
 /** The console on a demonstration server in a real Chromium, for the tests of its areas. */
 import assert from 'node:assert/strict'
-import { buildConsole } from '../../console/build.js'
-import type { Engine } from '../../src/store/database/database.ts'
+import { buildConsole } from '../../packages/console/build.js'
+import type { Engine } from '../../packages/server/src/store/database/database.ts'
 import { loadAxe } from './axe.ts'
 import { type BrowserContext, type Page, startChromium, type TestBrowser } from './chromium.ts'
 import { ADMIN, ALICE } from './demo-user.ts'

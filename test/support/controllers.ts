@@ -1,5 +1,10 @@
 /** A controller with one topic for each behaviour that tests need. */
-import { type Controller, type FeedStatus, type Publisher, refuse } from '../../src/streaming/topics/controller.ts'
+import {
+  type Controller,
+  type FeedStatus,
+  type Publisher,
+  refuse,
+} from '../../packages/server/src/streaming/topics/controller.ts'
 
 export interface TestController extends Controller {
   /** Sends to the subscribers of a topic. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
-import type { Engine } from '../../src/store/database/database.ts'
+import type { Engine } from '../../packages/server/src/store/database/database.ts'
 import { createPostgresDatabase, stopOwnPostgres } from './postgres.ts'
 
 export interface TestPlace {

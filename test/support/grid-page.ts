@@ -1,7 +1,7 @@
 /** The grid of the console alone, in a page with the policy of the console. */
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
-import { designTokens } from '../../src/identity/pages/tokens.ts'
+import { designTokens } from '../../packages/server/src/identity/pages/tokens.ts'
 import type { BrowserContext, Page } from './chromium.ts'
 
 const ADDRESS = 'https://grid.test/'
@@ -25,10 +25,10 @@ export async function openGridPage(context: BrowserContext): Promise<Page> {
 
 async function buildPage(): Promise<Map<string, string>> {
   const contents = `
-    import '../../console/src/styles/main.css'
+    import '../../packages/console/src/styles/main.css'
     import { render, h } from 'preact'
-    import { Grid } from '../../console/src/grid/grid.tsx'
-    import { GridModel } from '../../console/src/grid/model.ts'
+    import { Grid } from '../../packages/console/src/grid/grid.tsx'
+    import { GridModel } from '../../packages/console/src/grid/model.ts'
     Object.assign(globalThis, {
       GridModel,
       show: (model, rest = {}) => render(h(Grid, { model, label: 'Rows', ...rest }), document.querySelector('main')),

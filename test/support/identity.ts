@@ -1,9 +1,9 @@
 /** A running Gatehouse with a few users and clients, and short ways to call its identity endpoints. */
 import assert from 'node:assert/strict'
-import type { Clock } from '../../src/protocol/clock.ts'
-import { hashPassword } from '../../src/store/accounts/password-hash.ts'
-import { type Database, openDatabase } from '../../src/store/database/database.ts'
-import { createStores, type Stores } from '../../src/store/stores.ts'
+import type { Clock } from 'gatehouse-protocol'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
+import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
 import type { TestPlace } from './engines.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from './server.ts'
 

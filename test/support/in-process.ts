@@ -1,7 +1,7 @@
 /** Runs a command of the program in this process, which takes a tenth of the time of a process of its own. For tests of what a
  *  command does and prints; signals, terminals and the end of the process need a real one. */
 import { Readable, Writable } from 'node:stream'
-import { main } from '../../src/cli/main.ts'
+import { main } from '../../packages/server/src/cli/main.ts'
 import { type Finished, withoutOurs } from './process.ts'
 
 export interface InProcessOptions {

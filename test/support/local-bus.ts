@@ -1,6 +1,6 @@
 /** An event bus within one process, for tests of services that run without an identity database. */
-import type { Bus, Listener } from '../../src/events/bus.ts'
-import { deliver } from '../../src/events/durable-bus.ts'
+import type { Bus, Listener } from '../../packages/server/src/events/bus.ts'
+import { deliver } from '../../packages/server/src/events/durable-bus.ts'
 
 export function createLocalBus(onListenerError: (error: unknown) => void = rethrowLater): Bus {
   const listeners = new Set<Listener>()

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { keepWritten } from './written.ts'
 
-const PROGRAM = fileURLToPath(new URL('../../bin/gatehouse.js', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', import.meta.url))
 
 export interface Finished {
   readonly status: number | null

@@ -1,8 +1,9 @@
 /** A whole Gatehouse on a free port, for tests that talk to it over real sockets. */
-import { loadConfig } from '../../src/config/load.ts'
-import type { Clock } from '../../src/protocol/clock.ts'
-import { type RunningServer, startServer } from '../../src/server/start.ts'
-import { createLogger } from '../../src/telemetry/log.ts'
+
+import type { Clock } from 'gatehouse-protocol'
+import { loadConfig } from '../../packages/server/src/config/load.ts'
+import { type RunningServer, startServer } from '../../packages/server/src/server/start.ts'
+import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import type { TestPlace } from './engines.ts'
 import { keepWritten } from './written.ts'
 

@@ -1,9 +1,7 @@
 /** Access tokens for tests of a part without the identity server: RS256 with a key of its own, really verified. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { type Authenticate, audiencesOf, type Clock } from 'gatehouse-protocol'
 import { jwtVerify, SignJWT } from 'jose'
-import type { Clock } from '../../src/protocol/clock.ts'
-import type { Authenticate } from '../../src/protocol/principal.ts'
-import { audiencesOf } from '../../src/protocol/scopes.ts'
 
 export interface TokenWishes {
   readonly subject?: string

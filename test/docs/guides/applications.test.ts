@@ -1,8 +1,8 @@
 /** The guides for developers of applications, followed to their end on a demonstration that trades, in a real Chromium. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { buildClient } from '../../../client/build.js'
-import { Gatehouse, password } from '../../../client/src/index.ts'
+import { buildClient } from '../../../packages/client/build.js'
+import { Gatehouse, password } from '../../../packages/client/src/index.ts'
 import { signIn } from '../../browser/scene.ts'
 import { complaintsOf, type Page, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { ADMIN, ALICE } from '../../support/demo-user.ts'

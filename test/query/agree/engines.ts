@@ -1,5 +1,5 @@
 /** The query service on both engines, with the same rows and the same statements. */
-import { isList, isObject, readJson, writeJson } from '../../../src/query/json.ts'
+import { isList, isObject, readJson, writeJson } from '../../../packages/server/src/query/json.ts'
 import { openPlace } from '../../support/engines.ts'
 import { stopOwnPostgres } from '../../support/postgres.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'

@@ -1,6 +1,5 @@
 /** Generates random well-typed expressions that cover every operator, function, cast and predicate of IQL. */
-import type { BinaryOperator, Call, Expression, Query } from '../../../src/query/iql/syntax/ast-query.ts'
-import { OPERATORS } from '../../../src/query/iql/types/operators.ts'
+import { type BinaryOperator, type Call, type Expression, OPERATORS, type Query } from 'gatehouse-iql'
 import type { Choice } from './choice.ts'
 import {
   type ArgumentOf,

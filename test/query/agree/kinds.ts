@@ -1,10 +1,18 @@
 /** The kinds of expressions that the generator produces, with the functions, operators and casts for each. */
 
-import type { ArgumentKind } from '../../../src/query/iql/functions/entry.ts'
-import { FUNCTIONS, type FunctionDefinition } from '../../../src/query/iql/functions/functions.ts'
-import { CASTS } from '../../../src/query/iql/types/casts.ts'
-import { OPERATORS, type OperatorId } from '../../../src/query/iql/types/operators.ts'
-import { COLUMN_TYPES, decimal, FIXED_INTERVAL, INTERVAL, type IqlType } from '../../../src/query/iql/types/types.ts'
+import {
+  type ArgumentKind,
+  CASTS,
+  COLUMN_TYPES,
+  decimal,
+  FIXED_INTERVAL,
+  FUNCTIONS,
+  type FunctionDefinition,
+  INTERVAL,
+  type IqlType,
+  OPERATORS,
+  type OperatorId,
+} from 'gatehouse-iql'
 
 export type ColumnKind = (typeof COLUMN_TYPES)[number]
 /** `Fixed` is an interval without months, `Months` one with them. */

@@ -1,7 +1,6 @@
 /** Literals of every kind: tame values and the limits of each type. */
 
-import { PARTS, SPANS, UNITS } from '../../../src/query/iql/functions/entry.ts'
-import type { Expression, LiteralTypeName } from '../../../src/query/iql/syntax/ast-query.ts'
+import { type Expression, type LiteralTypeName, PARTS, SPANS, UNITS } from 'gatehouse-iql'
 import type { Choice } from './choice.ts'
 import { TEXTS, WILD_TEXTS } from './data.ts'
 import type { ArgumentOf, Kind } from './kinds.ts'

@@ -1,5 +1,5 @@
 /** Replaces literals of a statement by parameters, some of whose values are hostile. */
-import type { Statement } from '../../../src/query/iql/syntax/ast.ts'
+import type { Statement } from 'gatehouse-iql'
 import type { Choice } from './choice.ts'
 
 export interface WithParameters {

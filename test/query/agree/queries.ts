@@ -1,21 +1,21 @@
 /** Generates random well-typed statements over the two tables and their views: joins, groups, windows, set operations, sub-queries, writes. */
-import type { Statement } from '../../../src/query/iql/syntax/ast.ts'
-import type {
-  Body,
-  Cte,
-  Expression,
-  Frame,
-  FrameBound,
-  From,
-  JoinKind,
-  Latest,
-  OrderItem,
-  Query,
-  Select,
-  SelectItem,
-  Window,
-} from '../../../src/query/iql/syntax/ast-query.ts'
-import { COLUMN_TYPES } from '../../../src/query/iql/types/types.ts'
+import {
+  type Body,
+  COLUMN_TYPES,
+  type Cte,
+  type Expression,
+  type Frame,
+  type FrameBound,
+  type From,
+  type JoinKind,
+  type Latest,
+  type OrderItem,
+  type Query,
+  type Select,
+  type SelectItem,
+  type Statement,
+  type Window,
+} from 'gatehouse-iql'
 import { COLUMNS, VIEWS } from './data.ts'
 import {
   AGGREGATE_USES,

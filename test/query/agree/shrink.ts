@@ -1,5 +1,5 @@
 /** Shrinks a failing statement to a smaller one that still fails. */
-import type { Statement } from '../../../src/query/iql/syntax/ast.ts'
+import type { Statement } from 'gatehouse-iql'
 
 /** Tries every smaller tree, the smallest first, and continues from the first that still fails. */
 export async function shrink(

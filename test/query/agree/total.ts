@@ -1,7 +1,5 @@
 /** Whether every expression of a statement is certainly evaluated, so that both engines must report an error in any of them. */
-import type { Statement } from '../../../src/query/iql/syntax/ast.ts'
-import { childrenOf } from '../../../src/query/iql/syntax/ast-children.ts'
-import type { Expression } from '../../../src/query/iql/syntax/ast-query.ts'
+import { childrenOf, type Expression, type Statement } from 'gatehouse-iql'
 
 /**
  * A database may skip what does not affect the result, and may evaluate the parts of a condition in any order. Then only one

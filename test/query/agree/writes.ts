@@ -1,6 +1,5 @@
 /** Generates random writes and definitions for a table `w`, whose definition changes on the way. */
-import type { Expression } from '../../../src/query/iql/syntax/ast-query.ts'
-import { printExpression } from '../../../src/query/iql/syntax/print-query.ts'
+import { type Expression, printExpression } from 'gatehouse-iql'
 import { COLUMNS, cell, type Row, type TableColumn } from './data.ts'
 import type { Write } from './engines.ts'
 import type { Expressions, Source } from './expressions.ts'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bind } from '../../../src/query/iql/bind/binder.ts'
-import { parse } from '../../../src/query/iql/syntax/parser.ts'
-import { typeName } from '../../../src/query/iql/types/types.ts'
+import { bind } from '../../../packages/iql/src/bind/binder.ts'
+import { parse } from '../../../packages/iql/src/syntax/parser.ts'
+import { typeName } from '../../../packages/iql/src/types/types.ts'
 import { marketCatalogue } from './market-catalogue.ts'
 
 const catalogue = marketCatalogue()

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { bind } from '../../../packages/iql/src/bind/binder.ts'
+import { FUNCTIONS, SPECIAL_FORMS } from '../../../packages/iql/src/functions/functions.ts'
+import { parse } from '../../../packages/iql/src/syntax/parser.ts'
 import { exampleCatalogue, iqlDocs } from '../../../scripts/docs/iql.ts'
 import { CHANGES, READS, SETUP } from '../../../scripts/docs/iql-examples.ts'
 import { grammarRules } from '../../../scripts/docs/iql-grammar.ts'
-import { bind } from '../../../src/query/iql/bind/binder.ts'
-import { FUNCTIONS, SPECIAL_FORMS } from '../../../src/query/iql/functions/functions.ts'
-import { parse } from '../../../src/query/iql/syntax/parser.ts'
 
 test('docs/iql.md is up to date', () => {
   const page = readFileSync(new URL('../../../docs/iql.md', import.meta.url), 'utf8')

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bind } from '../../../src/query/iql/bind/binder.ts'
-import { DEFAULT_LIMITS } from '../../../src/query/iql/syntax/limits.ts'
-import { parse } from '../../../src/query/iql/syntax/parser.ts'
-import { print } from '../../../src/query/iql/syntax/printer.ts'
+import { bind } from '../../../packages/iql/src/bind/binder.ts'
+import { DEFAULT_LIMITS } from '../../../packages/iql/src/syntax/limits.ts'
+import { parse } from '../../../packages/iql/src/syntax/parser.ts'
+import { print } from '../../../packages/iql/src/syntax/printer.ts'
 import { marketCatalogue } from './market-catalogue.ts'
 import { refusalOf } from './refusals.ts'
 

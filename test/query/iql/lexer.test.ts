@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { tokenize } from '../../../src/query/iql/syntax/lexer.ts'
-import { DEFAULT_LIMITS } from '../../../src/query/iql/syntax/limits.ts'
+import { tokenize } from '../../../packages/iql/src/syntax/lexer.ts'
+import { DEFAULT_LIMITS } from '../../../packages/iql/src/syntax/limits.ts'
 import { refusalOf } from './refusals.ts'
 
 /** statement → kind:text@offset of each token */

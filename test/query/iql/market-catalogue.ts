@@ -1,6 +1,6 @@
 /** A small catalogue of market data, as seen by one caller, for tests of the binder. */
-import type { CatalogueView, ColumnView, TableView } from '../../../src/query/iql/bound/catalogue-view.ts'
-import { parseExpressionText } from '../../../src/query/iql/syntax/parser.ts'
+import type { CatalogueView, ColumnView, TableView } from '../../../packages/iql/src/bound/catalogue-view.ts'
+import { parseExpressionText } from '../../../packages/iql/src/syntax/parser.ts'
 import {
   BINARY,
   BOOLEAN,
@@ -14,7 +14,7 @@ import {
   TIME,
   TIMESTAMP,
   UUID,
-} from '../../../src/query/iql/types/types.ts'
+} from '../../../packages/iql/src/types/types.ts'
 
 export function marketCatalogue(options: { mayWrite?: boolean; mayDefine?: boolean } = {}): CatalogueView {
   const { mayWrite = true, mayDefine = true } = options

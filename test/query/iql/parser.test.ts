@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { caretPicture, positionOf } from '../../../src/query/iql/errors/errors.ts'
-import { parse, parseExpressionText } from '../../../src/query/iql/syntax/parser.ts'
-import { printExpression } from '../../../src/query/iql/syntax/print-query.ts'
-import { print } from '../../../src/query/iql/syntax/printer.ts'
+import { caretPicture, positionOf } from '../../../packages/iql/src/errors/errors.ts'
+import { parse, parseExpressionText } from '../../../packages/iql/src/syntax/parser.ts'
+import { printExpression } from '../../../packages/iql/src/syntax/print-query.ts'
+import { print } from '../../../packages/iql/src/syntax/printer.ts'
 import { refusalOf } from './refusals.ts'
 
 /** A statement and its canonical form. */

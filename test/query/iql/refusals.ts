@@ -1,6 +1,6 @@
 /** The details of a refusal of IQL, for tables of expected errors. */
 import assert from 'node:assert/strict'
-import { Refusal } from '../../../src/protocol/refusal.ts'
+import { Refusal } from 'gatehouse-protocol'
 
 export interface Told {
   readonly code: string

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bind } from '../../../src/query/iql/bind/binder.ts'
-import type { Bound } from '../../../src/query/iql/bound/bound.ts'
-import { parse } from '../../../src/query/iql/syntax/parser.ts'
+import { bind } from '../../../packages/iql/src/bind/binder.ts'
+import type { Bound } from '../../../packages/iql/src/bound/bound.ts'
+import { parse } from '../../../packages/iql/src/syntax/parser.ts'
 import { marketCatalogue } from './market-catalogue.ts'
 import { refusalOf } from './refusals.ts'
 

@@ -1,6 +1,6 @@
 /** Arbitrary syntax trees for fast-check: everything that the parser can produce, with all positions zero. */
 import fc from 'fast-check'
-import type { ColumnDefinition, Statement } from '../../../src/query/iql/syntax/ast.ts'
+import type { ColumnDefinition, Statement } from '../../../packages/iql/src/syntax/ast.ts'
 import type {
   Body,
   Expression,
@@ -12,7 +12,7 @@ import type {
   Select,
   SelectItem,
   TypeRef,
-} from '../../../src/query/iql/syntax/ast-query.ts'
+} from '../../../packages/iql/src/syntax/ast-query.ts'
 
 const at = 0
 

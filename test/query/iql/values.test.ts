@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { bind } from '../../../src/query/iql/bind/binder.ts'
-import { type ParameterInput, readParameters } from '../../../src/query/iql/bind/parameters.ts'
-import { parse } from '../../../src/query/iql/syntax/parser.ts'
+import { bind } from '../../../packages/iql/src/bind/binder.ts'
+import { type ParameterInput, readParameters } from '../../../packages/iql/src/bind/parameters.ts'
+import { parse } from '../../../packages/iql/src/syntax/parser.ts'
 import {
   floorDivide,
   MAX_TIMESTAMP,
@@ -12,7 +12,7 @@ import {
   writeDate,
   writeTime,
   writeTimestamp,
-} from '../../../src/query/iql/types/time-values.ts'
+} from '../../../packages/iql/src/types/time-values.ts'
 import {
   BINARY,
   BOOLEAN,
@@ -29,8 +29,8 @@ import {
   TIME,
   TIMESTAMP,
   UUID,
-} from '../../../src/query/iql/types/types.ts'
-import { readValue, writeValue } from '../../../src/query/iql/types/values.ts'
+} from '../../../packages/iql/src/types/types.ts'
+import { readValue, writeValue } from '../../../packages/iql/src/types/values.ts'
 import { marketCatalogue } from './market-catalogue.ts'
 import { refusalOf } from './refusals.ts'
 

@@ -5,10 +5,15 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import Sqlite from 'better-sqlite3'
 import pg from 'pg'
-import { logName } from '../../../src/query/engines/change-log.ts'
-import { LostPosition, type Positions, packPositions, unpackPositions } from '../../../src/query/engines/live-source.ts'
-import { BY_KEY } from '../../../src/query/engines/postgres/live/live-source.ts'
-import { comparePositions, positionOf } from '../../../src/query/engines/postgres/live/positions.ts'
+import { logName } from '../../../packages/server/src/query/engines/change-log.ts'
+import {
+  LostPosition,
+  type Positions,
+  packPositions,
+  unpackPositions,
+} from '../../../packages/server/src/query/engines/live-source.ts'
+import { BY_KEY } from '../../../packages/server/src/query/engines/postgres/live/live-source.ts'
+import { comparePositions, positionOf } from '../../../packages/server/src/query/engines/postgres/live/positions.ts'
 import { onEveryEngine, type TestPlace } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { changedOf, committed, type LiveEngine, openLiveEngine, rowsOf } from './live-engine.ts'

@@ -1,8 +1,8 @@
 /** Live queries over real engines: snapshots, changes by each method, families, rates, resumes, rights, definitions, limits. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
+import { Refusal } from 'gatehouse-protocol'
 import pg from 'pg'
-import { Refusal } from '../../../src/protocol/refusal.ts'
 import { deriveKey } from '../../support/derived-key.ts'
 import { onEveryEngine } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'

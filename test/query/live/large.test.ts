@@ -1,8 +1,8 @@
 /** A live result of 100,000 rows: in pieces, in order, and with a change of every row. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Refusal } from '../../../src/protocol/refusal.ts'
-import type { LiveMessage } from '../../../src/query/live/live-query.ts'
+import type { Refusal } from 'gatehouse-protocol'
+import type { LiveMessage } from '../../../packages/server/src/query/live/live-query.ts'
 import { inLongRuns } from '../../support/engines.ts'
 import { longestTurn } from '../event-loop.ts'
 import { CALLERS, type QueryServer, startQueryServer } from '../query-server.ts'

@@ -1,10 +1,14 @@
 /** A client of live queries in this process: it subscribes, applies what it is sent, and waits for states instead of times. */
 import assert from 'node:assert/strict'
-import type { Principal } from '../../../src/protocol/principal.ts'
-import type { Refusal } from '../../../src/protocol/refusal.ts'
-import { parameterInput } from '../../../src/query/http/call-parameters.ts'
-import type { Json } from '../../../src/query/json.ts'
-import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription } from '../../../src/query/live/live-query.ts'
+import type { Principal, Refusal } from 'gatehouse-protocol'
+import { parameterInput } from '../../../packages/server/src/query/http/call-parameters.ts'
+import type { Json } from '../../../packages/server/src/query/json.ts'
+import type {
+  LiveMessage,
+  LiveRequest,
+  LiveSink,
+  LiveSubscription,
+} from '../../../packages/server/src/query/live/live-query.ts'
 import { CALLERS, type QueryServer } from '../query-server.ts'
 import { Applier } from './applier.ts'
 

@@ -1,15 +1,25 @@
 /** An engine with its catalogue and planner, without the HTTP service: statements are run, and read as live queries read them. */
 
-import { Availability } from '../../../src/lib/availability.ts'
-import { Catalogue } from '../../../src/query/catalogue/catalogue.ts'
-import { changeOf } from '../../../src/query/catalogue/change.ts'
-import { type Bindable, type Plan, parametersOf, type RunValues } from '../../../src/query/engines/emit/slots.ts'
-import type { Engine } from '../../../src/query/engines/engine.ts'
-import type { LiveReadRequest, LiveReply, LogLimits, Positions } from '../../../src/query/engines/live-source.ts'
-import { openEngine } from '../../../src/query/engines/open.ts'
-import { type LivePlan, planLive } from '../../../src/query/plan/live.ts'
-import type { FormerPlan } from '../../../src/query/plan/live-family.ts'
-import { Planner } from '../../../src/query/plan/planner.ts'
+import { Availability } from '../../../packages/server/src/lib/availability.ts'
+import { Catalogue } from '../../../packages/server/src/query/catalogue/catalogue.ts'
+import { changeOf } from '../../../packages/server/src/query/catalogue/change.ts'
+import {
+  type Bindable,
+  type Plan,
+  parametersOf,
+  type RunValues,
+} from '../../../packages/server/src/query/engines/emit/slots.ts'
+import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
+import type {
+  LiveReadRequest,
+  LiveReply,
+  LogLimits,
+  Positions,
+} from '../../../packages/server/src/query/engines/live-source.ts'
+import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
+import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
+import type { FormerPlan } from '../../../packages/server/src/query/plan/live-family.ts'
+import { Planner } from '../../../packages/server/src/query/plan/planner.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { caller } from '../query-server.ts'

@@ -1,7 +1,7 @@
 /** The memory of live results: what counts, what goes first when it is scarce, and that nothing is left behind. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
-import { Refusal } from '../../../src/protocol/refusal.ts'
+import { Refusal } from 'gatehouse-protocol'
 import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { caller, type QueryServer, startQueryServer } from '../query-server.ts'
 import { LiveClient } from './live-client.ts'

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DeriveKey } from '../../../src/query/live/position.ts'
+import type { DeriveKey } from '../../../packages/server/src/query/live/position.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { Choice } from '../agree/choice.ts'
 import { type Held, ModelClient, openEvents, openStream, type Transport, textOf } from './model-client.ts'

@@ -1,7 +1,7 @@
 /** Opens the positions of live results with the key of the server, without knowing the statements that they are bound to. */
 import assert from 'node:assert/strict'
 import { createDecipheriv } from 'node:crypto'
-import type { DeriveKey } from '../../../src/query/live/position.ts'
+import type { DeriveKey } from '../../../packages/server/src/query/live/position.ts'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16

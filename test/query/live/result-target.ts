@@ -1,8 +1,8 @@
 /** The target of a live result without a database. */
-import type { LiveMessage } from '../../../src/query/live/live-query.ts'
-import { PositionSeal } from '../../../src/query/live/position.ts'
-import type { LiveMessages } from '../../../src/query/live/subscriber/messages.ts'
-import type { LiveTarget } from '../../../src/query/live/target.ts'
+import type { LiveMessage } from '../../../packages/server/src/query/live/live-query.ts'
+import { PositionSeal } from '../../../packages/server/src/query/live/position.ts'
+import type { LiveMessages } from '../../../packages/server/src/query/live/subscriber/messages.ts'
+import type { LiveTarget } from '../../../packages/server/src/query/live/target.ts'
 import { deriveKey } from '../../support/derived-key.ts'
 
 /** All messages of a step. */

@@ -1,7 +1,7 @@
 /** Rights of live statements while rows, roles and row filters change: nobody is sent, or told of, a row of somebody else. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Principal } from '../../../src/protocol/principal.ts'
+import type { Principal } from 'gatehouse-protocol'
 import { onEveryEngine } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { until } from '../../support/until.ts'

@@ -1,17 +1,9 @@
 /** The text of live rows: what the encoder writes is read again, and texts are equal where values are. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  BOOLEAN,
-  decimal,
-  INTEGER,
-  type IqlType,
-  JSON_TYPE,
-  TEXT,
-  TIMESTAMP,
-} from '../../../src/query/iql/types/types.ts'
-import { atOnce } from '../../../src/query/live/evaluate/slices.ts'
-import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../../src/query/results/live-rows.ts'
+import { BOOLEAN, decimal, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from 'gatehouse-iql'
+import { atOnce } from '../../../packages/server/src/query/live/evaluate/slices.ts'
+import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../../packages/server/src/query/results/live-rows.ts'
 
 const rowsIn = (text: string) => atOnce(readLiveRows(text))
 const column = (name: string, type: IqlType) => ({ name, type, nullable: true })

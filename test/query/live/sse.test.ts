@@ -1,7 +1,7 @@
 /** Live statements over HTTP as server-sent events: formats, resuming, ends, rights, slow clients. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import type { Principal } from '../../../src/protocol/principal.ts'
+import type { Principal } from 'gatehouse-protocol'
 import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { type EventClient, type EventRequest, openEvents } from '../../support/event-client.ts'
 import { createLocalBus } from '../../support/local-bus.ts'

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
-import type { CommitListener } from '../../../src/query/engines/commit-listeners.ts'
-import type { LiveSource } from '../../../src/query/engines/live-source.ts'
-import { TableWatches, type Watcher } from '../../../src/query/live/evaluate/table-watches.ts'
+import type { CommitListener } from '../../../packages/server/src/query/engines/commit-listeners.ts'
+import type { LiveSource } from '../../../packages/server/src/query/engines/live-source.ts'
+import { TableWatches, type Watcher } from '../../../packages/server/src/query/live/evaluate/table-watches.ts'
 
 /** A database with one table, whose position is the number of its commits. */
 function createDatabase() {

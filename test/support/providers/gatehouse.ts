@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Declaration } from '../../../src/declarative/shape.ts'
+import type { Declaration } from '../../../packages/server/src/declarative/shape.ts'
 import { type Certificate, writeCertificate } from '../certificate.ts'
 import type { TestPlace } from '../engines.ts'
 import { startTestServer, type TestServer } from '../server.ts'

@@ -1,0 +1,134 @@
+/**
+ * Builds console/dist: files whose names contain a digest of their content, each also compressed, and manifest.json, which
+ * names what the HTML page loads. Does nothing when it is up to date.
+ */
+import { randomUUID } from 'node:crypto'
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import zlib from 'node:zlib'
+
+const folder = dirname(fileURLToPath(import.meta.url))
+const [source, dist] = [join(folder, 'src'), join(folder, 'dist')]
+const libraries = ['packages/client/src', 'packages/iql/src', 'packages/csv/src', 'packages/protocol/src'].map((path) =>
+  join(folder, '..', path),
+)
+const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
+
+export async function buildConsole() {
+  if (isCurrent()) return
+  const { build } = await import('esbuild')
+  const { outputFiles, metafile } = await build({
+    entryPoints: ['main.tsx', 'theme.ts', 'styles/main.css'].map((file) => join(source, file)),
+    absWorkingDir: folder,
+    outdir: dist,
+    entryNames: '[name]-[hash]',
+    chunkNames: '[name]-[hash]',
+    assetNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    minify: true,
+    legalComments: 'none',
+    metafile: true,
+    write: false,
+    logLevel: 'error',
+  })
+  await writeFiles(outputFiles.filter(isLoaded(metafile)), manifestOf(metafile))
+}
+
+/** Newer than every source, also of what it shares with the rest of the product. */
+function isCurrent() {
+  const built = ageOf(join(dist, 'manifest.json'))
+  const files = [source, ...libraries].flatMap((place) =>
+    existsSync(place) ? readdirSync(place, { recursive: true }).map((file) => join(place, file)) : [],
+  )
+  const lock = join(folder, '..', 'package-lock.json')
+  return [fileURLToPath(import.meta.url), lock, ...files].every((file) => ageOf(file) <= built)
+}
+
+function ageOf(file) {
+  return existsSync(file) ? statSync(file).mtimeMs : 0
+}
+
+/**
+ * esbuild puts the style sheets of all modules that a script can ever import beside the script. Those of the areas are
+ * loaded with the areas, and the shell has its own, so nobody needs the one of the entry point.
+ */
+function isLoaded({ outputs }) {
+  const main = Object.values(outputs).find(({ entryPoint }) => entryPoint === 'src/main.tsx')
+  return ({ path }) => path !== join(folder, main.cssBundle ?? '')
+}
+
+/** What the page loads first, and the style sheet of each area, which is loaded with it. */
+function manifestOf({ outputs }) {
+  const built = Object.entries(outputs).map(([file, output]) => ({ ...output, file, name: basename(file) }))
+  const entry = (name) => built.find(({ entryPoint }) => entryPoint === `src/${name}`)
+  const main = entry('main.tsx')
+  const areas = built.flatMap(({ entryPoint, cssBundle }) => {
+    const name = /^src\/areas\/([^/]+)\/index\.tsx$/.exec(entryPoint ?? '')?.[1]
+    return name === undefined || cssBundle === undefined ? [] : [[name, basename(cssBundle)]]
+  })
+  return {
+    script: main.name,
+    theme: entry('theme.ts').name,
+    styles: [entry('styles/main.css').name],
+    preload: [...staticImports(main, built)],
+    areaStyles: Object.fromEntries(areas),
+  }
+}
+
+function staticImports(output, built, found = new Set()) {
+  for (const { path, kind } of output.imports) {
+    const imported = built.find(({ file }) => file === path)
+    if (kind !== 'import-statement' || imported === undefined || found.has(imported.name)) continue
+    found.add(imported.name)
+    staticImports(imported, built, found)
+  }
+  return found
+}
+
+/** Into a new folder that then takes the place of the old one: another process may read it meanwhile. */
+async function writeFiles(outputFiles, manifest) {
+  await mkdir(dist, { recursive: true })
+  await removeAbandoned()
+  // Not mkdtemp, whose folder nobody else can read: a server may run as another user than the one that builds.
+  const fresh = join(folder, `dist-${randomUUID()}`)
+  await mkdir(fresh)
+  await Promise.all(
+    outputFiles.map(async ({ path, contents }) => {
+      const file = join(fresh, relative(dist, path))
+      const [br, gz] = await Promise.all([brotli(contents, BROTLI), gzip(contents, { level: 9 })])
+      await Promise.all([writeFile(file, contents), writeFile(`${file}.br`, br), writeFile(`${file}.gz`, gz)])
+    }),
+  )
+  await writeFile(join(fresh, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  // Moved away as a whole: what another process puts here meanwhile is not removed.
+  const before = `${fresh}-before`
+  await rename(dist, before).catch(() => {})
+  try {
+    await rename(fresh, dist)
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true })
+    // Another process was faster.
+    if (!existsSync(join(dist, 'manifest.json'))) throw error
+  } finally {
+    await rm(before, { recursive: true, force: true })
+  }
+}
+
+/** What builds have left that were ended by a signal. */
+async function removeAbandoned() {
+  for (const name of readdirSync(folder).filter((entry) => entry.startsWith('dist-')))
+    if (ageOf(join(folder, name)) < Date.now() - 3_600_000)
+      await rm(join(folder, name), { recursive: true, force: true })
+}
+
+const BROTLI = {
+  params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 10, [zlib.constants.BROTLI_PARAM_MODE]: 1 },
+}

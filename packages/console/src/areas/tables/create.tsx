@@ -1,0 +1,241 @@
+/** Creating a table by form, with the statement that the form stands for. */
+
+import { typeName } from 'gatehouse-iql'
+import { useState } from 'preact/hooks'
+import { statement } from '../../../../client/src/index.ts'
+import { gate, may } from '../../gate.ts'
+import { go, href } from '../../shell/router.ts'
+import { toast } from '../../shell/toasts.tsx'
+import {
+  Button,
+  Checkbox,
+  Code,
+  ErrorNotice,
+  Forbidden,
+  IconButton,
+  Notice,
+  Page,
+  Section,
+  TextField,
+} from '../../ui/index.ts'
+import { guessColumns, sampleFile } from './csv-file.ts'
+import { FileDrop } from './drop.tsx'
+import { waitingFile } from './import.tsx'
+import { COLUMN_TYPES, type ColumnDraft, createTable, type TableDraft } from './statements.ts'
+
+const COLUMN: ColumnDraft = { name: '', type: 'Text', nullable: true, isKey: false, default: '' }
+const EMPTY: TableDraft = {
+  name: '',
+  columns: [{ ...COLUMN, name: 'id', type: 'Integer', nullable: false, isKey: true }, COLUMN],
+  readScope: '',
+  writeScope: '',
+  rowFilter: '',
+  description: '',
+}
+
+export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
+  const [draft, setDraft] = useState<TableDraft>(EMPTY)
+  const [error, setError] = useState<unknown>()
+  const [isBusy, setBusy] = useState(false)
+  const parents = [{ title: 'Tables', href: href('tables') }]
+  if (!may('Platform/Admin'))
+    return (
+      <Page title="Create a table" parents={parents}>
+        <Forbidden rights={['Platform/Admin']} />
+      </Page>
+    )
+  const named = { ...draft, columns: draft.columns.filter(({ name }) => name.trim() !== '') }
+  const isReady = draft.name.trim() !== '' && named.columns.length > 0
+  const text = createTable(isReady ? named : { ...named, name: draft.name || 'name' })
+  const set = (part: Partial<TableDraft>) => setDraft({ ...draft, ...part })
+  const setColumn = (at: number, part: Partial<ColumnDraft>) =>
+    set({ columns: draft.columns.map((column, index) => (index === at ? { ...column, ...part } : column)) })
+  const takeFile = async (file: File) => {
+    setError(undefined)
+    try {
+      const guesses = guessColumns(await sampleFile(file))
+      waitingFile.value = file
+      set({
+        name:
+          draft.name ||
+          file.name
+            .replace(/\.[^.]*$/, '')
+            .replace(/\W+/g, '_')
+            .toLowerCase(),
+        columns: guesses.map(({ name, guess }, at) => ({
+          ...COLUMN,
+          name,
+          type: typeName(guess.type),
+          isKey: at === 0 && /^id$/i.test(name),
+        })),
+      })
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  const create = async () => {
+    setBusy(true)
+    setError(undefined)
+    try {
+      await gate.query(statement(text)).result()
+      toast(`Created the table ${draft.name}`, { kind: 'good' })
+      onDefined()
+      go(waitingFile.value === undefined ? href('tables', draft.name) : href('tables', draft.name, 'import'))
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return (
+    <Page title="Create a table" parents={parents}>
+      <form
+        class="define"
+        onSubmit={(event) => {
+          event.preventDefault()
+          void create()
+        }}
+      >
+        {waitingFile.value === undefined ? (
+          <FileDrop label="To begin with the columns of a CSV file, drop it here" onFile={takeFile} />
+        ) : (
+          <Notice>
+            The columns are those of {waitingFile.value.name}; its rows can be imported when the table exists.
+          </Notice>
+        )}
+        <TextField label="Name" value={draft.name} onValue={(name) => set({ name })} required autofocus />
+        <Section title="Columns" about="Those of the primary key identify a row; it can only be edited with one.">
+          <datalist id="column-types">
+            {COLUMN_TYPES.map((type) => (
+              <option key={type} value={type} />
+            ))}
+          </datalist>
+          <ol class="define-columns">
+            {draft.columns.map((column, at) => (
+              <ColumnFields
+                key={at}
+                column={column}
+                number={at + 1}
+                onChange={(part) => setColumn(at, part)}
+                onRemove={() => set({ columns: draft.columns.filter((_, index) => index !== at) })}
+              />
+            ))}
+          </ol>
+          <Button size="small" icon="plus" onClick={() => set({ columns: [...draft.columns, COLUMN] })}>
+            Add a column
+          </Button>
+        </Section>
+        <Section title="Rights" about="Which scope of a token lets its holder read and write, and which rows.">
+          <ScopeFields draft={draft} onChange={set} />
+        </Section>
+        <Code label="IQL" text={text} />
+        {error !== undefined && <ErrorNotice error={error} title="The table was not created" />}
+        <div class="row">
+          <Button kind="primary" type="submit" busy={isBusy} disabled={!isReady}>
+            Create the table
+          </Button>
+        </div>
+      </form>
+    </Page>
+  )
+}
+
+export function ColumnFields({
+  column,
+  number,
+  onChange,
+  onRemove,
+}: {
+  readonly column: ColumnDraft
+  readonly number: number
+  readonly onChange: (part: Partial<ColumnDraft>) => void
+  readonly onRemove: () => void
+}) {
+  const field = { hideLabel: true }
+  return (
+    <li class="define-column">
+      <TextField
+        {...field}
+        label={`Name of column ${number}`}
+        placeholder="Name"
+        value={column.name}
+        onValue={(name) => onChange({ name })}
+      />
+      <TypeField label={`Type of column ${number}`} value={column.type} onValue={(type) => onChange({ type })} />
+      <TextField
+        {...field}
+        label={`Default of column ${number}`}
+        placeholder="Default: none"
+        value={column.default}
+        onValue={(value) => onChange({ default: value })}
+      />
+      <Checkbox label="Key" checked={column.isKey} onChecked={(isKey) => onChange({ isKey })} />
+      <Checkbox
+        label="NULL"
+        checked={column.nullable && !column.isKey}
+        disabled={column.isKey}
+        onChecked={(nullable) => onChange({ nullable })}
+      />
+      <IconButton icon="close" label={`Remove column ${number}`} onClick={onRemove} />
+    </li>
+  )
+}
+
+/** Any type can be typed, such as Decimal(12, 2); the usual ones are offered. */
+export function TypeField({
+  label,
+  value,
+  onValue,
+}: {
+  readonly label: string
+  readonly value: string
+  readonly onValue: (value: string) => void
+}) {
+  return (
+    <input
+      aria-label={label}
+      list="column-types"
+      value={value}
+      onInput={(event) => onValue(event.currentTarget.value)}
+    />
+  )
+}
+
+export function ScopeFields({
+  draft,
+  onChange,
+}: {
+  readonly draft: Pick<TableDraft, 'readScope' | 'writeScope' | 'rowFilter' | 'description'>
+  readonly onChange: (part: Partial<TableDraft>) => void
+}) {
+  return (
+    <div class="form">
+      <TextField
+        label="Read scope"
+        hint="Empty: any scope of the platform."
+        placeholder="Platform/Market"
+        value={draft.readScope}
+        onValue={(readScope) => onChange({ readScope })}
+      />
+      {draft.readScope !== '' && !may(draft.readScope) && (
+        <Notice kind="warning">
+          You do not hold <code>{draft.readScope}</code>: you can define this table, but you will not see its rows.
+        </Notice>
+      )}
+      <TextField
+        label="Write scope"
+        hint="Empty: Platform/Admin."
+        placeholder="Platform/Trading"
+        value={draft.writeScope}
+        onValue={(writeScope) => onChange({ writeScope })}
+      />
+      <TextField
+        label="Row filter"
+        hint="A condition over the columns and :sub, :username, :client or :roles of the caller. Other rows do not exist for the caller."
+        placeholder="owner = :username"
+        value={draft.rowFilter}
+        onValue={(rowFilter) => onChange({ rowFilter })}
+      />
+      <TextField label="Comment" value={draft.description} onValue={(description) => onChange({ description })} />
+    </div>
+  )
+}

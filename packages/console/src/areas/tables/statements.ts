@@ -1,0 +1,73 @@
+/** The statements that create and alter tables, as the forms show and run them. */
+import { printName } from 'gatehouse-iql'
+
+export interface ColumnDraft {
+  readonly name: string
+  readonly type: string
+  readonly nullable: boolean
+  readonly isKey: boolean
+  /** An expression; empty for none. */
+  readonly default: string
+}
+
+export interface TableDraft {
+  readonly name: string
+  readonly columns: readonly ColumnDraft[]
+  readonly readScope: string
+  readonly writeScope: string
+  readonly rowFilter: string
+  readonly description: string
+}
+
+export const COLUMN_TYPES = [
+  ...['Text', 'Integer', 'Decimal(18, 4)', 'Double', 'Boolean', 'Timestamp'],
+  ...['Date', 'Time', 'Uuid', 'Json', 'Binary'],
+]
+
+export function nameOf(text: string): string {
+  return printName({ text, at: 0 })
+}
+
+export function textOf(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+export function createTable({ name, columns, readScope, writeScope, rowFilter, description }: TableDraft): string {
+  const keys = columns.filter(({ isKey }) => isKey).map((column) => nameOf(column.name))
+  const parts = columns.map(columnDefinition)
+  if (keys.length > 0) parts.push(`PRIMARY KEY (${keys.join(', ')})`)
+  const options = [
+    readScope !== '' && `READ SCOPE ${textOf(readScope)}`,
+    writeScope !== '' && `WRITE SCOPE ${textOf(writeScope)}`,
+    rowFilter !== '' && `ROW FILTER (${rowFilter})`,
+    description !== '' && `COMMENT ${textOf(description)}`,
+  ].filter((option) => option !== false)
+  return [`CREATE TABLE ${nameOf(name)} (\n  ${parts.join(',\n  ')}\n)`, ...options].join('\n')
+}
+
+export function columnDefinition({ name, type, nullable, isKey, default: value }: ColumnDraft): string {
+  const isRequired = !nullable && !isKey
+  return `${nameOf(name)} ${type}${isRequired ? ' NOT NULL' : ''}${value === '' ? '' : ` DEFAULT ${value}`}`
+}
+
+export interface TableSettings {
+  readonly readScope: string
+  readonly writeScope: string
+  readonly rowFilter: string
+  readonly description: string
+  readonly live: boolean
+}
+
+/** Only what is different; undefined if nothing is. */
+export function alterSettings(table: string, before: TableSettings, after: TableSettings): string | undefined {
+  const change = (name: string, value: string, print: (value: string) => string) =>
+    `${name} ${value === '' ? 'NULL' : print(value)}`
+  const changes = [
+    after.readScope !== before.readScope && change('READ SCOPE', after.readScope, textOf),
+    after.writeScope !== before.writeScope && change('WRITE SCOPE', after.writeScope, textOf),
+    after.rowFilter !== before.rowFilter && change('ROW FILTER', after.rowFilter, (filter) => `(${filter})`),
+    after.description !== before.description && change('COMMENT', after.description, textOf),
+    after.live !== before.live && `WITH (live = ${after.live ? 'on' : 'off'})`,
+  ].filter((part) => part !== false)
+  return changes.length === 0 ? undefined : `ALTER TABLE ${nameOf(table)} SET ${changes.join(' ')}`
+}

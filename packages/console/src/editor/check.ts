@@ -1,0 +1,48 @@
+/** What is wrong with a text before it is sent: the parser of the server, in the page. */
+import { parse } from 'gatehouse-iql'
+import { scan, statementsOf } from './scan.ts'
+
+/** Something that is underlined. */
+export interface Fault {
+  readonly from: number
+  readonly to: number
+  readonly message: string
+  readonly hint?: string | undefined
+  /** Something is missing at the end of the statement. */
+  readonly isMissing?: boolean
+}
+
+/** The first fault of each statement. */
+export function faultsOf(text: string): Fault[] {
+  return statementsOf(text).flatMap((part) => {
+    try {
+      parse(part.text)
+      return []
+    } catch (error) {
+      const { at, message, hint } = refusalOf(error)
+      return [{ ...faultAt(text, part.from + at, message, hint), isMissing: at >= part.text.length }]
+    }
+  })
+}
+
+/** Underlines the token at a position; at the end, the one before. */
+export function faultAt(text: string, position: number, message: string, hint?: string): Fault {
+  const spans = scan(text)
+  const span =
+    spans.find(({ from, to }) => from <= position && position < to) ?? spans.findLast(({ to }) => to <= position)
+  return { from: span?.from ?? 0, to: span?.to ?? text.length, message, hint }
+}
+
+/** The members of a Refusal of the parser. */
+function refusalOf(error: unknown): { at: number; message: string; hint: string | undefined } {
+  const { message, details } = error as Error & { details?: { members?: Members } }
+  const { Position, Expected = [], Hint } = details?.members ?? {}
+  const expected = Expected.length === 0 ? undefined : `Expected: ${Expected.join(', ')}`
+  return { at: Position?.Offset ?? 0, message, hint: Hint ?? expected }
+}
+
+interface Members {
+  readonly Position?: { readonly Offset: number }
+  readonly Expected?: readonly string[]
+  readonly Hint?: string
+}

@@ -1,0 +1,65 @@
+/** IQL for CodeMirror: colours by the words of the grammar and the functions, comments, brackets. */
+import { LanguageSupport, StreamLanguage, type StringStream } from '@codemirror/language'
+import { FORMS, functionNames, KEYWORDS, RESERVED } from 'gatehouse-iql'
+
+interface State {
+  /** What the line before has left open. */
+  open: 'comment' | 'text' | 'quoted' | undefined
+}
+
+const FUNCTIONS: ReadonlySet<string> = new Set(functionNames())
+export const TYPES: readonly string[] = Object.keys(FORMS).filter((name) => name !== 'Interval')
+const TYPE_WORDS: ReadonlySet<string> = new Set(TYPES.map((name) => name.toLowerCase()))
+/** Words that are names more often than not. */
+const NAMES = new Set('columns comment current first following key last row rows scope read write tables'.split(' '))
+const WORDS: ReadonlySet<string> = new Set(
+  KEYWORDS.map((word) => word.toLowerCase()).filter((word) => !NAMES.has(word) && !TYPE_WORDS.has(word)),
+)
+const LITERALS = new Set(['true', 'false', 'null'])
+
+const language = StreamLanguage.define<State>({
+  name: 'iql',
+  startState: () => ({ open: undefined }),
+  token(stream, state) {
+    if (state.open !== undefined) return readRest(stream, state, state.open)
+    if (stream.eatSpace()) return null
+    if (stream.match('--')) {
+      stream.skipToEnd()
+      return 'comment'
+    }
+    if (stream.match('/*')) return readRest(stream, state, 'comment')
+    if (stream.match(/^[xX]?'/)) return readRest(stream, state, 'text')
+    if (stream.match('"')) return readRest(stream, state, 'quoted')
+    if (stream.match(/^(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?/)) return 'number'
+    if (stream.match(/^(:[\p{L}_][\p{L}\p{N}\p{M}_]*|\$\d+)/u)) return 'variableName.special'
+    const word = stream.match(/^[\p{L}_][\p{L}\p{N}\p{M}_]*/u)
+    if (Array.isArray(word)) return styleOf(String(word[0]).toLowerCase(), stream.match(/^\s*\(/, false) !== null)
+    const symbol = stream.next() ?? ''
+    return '()'.includes(symbol) ? 'paren' : ',;.'.includes(symbol) ? 'punctuation' : 'operator'
+  },
+  languageData: {
+    commentTokens: { line: '--', block: { open: '/*', close: '*/' } },
+    closeBrackets: { brackets: ['(', "'", '"'] },
+  },
+})
+
+export const iql = new LanguageSupport(language)
+
+const ENDS = { comment: '*/', text: "'", quoted: '"' } as const
+const STYLES = { comment: 'comment', text: 'string', quoted: 'variableName' } as const
+
+/** A doubled quote closes and opens again, which comes to the same. */
+function readRest(stream: StringStream, state: State, open: keyof typeof ENDS): string {
+  const end = ENDS[open]
+  const at = stream.string.indexOf(end, stream.pos)
+  state.open = at === -1 ? open : undefined
+  stream.pos = at === -1 ? stream.string.length : at + end.length
+  return STYLES[open]
+}
+
+function styleOf(word: string, isCall: boolean): string {
+  if (LITERALS.has(word)) return 'atom'
+  if (isCall && FUNCTIONS.has(word)) return 'variableName.function'
+  if (RESERVED.has(word) || WORDS.has(word)) return 'keyword'
+  return TYPE_WORDS.has(word) ? 'typeName' : 'variableName'
+}

@@ -1,0 +1,38 @@
+/** Binds the row filter of a table: a condition over its own columns and the caller's claims. */
+import { Refusal } from 'gatehouse-protocol'
+import type { BoundExpression } from '../bound/bound-query.ts'
+import type { TableView } from '../bound/catalogue-view.ts'
+import type { Binding } from '../scope/binding.ts'
+import { CLAUSES, Scope, type ScopeColumn } from '../scope/scope.ts'
+import type { Expression } from '../syntax/ast-query.ts'
+import { bindCondition } from './clause.ts'
+
+/** The row filter over the source with the id. */
+export function bindRowFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
+  if (table.rowFilter === undefined) return undefined
+  try {
+    return bindFilterText(binding, table.name, table.columns, table.rowFilter, id)
+  } catch (error) {
+    // The filter was checked when the table was defined, so this is our bug, and the caller must not see its text.
+    if (error instanceof Refusal) throw new Error(`The row filter of ${table.name} cannot be bound`, { cause: error })
+    throw error
+  }
+}
+
+export function bindFilterText(
+  binding: Binding,
+  tableName: string,
+  columns: readonly ScopeColumn[],
+  filter: Expression,
+  id: number,
+): BoundExpression {
+  const scope = new Scope(undefined, CLAUSES.rowFilter)
+  scope.sources.push({ id, name: tableName, columns, mayBeAbsent: false })
+  const outer = binding.bindsRowFilter
+  binding.bindsRowFilter = true
+  try {
+    return bindCondition(binding, scope, filter)
+  } finally {
+    binding.bindsRowFilter = outer
+  }
+}

@@ -1,0 +1,146 @@
+/** The errors of IQL: a table of stable codes, and the Refusal with the position in the statement. */
+import { Refusal } from 'gatehouse-protocol'
+
+export interface ErrorEntry {
+  /** HTTP status. */
+  readonly status: number
+  readonly title: string
+  /** What the author of the statement can do. */
+  readonly remedy: string
+}
+
+/** Keys are the codes without the prefix `IQL.`. Engines raise those of the last block at run time. */
+export const ERRORS = {
+  Syntax: entry('The statement cannot be parsed', 'Expected lists what can follow at the position.'),
+  TooLong: entry('The statement is too long', 'Shorten it, or pass large values as parameters.', 413),
+  TooComplex: entry('The statement is too complex', 'Split it, or nest less. The message names the limit.'),
+
+  UnknownTable: entry('No such table', 'SHOW TABLES lists the tables that you may read.'),
+  UnknownColumn: entry('No such column', 'DESCRIBE lists the columns of a table. See Hint.'),
+  UnknownFunction: entry('No such function', 'The documentation of IQL lists the functions.'),
+  UnknownType: entry(
+    'No such type',
+    'Use Text, Integer, Decimal(p, s), Double, Boolean, Timestamp, Date, Time, Uuid, Json or Binary.',
+  ),
+  UnknownIndex: entry('No such index', 'Check the name of the index.'),
+  AmbiguousColumn: entry('The column exists in several tables', 'Write the table or its alias before the column.'),
+  DuplicateColumn: entry('A column appears twice', 'Give each its own name with AS, or name it once.'),
+  DuplicateTable: entry('A table or alias appears twice', 'Give each use its own alias.'),
+  DuplicateIndex: entry('An index with this name exists', 'Choose another name.', 409),
+  TableExists: entry('A table with this name exists', 'Choose another name, or write IF NOT EXISTS.', 409),
+  BadName: entry('The name cannot be used', 'A name has 1 to 63 bytes in UTF-8, the name of an index 1 to 53.'),
+
+  TypeMismatch: entry('The types do not match', 'Convert one side with CAST.'),
+  BadArguments: entry('The arguments do not match the function', 'Expected lists the signatures.'),
+  BadLiteral: entry('The literal is not valid for its type', 'The message describes the format.'),
+  BadType: entry('The type cannot be used here', 'A Decimal has at most 38 digits. Interval is not a column type.'),
+  ParameterType: entry('The type of a parameter is unknown', 'Write CAST(:name AS Type), or compare it with a column.'),
+  MissingParameter: entry('A parameter has no value', 'Pass a value for every parameter of the statement.'),
+  UnknownParameter: entry(
+    'A value was passed for an unknown parameter',
+    'Use the parameter in the statement, or omit the value.',
+  ),
+  BadValue: entry('The value does not fit its type', 'The message describes the format.', 422),
+
+  NotGrouped: entry('The column is neither grouped nor aggregated', 'Name it in GROUP BY, or put it in an aggregate.'),
+  MisplacedAggregate: entry(
+    'An aggregate is not allowed here',
+    'Aggregates are allowed in SELECT, HAVING and ORDER BY. Filter groups with HAVING.',
+  ),
+  MisplacedWindow: entry(
+    'A window function is not allowed here',
+    'Window functions are allowed in SELECT and ORDER BY. Filter their results in an outer query.',
+  ),
+  BadOrder: entry(
+    'The result cannot be ordered by this',
+    'Order by a result column, its number, or an expression in the result.',
+  ),
+  BadLimit: entry('LIMIT and OFFSET take a whole number', 'Write a number, 0 or greater, or a parameter.'),
+  ColumnCount: entry('The numbers of columns differ', 'Give both sides the same number of columns.'),
+  BadJoin: entry('The join condition cannot be used', 'ASOF JOIN takes equalities and exactly one of >=, >, <=, <.'),
+
+  NotWritable: entry('The table is read-only', 'Write to another table.', 403),
+  Forbidden: entry('A scope is missing', 'Request a token with the scope that the message names.', 403),
+  MissingColumn: entry('A column needs a value', 'Give a value for every column that is NOT NULL and has no default.'),
+  NotNull: entry('The column cannot be NULL', 'Give a value.'),
+  BadConflict: entry(
+    'ON CONFLICT does not name a key',
+    'Name the columns of the primary key or of a UNIQUE constraint.',
+  ),
+  NotLive: entry('The statement cannot be live', 'The message says which part is in the way. See Hint.'),
+  BadDefinition: entry('The definition is not valid', 'The message says why.'),
+  SystemTable: entry('A system table cannot be changed', 'Create a table of your own.', 403),
+
+  DivisionByZero: entry('Division by zero', 'Guard the divisor: a / NULLIF(b, 0).'),
+  Overflow: entry('A number is out of the range of its type', 'Cast to a wider type before calculating.'),
+  Underflow: entry(
+    'A number is too small for its type',
+    'Scale the numbers up before calculating, or calculate with Decimals.',
+  ),
+  ManyRows: entry('A sub-query used as a value returned more than one row', 'Add LIMIT 1, or an aggregate.'),
+  RowTwice: entry('One INSERT would change a row twice', 'Give each key of ON CONFLICT only once.', 409),
+  RowFilter: entry('The row would not be visible to its writer', 'Write only rows that you may read.', 403),
+} as const satisfies Record<string, ErrorEntry>
+
+export type ErrorName = keyof typeof ERRORS
+
+export interface Position {
+  /** UTF-16 code units from the start of the statement. */
+  readonly Offset: number
+  /** From 1. */
+  readonly Line: number
+  /** Characters (code points) from the start of the line, from 1. */
+  readonly Column: number
+}
+
+export interface ErrorPlace {
+  readonly statement: string
+  readonly at: number
+  readonly expected?: readonly string[]
+  readonly hint?: string | undefined
+}
+
+/** The Refusal for an error at a position in a statement. */
+export function refuse(name: ErrorName, message: string, place: ErrorPlace): Refusal {
+  const { statement, at, expected, hint } = place
+  const members = {
+    Position: positionOf(statement, at),
+    ...(expected === undefined || expected.length === 0 ? {} : { Expected: expected }),
+    ...(hint === undefined ? {} : { Hint: hint }),
+  }
+  return new Refusal(`IQL.${name}`, ERRORS[name].status, message, { members })
+}
+
+export function positionOf(statement: string, at: number): Position {
+  let line = 1
+  let start = 0
+  for (let next = statement.indexOf('\n'); next !== -1 && next < at; next = statement.indexOf('\n', next + 1)) {
+    line++
+    start = next + 1
+  }
+  return { Offset: at, Line: line, Column: [...statement.slice(start, at)].length + 1 }
+}
+
+/** The line of the statement with a caret under the position, for a terminal. */
+export function caretPicture(statement: string, position: Position): string {
+  const start = lineStart(statement, position.Offset)
+  const end = statement.indexOf('\n', start)
+  const line = statement.slice(start, end === -1 ? undefined : end).replace(/\r$/, '')
+  const before = position.Column - 1
+  const characters = [...line.replaceAll('\t', ' ')]
+  const from = Math.max(0, before - SHOWN_BEFORE)
+  const shown = characters.slice(from, before + SHOWN_AFTER).join('')
+  const label = `${position.Line} | ${from > 0 ? '…' : ''}`
+  return `${label}${shown}\n${' '.repeat(label.length + before - from)}^`
+}
+
+const SHOWN_BEFORE = 60
+const SHOWN_AFTER = 40
+
+function lineStart(statement: string, offset: number): number {
+  return offset === 0 ? 0 : statement.lastIndexOf('\n', offset - 1) + 1
+}
+
+function entry(title: string, remedy: string, status = 400): ErrorEntry {
+  return { status, title, remedy }
+}

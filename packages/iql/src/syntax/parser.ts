@@ -1,0 +1,90 @@
+/** Parses one IQL statement into a syntax tree: recursive descent, with a Pratt loop for expressions. */
+import { Refusal } from 'gatehouse-protocol'
+import type { Explain, ExplainLive, Statement } from './ast.ts'
+import type { Expression } from './ast-query.ts'
+import { tokenize } from './lexer.ts'
+import { DEFAULT_LIMITS, type Limits } from './limits.ts'
+import { parseAlter, parseCreate, parseDrop } from './parse-define.ts'
+import { parseExpression } from './parse-expression.ts'
+import { parseParenthesisedQuery, parseQuery } from './parse-select.ts'
+import { parseDelete, parseInsert, parseUpdate } from './parse-write.ts'
+import { TokenStream } from './token-stream.ts'
+
+export function parse(statement: string, limits: Limits = DEFAULT_LIMITS): Statement {
+  return parseWhole(statement, limits, parseStatement)
+}
+
+/** Parses an expression by itself: a row filter or a default. */
+export function parseExpressionText(text: string, limits: Limits = DEFAULT_LIMITS): Expression {
+  return parseWhole(text, limits, parseExpression)
+}
+
+function parseWhole<Tree>(text: string, limits: Limits, rule: (tokens: TokenStream) => Tree): Tree {
+  const tokens = tokenize(text, limits)
+  const streamOf = (recordExpected: boolean) =>
+    new TokenStream(text, tokens, limits, recordExpected, parseParenthesisedQuery)
+  try {
+    return parseToEnd(streamOf(false), rule)
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'IQL.Syntax') throw error
+    // Only a statement that fails pays for recording what was expected at each token.
+    return parseToEnd(streamOf(true), rule)
+  }
+}
+
+/** Script = Statement [";"] */
+function parseToEnd<Tree>(tokens: TokenStream, rule: (tokens: TokenStream) => Tree): Tree {
+  const tree = rule(tokens)
+  const ended = tokens.accepts(';')
+  if (tokens.token.kind === 'end') return tree
+  if (ended) throw tokens.fail('One statement at a time: nothing can follow the ;', tokens.token.at)
+  tokens.couldBe('the end of the statement')
+  throw tokens.unexpected()
+}
+
+/** Statement = Query | Insert | Update | Delete | Create | Alter | Drop | Explain | Describe | Show */
+function parseStatement(tokens: TokenStream): Statement {
+  if (tokens.sees('select') || tokens.sees('with') || tokens.sees('(')) return parseQuery(tokens)
+  if (tokens.sees('insert')) return parseInsert(tokens)
+  if (tokens.sees('update')) return parseUpdate(tokens)
+  if (tokens.sees('delete')) return parseDelete(tokens)
+  if (tokens.sees('create')) return parseCreate(tokens)
+  if (tokens.sees('alter')) return parseAlter(tokens)
+  if (tokens.sees('drop')) return parseDrop(tokens)
+  if (tokens.sees('explain')) return parseExplain(tokens)
+  if (tokens.sees('describe')) return parseDescribe(tokens)
+  if (tokens.sees('show')) return parseShow(tokens)
+  throw tokens.unexpected()
+}
+
+/** Explain = "EXPLAIN" (Query | Insert | Update | Delete | "LIVE" Query) */
+function parseExplain(tokens: TokenStream): Explain | ExplainLive {
+  const at = tokens.expects('explain')
+  if (tokens.accepts('live')) return { kind: 'explain-live', query: parseQuery(tokens), at }
+  const startsAt = tokens.token.at
+  const statement = parseStatement(tokens)
+  switch (statement.kind) {
+    case 'query':
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return { kind: 'explain', statement, at }
+    default:
+      throw tokens.fail('EXPLAIN takes a SELECT, INSERT, UPDATE or DELETE', startsAt)
+  }
+}
+
+/** Describe = "DESCRIBE" Name */
+function parseDescribe(tokens: TokenStream): Statement {
+  const at = tokens.expects('describe')
+  return { kind: 'describe', table: tokens.name('a table'), at }
+}
+
+/** Show = "SHOW" ("TABLES" | "COLUMNS" "FROM" Name) */
+function parseShow(tokens: TokenStream): Statement {
+  const at = tokens.expects('show')
+  if (tokens.accepts('tables')) return { kind: 'show-tables', at }
+  tokens.expects('columns')
+  tokens.expects('from')
+  return { kind: 'show-columns', table: tokens.name('a table'), at }
+}

@@ -1,0 +1,255 @@
+/** The parser's position in the tokens: looks ahead, consumes, enforces limits, and reports what was expected. */
+import type { Refusal } from 'gatehouse-protocol'
+import { didYouMean } from '../errors/did-you-mean.ts'
+import { type ErrorName, refuse } from '../errors/errors.ts'
+import type { Name, Query } from './ast-query.ts'
+import { RESERVED } from './keywords.ts'
+import type { Token } from './lexer.ts'
+import type { Limits } from './limits.ts'
+
+export class TokenStream {
+  /** The next token. */
+  token: Token
+  readonly statement: string
+  readonly limits: Limits
+  /** The height of the highest expression parsed since the enclosing one began. */
+  height = 0
+  readonly #tokens: readonly Token[]
+  #index = 0
+  #nesting = 0
+  #expressions = 0
+  #conditions = 0
+  #joins = 0
+  #setOperations = 0
+  #closes: ReadonlyMap<number, number> | undefined
+  /** Undefined in the first pass. In the second, everything that was expected at `token`. */
+  readonly #expected: Set<string> | undefined
+  #expectedAt = -1
+
+  readonly #parseSubquery: (tokens: TokenStream) => Query
+
+  /** Queries hold expressions and these hold queries: `parseSubquery` keeps the two parsers from importing each other. */
+  constructor(
+    statement: string,
+    tokens: readonly Token[],
+    limits: Limits,
+    recordExpected: boolean,
+    parseSubquery: (tokens: TokenStream) => Query,
+  ) {
+    this.statement = statement
+    this.limits = limits
+    this.#tokens = tokens
+    this.#expected = recordExpected ? new Set() : undefined
+    this.#parseSubquery = parseSubquery
+    this.token = this.ahead(0)
+  }
+
+  ahead(distance: number): Token {
+    return this.#tokens[this.#index + distance] ?? END
+  }
+
+  /** Consumes the next token, whatever it is. */
+  take(): Token {
+    const taken = this.token
+    this.#index++
+    this.token = this.ahead(0)
+    return taken
+  }
+
+  /** Whether the keyword or symbol is next. */
+  sees(key: string): boolean {
+    if (this.token.key === key) return true
+    this.couldBe(key)
+    return false
+  }
+
+  /** Consumes the keyword or symbol if it is next. */
+  accepts(key: string): boolean {
+    if (!this.sees(key)) return false
+    this.take()
+    return true
+  }
+
+  /** Consumes the keyword or symbol, which must be next, and returns its position. */
+  expects(key: string): number {
+    if (!this.sees(key)) throw this.unexpected()
+    return this.take().at
+  }
+
+  /** Name = Word that is not reserved | Quoted */
+  name(what: string): Name {
+    const { kind, text, key, at } = this.token
+    if (kind === 'quoted' || (kind === 'word' && !RESERVED.has(key))) {
+      this.take()
+      return { text, at }
+    }
+    this.couldBe(what)
+    throw this.unexpected(
+      kind === 'word' ? `${key.toUpperCase()} is a reserved word; as a name write "${text}"` : undefined,
+    )
+  }
+
+  isName(): boolean {
+    return this.token.kind === 'quoted' || (this.token.kind === 'word' && !RESERVED.has(this.token.key))
+  }
+
+  /** A whole number that is part of the grammar: the digits of a type, the rows of a frame. */
+  wholeNumber(what: string): number {
+    if (this.token.kind !== 'number' || !/^\d{1,9}$/.test(this.token.text)) {
+      this.couldBe(what)
+      throw this.unexpected()
+    }
+    return Number(this.take().text)
+  }
+
+  text(what: string): string {
+    if (this.token.kind !== 'text') {
+      this.couldBe(what)
+      throw this.unexpected()
+    }
+    return this.take().text
+  }
+
+  /** The word with BY after it: GROUP BY, ORDER BY, PARTITION BY. */
+  acceptsBy(word: string): boolean {
+    if (!this.accepts(word)) return false
+    this.expects('by')
+    return true
+  }
+
+  columnName(): Name {
+    return this.name('a column')
+  }
+
+  /** Item {"," Item} */
+  list<Item>(parseItem: (tokens: this) => Item): Item[] {
+    const items = [parseItem(this)]
+    while (this.accepts(',')) items.push(parseItem(this))
+    return items
+  }
+
+  /** Consumes the closing parenthesis after the tree. */
+  closing<Tree>(tree: Tree): Tree {
+    this.expects(')')
+    return tree
+  }
+
+  /** "(" Query ")" */
+  subquery(): Query {
+    return this.#parseSubquery(this)
+  }
+
+  couldBe(what: string): void {
+    if (this.#expected === undefined) return
+    if (this.#expectedAt !== this.#index) this.#expected.clear()
+    this.#expectedAt = this.#index
+    this.#expected.add(/^[a-z]+$/.test(what) ? what.toUpperCase() : what)
+  }
+
+  /** Every construct that can contain itself is parsed through here, which bounds the parser's stack. */
+  nested<Tree>(parse: () => Tree): Tree {
+    if (++this.#nesting > this.limits.nesting) {
+      throw this.fail(`A statement nests at most ${this.limits.nesting} levels deep`, this.token.at, 'TooComplex')
+    }
+    const tree = parse()
+    this.#nesting--
+    return tree
+  }
+
+  /** Conditions are counted for each outermost expression. */
+  beginExpression(): void {
+    if (this.#expressions++ === 0) this.#conditions = 0
+  }
+
+  endExpression(): void {
+    this.#expressions--
+  }
+
+  countCondition(at: number): void {
+    if (++this.#conditions <= this.limits.conditions) return
+    throw this.fail(
+      `An expression has at most ${this.limits.conditions} AND and OR operators`,
+      at,
+      'TooComplex',
+      'use IN for lists',
+    )
+  }
+
+  checkHeight(height: number, at: number): void {
+    if (height <= this.limits.height) return
+    throw this.fail(`Operators nest at most ${this.limits.height} levels deep`, at, 'TooComplex')
+  }
+
+  countJoin(at: number): void {
+    if (++this.#joins <= this.limits.joins) return
+    throw this.fail(`A statement has at most ${this.limits.joins} joins`, at, 'TooComplex')
+  }
+
+  countSetOperation(at: number): void {
+    if (++this.#setOperations <= this.limits.setOperations) return
+    throw this.fail(`A statement has at most ${this.limits.setOperations} set operations`, at, 'TooComplex')
+  }
+
+  /** Whether the next token opens a parenthesised query, and not an expression, a list or a join. */
+  opensQuery(): boolean {
+    return this.token.key === '(' && this.#holdsQuery()
+  }
+
+  #holdsQuery(): boolean {
+    for (let inner = 1; inner <= this.limits.nesting + 1; inner++) {
+      const { key } = this.ahead(inner)
+      if (key === 'select' || key === 'with') return true
+      if (key !== '(') return false
+      const after = this.#tokens[this.#closeOf(this.#index + inner) + 1]?.key ?? ''
+      if (AFTER_QUERY.has(after)) return true
+      if (after !== ')') return false
+    }
+    return false
+  }
+
+  /** The index of the matching parenthesis. All are matched in one pass, so that deep nesting does not cost quadratic time. */
+  #closeOf(open: number): number {
+    this.#closes ??= matchParentheses(this.#tokens)
+    return this.#closes.get(open) ?? this.#tokens.length
+  }
+
+  /** The error for the next token, which is not expected here. */
+  unexpected(hint?: string): Refusal {
+    const { kind, text, key, at } = this.token
+    const expected = this.#expectedAt === this.#index ? [...(this.#expected ?? [])] : []
+    const words = expected.filter((word) => /^[A-Z]+$/.test(word))
+    const message = kind === 'end' ? 'The statement ends too soon' : `Unexpected ${kind === 'text' ? 'text' : text}`
+    const meant = (kind === 'word' ? didYouMean(key, words) : undefined) ?? this.#misreadAlias(words)
+    return refuse('Syntax', message, { statement: this.statement, at, expected, hint: hint ?? meant })
+  }
+
+  /** In `SELECT a FRM t` the mistyped keyword was taken for an alias, and the error is reported one word later. */
+  #misreadAlias(words: readonly string[]): string | undefined {
+    const { kind, key, text } = this.ahead(-1)
+    if (kind !== 'word' || RESERVED.has(key)) return undefined
+    const meant = didYouMean(key, words)
+    return meant === undefined ? undefined : `${meant.slice(0, -1)} instead of ${text}?`
+  }
+
+  fail(message: string, at: number, name: ErrorName = 'Syntax', hint?: string): Refusal {
+    return refuse(name, message, { statement: this.statement, at, hint })
+  }
+}
+
+function matchParentheses(tokens: readonly Token[]): Map<number, number> {
+  const closes = new Map<number, number>()
+  const open: number[] = []
+  for (const [index, { key }] of tokens.entries()) {
+    if (key === '(') open.push(index)
+    else if (key === ')') {
+      const start = open.pop()
+      if (start !== undefined) closes.set(start, index)
+    }
+  }
+  return closes
+}
+
+/** What can follow an inner parenthesised query if the outer parenthesis holds a query too. */
+const AFTER_QUERY: ReadonlySet<string> = new Set(['union', 'intersect', 'except', 'order', 'limit', 'offset'])
+
+const END: Token = { kind: 'end', text: '', key: '', at: 0 }

@@ -1,0 +1,39 @@
+/** What several packages share: refusals, tables of errors and codes, scopes, addresses and names. */
+export { isLoopback, originFault, redirectUriFault, secureAddressFault, webAddressFault } from './addresses.ts'
+export {
+  AUDIT_EVENTS,
+  type Audit,
+  type AuditEvent,
+  type AuditEventName,
+  type AuditValue,
+  CHANGES,
+  noAudit,
+  outcomeOf,
+} from './audit-events.ts'
+export { type Clock, type Moment, type MonotonicClock, monotonicClock, seconds, systemClock } from './clock.ts'
+export { CLOSE_CODES, type CloseName } from './close-codes.ts'
+export {
+  type Action,
+  DEFAULT_ACTION,
+  DEFAULT_CONTROLLER,
+  isAction,
+  type Message,
+  STREAM_PATH,
+  STREAM_VERSIONS,
+  SUB_PROTOCOLS,
+  type SubProtocol,
+  type TransactionId,
+} from './envelope.ts'
+export type { GateEvent } from './gate-event.ts'
+export { HTTP_ERRORS, type HttpError } from './http-errors.ts'
+export { JsonText } from './json-text.ts'
+export { LONGEST_NAME, NAME } from './names.ts'
+export { nearest } from './nearest-word.ts'
+export type { Authenticate, Principal } from './principal.ts'
+export { type Problem, problemOf } from './problem.ts'
+export { Refusal, type RefusalDetails } from './refusal.ts'
+export { limitRights, type RoleRights, rightsOf } from './role-rights.ts'
+export { audiencesOf, IDENTITY_AUDIENCE, isPlatformScope, isRight, PLATFORM_AUDIENCE, SCOPES } from './scopes.ts'
+export { isStreamErrorCode, STREAM_ERRORS, type StreamErrorCode } from './stream-errors.ts'
+export { VERSION } from './version.ts'
+export { formatDateTime, formatTimeSpan, parseTimeSpan } from './wire-time.ts'

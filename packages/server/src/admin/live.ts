@@ -1,0 +1,174 @@
+/** What runs now on every node: streaming connections and queries, listed and cancelled wherever they are; and the nodes themselves. */
+
+import { Refusal } from 'gatehouse-protocol'
+import type { Cluster, ClusterCaller, ClusterReplies, Params } from '../events/cluster.ts'
+import type {
+  Live,
+  LiveFilter,
+  LiveItems,
+  LiveQueries,
+  LiveQuery,
+  LiveStream,
+  LiveStreams,
+  TablePage,
+  UserRights,
+  UserTables,
+} from './ports.ts'
+import { instant, type JsonObject } from './request/body.ts'
+import { readTimeCursor, type TimeCursor, writeTimeCursor } from './request/page.ts'
+
+export interface LocalLive {
+  /** Undefined where the service does not run on this node. */
+  readonly streams?: LiveStreams | undefined
+  readonly queries?: LiveQueries | undefined
+  readonly tablesOf?: ((user: UserRights, page: TablePage) => UserTables) | undefined
+  readonly topicsOf?: ((scopes: readonly string[]) => readonly object[]) | undefined
+  /** The state of this node. */
+  readonly node?: (() => Promise<JsonObject>) | undefined
+}
+
+/** Makes this node reply with what runs on it. */
+export function handleLiveCalls(cluster: Pick<Cluster, 'handle'>, here: LocalLive): void {
+  const { streams, queries, tablesOf, topicsOf, node } = here
+  if (streams !== undefined)
+    cluster.handle('streams', (params) => {
+      const isListed = ({ subject, connectionId }: LiveStream) =>
+        isWanted(params.user, subject) && isWanted(params.id, connectionId)
+      return listing([...streams.list()].filter(isListed), params, presentStream)
+    })
+  if (queries !== undefined) {
+    cluster.handle('queries', (params) => {
+      const isListed = ({ subject, kind }: LiveQuery) => isWanted(params.user, subject) && isWanted(params.kind, kind)
+      return listing([...queries.list()].filter(isListed), params, presentQuery)
+    })
+    cluster.handle('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
+  }
+  if (tablesOf !== undefined)
+    cluster.handle('tables', ({ user = '', page = '' }) => tablesOf(JSON.parse(user), JSON.parse(page)))
+  if (topicsOf !== undefined) cluster.handle('topics', ({ scopes = '' }) => topicsOf(JSON.parse(scopes)))
+  if (node !== undefined) cluster.handle('node', node)
+}
+
+export function createLive({ callAll, callAny }: ClusterCaller): Live {
+  return {
+    streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
+    async countStreams(user) {
+      const { replies } = await callAll('streams', { user, limit: '0' })
+      return replies.reduce((sum, { body }) => sum + (isObject(body) ? Number(body.total) : 0), 0)
+    },
+    queries: async (filter) => itemsOf(await callAll('queries', paramsOf(filter)), 'query', filter.limit),
+    async cancel(query, owner) {
+      const { replies } = await callAll('cancel', owner === undefined ? { query } : { query, owner })
+      return replies.some(({ body }) => body === true)
+    },
+    async nodes() {
+      const { replies, timedOut } = await callAll('node')
+      const items = replies.flatMap(({ node, body }) => (isObject(body) ? [{ node, ...body }] : []))
+      return { items, total: items.length, silent: timedOut }
+    },
+    async tablesOf(user, page) {
+      const reply = await callAny('tables', { user: JSON.stringify(user), page: JSON.stringify(page) })
+      return isObject(reply) && isList(reply.items)
+        ? { items: reply.items, next: typeof reply.next === 'string' ? reply.next : undefined }
+        : undefined
+    },
+    async topicsOf(scopes) {
+      const reply = await callAny('topics', { scopes: JSON.stringify(scopes) })
+      return isList(reply) ? reply : undefined
+    },
+  }
+}
+
+function isWanted(wanted: string | undefined, found: string | undefined): boolean {
+  return wanted === undefined || wanted === found
+}
+
+/** The newest first: of many only so many are sent. */
+function listing<Item extends LiveStream | LiveQuery>(
+  found: readonly Item[],
+  { limit, after = '' }: Params,
+  present: (item: Item) => JsonObject,
+): JsonObject {
+  const last = readLiveCursor(after)
+  const items = found
+    .filter((item) => last === undefined || newestFirst(last, placeOf(item)) < 0)
+    .sort((one, other) => newestFirst(placeOf(one), placeOf(other)))
+  return { total: found.length, items: items.slice(0, Number(limit)).map(present) }
+}
+
+function placeOf(item: LiveStream | LiveQuery): TimeCursor {
+  return 'openedAt' in item
+    ? { createdAt: item.openedAt, id: item.connectionId }
+    : { createdAt: item.startedAt, id: item.requestId }
+}
+
+/** Callers choose the ids of their requests. */
+export function readLiveCursor(text: string): TimeCursor | undefined {
+  return readTimeCursor(text, /^[\x21-\x7e]{1,128}$/)
+}
+
+/** Where the next page begins. */
+export function cursorOf(item: JsonObject): string {
+  return writeTimeCursor(placeOfShown(item))
+}
+
+function placeOfShown({ opened_at, started_at, id }: JsonObject): TimeCursor {
+  return { createdAt: Date.parse(String(opened_at ?? started_at)), id: String(id) }
+}
+
+function newestFirst(one: TimeCursor, other: TimeCursor): number {
+  return other.createdAt - one.createdAt || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0)
+}
+
+/** Strings only, see `Params`. */
+function paramsOf({ limit, ...filter }: LiveFilter): Params {
+  const given = Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  return { ...Object.fromEntries(given), limit: String(limit) }
+}
+
+function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: number): LiveItems {
+  const lists = replies.flatMap(({ node, body }) =>
+    isObject(body) && isList(body.items) ? [{ node, items: body.items, total: Number(body.total) }] : [],
+  )
+  if (lists.length === 0 && timedOut.length === 0) throw notHere(service)
+  const items = lists
+    .flatMap(({ node, items: found }) => found.map((item) => ({ ...item, node })))
+    .sort((one, other) => newestFirst(placeOfShown(one), placeOfShown(other)))
+  return { items: items.slice(0, limit), total: lists.reduce((sum, { total }) => sum + total, 0), silent: timedOut }
+}
+
+function notHere(service: string): Refusal {
+  return new Refusal('admin.not_here', 409, `No node with the ${service} service runs on this data`)
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isList(value: unknown): value is readonly JsonObject[] {
+  return Array.isArray(value)
+}
+
+function presentStream(stream: LiveStream): JsonObject {
+  return {
+    id: stream.connectionId,
+    user: stream.subject ?? null,
+    username: stream.username ?? null,
+    client: stream.clientId ?? null,
+    address: stream.address,
+    opened_at: instant(stream.openedAt),
+    expires_at: instant(stream.expiresAt),
+    subscriptions: stream.subscriptions,
+  }
+}
+
+function presentQuery(query: LiveQuery): JsonObject {
+  return {
+    id: query.requestId,
+    user: query.subject,
+    client: query.clientId,
+    kind: query.kind,
+    statement: query.statement,
+    started_at: instant(query.startedAt),
+  }
+}

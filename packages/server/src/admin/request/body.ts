@@ -1,0 +1,131 @@
+/** Request bodies of the administration API, with the schema, rules and faults of the declarative file. */
+
+import { Refusal } from 'gatehouse-protocol'
+import { checkMeaning } from '../../declarative/check-meaning.ts'
+import { checkShape } from '../../declarative/check-shape.ts'
+import {
+  DECLARATION,
+  type Declaration,
+  type DeclaredClient,
+  type DeclaredRole,
+  type DeclaredUser,
+} from '../../declarative/shape.ts'
+import type { JsonSchema } from '../../http/openapi.ts'
+import { languageTag } from '../../lib/language-tags.ts'
+import { isTimeZone } from '../../lib/time-zones.ts'
+import type { Fault } from '../../schema/check-schema.ts'
+
+export type JsonObject = Readonly<Record<string, unknown>>
+
+const { users, clients, roles } = DECLARATION.properties
+
+export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
+/** A new user without a password, or who else gets a one-time link. */
+export const INVITED_SCHEMA: JsonSchema = {
+  ...without(users.items, ['password', 'password_hash', 'reset_password', 'must_change_password'], {
+    user: { type: 'string', description: 'An existing user, by name or id; then there are no members of a new user.' },
+    first_administrator: { type: 'boolean', description: 'Allowed as long as there is no administrator.' },
+    expires_in: { type: 'integer', minimum: 60, maximum: 2_592_000, description: 'Seconds. Default: three days.' },
+  }),
+  required: [],
+}
+export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
+export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+
+/** A time in a response. */
+export function instant(milliseconds: number): string
+export function instant(milliseconds: number | undefined): string | null
+export function instant(milliseconds: number | undefined): string | null {
+  return milliseconds === undefined ? null : new Date(milliseconds).toISOString()
+}
+
+export function readObject(body: unknown): JsonObject {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw badBody([{ path: '', text: 'a JSON object is required' }])
+  return { ...body }
+}
+
+const MOST_FAULTS = 100
+
+/** A misspelled member must not be taken for an absent one. */
+export function refuseUnknown(body: JsonObject, known: readonly string[]): void {
+  const faults = Object.keys(body)
+    .filter((name) => !known.includes(name))
+    .slice(0, MOST_FAULTS)
+  if (faults.length > 0) throw badBody(faults.map((path) => ({ path, text: 'unknown member' })))
+}
+
+/** JSON merge patch (RFC 7396), without recursion: the only member that is an object is `jwks`, which is replaced. */
+export function merged(target: JsonObject, patch: JsonObject): JsonObject {
+  const result = new Map(Object.entries(target))
+  for (const [name, value] of Object.entries(patch)) {
+    if (value === null) result.delete(name)
+    else result.set(name, value)
+  }
+  return Object.fromEntries(result)
+}
+
+/** Without the password, which is read separately. What a user has `before` stays allowed. */
+export function readUser(
+  value: JsonObject,
+  existingRoles: Iterable<string>,
+  before: JsonObject = {},
+): Omit<DeclaredUser, 'password'> {
+  const { password, ...user } = one('users', check({ users: [value] }, existingRoles).users)
+  const faults = KNOWN_NAMES.filter(({ member, isKnown }) => {
+    const text = user[member]
+    return text !== undefined && text !== '' && text !== before[member] && !isKnown(text)
+  })
+  if (faults.length > 0) throw badBody(faults.map(({ member, text }) => ({ path: member, text })))
+  return user
+}
+
+/** The declarative file, which was accepted so before, may have others. */
+const KNOWN_NAMES = [
+  { member: 'zoneinfo', isKnown: isTimeZone, text: 'is not a known time zone; an example is Europe/Paris' },
+  {
+    member: 'locale',
+    isKnown: (text: string) => languageTag(text) !== undefined,
+    text: 'is not the tag of a known language; an example is en-GB',
+  },
+] as const
+
+export function readClient(value: unknown): Omit<DeclaredClient, 'client_secret'> {
+  const { client_secret, ...client } = one('clients', check({ clients: [value] }, []).clients)
+  return client
+}
+
+export function readRole(value: unknown): DeclaredRole {
+  return one('roles', check({ roles: [value] }, []).roles)
+}
+
+export function badBody(faults: readonly Fault[]): Refusal {
+  const [first] = faults
+  const detail =
+    first === undefined ? 'The body is invalid' : `${first.path === '' ? '' : `${first.path}: `}${first.text}`
+  return new Refusal('admin.bad_body', 422, detail, { members: { Faults: faults } })
+}
+
+function check(value: unknown, existingRoles: Iterable<string>): Declaration {
+  const shaped = checkShape(value)
+  const faults = 'faults' in shaped ? shaped.faults : checkMeaning(shaped.declaration, existingRoles)
+  if (faults.length > 0)
+    throw badBody(faults.map(({ path, text }) => ({ path: path.replace(/^\w+\[0\]\.?/, ''), text })))
+  if ('faults' in shaped) throw new Error('unreachable: a shape without faults has a declaration')
+  return shaped.declaration
+}
+
+function one<Item>(list: string, items: readonly Item[] | undefined): Item {
+  const [item] = items ?? []
+  if (item === undefined) throw new Error(`unreachable: the declaration has no ${list}`)
+  return item
+}
+
+function without(
+  schema: { readonly properties: object },
+  omitted: readonly string[],
+  others: JsonSchema = {},
+): JsonSchema {
+  const properties = Object.entries(schema.properties).filter(([member]) => !omitted.includes(member))
+  return { ...schema, properties: { ...Object.fromEntries(properties), ...others } }
+}

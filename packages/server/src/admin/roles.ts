@@ -1,0 +1,138 @@
+/** Administration of roles, which give scopes to users, and the list of scopes. */
+
+import { audiencesOf, isRight, SCOPES } from 'gatehouse-protocol'
+import { roleTarget } from '../declarative/targets.ts'
+import type { Role } from '../store/accounts/roles.ts'
+import type { Stores } from '../store/stores.ts'
+import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './request/body.ts'
+import { change, record } from './request/change.ts'
+import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
+import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
+import { type AdminRoute, conflict, notFound, part } from './route.ts'
+
+export const roleRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/admin/roles',
+    scope: 'Identity/Admin',
+    summary: 'Lists roles page by page, ordered by name.',
+    query: pageQuery('Roles', 'name'),
+    reply: PAGE_REPLY,
+    async run(call, { stores }) {
+      const page = readPage(call)
+      const roles = await stores.roles.list(page)
+      return pageReply('/admin/roles', call, page, roles, { keyOf: ({ name }) => name, present: presentRole })
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/roles',
+    scope: 'Identity/Admin',
+    summary: 'Creates a role.',
+    body: ROLE_SCHEMA,
+    reply: 'The role.',
+    status: 201,
+    async run(call, env) {
+      const target = roleTarget(readRole(readObject(call.body)))
+      const role = await change(env, async (stores, { revocations }) => {
+        if ((await stores.roles.list()).some(({ name }) => name === target.name))
+          throw conflict(`The role ${target.name} exists already`)
+        await stores.roles.put(target)
+        await revocations.limitRoles(stores, 'created')
+        return await findRole(stores, target.name)
+      })
+      record(env, call, { event: 'role.created', target: role.name, details: { source: 'admin' } })
+      return created(presentRole(role), `/admin/roles/${encodeURIComponent(role.name)}`)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/roles/{role}',
+    scope: 'Identity/Admin',
+    summary: 'Shows a role, and how many users have it, up to 10,000.',
+    reply: 'The role, with users: {"count", "more"}.',
+    async run(call, { stores }) {
+      const role = await findRole(stores, part(call, 'role'))
+      return tagged(presentRole(role), { users: await stores.users.countWith(role.name) })
+    },
+  },
+  {
+    method: 'PATCH',
+    path: '/admin/roles/{role}',
+    scope: 'Identity/Admin',
+    summary: 'Changes a role (JSON merge patch). The tokens of its holders change at once.',
+    body: ROLE_SCHEMA,
+    reply: 'The changed role.',
+    async run(call, env) {
+      const name = part(call, 'role')
+      const patch = readObject(call.body)
+      if (patch.name !== undefined && patch.name !== name)
+        throw badBody([{ path: 'name', text: 'cannot be changed: create another role' }])
+      const role = await change(env, async (stores, { revocations }) => {
+        const found = await findRole(stores, name)
+        requireMatch(call, presentRole(found))
+        await stores.roles.put(roleTarget(readRole(merged(presentRole(found), patch))))
+        await revocations.limitRoles(stores, 'changed')
+        return await findRole(stores, name)
+      })
+      record(env, call, {
+        event: 'role.changed',
+        target: name,
+        details: { changed: Object.keys(patch), source: 'admin' },
+      })
+      return tagged(presentRole(role))
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/roles/{role}',
+    scope: 'Identity/Admin',
+    summary: 'Deletes a role. Its holders lose its scopes at once.',
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, env) {
+      const name = part(call, 'role')
+      await change(env, async (stores, { revocations }) => {
+        checkMatch(call, presentRole(await findRole(stores, name)))
+        await stores.roles.remove(name)
+        await revocations.limitRoles(stores, 'changed')
+      })
+      record(env, call, { event: 'role.deleted', target: name, details: { source: 'admin' } })
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/scopes',
+    scope: 'Identity/Admin',
+    summary: 'Lists the scopes with the resource of each and the roles that give it.',
+    reply: '{"items": […]}',
+    async run(_call, { stores }) {
+      const roles = await stores.roles.list()
+      return {
+        body: {
+          items: SCOPES.map((scope) => ({
+            name: scope,
+            resource: isRight(scope) ? (audiencesOf([scope])[0] ?? null) : null,
+            roles: roles.filter(({ scopes }) => scopes.includes(scope)).map(({ name }) => name),
+          })),
+        },
+      }
+    },
+  },
+]
+
+async function findRole({ roles }: Stores, name: string): Promise<Role> {
+  const role = (await roles.list()).find((candidate) => candidate.name === name)
+  if (role === undefined) throw notFound('role', name)
+  return role
+}
+
+function presentRole({ name, scopes, description, requireSecondFactor }: Role): JsonObject {
+  return {
+    name,
+    scopes,
+    ...(description === '' ? {} : { description }),
+    require_second_factor: requireSecondFactor,
+  }
+}

@@ -1,0 +1,83 @@
+/** An administration route as data, from which the HTTP route, its description and its tests are derived. */
+
+import { type Audit, type Clock, type GateEvent, type Principal, Refusal } from 'gatehouse-protocol'
+import type { JsonSchema } from '../http/openapi.ts'
+import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
+import type { RecordedEvent } from '../store/cluster/events.ts'
+import type { Database } from '../store/database/database.ts'
+import type { Stores } from '../store/stores.ts'
+import type { Live, SettingInForce, SigningKeyring } from './ports.ts'
+
+export interface AdminRoute {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: `/admin/${string}`
+  readonly scope: 'Identity/Admin' | 'Platform/Admin'
+  readonly summary: string
+  /** Descriptions of the query parameters. */
+  readonly query?: Readonly<Record<string, string>>
+  readonly body?: JsonSchema
+  /** A short description of the response. */
+  readonly reply: string
+  readonly status?: 200 | 201 | 204
+  readonly mediaType?: 'application/x-ndjson'
+  run(call: AdminCall, env: AdminEnv): Promise<AdminReply>
+}
+
+export interface AdminCall {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  readonly body: unknown
+  readonly ifMatch: string | undefined
+  readonly caller: Principal
+  readonly address: string
+  readonly requestId: string
+  /** Aborted when the caller has left, or the server stops: for replies that wait. */
+  readonly signal: AbortSignal
+  /** Throws when the caller has lost its token or the scope since the request began: for replies that take long. */
+  requireAccess(): Promise<void>
+  /** Runs what waits; refuses it if too many requests of the caller wait already. */
+  hold<T>(act: () => Promise<T>): Promise<T>
+}
+
+export interface AdminReply {
+  readonly status?: number
+  readonly body?: unknown
+  /** Lines of an export, streamed. */
+  readonly lines?: AsyncIterable<string>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface AdminEnv {
+  readonly database: Database
+  readonly stores: Stores
+  readonly builtInClients: BuiltInClients
+  readonly clock: Clock
+  /** The address of the pages, for links. */
+  readonly issuer: string
+  readonly audit: Audit & { flush(): Promise<void> }
+  publish(event: GateEvent): Promise<unknown>
+  /** Takes an event that was recorded in a transaction which has committed. */
+  receive(recorded: RecordedEvent): void
+  readonly keyring: SigningKeyring
+  /** Argon2id as a PHC string; undefined when the queue of the server is full. */
+  hashPassword(password: string): Promise<string | undefined>
+  settings(): readonly SettingInForce[]
+  readonly live: Live
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
+}
+
+/** A parameter of the path. The router has matched it, so it is present. */
+export function part(call: AdminCall, name: string): string {
+  const value = Object.hasOwn(call.params, name) ? call.params[name] : undefined
+  if (value === undefined) throw new Error(`The route has no {${name}}`)
+  return value
+}
+
+export function notFound(what: string, name: string): Refusal {
+  return new Refusal('admin.not_found', 404, `There is no ${what} "${name}"`)
+}
+
+export function conflict(text: string): Refusal {
+  return new Refusal('admin.conflict', 409, text)
+}

@@ -1,0 +1,272 @@
+/** Administration of users: profile, roles, password, enabled or disabled. */
+import { randomBytes } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { Refusal } from 'gatehouse-protocol'
+import { userTarget } from '../declarative/targets.ts'
+import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-hash.ts'
+import type { SearchHit } from '../store/accounts/user-search.ts'
+import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/accounts/users.ts'
+import type { Stores } from '../store/stores.ts'
+import {
+  badBody,
+  instant,
+  type JsonObject,
+  merged,
+  readObject,
+  readUser,
+  refuseUnknown,
+  USER_SCHEMA,
+} from './request/body.ts'
+import { change, type Effects, record, recordPatch } from './request/change.ts'
+import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
+import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
+import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
+
+export const userRoutes: readonly AdminRoute[] = [
+  {
+    method: 'GET',
+    path: '/admin/users',
+    scope: 'Identity/Admin',
+    summary: 'Lists users page by page, ordered by username, or those whom a search finds.',
+    query: {
+      ...pageQuery('Users', 'username'),
+      after: 'The username of the last one on the previous page; in a search, as in `next` of it.',
+      prefix: 'Only users whose username begins with this; upper and lower case are the same.',
+      search:
+        'Only users whose username, name, family name or e-mail address begins with this, ordered by what does; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
+      role: 'Only users with this role.',
+    },
+    reply: PAGE_REPLY,
+    async run(call, { stores }) {
+      const page = readPage(call)
+      const { search, prefix, role } = call.query
+      if ([search, prefix, role].filter((given) => given !== undefined).length > 1)
+        throw new Refusal('admin.bad_parameter', 400, 'prefix, search and role cannot be combined')
+      if (search !== undefined) return searchUsers(call, stores, search, page)
+      const users =
+        role === undefined
+          ? await stores.users.list({ ...page, prefix: prefix ?? '' })
+          : await stores.users.listWith(role, page)
+      return pageReply('/admin/users', call, page, users, { keyOf: ({ username }) => username, present: presentUser })
+    },
+  },
+  {
+    method: 'POST',
+    path: '/admin/users',
+    scope: 'Identity/Admin',
+    summary: 'Creates a user.',
+    body: USER_SCHEMA,
+    reply: 'The user.',
+    status: 201,
+    async run(call, env) {
+      const body = readObject(call.body)
+      const passwordHash = await readPassword(body, env)
+      const mustChangePassword = readMustChange(body) ?? false
+      const user = await change(env, async (stores) => {
+        const { profile, ...target } = userTarget(readUser(withoutPassword(body), await roleNames(stores)))
+        const id = await create(stores, { ...target, profile, passwordHash, mustChangePassword })
+        return findUser(stores, id)
+      })
+      record(env, call, { event: 'user.created', target: user.id, details: { source: 'admin' } })
+      return created(presentUser(user), `/admin/users/${user.id}`)
+    },
+  },
+  {
+    method: 'GET',
+    path: '/admin/users/{user}',
+    scope: 'Identity/Admin',
+    summary: 'Shows a user by id or username.',
+    reply: 'The user.',
+    async run(call, { stores }) {
+      return tagged(presentUser(await findUser(stores, part(call, 'user'))))
+    },
+  },
+  {
+    method: 'PATCH',
+    path: '/admin/users/{user}',
+    scope: 'Identity/Admin',
+    summary: 'Changes a user (JSON merge patch). Disabling a user revokes all sessions and tokens.',
+    body: USER_SCHEMA,
+    reply: 'The changed user.',
+    async run(call, env) {
+      const patch = readObject(call.body)
+      if ('password' in patch)
+        throw badBody([{ path: 'password', text: 'must be set at /admin/users/{user}/password' }])
+      const { before, after } = await change(env, async (stores, effects) => {
+        const found = await findUser(stores, part(call, 'user'))
+        requireMatch(call, presentUser(found))
+        const form = declaredForm(found)
+        const wanted = merged(form, withoutPassword(patch))
+        const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores), form))
+        // Removed, it is false.
+        const mustChangePassword =
+          'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword
+        if (username !== found.username) await refuseTaken(stores, username, found.id)
+        // A patch without effect keeps the ETag.
+        const target = { username, profile, disabled, mustChangePassword }
+        if (!isDeepStrictEqual({ ...target, roles: [...roles].sort() }, current(found))) {
+          await stores.users.update(found.id, target)
+          await stores.users.setRoles(found.id, roles)
+        }
+        const changed = await findUser(stores, found.id)
+        await limitTokens(found, changed, effects)
+        return { before: found, after: changed }
+      })
+      const [wasDisabled, isDisabled] = [before.disabled, after.disabled]
+      recordPatch(env, call, 'user', { target: after.id, patch, wasDisabled, isDisabled })
+      return tagged(presentUser(after))
+    },
+  },
+  {
+    method: 'DELETE',
+    path: '/admin/users/{user}',
+    scope: 'Identity/Admin',
+    summary: 'Deletes a user with their sessions, consents and second factors, and revokes all tokens.',
+    reply: 'Nothing.',
+    status: 204,
+    async run(call, env) {
+      const user = await change(env, async (stores, { revocations }) => {
+        const found = await findUser(stores, part(call, 'user'))
+        checkMatch(call, presentUser(found))
+        await stores.users.remove(found.id)
+        await revocations.revokeUser(found.id)
+        return found
+      })
+      record(env, call, { event: 'user.deleted', target: user.id, details: { source: 'admin' } })
+      return { status: 204 }
+    },
+  },
+  {
+    method: 'PUT',
+    path: '/admin/users/{user}/password',
+    scope: 'Identity/Admin',
+    summary: 'Sets a password, or generates one that is shown only once. Revokes all sessions and tokens.',
+    body: {
+      type: 'object',
+      properties: { password: { type: 'string' }, must_change_password: { type: 'boolean' } },
+      additionalProperties: false,
+    },
+    reply: '{"password": "…"} if it was generated, otherwise nothing.',
+    async run(call, env) {
+      const body = call.body === undefined ? {} : readObject(call.body)
+      refuseUnknown(body, ['password', 'must_change_password'])
+      const mustChange = readMustChange(body)
+      const generated = body.password === undefined ? randomBytes(15).toString('base64url') : undefined
+      const passwordHash = await readPassword({ ...body, password: generated ?? body.password }, env)
+      const user = await change(env, async (stores, { revocations }) => {
+        const found = await findUser(stores, part(call, 'user'))
+        checkMatch(call, presentUser(found))
+        if (passwordHash !== undefined)
+          await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
+        await revocations.revokeUser(found.id)
+        return found
+      })
+      record(env, call, { event: 'password.reset', target: user.id })
+      return generated === undefined ? { status: 204 } : { body: { password: generated } }
+    },
+  },
+]
+
+/** The cursor is opaque: its parts come from people's names. */
+async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {
+  const { users: found, next } = await users.search(text, { limit: page.limit, after: readHit(page.after) })
+  const after = next && Buffer.from(JSON.stringify([next.key, next.id])).toString('base64url')
+  const search = after && new URLSearchParams({ ...call.query, after, limit: String(page.limit) })
+  return { body: { items: found.map(presentUser), next: search === undefined ? null : `/admin/users?${search}` } }
+}
+
+function readHit(cursor: string): SearchHit | undefined {
+  if (cursor === '') return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    const [key, id]: unknown[] = Array.isArray(value) ? value : []
+    if (typeof key === 'string' && typeof id === 'string') return { key, id }
+  } catch {
+    // Answered below.
+  }
+  throw badCursor()
+}
+
+export async function findUser({ users }: Pick<Stores, 'users'>, name: string): Promise<User> {
+  const user = name.startsWith(USER_ID_PREFIX) ? await users.findById(name) : await users.findByUsername(name)
+  if (user === undefined) throw notFound('user', name)
+  return user
+}
+
+function presentUser(user: User): JsonObject {
+  return {
+    id: user.id,
+    ...declaredForm(user),
+    must_change_password: user.mustChangePassword,
+    has_password: user.passwordHash !== undefined,
+    has_second_factor: user.hasSecondFactor,
+    created_at: instant(user.createdAt),
+    updated_at: instant(user.updatedAt),
+  }
+}
+
+function current({ username, profile, disabled, mustChangePassword, roles }: User) {
+  return { username, profile, disabled, mustChangePassword, roles }
+}
+
+/** As in a declarative file. */
+function declaredForm(user: User): JsonObject {
+  return { username: user.username, roles: user.roles, disabled: user.disabled, ...user.profile }
+}
+
+export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
+  try {
+    return await stores.users.create(user)
+  } catch (error) {
+    if (error instanceof UsernameTaken) throw conflict(error.message)
+    throw error
+  }
+}
+
+async function refuseTaken({ users }: Stores, username: string, id: string): Promise<void> {
+  const holder = await users.findByUsername(username)
+  if (holder !== undefined && holder.id !== id) throw conflict(`The username ${username} is taken`)
+}
+
+/** Revokes or limits the tokens of a user according to the change, on all nodes. */
+async function limitTokens(before: User, after: User, { publish, revocations }: Effects): Promise<void> {
+  if (after.disabled && !before.disabled) await revocations.revokeUser(after.id)
+  const renamed = before.username === after.username ? {} : ({ renamed: true } as const)
+  await publish({ kind: 'user-changed', subject: after.id, ...renamed })
+  // Roles matter besides rights, since row filters can refer to them.
+  const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
+  if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles))
+    await revocations.limitUserRights(after)
+}
+
+async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<string | undefined> {
+  if (password === undefined) return undefined
+  if (typeof password !== 'string' || password.length < SHORTEST_PASSWORD || password.length > LONGEST_PASSWORD)
+    throw badBody([{ path: 'password', text: `must have ${SHORTEST_PASSWORD} to ${LONGEST_PASSWORD} characters` }])
+  const hash = await env.hashPassword(password)
+  if (hash === undefined)
+    throw new Refusal('admin.busy', 503, 'Too many passwords are being hashed', { headers: { 'retry-after': '5' } })
+  return hash
+}
+
+/** Undefined where it is absent, or null in a patch. */
+function readMustChange({ must_change_password: flag }: JsonObject): boolean | undefined {
+  if (flag === undefined || flag === null) return undefined
+  if (typeof flag !== 'boolean') throw badBody([{ path: 'must_change_password', text: 'must be true or false' }])
+  return flag
+}
+
+/** Without what is read by itself, since a declarative file has other rules for it. */
+function withoutPassword({ password, must_change_password, ...rest }: JsonObject): JsonObject {
+  if ('password_hash' in rest)
+    throw badBody([{ path: 'password_hash', text: 'is allowed only in declarative files; send password' }])
+  if ('reset_password' in rest)
+    throw badBody([
+      { path: 'reset_password', text: 'is allowed only in declarative files; a password sent here is set' },
+    ])
+  return rest
+}
+
+export async function roleNames({ roles }: Stores): Promise<string[]> {
+  return (await roles.list()).map(({ name }) => name)
+}

@@ -1,0 +1,90 @@
+/** `gatehouse backup` and `gatehouse restore`. */
+import { hostname, userInfo } from 'node:os'
+import type { AuditEvent } from 'gatehouse-protocol'
+import type { Config } from '../config/config.ts'
+import { openAuditLog } from '../store/audit/audit.ts'
+import { type DataLocation, takeBackup } from '../store/backup/backup.ts'
+import type { Manifest } from '../store/backup/manifest.ts'
+import { restoreBackup } from '../store/backup/restore.ts'
+import { requireDatabase } from '../store/database/check-stored.ts'
+import { type Database, openDatabase, openUnmigrated } from '../store/database/database.ts'
+import { schemaVersion } from '../store/database/migration-plan.ts'
+import { MIGRATIONS } from '../store/database/migrations/list.ts'
+import type { Arguments } from './args.ts'
+import { loadSettings } from './settings.ts'
+
+export async function backup(args: Arguments): Promise<void> {
+  const { config } = await loadSettings(args)
+  const [folder = ''] = args.positionals
+  const masterKey = await requireDatabase({ ...placeOf(config), masterKey: config.masterKey })
+  const manifest = await takeBackup(placeOf(config), folder, masterKey)
+  await recordBackup(config, manifest)
+  report(args.has('--json'), `Backed up ${config.data} to`, folder, manifest)
+}
+
+export async function restore(args: Arguments): Promise<void> {
+  const { config } = await loadSettings(args)
+  const [folder = ''] = args.positionals
+  const manifest = await restoreBackup(folder, placeOf(config), {
+    masterKey: config.masterKey,
+    isUnsealed: args.has('--unsealed'),
+  })
+  await recordRestore(config, manifest)
+  report(args.has('--json'), 'Restored:', config.data, manifest)
+}
+
+function placeOf(config: Config): DataLocation {
+  return { dataFolder: config.data, url: config.databaseUrl }
+}
+
+/** The audit log shows who has taken a copy, and when the data was set back to an earlier state. */
+async function record(database: Database, event: AuditEvent): Promise<void> {
+  const audit = openAuditLog(database, { clock: Date.now, node: `${hostname()}:${process.pid}`, onError: rethrow })
+  audit.record({ ...event, actor: `local:${userInfo().username}` })
+  await audit.close()
+}
+
+/** The backup before an upgrade may be taken by the new version, which must not touch an older schema. */
+async function recordBackup(config: Config, manifest: Manifest): Promise<void> {
+  const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl })
+  try {
+    if ((await schemaVersion(database)) !== MIGRATIONS.length) return
+    const bytes = bytesOf(manifest)
+    await record(database, { event: 'backup.taken', details: { rows: rowsOf(manifest), bytes } })
+  } finally {
+    await database.close()
+  }
+}
+
+async function recordRestore(config: Config, manifest: Manifest): Promise<void> {
+  const database = await openDatabase({ dataFolder: config.data, url: config.databaseUrl })
+  try {
+    // Those of the server that was backed up: it may still run, on its own database.
+    await database.db.deleteFrom('nodes').execute()
+    await record(database, { event: 'backup.restored', details: { taken: manifest.taken, rows: rowsOf(manifest) } })
+  } finally {
+    await database.close()
+  }
+}
+
+function report(json: boolean, verb: string, folder: string, manifest: Manifest): void {
+  const bytes = bytesOf(manifest)
+  const summary = { folder, engine: manifest.engine, taken: manifest.taken, rows: rowsOf(manifest), bytes }
+  process.stdout.write(
+    json
+      ? `${JSON.stringify(summary)}\n`
+      : `${verb} ${folder} (${summary.rows} rows, ${bytes} bytes, ${manifest.engine}, taken ${manifest.taken})\n`,
+  )
+}
+
+function bytesOf(manifest: Manifest): number {
+  return manifest.files.reduce((sum, file) => sum + file.bytes, 0)
+}
+
+function rowsOf(manifest: Manifest): number {
+  return manifest.files.reduce((sum, file) => sum + (file.rows ?? 0), 0)
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}

@@ -1,0 +1,74 @@
+/** The client library as commands use it: a server with a source of tokens, and errors in the words of the command line. */
+
+import { caretPicture } from 'gatehouse-iql'
+import {
+  type Auth,
+  ConnectionError,
+  Gatehouse,
+  GatehouseError,
+  type GrantedTokens,
+  QueryError,
+} from '../../../client/src/index.ts'
+import type { Arguments } from './args.ts'
+import { CommandError, UsageError } from './errors.ts'
+import { printable } from './output/table.ts'
+import { serverAddress } from './sign-in/server-address.ts'
+import { authOf } from './sign-in/sign-in.ts'
+
+export type Gate = Gatehouse<GrantedTokens>
+
+export interface GateOptions {
+  /** How often a request is sent at most: a person at a terminal decides that, an import does not ask. */
+  readonly attempts?: number
+}
+
+/** No token is asked for yet. */
+export function createGate(server: string, auth: Auth<GrantedTokens>, { attempts = 1 }: GateOptions = {}): Gate {
+  // As text no integer is rounded.
+  return new Gatehouse(server, { auth, attempts, values: { integer: 'text' } })
+}
+
+/** For commands that take --server and the options of a sign-in. */
+export function withGate<T>(args: Arguments, act: (gate: Gate) => Promise<T>, options?: GateOptions): Promise<T> {
+  const server = serverAddress(args.value('--server'))
+  return withGateTo(server, authOf(server, args), act, options)
+}
+
+/** Signs in, which may ask for a password, and closes the client in the end. */
+export async function withGateTo<T>(
+  server: string,
+  auth: Auth<GrantedTokens>,
+  act: (gate: Gate) => Promise<T>,
+  options?: GateOptions,
+): Promise<T> {
+  const gate = createGate(server, auth, options)
+  try {
+    await gate.auth.token()
+    return await act(gate)
+  } catch (error) {
+    throw explained(error)
+  } finally {
+    gate.close()
+  }
+}
+
+/** Errors of the client library become those of a command; others stay as they are. */
+export function explained(error: unknown): unknown {
+  if (!(error instanceof GatehouseError)) return error
+  // The stream passes on what a source of tokens has thrown.
+  if (error.cause instanceof CommandError || error.cause instanceof UsageError) return error.cause
+  return new CommandError(textOf(error))
+}
+
+/** The texts of a server are printed in one line each, without what could control a terminal. */
+function textOf(error: GatehouseError): string {
+  const { code, message, details } = error
+  const isOurs = error instanceof ConnectionError || /^(client|http)\./.test(code)
+  const lines = [printable(isOurs ? message : `${code}: ${message}`)]
+  if (error instanceof QueryError && error.statement !== undefined && error.position !== undefined) {
+    const { offset, line, column } = error.position
+    lines.push(caretPicture(error.statement, { Offset: offset, Line: line, Column: column }))
+  }
+  if (typeof details.Hint === 'string') lines.push(`hint: ${printable(details.Hint)}`)
+  return lines.join('\n')
+}

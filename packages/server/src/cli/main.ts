@@ -1,0 +1,173 @@
+/** The entry point of the program: finds the command, runs it, and reports foreseen failures in one line. */
+import { inspect } from 'node:util'
+import { nearest, VERSION } from 'gatehouse-protocol'
+import { BadSetting } from '../config/parsers.ts'
+import { parseArguments } from './args.ts'
+import { type Command, helpPage } from './command.ts'
+import { COMMANDS } from './commands.ts'
+import { CommandError, UsageError } from './errors.ts'
+import { printableLines } from './output/table.ts'
+import { programName } from './program.ts'
+
+export async function main(args: readonly string[]): Promise<void> {
+  // A reader that closes the pipe early is no failure: the command finishes its work.
+  process.stdout.on('error', (error) => {
+    if (!isClosedPipe(error)) throw error
+  })
+  try {
+    await run(args)
+  } catch (error) {
+    if (isClosedPipe(error)) return
+    const text = explain(error)
+    // Texts of servers, files and databases may contain control characters.
+    process.stderr.write(printableLines(text === undefined ? `${inspect(error)}\n` : `gatehouse: ${text}\n`))
+    // After a bug of ours nothing may go on.
+    if (text === undefined) process.exit(1)
+    process.exitCode = error instanceof UsageError ? 2 : 1
+  }
+}
+
+async function run(args: readonly string[]): Promise<void> {
+  const words = args[0] === 'help' ? args.slice(1) : args
+  if (words[0] === undefined || isHelpFlag(words[0])) return printOverview(COMMANDS)
+  if (words[0] === '--version') return void process.stdout.write(`${VERSION}\n`)
+  const found = findCommand(words)
+  if (found === undefined) {
+    const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `))
+    if (group.length > 0 && (words[1] === undefined || isHelpFlag(words[1]))) return printOverview(group)
+    throw unknownCommand(words, group)
+  }
+  const { command, rest } = found
+  if (args[0] === 'help' || rest.some(isHelpFlag)) return void process.stdout.write(helpPage(command))
+  const parsed = parseArguments(command, rest)
+  await (await command.load())(parsed)
+}
+
+/** The longer name first: `user add` before `user`. */
+function findCommand(words: readonly string[]): { command: Command; rest: readonly string[] } | undefined {
+  for (const count of [2, 1]) {
+    const name = words.slice(0, count).join(' ')
+    const command = COMMANDS.find((candidate) => candidate.name === name)
+    if (command !== undefined) return { command, rest: words.slice(count) }
+  }
+  return undefined
+}
+
+function unknownCommand(words: readonly string[], group: readonly Command[]): UsageError {
+  const written = words.slice(0, group.length > 0 ? 2 : 1).join(' ')
+  const candidates = (group.length > 0 ? group : COMMANDS).map(({ name }) => name)
+  const near = nearest(written, candidates)
+  const suggestion = near === undefined ? '.' : `; did you mean "${near}"?`
+  return new UsageError(`Unknown command "${written}"${suggestion} See "${programName()} help".`)
+}
+
+function isClosedPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE'
+}
+
+function isHelpFlag(word: string): boolean {
+  return word === '--help' || word === '-h'
+}
+
+function printOverview(commands: readonly Command[]): void {
+  const width = Math.max(...commands.map(({ name }) => name.length))
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
+  process.stdout.write(
+    `Usage: gatehouse COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\nRun "gatehouse COMMAND --help" for details.\n`,
+  )
+}
+
+/** The message for a failure that the user can fix; undefined for a bug of ours. */
+export function explain(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (error instanceof UsageError || error instanceof CommandError || error instanceof BadSetting) return error.message
+  if (EXPECTED.has(error.name)) return error.message
+  const code = 'code' in error ? String(error.code) : ''
+  const port = 'port' in error ? error.port : undefined
+  if (code === 'EADDRINUSE')
+    return `Port ${port} is in use: stop the program that listens on it, or choose another port with --port or GATEHOUSE_PORT.`
+  if (code === 'EACCES' && port !== undefined)
+    return `This user may not listen on port ${port}: choose one above 1023 with --port or GATEHOUSE_PORT.`
+  if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address of --host or GATEHOUSE_HOST.'
+  const databaseError = DATABASE_ERRORS.get(code)
+  if (databaseError !== undefined) return `${databaseError} (${error.message || code}). Check GATEHOUSE_DATABASE_URL.`
+  // The library gives these no code.
+  if (/^timeout exceeded when trying to connect|^Connection terminated|^timeout expired/.test(error.message))
+    return `The database does not answer (${error.message}). Check GATEHOUSE_DATABASE_URL.`
+  if (/^The server does not support SSL/.test(error.message) || DATABASE_TLS_ERRORS.has(code))
+    return `The database cannot be reached over TLS (${error.message}). Check sslmode and sslrootcert in GATEHOUSE_DATABASE_URL.`
+  if (error.message.startsWith('SASL: '))
+    return `The database wants a password (${error.message}). Check GATEHOUSE_DATABASE_URL.`
+  const fileError = FILE_ERRORS.get(code)
+  if (fileError !== undefined && 'path' in error) return `${fileError}: ${'dest' in error ? error.dest : error.path}`
+  const sqliteError = SQLITE_ERRORS.find(([prefix]) => code.startsWith(prefix))?.[1]
+  if (sqliteError !== undefined) return `${sqliteError} (${error.message}).`
+  return undefined
+}
+
+/** Errors of the file system by code. */
+const FILE_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['ENOENT', 'No such file or folder'],
+  ['EACCES', 'This user may not read or write'],
+  ['EPERM', 'This user may not change'],
+  ['EROFS', 'The file system is read-only'],
+  ['ENOTDIR', 'Not a folder'],
+  ['EEXIST', 'Already exists'],
+  ['ENOSPC', 'The disk is full'],
+])
+
+/** Why a certificate is not trusted, by the code of Node. Only a connection to the database fails with these codes. */
+const DATABASE_TLS_ERRORS: ReadonlySet<string> = new Set([
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/** Errors of the connection to PostgreSQL, by the code of the socket or by SQLSTATE. */
+const DATABASE_ERRORS: ReadonlyMap<string, string> = new Map([
+  ['ECONNREFUSED', 'The database refused the connection'],
+  ['ENOTFOUND', 'The host of the database is unknown'],
+  ['ETIMEDOUT', 'The database does not answer'],
+  ['28P01', 'The database rejected the user or the password'],
+  ['28000', 'The database does not allow this user to connect'],
+  ['3D000', 'The database does not exist'],
+  ['42501', 'The database user lacks a privilege that is needed'],
+  ['ECONNRESET', 'The database closed the connection'],
+  ['EHOSTUNREACH', 'The host of the database cannot be reached'],
+  ['ENETUNREACH', 'The host of the database cannot be reached'],
+  ['EAI_AGAIN', 'The name of the host of the database cannot be resolved at the moment'],
+  ['25006', 'The database is read-only'],
+  ['53300', 'The database has no connection left'],
+  ['53100', 'The disk of the database is full'],
+  ['57P03', 'The database is starting up or shutting down'],
+  ['57P01', 'The database is shutting down'],
+])
+
+/** Errors of SQLite by the beginning of their code, which may be extended, as in SQLITE_IOERR_WRITE. */
+const SQLITE_ERRORS: readonly (readonly [prefix: string, text: string])[] = [
+  ['SQLITE_NOTADB', 'A database in the data folder is damaged: restore the folder from a backup'],
+  ['SQLITE_CORRUPT', 'A database in the data folder is damaged: restore the folder from a backup'],
+  ['SQLITE_READONLY', 'A database in the data folder cannot be written: make its files writable for this user'],
+  ['SQLITE_CANTOPEN', 'A database in the data folder cannot be opened: make its files writable for this user'],
+  ['SQLITE_PERM', 'A database in the data folder cannot be opened: make its files writable for this user'],
+  ['SQLITE_BUSY', 'A database in the data folder is in use by another program for too long: try again'],
+  ['SQLITE_FULL', 'The disk of the data folder is full: free some space'],
+  ['SQLITE_IOERR', 'The disk of the data folder failed: check its file system'],
+]
+
+/** By name, so that their modules need not be loaded. */
+const EXPECTED: ReadonlySet<string> = new Set([
+  'BadDataFolder',
+  'SchemaTooNew',
+  'BadDeclaration',
+  'BadBackup',
+  'Refusal',
+  'UsernameTaken',
+  'WrongMasterKey',
+  'UnfitDatabase',
+  'BadController',
+  'StartRefused',
+])

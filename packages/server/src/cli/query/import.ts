@@ -1,0 +1,229 @@
+/** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
+import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  delimiterName,
+  NUMBER_FORMATS,
+  readDelimiter,
+  rejectedHeader,
+  rejectedLine,
+  type TargetColumn,
+} from 'gatehouse-csv'
+import { typeName } from 'gatehouse-iql'
+import type { Arguments } from '../args.ts'
+import { CommandError, UsageError } from '../errors.ts'
+import { type Gate, withGate } from '../gate.ts'
+import { printable, printTable } from '../output/table.ts'
+import { detectDelimiter } from './delimiter.ts'
+import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
+import {
+  type CsvSource,
+  checkKeys,
+  createTable,
+  describeTable,
+  type GuessedColumn,
+  guessColumns,
+  matchColumns,
+  openCsv,
+  readFormats,
+  recordsOf,
+  requireInsert,
+  rowOf,
+  sampleColumns,
+  withFormats,
+} from './import-target.ts'
+import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
+import { createProgress } from './progress.ts'
+
+const DEFAULT_BATCH_ROWS = 500
+/** Of each batch: about four seconds, in which a server can restart. */
+const ATTEMPTS = 6
+/** A batch of long rows ends earlier: the server limits the size of a body. */
+const MAX_BATCH_BYTES = 1024 * 1024
+
+export async function importRows(args: Arguments): Promise<void> {
+  const [file = ''] = args.positionals
+  const table = args.value('--table') ?? ''
+  const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
+  if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
+  const source = await openCsv(file, await delimiterOf(args, file), new Set(args.values('--null')))
+  const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
+  await withGate(
+    args,
+    async (gate) => {
+      const columns = await prepareTable(gate, args, source, table)
+      if (args.has('--dry-run')) return
+      if (args.has('--restart')) deleteState(file)
+      const known = readState(file, gate.url, table)
+      const place = { offset: source.start, line: source.nextLine }
+      const state = known ?? { ...newState(file, gate.url, table, batchRows), ...place }
+      if (known !== undefined) process.stderr.write(`Resuming at line ${known.line}, after ${known.inserted} rows\n`)
+      report(await transfer({ ...source, gate, table, columns, rejected }, state), file, rejected)
+    },
+    { attempts: ATTEMPTS },
+  )
+}
+
+async function delimiterOf(args: Arguments, file: string): Promise<string> {
+  const text = args.value('--delimiter')
+  if (text === undefined) return detectDelimiter(file)
+  const delimiter = readDelimiter(text)
+  if (delimiter === undefined) throw new UsageError('--delimiter takes comma, semicolon, tab or bar')
+  return delimiter
+}
+
+/** Shows how the file is read, before anything is written. */
+async function prepareTable(
+  gate: Gate,
+  args: Arguments,
+  source: CsvSource,
+  table: string,
+): Promise<readonly TargetColumn[]> {
+  const { names } = source
+  const existing = await describeTable(gate, table)
+  const samples = await sampleColumns(source)
+  const formats = readFormats(args.pairs('--date-format'), args.pairs('--number-format'), names)
+  if (existing !== undefined) {
+    const columns = withFormats(matchColumns(names, existing, table), samples, formats)
+    await requireInsert(gate, table, columns)
+    show(source, columns)
+    return columns
+  }
+  checkKeys(args.values('--key'), names)
+  const guessed = guessColumns(names, samples, args.pairs('--type'), formats)
+  if (!args.has('--create') && !args.has('--dry-run'))
+    throw new UsageError(`There is no table ${table}; use --create to create it`)
+  show(source, guessed)
+  const doubts = guessed.flatMap(doubtsOf)
+  for (const doubt of doubts) process.stderr.write(`${printable(doubt)}\n`)
+  if (args.has('--dry-run')) return guessed
+  if (doubts.length > 0 && !args.has('--yes'))
+    throw new CommandError(
+      'Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format',
+    )
+  await createTable(gate, table, guessed, args.values('--key'))
+  return guessed
+}
+
+function show({ delimiter }: CsvSource, columns: readonly TargetColumn[]): void {
+  process.stdout.write(`delimiter: ${delimiterName(delimiter)}\n`)
+  const hasFormats = columns.some(({ format }) => format !== undefined)
+  printTable(
+    ['COLUMN', 'TYPE', ...(hasFormats ? ['FORMAT'] : [])],
+    columns.map(({ name, type, format }) => [name, typeName(type), ...(hasFormats ? [format?.name ?? ''] : [])]),
+  )
+}
+
+const SHOWN_CELLS = 5
+
+/** What the guess of a column may have got wrong. */
+function doubtsOf({ name, guess, sample }: GuessedColumn): string[] {
+  if (guess.ambiguous !== undefined) {
+    const [first = '', second = ''] = guess.ambiguous.map((format) => format.name)
+    const what = NUMBER_FORMATS.includes(first) ? 'numbers' : 'dates'
+    return [`${name} becomes Text: its ${what} may be ${first} or ${second}`]
+  }
+  if (guess.nearly === undefined) return []
+  const { type, misfits } = guess.nearly
+  const cells = misfits
+    .slice(0, SHOWN_CELLS)
+    .map((index) => `line ${sample.lines[index]} ${JSON.stringify(sample.values[index])}`)
+  const more = misfits.length > SHOWN_CELLS ? ', …' : ''
+  return [
+    `${name} becomes Text, not ${typeName(type)}, because of ${misfits.length} of ${sample.values.length} values: ${cells.join(', ')}${more}`,
+  ]
+}
+
+interface Transfer extends CsvSource {
+  readonly gate: Gate
+  readonly table: string
+  readonly columns: readonly TargetColumn[]
+  readonly rejected: string
+}
+
+/** The state is written after each batch, so it never claims rows that are not in the table. */
+async function transfer(work: Transfer, first: ImportState): Promise<ImportState> {
+  const { file } = work
+  let state = first
+  let stopped = false
+  const stop = () => {
+    stopped = true
+  }
+  process.once('SIGINT', stop)
+  const progress = createProgress(work.table, statSync(file).size)
+  openRejected(work, state)
+  writeState(file, state)
+  try {
+    for await (const batch of batchesOf(work, state)) {
+      state = await send(work, state, batch)
+      writeState(file, state)
+      progress.show(state.offset, state.inserted)
+      if (stopped) throw new CommandError(`Stopped after line ${state.line - 1}; repeat the command to resume`)
+    }
+  } finally {
+    progress.end()
+    process.off('SIGINT', stop)
+  }
+  return state
+}
+
+interface Batch {
+  readonly rows: readonly PendingRow[]
+  readonly bad: readonly RejectedRow[]
+  readonly offset: number
+  readonly line: number
+}
+
+/** Rows that cannot be converted are rejected without being sent. */
+async function* batchesOf(work: Transfer, state: ImportState): AsyncGenerator<Batch> {
+  let rows: PendingRow[] = []
+  let bad: RejectedRow[] = []
+  let bytes = 0
+  let place = { offset: state.offset, line: state.line }
+  for await (const { raw, end, line, nextLine } of recordsOf(work, state)) {
+    const row = rowOf(raw, work, work.columns)
+    if ('reason' in row) bad.push({ line, raw, reason: row.reason })
+    else rows.push({ line, raw, row: row.row })
+    bytes += raw.length
+    place = { offset: end, line: nextLine }
+    if (rows.length + bad.length < state.batchRows && bytes < MAX_BATCH_BYTES) continue
+    yield { rows, bad, ...place }
+    rows = []
+    bad = []
+    bytes = 0
+  }
+  if (rows.length + bad.length > 0) yield { rows, bad, ...place }
+}
+
+async function send(work: Transfer, state: ImportState, { rows, bad, offset, line }: Batch): Promise<ImportState> {
+  const refused = await insertRows(work.gate, work.table, rows, `import-${state.id}-${state.batch}`)
+  const rejected = [...bad, ...refused].sort((a, b) => a.line - b.line)
+  const lines = rejected.map((row) => `${rejectedLine(row, work.delimiter)}\r\n`)
+  appendFileSync(work.rejected, lines.join(''))
+  return {
+    ...state,
+    offset,
+    line,
+    batch: state.batch + 1,
+    inserted: state.inserted + rows.length - refused.length,
+    rejected: state.rejected + rejected.length,
+    rejectedBytes: statSync(work.rejected).size,
+  }
+}
+
+/** Truncated to the end of the last complete batch, so that no row is reported twice. */
+function openRejected({ rejected, names, delimiter }: Transfer, state: ImportState): void {
+  if (state.rejectedBytes > 0 && existsSync(rejected)) truncateSync(rejected, state.rejectedBytes)
+  else writeFileSync(rejected, `${rejectedHeader(names, delimiter)}\r\n`)
+}
+
+function report({ inserted, rejected }: ImportState, file: string, rejectedFile: string): void {
+  deleteState(file)
+  process.stdout.write(`${inserted} ${inserted === 1 ? 'row' : 'rows'} inserted\n`)
+  if (rejected === 0) {
+    rmSync(rejectedFile, { force: true })
+    return
+  }
+  const were = rejected === 1 ? 'row was' : 'rows were'
+  process.stderr.write(`${rejected} ${were} rejected; see ${rejectedFile}, which can be corrected and imported\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,174 @@
+/** Where a command takes its tokens from, as sources of the client library: a file, a password, a device, or the login. */
+import { readFile } from 'node:fs/promises'
+import {
+  type Auth,
+  type AuthEnv,
+  AuthError,
+  type DevicePrompt,
+  device,
+  GrantedTokens,
+  password,
+} from '../../../../client/src/index.ts'
+import type { Arguments } from '../args.ts'
+import { CommandError, UsageError } from '../errors.ts'
+import { printable } from '../output/table.ts'
+import { programName } from '../program.ts'
+import { knownServers, loginStorage, readLogin } from './credentials.ts'
+import { askPassword, readPasswordLine } from './password.ts'
+import { claimsOf } from './token-claims.ts'
+
+/** The client that the command line is registered as. */
+const DEFAULT_CLIENT = 'gatehouse-cli'
+const SECOND_FACTOR_HINT = `a user with a second factor logs in on a page, by "${programName()} login" without --username`
+
+/** For commands that take SIGN_IN_OPTIONS; without them the tokens are those of `gatehouse login`. */
+export function authOf(server: string, args: Arguments): Auth<GrantedTokens> {
+  return optionalAuth(args) ?? loginAuth(server)
+}
+
+/** Undefined when the options name neither a user nor a token. */
+export function optionalAuth(args: Arguments): Auth<GrantedTokens> | undefined {
+  const [tokenFile, passwordFile] = [args.value('--token-file'), args.value('--password-file')]
+  const [username, clientId] = [args.value('--username'), clientOf(args)]
+  if (tokenFile !== undefined) return tokenFileAuth(tokenFile)
+  if (username === undefined) return undefined
+  return passwordAuth({ clientId, username, password: passwordSource(username, passwordFile) })
+}
+
+/** The login of this user, renewed by one of all commands that run. */
+export function loginAuth(server: string): Auth<GrantedTokens> {
+  const login = readLogin(server)
+  const command = `${programName()} login --server ${server}`
+  if (login === undefined) {
+    const others = knownServers()
+    const known = others.length === 0 ? '' : `, but to ${others.join(', ')}, which --server names`
+    throw new CommandError(`You are not logged in to ${server}${known}. Run: ${command}`)
+  }
+  const { clientId, refreshToken } = login
+  const end = refreshToken === undefined ? 'The login has expired' : 'The login is no longer valid'
+  return (env) =>
+    new GrantedTokens(env, { clientId, storage: loginStorage(server, login) }, () => {
+      throw new CommandError(`${end}. Run: ${command}`)
+    })
+}
+
+export interface PasswordSignIn {
+  readonly clientId: string
+  readonly username: string
+  /** Called once; the password is kept for later sign-ins. */
+  readonly password: () => Promise<string>
+  /** Without it: everything that the client may have and the user holds. */
+  readonly scope?: string | undefined
+}
+
+export function passwordAuth({ username, password: read, ...client }: PasswordSignIn): Auth<GrantedTokens> {
+  let given: Promise<string> | undefined
+  const source = password({
+    ...client,
+    username,
+    password() {
+      given ??= read()
+      return given
+    },
+  })
+  const what = `The server did not sign ${username} in`
+  return startedBy(source, client.clientId, (error) => {
+    const refused = refusal(what, error)
+    // The server gives every cause the same reply, so that a guesser learns nothing from it.
+    return error.code === 'invalid_grant' ? new CommandError(`${refused.message} (${SECOND_FACTOR_HINT})`) : refused
+  })
+}
+
+export function deviceAuth(
+  client: Pick<PasswordSignIn, 'clientId' | 'scope'>,
+  show: (prompt: DevicePrompt) => void,
+): Auth<GrantedTokens> {
+  let isShown = false
+  const source = device({
+    ...client,
+    prompt(prompt) {
+      isShown = true
+      show(prompt)
+    },
+  })
+  const what = () =>
+    isShown ? 'The login was refused' : `The server refused a device login of the client ${client.clientId}`
+  return startedBy(source, client.clientId, (error) => refusal(what(), error))
+}
+
+/** The tokens of another source, whose refusal is told in words. */
+function startedBy(
+  source: Auth<GrantedTokens>,
+  clientId: string,
+  refused: (error: AuthError) => Error,
+): Auth<GrantedTokens> {
+  return (env) =>
+    new GrantedTokens(env, { clientId }, async () => {
+      try {
+        return await source(env).tokens()
+      } catch (error) {
+        throw error instanceof AuthError ? refused(error) : error
+      }
+    })
+}
+
+/** Of an OAuth error (RFC 6749 §5.2); others speak for themselves. */
+export function refusal(what: string, error: AuthError): Error {
+  if (error.code === 'expired_token') return new CommandError('The code has expired. Log in again.')
+  const { error: code, error_description: description = '' } = error.details
+  return typeof code === 'string' ? new CommandError(printable(`${what}: ${code} ${description}`.trim())) : error
+}
+
+/** A token that was read from a file; it is read again when it is not accepted any more. */
+function tokenFileAuth(file: string): Auth<GrantedTokens> {
+  return (env) =>
+    new GrantedTokens(env, { clientId: '' }, async () => {
+      const accessToken = (await readFirstLine(file)).trim()
+      if (accessToken === '') throw new UsageError(`The first line of ${file} is empty: it must be the access token`)
+      await requireIssuer(env, accessToken, file)
+      return { accessToken }
+    })
+}
+
+/** Whether the token may be sent to the server: a token is for its issuer alone. */
+async function requireIssuer(env: AuthEnv, accessToken: string, file: string): Promise<void> {
+  const { iss } = claimsOf(accessToken)
+  // A token that cannot be read says nothing: then the server must at least be an issuer.
+  if (typeof iss !== 'string') return void (await env.endpoint('token'))
+  if (iss !== env.issuer)
+    throw new CommandError(
+      `The token in ${file} is for its issuer ${printable(iss)} and was not sent to ${env.issuer}: use that address.`,
+    )
+}
+
+/** For a command that reads nothing else from stdin: without a terminal the password comes from there, as for `user add`. */
+export async function passwordOfLogin(username: string, file: string | undefined): Promise<string> {
+  if (file !== undefined || process.stdin.isTTY) return passwordSource(username, file)()
+  const password = await readPasswordLine()
+  if (password === '')
+    throw new UsageError('Without a terminal the password must be the first line of stdin or of --password-file FILE')
+  return password
+}
+
+/** The password of --password-file, or what the user types. */
+function passwordSource(username: string, file: string | undefined): () => Promise<string> {
+  if (file !== undefined) return () => readFirstLine(file)
+  if (!process.stdin.isTTY)
+    throw new UsageError('Without a terminal the password must come from a file: --password-file FILE')
+  return () => askPasswordOf(username)
+}
+
+export function clientOf(args: Arguments): string {
+  return args.value('--client') ?? DEFAULT_CLIENT
+}
+
+export function askPasswordOf(username: string): Promise<string> {
+  return askPassword(`Password of ${username}: `)
+}
+
+async function readFirstLine(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8').catch(() => {
+    throw new UsageError(`${file} cannot be read`)
+  })
+  return text.split(/\r?\n/, 1)[0] ?? ''
+}

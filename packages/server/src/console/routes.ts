@@ -1,0 +1,96 @@
+/** `/console`: the HTML page at every path below it, and the files that it loads, compressed and cached forever. */
+
+import { Refusal } from 'gatehouse-protocol'
+import { type CompressedContent, compress, digestOf, sendCompressed, tagOf } from '../http/compressed.ts'
+import type { Context } from '../http/context.ts'
+import type { RouteGroup } from '../http/route.ts'
+import { type BuiltFiles, builtTime, readBuiltFiles } from './files.ts'
+import { consolePage, notBuiltPage, type PageData } from './page.ts'
+
+export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens'> {
+  /** Where `packages/console/build.js` writes. */
+  readonly folder: string
+  /** CSS with the design tokens in the operator's colour. */
+  readonly tokens: string
+  readonly logo: { readonly content: Buffer; readonly ending: string; readonly type: string } | undefined
+}
+
+/** Nothing from elsewhere, nothing inline. Streams are connections to 'self' as well. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+const HEADERS = {
+  'content-security-policy': POLICY,
+  'referrer-policy': 'no-referrer',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+const ASSETS = '/console/assets/'
+
+export function consoleGroup(options: ConsoleOptions): RouteGroup {
+  const { folder, base, tokens, logo } = options
+  const own = new Map([[`tokens-${digestOf(tokens)}.css`, compress('text/css; charset=utf-8', tokens)]])
+  const [tokensName = ''] = own.keys()
+  const logoName = logo && `logo-${digestOf(logo.content)}${logo.ending}`
+  if (logo !== undefined && logoName !== undefined) own.set(logoName, uncompressed(logo.type, logo.content))
+  const data: PageData = {
+    ...options,
+    tokens: `${base}${ASSETS}${tokensName}`,
+    logo: logoName && `${base}${ASSETS}${logoName}`,
+  }
+  const notBuilt = compress('text/html; charset=utf-8', notBuiltPage(options.name))
+  let loaded: { readonly built: BuiltFiles; readonly page: CompressedContent } | undefined
+
+  return {
+    at: ['/console'],
+    limit: 'pages',
+    headers: HEADERS,
+    routes: [],
+    fallback: {
+      method: 'GET',
+      path: '/console/*',
+      handle(context) {
+        const isAsset = context.path.toLowerCase().startsWith(ASSETS)
+        if (isAsset) sendAsset(context, context.path.slice(ASSETS.length))
+        else sendPage(context)
+      },
+    },
+  }
+
+  function sendPage(context: Context): void {
+    const page = current()?.page
+    context.setHeader('cache-control', 'no-cache')
+    sendCompressed(context, page ?? notBuilt, page === undefined ? 503 : 200)
+  }
+
+  /** Reads the files again after another build, so that no restart is needed. */
+  function current(): typeof loaded {
+    if (loaded !== undefined && builtTime(folder) === loaded.built.builtAt) return loaded
+    const built = readBuiltFiles(folder)
+    const page = built && compress('text/html; charset=utf-8', consolePage(data, built.manifest))
+    if (built !== undefined && page !== undefined) loaded = { built, page }
+    return loaded
+  }
+
+  function sendAsset(context: Context, name: string): void {
+    const file = own.get(name) ?? (loaded ?? current())?.built.files.get(name)
+    if (file === undefined) throw new Refusal('http.not_found', 404, 'The console has no file of this name')
+    context.setHeader('cache-control', 'public, max-age=31536000, immutable')
+    sendCompressed(context, file)
+  }
+}
+
+function uncompressed(type: string, content: Buffer): CompressedContent {
+  return { type, tag: tagOf(content), content, br: content, gzip: content }
+}

@@ -1,0 +1,227 @@
+/** Applies a plan: tables and views first, since only they are expected to fail, then all identity data in one transaction; drops tables last. */
+
+import type { CsvRow } from 'gatehouse-csv'
+import { type Clock, Refusal } from 'gatehouse-protocol'
+import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
+import { toClient } from '../store/clients/client-metadata.ts'
+import { secretDigest } from '../store/clients/clients.ts'
+import { transactWithEvents } from '../store/cluster/event-transaction.ts'
+import type { Database } from '../store/database/database.ts'
+import type { Stores } from '../store/stores.ts'
+import { BadDeclaration } from './bad-declaration.ts'
+import { BadCsv } from './csv-file.ts'
+import type { Change, NewPassword } from './plan.ts'
+import { BEING_FILLED, type TablesPort } from './tables-port.ts'
+import type { TableTarget } from './targets.ts'
+
+export interface ApplyEnv {
+  readonly database: Database
+  readonly clock: Clock
+  readonly tables: TablesPort | undefined
+  /** Argon2id, as a PHC string. */
+  hashPassword(password: string): Promise<string>
+  /** The initial rows of a table. */
+  rowsOf(table: string): AsyncIterable<CsvRow> | undefined
+  /** The path of the member of the file that names the rows of a table. */
+  pathOf(table: string): string
+}
+
+export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
+  // Hashing is slow on purpose, so it happens before the transaction, which blocks other writers.
+  const hashes = await hashPasswords(changes, env)
+  const undo = await applyTables(source, changes, env)
+  try {
+    // Running nodes receive the events from the database.
+    await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
+      applyIdentity(changes, stores, hashes, createRevocations({ grants: stores.grants, publish, clock: env.clock })),
+    )
+  } catch (error) {
+    await undo()
+    throw error
+  }
+  await dropTables(source, changes, env)
+}
+
+async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise<ReadonlyMap<Change, string>> {
+  const hashes = new Map<Change, string>()
+  for (const change of changes) {
+    if (change.action === 'remove' || change.what !== 'user' || change.password === undefined) continue
+    const { password } = change
+    if (password.kind === 'kept') continue
+    hashes.set(change, password.kind === 'hash' ? password.value : await env.hashPassword(password.value))
+  }
+  return hashes
+}
+
+/**
+ * Returns the function that drops what was created, and restores the views, for when a later step fails. When a step here fails, it
+ * has been called.
+ */
+async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
+  const { tables } = env
+  if (tables === undefined) return async () => {}
+  const undoing: (() => Promise<void>)[] = []
+  const undo = async () => {
+    for (const step of undoing.toReversed()) await step()
+  }
+  const attempt = async (path: string, step: () => Promise<unknown>) => {
+    try {
+      await step()
+    } catch (error) {
+      await undo()
+      if (!(error instanceof BadCsv || error instanceof Refusal)) throw error
+      throw new BadDeclaration(source, [{ path, text: error.message }])
+    }
+  }
+  for (const change of changes) {
+    if (change.what !== 'table' || change.action === 'remove') continue
+    const { name, target } = change
+    await attempt(env.pathOf(name), () =>
+      change.action === 'update' ? tables.change(target) : createTable(target, env.rowsOf(name), tables),
+    )
+    if (change.action === 'create') undoing.push(() => tables.drop(name))
+  }
+  const views = changes.filter((change) => change.what === 'view')
+  if (views.length > 0) {
+    const wanted = views.flatMap((change) => (change.action === 'remove' ? [] : [change.target]))
+    const former = views.flatMap(({ before }) => (before === undefined ? [] : [before]))
+    const namesOf = (action: Change['action']) =>
+      views.filter((change) => change.action === action).map(({ name }) => name)
+    await attempt('views', () => tables.changeViews(wanted, namesOf('remove')))
+    undoing.push(() => tables.changeViews(former, namesOf('create')))
+  }
+  return undo
+}
+
+/** Their rows cannot be restored, so nothing else may fail after this. */
+async function dropTables(source: string, changes: readonly Change[], { tables }: ApplyEnv): Promise<void> {
+  for (const { what, action, name } of changes) {
+    if (what !== 'table' || action !== 'remove') continue
+    try {
+      await tables?.drop(name)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new BadDeclaration(source, [{ path: 'prune', text: error.message }])
+    }
+  }
+}
+
+async function createTable(
+  table: TableTarget,
+  rows: AsyncIterable<CsvRow> | undefined,
+  tables: TablesPort,
+): Promise<void> {
+  const existing = (await tables.list()).find(({ name }) => name.toLowerCase() === table.name.toLowerCase())
+  // Left by a process that died while filling the table.
+  if (existing?.description === BEING_FILLED) await tables.drop(existing.name)
+  if (rows === undefined) return tables.create(table, undefined)
+  await tables.create({ ...table, description: BEING_FILLED }, rows)
+  await tables.change(table)
+}
+
+/** Revocations are in the same transaction, so that a crash cannot leave a disabled user with valid tokens. */
+async function applyIdentity(
+  changes: readonly Change[],
+  stores: Stores,
+  hashes: ReadonlyMap<Change, string>,
+  revocations: RevocationsInside,
+): Promise<void> {
+  const affected = new Set<string>()
+  const cut: string[] = []
+  let roles: 'created' | 'changed' | undefined
+  for (const change of changes) {
+    switch (change.what) {
+      case 'role':
+        if (roles !== 'changed') roles = change.action === 'create' ? 'created' : 'changed'
+        await (change.action === 'remove' ? stores.roles.remove(change.name) : stores.roles.put(change.target))
+        break
+      case 'user': {
+        const applied = await applyUser(change, stores.users, hashes.get(change))
+        if (applied?.isCut === true) cut.push(applied.id)
+        if (applied?.hasOtherRoles === true) affected.add(applied.id)
+        break
+      }
+      case 'client':
+        await applyClient(change, stores, revocations)
+        break
+      case 'table':
+      case 'view':
+        break
+    }
+  }
+  await revocations.revokeUsers(cut)
+  if (roles !== undefined) await revocations.limitRoles(stores, roles)
+  for (const userId of affected) {
+    const user = await stores.users.findById(userId)
+    if (user !== undefined) await revocations.limitUserRights(user)
+  }
+}
+
+interface AppliedUser {
+  readonly id: string
+  /** All tokens are revoked. */
+  readonly isCut: boolean
+  readonly hasOtherRoles: boolean
+}
+
+/** Undefined if the user is new, or has been removed since the plan was made. */
+async function applyUser(
+  change: Extract<Change, { what: 'user' }>,
+  users: Stores['users'],
+  passwordHash: string | undefined,
+): Promise<AppliedUser | undefined> {
+  if (change.action === 'create') {
+    const { target, password } = change
+    const declared = { passwordHash, declaredDigest: password?.digest, mustChangePassword: mustChangeOf(password) }
+    await users.create({ ...target, ...declared })
+    return undefined
+  }
+  const user = await users.findByUsername(change.name)
+  if (user === undefined) return undefined
+  if (change.action === 'remove') {
+    await users.remove(user.id)
+    return { id: user.id, isCut: true, hasOtherRoles: false }
+  }
+  const { username, profile, disabled, roles } = change.target
+  const { password } = change
+  await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
+  await users.setRoles(user.id, roles)
+  if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
+  return {
+    id: user.id,
+    isCut: disabled || passwordHash !== undefined,
+    hasOtherRoles: new Set(user.roles).symmetricDifference(new Set(roles)).size > 0,
+  }
+}
+
+function mustChangeOf(password: NewPassword | undefined): boolean {
+  return password !== undefined && password.kind !== 'kept' && password.mustChange
+}
+
+async function applyClient(
+  change: Extract<Change, { what: 'client' }>,
+  { clients, events }: Stores,
+  revocations: RevocationsInside,
+): Promise<void> {
+  const { name } = change
+  if (change.action === 'remove') {
+    await clients.remove(name)
+  } else {
+    await clients.put(change.target)
+    await replaceSecret(name, change.secret, clients)
+  }
+  if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
+  else await revocations.limitClientScopes(name, toClient(change.target, []).scopes)
+  await events.append({ kind: 'clients-changed', clientId: name })
+}
+
+/** Replaces only the secret that a file has set. Others were added by hand, for example for rotation. */
+async function replaceSecret(clientId: string, secret: string | undefined, clients: Stores['clients']): Promise<void> {
+  const wanted = secret === undefined ? undefined : secretDigest(clientId, secret)
+  const declared = (await clients.find(clientId))?.secrets.filter((candidate) => candidate.declared) ?? []
+  for (const { id, digest } of declared) {
+    if (digest !== wanted) await clients.removeSecret(clientId, id)
+  }
+  if (secret !== undefined && !declared.some(({ digest }) => digest === wanted))
+    await clients.addSecret(clientId, secret, { declared: true })
+}

@@ -1,0 +1,201 @@
+/** Checks what the schema of the declarative file cannot: duplicate names, unknown names, members that contradict each other. */
+import { nearest, originFault, redirectUriFault, SCOPES, secureAddressFault, webAddressFault } from 'gatehouse-protocol'
+import type { Fault } from '../schema/check-schema.ts'
+import { USER_ID_PREFIX, usernameKey } from '../store/accounts/users.ts'
+import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
+import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
+
+/** `existingRoles` are the roles in the database, to which the file may refer. */
+export function checkMeaning(declaration: Declaration, existingRoles: Iterable<string>): Fault[] {
+  const { roles = [], users = [], clients = [], tables = [], views = [] } = declaration
+  const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
+  return [
+    ...duplicates('roles', 'name', roles),
+    ...duplicates('users', 'username', users, usernameKey),
+    ...duplicates('clients', 'client_id', clients),
+    ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
+    ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
+    ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
+    ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
+    ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
+    ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
+  ]
+}
+
+function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[] {
+  return [
+    ...(user.username.startsWith(USER_ID_PREFIX)
+      ? [{ path: 'username', text: `must not begin with ${USER_ID_PREFIX}, the prefix of user ids` }]
+      : []),
+    ...(user.password !== undefined && user.password_hash !== undefined
+      ? [{ path: 'password_hash', text: 'cannot be combined with password' }]
+      : []),
+    ...(['reset_password', 'must_change_password'] as const).flatMap((path) =>
+      user[path] === true && user.password === undefined && user.password_hash === undefined
+        ? [{ path, text: 'needs a password or password_hash' }]
+        : [],
+    ),
+    ...repeated('roles', user.roles),
+    ...(user.roles ?? []).flatMap((role, index) =>
+      roleNames.has(role) ? [] : [{ path: `roles[${index}]`, text: unknown('role', role, roleNames, index) }],
+    ),
+  ]
+}
+
+/** Rules of client registration (OpenID Connect Registration §2, RFC 7591 §2.1, RFC 9700). */
+function clientFaults(client: DeclaredClient): Fault[] {
+  const grants = client.grant_types ?? ['authorization_code']
+  const isPublic = client.token_endpoint_auth_method === 'none'
+  const faults: Fault[] = []
+  const fault = (path: string, text: string) => faults.push({ path, text })
+
+  if (client.client_id.startsWith(USER_ID_PREFIX))
+    fault('client_id', `must not begin with ${USER_ID_PREFIX}, the prefix of user ids`)
+  if (BUILT_IN_CLIENT_IDS.has(client.client_id)) fault('client_id', `${client.client_id} is built in: choose another`)
+  if (isPublic && client.client_secret !== undefined)
+    fault('client_secret', 'a client with token_endpoint_auth_method none has no secret')
+  if (!isPublic && client.client_secret === undefined)
+    fault('client_secret', 'is missing; for a client without a secret set token_endpoint_auth_method to none')
+  if (isPublic && grants.includes('client_credentials'))
+    fault(`grant_types[${grants.indexOf('client_credentials')}]`, 'client_credentials requires a client secret')
+
+  for (const [index, type] of (client.response_types ?? []).entries()) {
+    const needed = type.split(' ').includes('code') ? 'authorization_code' : 'implicit'
+    if (!grants.includes(needed)) fault(`response_types[${index}]`, `"${type}" requires ${needed} in grant_types`)
+  }
+  const redirects = grants.includes('authorization_code') || grants.includes('implicit')
+  if (redirects && (client.redirect_uris ?? []).length === 0)
+    fault('redirect_uris', `needs at least one URI for the grant_types ${grants.join(', ')}`)
+
+  const scopes = new Set<string>()
+  for (const scope of client.scope?.split(' ') ?? []) {
+    if (scope === '') fault('scope', 'scopes must be separated by single spaces')
+    else if (!isScope(scope)) fault('scope', unknown('scope', scope, SCOPES, faults.length))
+    else if (scopes.has(scope)) fault('scope', `"${scope}" is listed twice`)
+    scopes.add(scope)
+  }
+  faults.push(
+    ...repeated('redirect_uris', client.redirect_uris),
+    ...repeated('grant_types', client.grant_types),
+    ...repeated('response_types', client.response_types),
+    ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
+    ...(client.jwks?.keys ?? []).flatMap((key, index) =>
+      'd' in key || 'k' in key
+        ? [{ path: `jwks.keys[${index}]`, text: 'contains a private key; give only the public key' }]
+        : [],
+    ),
+  )
+  return faults
+}
+
+const ADDRESSES = [
+  ['redirect_uris', redirectUriFault],
+  ['post_logout_redirect_uris', redirectUriFault],
+  ['frontchannel_logout_uri', webAddressFault],
+  ['backchannel_logout_uri', webAddressFault],
+  ['initiate_login_uri', secureAddressFault],
+  ['client_uri', webAddressFault],
+  ['logo_uri', webAddressFault],
+  ['policy_uri', webAddressFault],
+  ['tos_uri', webAddressFault],
+  ['allowed_origins', originFault],
+] as const satisfies readonly (readonly [keyof DeclaredClient, (text: string) => string | undefined])[]
+
+function addressFaults(
+  name: string,
+  value: string | readonly string[] | undefined,
+  faultOf: (text: string) => string | undefined,
+): Fault[] {
+  if (value === undefined) return []
+  const entries =
+    typeof value === 'string'
+      ? [[name, value] as const]
+      : value.map((text, index) => [`${name}[${index}]`, text] as const)
+  return entries.flatMap(([path, address]) => {
+    const text = faultOf(address)
+    return text === undefined ? [] : [{ path, text: `"${address}": ${text}` }]
+  })
+}
+
+function tableFaults(table: DeclaredTable): Fault[] {
+  return [
+    ...duplicates('columns', 'name', table.columns, (name) => name.toLowerCase()),
+    ...table.columns.flatMap((column, index) => within(`columns[${index}]`, columnFaults(column))),
+    ...scopeFaults('read_scope', table.read_scope),
+    ...scopeFaults('write_scope', table.write_scope),
+  ]
+}
+
+function viewFaults(view: DeclaredView, tables: readonly DeclaredTable[]): Fault[] {
+  const same = tables.findIndex(({ name }) => name.toLowerCase() === view.name.toLowerCase())
+  return [
+    ...(same === -1 ? [] : [{ path: 'name', text: `"${view.name}" is already the name of tables[${same}]` }]),
+    ...repeated('columns', view.columns, (name) => name.toLowerCase()),
+    ...scopeFaults('read_scope', view.read_scope),
+  ]
+}
+
+function scopeFaults(path: string, scope: string | null | undefined): Fault[] {
+  return typeof scope === 'string' && !isScope(scope) ? [{ path, text: unknown('scope', scope, SCOPES) }] : []
+}
+
+function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
+  const faults: Fault[] = []
+  if (column.primary_key === true && column.nullable === true)
+    faults.push({ path: 'nullable', text: 'a column of the primary key cannot be nullable' })
+  const [, precision, scale] = /\((\d+)\s*,\s*(\d+)/.exec(column.type.replaceAll(/\s/g, '')) ?? []
+  if (precision !== undefined && (Number(precision) < 1 || Number(precision) > MOST_DIGITS))
+    faults.push({ path: 'type', text: `a Decimal column has 1 to ${MOST_DIGITS} digits, not ${precision}` })
+  else if (precision !== undefined && Number(scale) > Number(precision))
+    faults.push({ path: 'type', text: `the scale ${scale} exceeds the precision ${precision}` })
+  return faults
+}
+
+/** The number of digits of a Decimal column. */
+const MOST_DIGITS = 38
+
+function isScope(text: string): boolean {
+  return SCOPES.some((scope) => scope === text)
+}
+
+/** Finding the nearest name takes time: only the first of many faults in a list get it. */
+const MOST_SUGGESTIONS = 10
+
+function unknown(what: string, name: string, known: Iterable<string>, before = 0): string {
+  const near = before < MOST_SUGGESTIONS ? nearest(name, known) : undefined
+  return `unknown ${what} "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`
+}
+
+function duplicates<Key extends string, Item extends { readonly [name in Key]: string }>(
+  list: string,
+  key: Key,
+  items: readonly Item[],
+  fold: (name: string) => string = (name) => name,
+): Fault[] {
+  const first = new Map<string, number>()
+  return items.flatMap((item, index) => {
+    const name = fold(item[key])
+    const earlier = first.get(name)
+    if (earlier === undefined) first.set(name, index)
+    return earlier === undefined
+      ? []
+      : [{ path: `${list}[${index}].${key}`, text: `"${item[key]}" is already the name of ${list}[${earlier}]` }]
+  })
+}
+
+function repeated(
+  list: string,
+  items: readonly string[] = [],
+  fold: (item: string) => string = (item) => item,
+): Fault[] {
+  const seen = new Set<string>()
+  return items.flatMap((item, index) => {
+    if (seen.has(fold(item))) return [{ path: `${list}[${index}]`, text: `"${item}" is listed twice` }]
+    seen.add(fold(item))
+    return []
+  })
+}
+
+function within(path: string, faults: readonly Fault[]): Fault[] {
+  return faults.map((fault) => ({ path: `${path}.${fault.path}`, text: fault.text }))
+}

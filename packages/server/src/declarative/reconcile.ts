@@ -1,0 +1,234 @@
+/** Reconciles the database with the declarative file and the demonstration data: read, check, plan, apply. */
+import { createHmac } from 'node:crypto'
+import { accessSync, constants } from 'node:fs'
+import { resolve } from 'node:path'
+import type { CsvRow } from 'gatehouse-csv'
+import { type Clock, Refusal } from 'gatehouse-protocol'
+import type { Fault } from '../schema/check-schema.ts'
+import { hashPassword } from '../store/accounts/password-hash.ts'
+import { usernameKey } from '../store/accounts/users.ts'
+import { secretDigest } from '../store/clients/clients.ts'
+import type { Database } from '../store/database/database.ts'
+import { sql } from '../store/database/kysely.ts'
+import { CHANGE_LOCK } from '../store/database/transaction.ts'
+import { createStores } from '../store/stores.ts'
+import { apply } from './apply.ts'
+import { BadDeclaration } from './bad-declaration.ts'
+import { checkMeaning } from './check-meaning.ts'
+import { BadCsv, readCsvFile } from './csv-file.ts'
+import type { DeclaredDocument } from './demo-documents.ts'
+import {
+  type Change,
+  type CurrentState,
+  droppedTables,
+  droppedViews,
+  impossibleChanges,
+  type PlanRules,
+  plan,
+} from './plan.ts'
+import { resolveSecrets } from './secrets.ts'
+import type { Declaration } from './shape.ts'
+import { existingTables, existingViews, readState } from './state.ts'
+import type { TableChecks, TablesPort } from './tables-port.ts'
+import { type BoundView, tableTarget, viewTarget } from './targets.ts'
+
+export interface Declared {
+  readonly source: string
+  readonly folder: string
+  readonly declaration: Declaration
+  /** Generated rows by table name, for tables without a CSV file. */
+  readonly rows: ReadonlyMap<string, () => AsyncIterable<CsvRow>>
+  /** Saved queries and boards, each created if it is absent. */
+  readonly documents?: readonly DeclaredDocument[]
+}
+
+export interface ReconcileEnv {
+  readonly database: Database
+  readonly clock: Clock
+  readonly environment: Readonly<Record<string, string | undefined>>
+  /** Undefined on a node without the query service, which then leaves tables to another node. */
+  readonly tables: TablesPort | undefined
+  /** The HMAC key for digests of declared passwords, so that they cannot be guessed from the database alone. */
+  readonly digestKey: Buffer
+}
+
+/** The declarations that the settings name; undefined if none. The file reader and the demonstration data are loaded on demand. */
+export async function findDeclared(config: {
+  readonly config: string
+  readonly demo: boolean
+}): Promise<Declared | undefined> {
+  const file = config.config === '' ? undefined : (await import('./read.ts')).readDeclaration(config.config)
+  const demo = config.demo ? await import('./demo.ts') : undefined
+  if (demo === undefined) return file && { ...file, rows: new Map() }
+  const { DEMO_DOCUMENTS: documents } = await import('./demo-documents.ts')
+  if (file === undefined)
+    return { source: 'demo', folder: '.', declaration: demo.DEMO, rows: demo.DEMO_ROWS, documents }
+  const declaration = merge(demo.DEMO, file.declaration)
+  // A table of the file does not get the demonstration rows, even if it has the same name.
+  const own = new Set(file.declaration.tables?.map(({ name }) => name.toLowerCase()))
+  const rows = new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name)))
+  // The documents are about the tables of the demonstration.
+  return { ...file, declaration, rows, ...(rows.size === demo.DEMO_ROWS.size ? { documents } : {}) }
+}
+
+/** Throws BadDeclaration for the faults that can be found before the server is open. Changes nothing. */
+export async function checkDeclared(
+  declared: Declared,
+  environment: ReconcileEnv['environment'],
+  existingRoles: Iterable<string>,
+  tables: TableChecks | undefined,
+): Promise<void> {
+  const { source, declaration, folder } = declared
+  refuse(source, [
+    ...resolveSecrets(declaration, { environment, folder }).faults,
+    ...checkMeaning(declaration, existingRoles),
+    ...tableFaults(declaration, folder, tables),
+  ])
+  if (tables === undefined) return
+  const existing = await existingTables(tables)
+  await checkCatalogue(declared, tables, { tables: existing, views: await existingViews(tables) })
+}
+
+/** Returns the views as they will be stored, each after those that it uses. */
+async function checkCatalogue(
+  declared: Declared,
+  tables: TableChecks,
+  existing: Pick<CurrentState, 'tables' | 'views'>,
+): Promise<readonly BoundView[]> {
+  const { source, declaration } = declared
+  refuse(source, impossibleChanges(declaration, existing.tables))
+  refuse(source, await rowFaults(declared, tables, existing.tables))
+  const { views, faults } = tables.checkViews({
+    tables: (declaration.tables ?? []).map((table) => ({
+      table: tableTarget(table),
+      exists: existing.tables.has(table.name.toLowerCase()),
+    })),
+    views: (declaration.views ?? []).map(viewTarget),
+    droppedTables: droppedTables(declaration, existing.tables).map(({ name }) => name),
+    droppedViews: droppedViews(declaration, existing.views).map(({ name }) => name),
+  })
+  refuse(source, faults)
+  return views
+}
+
+/** Returns the changes, which are applied unless `dryRun`. If there is any fault, nothing is changed. */
+export function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false): Promise<readonly Change[]> {
+  return withLock(env.database, () => reconcileLocked(declared, env, dryRun))
+}
+
+async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
+  const { source, declaration, folder } = declared
+  const stores = createStores(env.database, env.clock)
+  const state = await readState(declaration, stores, env.tables)
+  const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder })
+  refuse(source, [
+    ...faults,
+    ...checkMeaning(declaration, state.roles.keys()),
+    ...tableFaults(declaration, folder, env.tables),
+  ])
+  const { tables, ...withoutTables } = resolved
+  const changes =
+    env.tables === undefined
+      ? plan(withoutTables, state, rulesOf(env))
+      : plan(resolved, state, rulesOf(env), await checkCatalogue(declared, env.tables, state))
+  if (!dryRun)
+    await apply(source, changes, {
+      ...env,
+      hashPassword,
+      rowsOf: (table) => rowsOf(table, declared),
+      pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
+    })
+  return changes
+}
+
+/** Of nodes that start at the same time, the second waits and finds nothing left to do. */
+async function withLock<T>({ db, engine }: Database, work: () => Promise<T>): Promise<T> {
+  if (engine === 'sqlite') return work()
+  return db.connection().execute(async (connection) => {
+    await sql`select pg_advisory_lock(${sql.lit(CHANGE_LOCK)})`.execute(connection)
+    try {
+      return await work()
+    } finally {
+      await sql`select pg_advisory_unlock(${sql.lit(CHANGE_LOCK)})`.execute(connection)
+    }
+  })
+}
+
+/** Counts per action, for the log and the audit log. */
+export function summarise(changes: readonly Change[]): { created: number; changed: number; deleted: number } {
+  const count = (action: Change['action']) => changes.filter((change) => change.action === action).length
+  return { created: count('create'), changed: count('update'), deleted: count('remove') }
+}
+
+/** The file takes precedence over demonstration data of the same name. */
+function merge(demo: Declaration, file: Declaration): Declaration {
+  return {
+    ...file,
+    roles: [...(file.roles ?? []), ...without(demo.roles, file.roles, ({ name }) => name)],
+    users: [...(file.users ?? []), ...without(demo.users, file.users, ({ username }) => usernameKey(username))],
+    clients: [...(file.clients ?? []), ...without(demo.clients, file.clients, ({ client_id }) => client_id)],
+    tables: [...(file.tables ?? []), ...without(demo.tables, file.tables, ({ name }) => name.toLowerCase())],
+  }
+}
+
+function without<Item>(
+  items: readonly Item[] = [],
+  taken: readonly Item[] = [],
+  keyOf: (item: Item) => string,
+): Item[] {
+  const keys = new Set(taken.map(keyOf))
+  return items.filter((item) => !keys.has(keyOf(item)))
+}
+
+function refuse(source: string, faults: readonly Fault[]): void {
+  if (faults.length > 0) throw new BadDeclaration(source, faults)
+}
+
+function tableFaults({ tables = [] }: Declaration, folder: string, port: TableChecks | undefined): Fault[] {
+  return tables.flatMap((table, index) => [
+    ...(table.csv === undefined ? [] : fileFaults(resolve(folder, table.csv), `tables[${index}].csv`)),
+    ...(port?.check(tableTarget(table)) ?? []).map(({ path, text }) => ({ path: `tables[${index}].${path}`, text })),
+  ])
+}
+
+/** The rows of each table that will be created from a file are read twice: to find what is wrong with them before anything is written. */
+async function rowFaults(
+  declared: Declared,
+  tables: TableChecks,
+  existing: ReadonlyMap<string, unknown>,
+): Promise<Fault[]> {
+  const faults: Fault[] = []
+  for (const [index, table] of (declared.declaration.tables ?? []).entries()) {
+    if (table.csv === undefined || existing.has(table.name.toLowerCase())) continue
+    try {
+      await tables.checkRows(tableTarget(table), readCsvFile(resolve(declared.folder, table.csv)))
+    } catch (error) {
+      if (!(error instanceof BadCsv || error instanceof Refusal)) throw error
+      faults.push({ path: `tables[${index}].csv`, text: error.message })
+    }
+  }
+  return faults
+}
+
+function fileFaults(file: string, path: string): Fault[] {
+  try {
+    accessSync(file, constants.R_OK)
+    return []
+  } catch {
+    return [{ path, text: `the file ${file} cannot be read` }]
+  }
+}
+
+function rowsOf(name: string, { declaration, folder, rows }: Declared): AsyncIterable<CsvRow> | undefined {
+  const table = declaration.tables?.find((candidate) => candidate.name === name)
+  return table?.csv === undefined ? rows.get(name)?.() : readCsvFile(resolve(folder, table.csv))
+}
+
+function rulesOf({ digestKey }: ReconcileEnv): PlanRules {
+  return {
+    foldUsername: usernameKey,
+    passwordDigest: (username, value) =>
+      createHmac('sha256', digestKey).update(`${username}\0${value}`).digest('base64url'),
+    secretDigest,
+  }
+}

@@ -1,0 +1,198 @@
+/** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
+
+import { NAME as anyName, LONGEST_NAME, SCOPES } from 'gatehouse-protocol'
+import type { XStatic } from 'typebox/schema'
+import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
+import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+
+export type Declaration = XStatic<typeof DECLARATION>
+export type DeclaredRole = XStatic<typeof ROLE>
+export type DeclaredUser = XStatic<typeof USER>
+export type DeclaredClient = XStatic<typeof CLIENT>
+export type DeclaredTable = XStatic<typeof TABLE>
+export type DeclaredView = XStatic<typeof VIEW>
+export type DeclaredSecret = XStatic<typeof SECRET>
+
+const NAME = anyName.source
+/** RFC 6749 appendix A.1, without spaces. */
+const CLIENT_ID = /^[\x21-\x7e]+$/.source
+const TABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.source
+const COLUMN_TYPE =
+  /^\s*(?:Text|Integer|Double|Boolean|Timestamp|Date|Time|Uuid|Json|Binary|Decimal\s*\(\s*\d{1,2}\s*,\s*\d{1,2}\s*\))\s*$/
+    .source
+
+const EMAIL = /^[^\s@]+@[^\s@]+$/.source
+const BIRTHDATE = /^\d{4}(-\d{2}-\d{2})?$/.source
+const PASSWORD_HASH = /^\$argon2(id|i|d)\$v=\d+\$m=\d+,t=\d+,p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.source
+
+/** The error message for each pattern. */
+export const PATTERNS: ReadonlyMap<string, string> = new Map([
+  [NAME, 'must not contain control characters, or begin or end with a space'],
+  [CLIENT_ID, 'must contain only visible ASCII characters'],
+  [TABLE_NAME, 'must consist of up to 63 letters, digits and underscores, and not begin with a digit'],
+  [
+    COLUMN_TYPE,
+    'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
+  ],
+  [EMAIL, 'must be an e-mail address'],
+  [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
+  [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
+])
+
+const SECRET = either(
+  text({ minLength: 1, description: 'The value itself.' }),
+  closed(['env'], { env: text({ minLength: 1, description: 'The name of an environment variable with the value.' }) }),
+  closed(['file'], {
+    file: text({
+      minLength: 1,
+      description: 'Path of a file with the value, relative to this file; one trailing line break is removed.',
+    }),
+  }),
+)
+
+const ROLE = closed(['name'], {
+  name: text({ pattern: NAME, maxLength: LONGEST_NAME }),
+  scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
+  description: words('The purpose of the role.'),
+  require_second_factor: flag('Users with this role must sign in with a second factor.'),
+})
+
+const USER = closed(['username'], {
+  username: text({ pattern: NAME, maxLength: LONGEST_NAME, description: 'Case-insensitive.' }),
+  password: SECRET,
+  password_hash: text({ pattern: PASSWORD_HASH, description: 'An Argon2 hash in PHC format instead of a password.' }),
+  reset_password: flag(
+    'Replace the password of a user who already had one when the file first declared a password. Default: false.',
+  ),
+  must_change_password: flag(
+    'The user must replace the declared password at the next sign-in. Applies each time the file sets the password. Default: false.',
+  ),
+  roles: shortList(text(), 'Names of roles in this file or in the database.'),
+  disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
+  name: words(),
+  given_name: words(),
+  family_name: words(),
+  middle_name: words(),
+  nickname: words(),
+  preferred_username: words('Default: the username.'),
+  profile: words(),
+  picture: words(),
+  website: words(),
+  email: text({ pattern: EMAIL, maxLength: 254 }),
+  email_verified: flag(),
+  gender: words(),
+  birthdate: text({ pattern: BIRTHDATE, description: 'YYYY-MM-DD, 0000-MM-DD or YYYY.' }),
+  zoneinfo: words('A time zone, such as Europe/Paris.'),
+  locale: words('A language tag, such as en-GB.'),
+})
+
+/** The library that reads the key checks its other members. */
+const JWK = { type: 'object', required: ['kty'], properties: { kty: { type: 'string' } } } as const
+
+const CLIENT = closed(['client_id'], {
+  client_id: text({ pattern: CLIENT_ID, maxLength: 128 }),
+  client_name: words('Shown to users. Default: the client_id.'),
+  client_secret: SECRET,
+  token_endpoint_auth_method: oneOf(
+    AUTH_METHODS,
+    'none makes a public client. Default: client_secret_basic and client_secret_post.',
+  ),
+  application_type: oneOf(
+    ['web', 'native'],
+    'A native client may use any port in a loopback redirect URI. Default: web.',
+  ),
+  redirect_uris: shortList(text(), 'Compared as exact strings.'),
+  post_logout_redirect_uris: shortList(text()),
+  grant_types: shortList(oneOf(GRANT_TYPES), 'Default: authorization_code.'),
+  response_types: shortList(oneOf(RESPONSE_TYPES), 'Default: code.'),
+  scope: words('The scopes that the client may request, separated by spaces. Default: openid.'),
+  frontchannel_logout_uri: words(),
+  frontchannel_logout_session_required: flag(),
+  backchannel_logout_uri: words(),
+  backchannel_logout_session_required: flag(),
+  jwks: closed(['keys'], { keys: shortList(JWK, 'Public keys for signed request objects.') }),
+  default_max_age: number('integer', { minimum: 0 }),
+  require_auth_time: flag(),
+  initiate_login_uri: words('https only.'),
+  contacts: shortList(text()),
+  client_uri: words(),
+  logo_uri: words(),
+  policy_uri: words(),
+  tos_uri: words(),
+  require_pkce: flag('Public clients always need PKCE.'),
+  code_challenge_methods: shortList(oneOf(['plain', 'S256']), 'Default: S256 for a public client, otherwise both.'),
+  require_second_factor: flag('Signing in to this client requires a second factor.'),
+  skip_consent: flag(
+    'For first-party clients: users are not asked for consent, not even by a public client on loopback, which other programs of the device can impersonate.',
+  ),
+  claims_in_id_token: flag(
+    'Put the claims of the scopes in the ID token too, for applications that do not call userinfo.',
+  ),
+  allowed_origins: shortList(text(), 'Origins whose pages may call the server with a token (CORS).'),
+  access_token_lifetime: number('integer', {
+    minimum: 1,
+    maximum: 86_400,
+    description:
+      'Seconds. Applies to new tokens; existing tokens keep their lifetime unless they are revoked. Default: 3600.',
+  }),
+  disabled: flag(),
+})
+
+const COLUMN = closed(['name', 'type'], {
+  name: text({ pattern: TABLE_NAME }),
+  type: text({ pattern: COLUMN_TYPE, description: 'Such as Integer, Decimal(18,4), Text or Timestamp.' }),
+  primary_key: flag(),
+  nullable: flag('Default: true, except for the primary key.'),
+  unique: flag(),
+})
+
+const NULL = { type: 'null' } as const
+
+const TABLE = closed(['name', 'columns'], {
+  name: text({ pattern: TABLE_NAME }),
+  description: words(),
+  columns: { ...list(COLUMN), minItems: 1 },
+  read_scope: either(text({ description: 'Default: any Platform/ scope.' }), NULL),
+  write_scope: either(text({ description: 'Default: Platform/Admin.' }), NULL),
+  row_filter: either(text({ description: 'An IQL predicate over :sub, :username, :client and :roles.' }), NULL),
+  live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
+  csv: text({
+    minLength: 1,
+    description: 'A CSV file with the initial rows, inserted when the table is created. The header names the columns.',
+  }),
+})
+
+const VIEW = closed(['name', 'query'], {
+  name: text({ pattern: TABLE_NAME }),
+  description: words(),
+  query: text({ minLength: 1, description: 'An IQL query without parameters, over tables and other views.' }),
+  columns: list(text({ pattern: TABLE_NAME }), 'Names of the columns. Default: those of the query.'),
+  read_scope: either(text({ description: 'In addition to the scopes of what the query reads. Default: none.' }), NULL),
+})
+
+const SETTING = either(
+  text(),
+  number('number'),
+  flag(),
+  list(text()),
+  closed(['env'], { env: text({ minLength: 1 }) }),
+  closed(['file'], { file: text({ minLength: 1 }) }),
+)
+
+export const DECLARATION = {
+  title: 'The declarative file of Gatehouse',
+  ...closed([], {
+    $schema: text(),
+    settings: {
+      type: 'object',
+      additionalProperties: SETTING,
+      description: 'Settings by their names in a file, such as log_level.',
+    },
+    roles: list(ROLE),
+    users: list(USER),
+    clients: list(CLIENT),
+    tables: list(TABLE),
+    views: list(VIEW),
+    prune: flag('Remove roles, users, clients, tables and views that are not in this file.'),
+  }),
+} as const

@@ -1,0 +1,250 @@
+/** The market of the demonstration: quotes and trades through the query service, prices through the feed Ticker. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Clock, type Principal, Refusal } from 'gatehouse-protocol'
+import type { Config } from '../config/config.ts'
+import { type Instrument, ticksOf } from '../declarative/demo-market.ts'
+import { createWalk, type Quote, type Trade, type Walk } from '../declarative/demo-walk.ts'
+import type { Declared } from '../declarative/reconcile.ts'
+import type { QueryService } from '../query/service.ts'
+import type { Controller } from '../streaming/topics/controller.ts'
+import type { Logger } from '../telemetry/log.ts'
+import { createTicker, type Price } from './ticker.ts'
+
+export interface DemoMarket {
+  /** With the feed of the market, unless a loaded controller has its name. */
+  controllers(loaded: readonly Controller[]): readonly Controller[]
+  start(query: Pick<QueryService, 'run'>, env: { readonly clock: Clock; readonly logger: Logger }): RunningMarket
+}
+
+export interface RunningMarket {
+  /** Resolves when the market writes nothing any more. */
+  stop(): Promise<void>
+}
+
+/** Undefined where there is nothing to trade: without the demonstration, or when a file declares the tables as its own. */
+export async function createDemoMarket(
+  config: Config,
+  declared: Declared | undefined,
+): Promise<DemoMarket | undefined> {
+  if (!config.demo || !config.demoMarket || !config.services.includes('query')) return undefined
+  if (!['instruments', 'trades', 'quotes'].every((table) => declared?.rows.has(table))) return undefined
+  const { tradedInstruments } = await import('../declarative/demo-market.ts')
+  const instruments = tradedInstruments()
+  const ticker = createTicker(new Set(instruments.map(({ symbol }) => symbol)))
+  return {
+    controllers: (loaded) =>
+      loaded.some(({ name }) => name === ticker.controller.name) ? loaded : [...loaded, ticker.controller],
+    start: ({ run }, env) => startMarket({ ...env, run, instruments, publish: ticker.publish, seed: env.clock() }),
+  }
+}
+
+export interface MarketOptions {
+  readonly run: QueryService['run']
+  readonly publish: (price: Price) => void
+  readonly instruments: readonly Instrument[]
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly seed: number
+  /** Time from one quote to the next; about every second one is followed by a trade. */
+  readonly intervalMs?: number
+  /** How many trades, and about how many quotes, the tables keep. */
+  readonly kept?: number
+  /** How long to wait after a failure, and after the last trade of another node before taking over from it. */
+  readonly patienceMs?: number
+}
+
+/** A client with no more rights than the trader of the demonstration. */
+const PRINCIPAL: Principal = {
+  subject: 'demo-service',
+  kind: 'client',
+  clientId: 'demo-service',
+  scopes: new Set(['Platform/Market', 'Platform/Trading']),
+  roles: [],
+  audiences: [],
+  tokenId: 'demo-market',
+  sessionId: undefined,
+  grantId: undefined,
+  username: undefined,
+  displayName: 'Demonstration market',
+  issuedAt: 0,
+  expiresAt: Number.MAX_SAFE_INTEGER,
+  authTime: undefined,
+}
+
+const INTERVAL_MS = 250
+const KEPT = 10_000
+const PATIENCE_MS = 5_000
+/** Old rows that are deleted with each new one: more than one, so that a table that has grown too long becomes shorter. */
+const DELETED_AT_ONCE = 3
+
+export function startMarket(options: MarketOptions): RunningMarket {
+  const stopping = new AbortController()
+  const ended = new Market(options, stopping.signal).run()
+  return {
+    stop() {
+      stopping.abort()
+      return ended
+    },
+  }
+}
+
+/**
+ * Every statement is so small that the server runs it on its event loop: at rest, no process is kept for a query.
+ *
+ * Of several nodes on one database one trades and the others follow it: they publish its quotes on their own streams. No
+ * lock decides who trades but the primary key of the trades: whose insert is refused follows.
+ */
+class Market {
+  readonly #options: MarketOptions
+  readonly #signal: AbortSignal
+  readonly #walk: Walk
+  readonly #kept: number
+  readonly #intervalMs: number
+  readonly #patienceMs: number
+  #lastId = 0
+  /** The time of the last quote of each instrument. */
+  readonly #quotedAt = new Map<string, number>()
+  #hasFailed = false
+
+  constructor(options: MarketOptions, signal: AbortSignal) {
+    this.#options = options
+    this.#signal = signal
+    this.#walk = createWalk(options.instruments, options.seed)
+    this.#kept = options.kept ?? KEPT
+    this.#intervalMs = options.intervalMs ?? INTERVAL_MS
+    this.#patienceMs = options.patienceMs ?? PATIENCE_MS
+  }
+
+  /** Never rejects: the server goes on without its market. */
+  async run(): Promise<void> {
+    while (!this.#signal.aborted) {
+      try {
+        if (!(await this.#resume())) await this.#follow()
+        await this.#trade()
+      } catch (error) {
+        if (!isTaken(error)) {
+          this.#report(error)
+          await this.#pause(this.#patienceMs)
+        }
+      }
+    }
+  }
+
+  /** Takes prices and the last trade from the tables; false if another node traded a moment ago. */
+  async #resume(): Promise<boolean> {
+    await this.#readLastId()
+    await this.#publishQuotes()
+    return this.#options.clock() - Math.max(0, ...this.#quotedAt.values()) > this.#patienceMs
+  }
+
+  /** Returns when nobody trades any more. */
+  async #follow(): Promise<void> {
+    let changedAt = performance.now()
+    while (!this.#signal.aborted) {
+      await this.#pause(this.#patienceMs / 5)
+      const before = this.#lastId
+      await this.#readLastId()
+      await this.#publishQuotes()
+      if (this.#lastId !== before) changedAt = performance.now()
+      else if (performance.now() - changedAt > this.#patienceMs) return
+    }
+  }
+
+  /** Returns when the market stops; throws when an insert is refused. */
+  async #trade(): Promise<void> {
+    // Every instrument has a quote from the start, and keeps one when old quotes are deleted.
+    if (!this.#signal.aborted) await this.#insertQuotes(this.#walk.open(), this.#now())
+    while (!this.#signal.aborted) {
+      const { quote, trade } = this.#walk.next()
+      const time = this.#now()
+      await Promise.all([this.#insertQuotes([quote], time), this.#deleteOldQuotes(quote.symbol, time)])
+      if (trade !== undefined) await Promise.all([this.#insertTrade(trade, time), this.#deleteOldTrades()])
+      this.#hasFailed = false
+      await this.#pause(this.#intervalMs)
+    }
+  }
+
+  async #insertQuotes(quotes: readonly Quote[], time: string): Promise<void> {
+    const rows = quotes.map(
+      (_quote, row) => `(:symbol${row}, :time, :bid${row}, :ask${row}, :bidSize${row}, :askSize${row})`,
+    )
+    const statement = `insert into quotes (symbol, quoted_at, bid, ask, bid_size, ask_size) values ${rows.join(', ')}`
+    const values = quotes.flatMap((quote, row) =>
+      Object.entries(quote).map(([name, value]) => [`${name}${row}`, String(value)] as const),
+    )
+    await this.#run(statement, { time, ...Object.fromEntries(values) })
+    for (const { symbol, bid, ask } of quotes) this.#publish(symbol, time, bid, ask)
+  }
+
+  async #insertTrade({ symbol, side, quantity, price, venue }: Trade, time: string): Promise<void> {
+    const id = this.#lastId + 1
+    await this.#run(INSERT_TRADE, { id: String(id), symbol, side, quantity: String(quantity), price, venue, time })
+    this.#lastId = id
+  }
+
+  async #deleteOldTrades(): Promise<void> {
+    const newest = this.#lastId - this.#kept
+    const { rows } = await this.#run(`select id from trades order by id limit ${DELETED_AT_ONCE}`, {})
+    const old = rows.map(({ id }) => Number(id)).filter((id) => id <= newest)
+    await Promise.all(old.map((id) => this.#run('delete from trades where id = :id', { id: String(id) })))
+  }
+
+  async #deleteOldQuotes(symbol: string, now: string): Promise<void> {
+    const oldest = Date.parse(now) - this.#kept * this.#intervalMs
+    const { rows } = await this.#run(OLDEST_QUOTES, { symbol })
+    const old = rows.map(({ quoted_at }) => String(quoted_at)).filter((time) => Date.parse(time) < oldest)
+    await Promise.all(old.map((time) => this.#run(DELETE_QUOTE, { symbol, time })))
+  }
+
+  async #readLastId(): Promise<void> {
+    const { rows } = await this.#run('select id from trades order by id desc limit 1', {})
+    this.#lastId = Number(rows[0]?.id ?? 0)
+  }
+
+  /** Those of another node, and on a start those of the time before. */
+  async #publishQuotes(): Promise<void> {
+    for (const { symbol } of this.#options.instruments) {
+      const [row] = (await this.#run(LAST_QUOTE, { symbol })).rows
+      const { time, bid, ask } = { time: String(row?.quoted_at), bid: String(row?.bid), ask: String(row?.ask) }
+      if (row === undefined || Date.parse(time) === this.#quotedAt.get(symbol)) continue
+      this.#walk.resume(symbol, Math.round((ticksOf(bid) + ticksOf(ask)) / 2))
+      this.#publish(symbol, time, bid, ask)
+    }
+  }
+
+  #publish(symbol: string, time: string, bid: string, ask: string): void {
+    this.#quotedAt.set(symbol, Date.parse(time))
+    this.#options.publish({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })
+  }
+
+  #now(): string {
+    return new Date(this.#options.clock()).toISOString()
+  }
+
+  #run(statement: string, parameters: Readonly<Record<string, string>>) {
+    return this.#options.run(PRINCIPAL, statement, parameters)
+  }
+
+  async #pause(milliseconds: number): Promise<void> {
+    await sleep(milliseconds, undefined, { signal: this.#signal, ref: false }).catch(() => {})
+  }
+
+  /** An outage of the database has its own line in the log; anything else is logged once, until a trade succeeds. */
+  #report(error: unknown): void {
+    const isOutage = error instanceof Refusal && error.code === 'Data.Unavailable'
+    if (isOutage || this.#hasFailed || this.#signal.aborted) return
+    this.#hasFailed = true
+    this.#options.logger.warn({ err: error }, 'the demonstration market cannot trade; it keeps trying')
+  }
+}
+
+const INSERT_TRADE = `insert into trades (id, symbol, side, quantity, price, venue, executed_at)
+  values (:id, :symbol, :side, :quantity, :price, :venue, :time)`
+
+const LAST_QUOTE = 'select quoted_at, bid, ask from quotes where symbol = :symbol order by quoted_at desc limit 1'
+const OLDEST_QUOTES = `select quoted_at from quotes where symbol = :symbol order by quoted_at limit ${DELETED_AT_ONCE}`
+const DELETE_QUOTE = 'delete from quotes where symbol = :symbol and quoted_at = :time'
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'Data.UniqueViolation'
+}

@@ -1,0 +1,19 @@
+/** The event bus: tells every part of every node about changes that take effect at once, such as revocations. */
+import type { GateEvent } from 'gatehouse-protocol'
+import type { RecordedEvent } from '../store/cluster/events.ts'
+
+export type { GateEvent }
+
+export type Listener = (event: GateEvent) => void
+
+export interface Bus {
+  /** Resolves when the event is durable and the listeners of this node have received it. */
+  publish(event: GateEvent): Promise<void>
+  /** Delivers an event to this node that was recorded in a transaction, once that has committed. */
+  receive(recorded: RecordedEvent): void
+  /** Returns the function that unsubscribes. */
+  subscribe(listener: Listener): () => void
+  /** Milliseconds since this node last knew that it had received everything. */
+  lag(): number
+  close(): Promise<void>
+}

@@ -1,0 +1,187 @@
+/** Revoked tokens, kept in memory so that a check costs no round trip: loaded at start, updated from the bus. */
+import { type Clock, type GateEvent, isRight, limitRights, type RoleRights, rightsOf } from 'gatehouse-protocol'
+import type { Events } from '../store/cluster/events.ts'
+import type { Bus } from './bus.ts'
+
+/** Where a token comes from, according to its claims. */
+export interface TokenOrigin {
+  readonly tokenId: string
+  readonly grantId: string | undefined
+  readonly sessionId: string | undefined
+  readonly subject: string
+  readonly clientId: string
+  /** Milliseconds since the epoch. */
+  readonly issuedAtMs: number
+}
+
+/** The scopes of a token, limited by its client and its user's roles, and those roles. */
+export interface TokenRights {
+  readonly scopes: ReadonlySet<string>
+  readonly roles: readonly string[]
+}
+
+export interface RevocationList {
+  isRevoked(token: TokenOrigin): boolean
+  /** The rights left after the user's roles or the client's scopes changed; `rights` itself if nothing changed. */
+  narrow<T extends TokenRights>(token: TokenOrigin, rights: T): T
+  sessionEnded(sessionId: string): boolean
+  /** Changes with every event; results of the checks above may be cached until then. */
+  readonly version: number
+  /** For metrics. */
+  readonly size: number
+  close(): void
+}
+
+const KINDS = [
+  'token-revoked',
+  'grant-revoked',
+  'session-ended',
+  'subject-cut',
+  'subjects-cut',
+  'client-cut',
+  'rights-changed',
+  'roles-changed',
+  'client-scopes-changed',
+] as const satisfies readonly GateEvent['kind'][]
+const PRUNE_EVERY_MS = 60_000
+
+interface Entry {
+  readonly expiresAt: number
+}
+interface Cutoff extends Entry {
+  /** Concerns tokens issued up to this time. */
+  readonly at: number
+}
+interface ScopeLimit extends Cutoff {
+  readonly scopes: ReadonlySet<string>
+}
+interface RightsLimit extends ScopeLimit {
+  readonly roles: readonly string[]
+}
+interface RoleLimit extends Cutoff {
+  readonly rights: RoleRights
+}
+
+export async function openRevocationList(
+  bus: Bus,
+  events: Pick<Events, 'live'>,
+  clock: Clock,
+): Promise<RevocationList> {
+  const tokens = new Map<string, Entry>()
+  const grants = new Map<string, Entry>()
+  const sessions = new Map<string, Entry>()
+  const subjects = new Map<string, Cutoff>()
+  const clients = new Map<string, Cutoff>()
+  const userRights = new Map<string, RightsLimit>()
+  const clientScopes = new Map<string, ScopeLimit>()
+  /** At most one entry: an event lists all roles. */
+  const roleRights = new Map<'roles', RoleLimit>()
+  let version = 0
+  const all: readonly Map<string, Entry>[] = [
+    tokens,
+    grants,
+    sessions,
+    subjects,
+    clients,
+    userRights,
+    roleRights,
+    clientScopes,
+  ]
+
+  // Subscribe first, then load: an event in between is applied twice rather than not at all.
+  const unsubscribe = bus.subscribe(add)
+  for (const event of await events.live(KINDS)) add(event)
+  const timer = setInterval(prune, PRUNE_EVERY_MS)
+  timer.unref()
+
+  return {
+    isRevoked({ tokenId, grantId, sessionId, subject, clientId, issuedAtMs }) {
+      if (tokens.has(tokenId)) return true
+      if (grantId !== undefined && grants.has(grantId)) return true
+      if (sessionId !== undefined && sessions.has(sessionId)) return true
+      if (issuedAtMs <= (subjects.get(subject)?.at ?? 0) || issuedAtMs <= (clients.get(clientId)?.at ?? 0)) return true
+      return limitFor(clientScopes, clientId, issuedAtMs)?.scopes.size === 0
+    },
+    narrow({ subject, clientId, issuedAtMs }, rights) {
+      const user = limitFor(userRights, subject, issuedAtMs)
+      const role = subject === clientId ? undefined : limitFor(roleRights, 'roles', issuedAtMs)
+      const client = limitFor(clientScopes, clientId, issuedAtMs)
+      if (user === undefined && role === undefined && client === undefined) return rights
+      const left = limitRights(user?.roles ?? rights.roles, user, role)
+      const isLeft = (scope: string) =>
+        (client === undefined || client.scopes.has(scope)) && (!isRight(scope) || left.has(scope))
+      if (left.roles.length === rights.roles.length && user === undefined && [...rights.scopes].every(isLeft))
+        return rights
+      return { ...rights, scopes: new Set([...rights.scopes].filter(isLeft)), roles: left.roles }
+    },
+    sessionEnded: (sessionId) => sessions.has(sessionId),
+    get version() {
+      return version
+    },
+    get size() {
+      return all.reduce((sum, entries) => sum + entries.size, 0)
+    },
+    close() {
+      unsubscribe()
+      clearInterval(timer)
+    },
+  }
+
+  function add(event: GateEvent): void {
+    version++
+    switch (event.kind) {
+      case 'token-revoked':
+        tokens.set(event.tokenId, { expiresAt: event.expiresAt })
+        break
+      case 'grant-revoked':
+        grants.set(event.grantId, { expiresAt: event.expiresAt })
+        break
+      case 'session-ended':
+        sessions.set(event.sessionId, { expiresAt: event.expiresAt })
+        break
+      case 'subject-cut':
+        keepLater(subjects, event.subject, event)
+        break
+      case 'subjects-cut':
+        for (const subject of event.subjects) keepLater(subjects, subject, { at: event.at, expiresAt: event.expiresAt })
+        break
+      case 'client-cut':
+        keepLater(clients, event.clientId, event)
+        break
+      case 'rights-changed':
+        keepLater(userRights, event.subject, { ...event, scopes: new Set(event.scopes) })
+        break
+      case 'roles-changed':
+        keepLater(roleRights, 'roles', { ...event, rights: rightsOf(event.roles) })
+        break
+      case 'client-scopes-changed':
+        keepLater(clientScopes, event.clientId, { ...event, scopes: new Set(event.scopes) })
+        break
+      case 'stream-kick':
+      case 'keys-changed':
+      case 'user-changed':
+      case 'clients-changed':
+      case 'catalogue-changed':
+      case 'nodes-asked':
+        break
+    }
+  }
+
+  function prune(): void {
+    const now = clock()
+    for (const entries of all) {
+      for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key)
+    }
+  }
+}
+
+/** The limit for a token issued at this time, if it concerns it. */
+function limitFor<K, T extends Cutoff>(limits: Map<K, T>, key: K, issuedAtMs: number): T | undefined {
+  const limit = limits.get(key)
+  return limit !== undefined && issuedAtMs <= limit.at ? limit : undefined
+}
+
+/** Events of two nodes may arrive in either order: the later one counts. */
+function keepLater<K, T extends Cutoff>(limits: Map<K, T>, key: K, limit: T): void {
+  if (limit.at >= (limits.get(key)?.at ?? 0)) limits.set(key, limit)
+}

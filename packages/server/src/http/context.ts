@@ -1,0 +1,239 @@
+/** One request and its reply, from the listener to the log line: every route handler gets one. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Principal, Problem } from 'gatehouse-protocol'
+import type { Logger } from '../telemetry/log.ts'
+import { type LimitState, limitHeaders } from './limits/rate-limits.ts'
+import type { UnreadReplies } from './limits/unread-replies.ts'
+import { nodeHttp } from './node-http.ts'
+import { pathOf, type QueryValues, readQuery } from './request/request-target.ts'
+
+/** On every reply; replies to browsers have more (identity/browser/page-reply.ts). */
+const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-content-type-options', 'nosniff']
+/** Without a charset: RFC 8259 §11 defines none, and the contract's discovery and token responses have none. */
+export const JSON_TYPE = 'application/json'
+const NOBODY = {}
+const NO_BODY = Buffer.alloc(0)
+/** The client closed the connection before the end of the reply: the status that nginx logs, and never sends. */
+export const CLIENT_LEFT = 499
+const NO_LIMITS: readonly LimitState[] = []
+/** What is shorter is left to the buffers of the system. */
+const LEAST_UNREAD_BYTES = 16 * 1024
+
+export type Headers = Readonly<Record<string, string>>
+
+export type ProblemPage = (context: Context, problem: Problem) => void
+
+export class Context {
+  readonly request: IncomingMessage
+  /** The caller's Request-Id, or one of ours. */
+  readonly id: string
+  /** The client's IP address, also behind trusted proxies. */
+  readonly address: string
+  readonly method: string
+  /** Origin-form, below the base path. */
+  readonly target: string
+  readonly path: string
+  readonly startedAt = performance.now()
+  /** The pattern of the matched route; 'none' until one matches. Never the path itself: metrics need few labels. */
+  route = 'none'
+  /** The level of the log line of a reply that is no error. */
+  logLevel: 'info' | 'debug' = 'info'
+  /** The bytes of the body, read before the handler runs. */
+  body: Buffer = NO_BODY
+  /** What log, metrics and span show of a reply that is not sent to its end: the client has left, unless a handler says otherwise. */
+  incompleteStatus = CLIENT_LEFT
+  /** Counts the bytes that the client does not read; undefined for an upgrade. */
+  unread: UnreadReplies | undefined
+  /** Shows a problem document to a person; undefined where the server has no pages. */
+  problemPage: ProblemPage | undefined
+  #response: ServerResponse | undefined
+  #principal: Principal | undefined
+  #caller: Context['caller'] = NOBODY
+  #params: ReadonlyMap<string, string> | undefined
+  #query: QueryValues | undefined
+  #limits = NO_LIMITS
+  #headers: string[] | undefined
+  readonly #logger: Logger
+
+  /** `response` is undefined for an upgrade, which has none unless it is refused. */
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse | undefined,
+    address: string,
+    target: string,
+    logger: Logger,
+  ) {
+    this.request = request
+    this.#response = response
+    this.id = requestIdOf(request.headers)
+    this.address = address
+    this.method = request.method ?? 'GET'
+    this.target = target
+    this.path = pathOf(target)
+    this.#logger = logger
+  }
+
+  get response(): ServerResponse {
+    this.#response ??= new nodeHttp.ServerResponse(this.request)
+    return this.#response
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.request.headers
+  }
+
+  get query(): QueryValues {
+    this.#query ??= readQuery(this.target)
+    return this.#query
+  }
+
+  /** A logger whose lines carry the request id. */
+  get log(): Logger {
+    return this.#logger.child({ reqId: this.id })
+  }
+
+  /** Ids of the user and the client, for the log: those of the token, or what a handler has found out. */
+  get caller(): { readonly user?: string | undefined; readonly client?: string | undefined } {
+    if (this.#principal === undefined) return this.#caller
+    const { subject, kind, clientId } = this.#principal
+    return { user: kind === 'user' ? subject : undefined, client: clientId }
+  }
+
+  /** For routes without an access rule. */
+  identify(caller: { readonly user?: string; readonly client?: string }): void {
+    this.#caller = { ...this.#caller, ...caller }
+  }
+
+  /** Who is calling; only on routes with an access rule, and where a handler has set it. */
+  get principal(): Principal {
+    if (this.#principal === undefined) throw new Error(`${this.route} has no access rule`)
+    return this.#principal
+  }
+
+  set principal(principal: Principal) {
+    this.#principal = principal
+  }
+
+  set params(params: ReadonlyMap<string, string>) {
+    this.#params = params
+  }
+
+  /** A named segment of the path. */
+  param(name: string): string {
+    const value = this.#params?.get(name)
+    if (value === undefined) throw new Error(`${this.route} has no :${name}`)
+    return value
+  }
+
+  /** The RateLimit headers tell the state that was counted last. */
+  setLimits(limits: readonly LimitState[]): void {
+    if (limits.length > 0) this.#limits = limits
+  }
+
+  /** Replaces a header of the same name, which must be in lower case. */
+  setHeader(name: string, value: string): void {
+    this.#headers ??= []
+    const at = this.#headers.indexOf(name)
+    if (at >= 0 && at % 2 === 0) this.#headers[at + 1] = value
+    else this.#headers.push(name, value)
+  }
+
+  /** The reply depends on this request header (RFC 9110 §12.5.5). */
+  addVary(name: string): void {
+    const at = this.#headers?.indexOf('vary') ?? -1
+    const known = at >= 0 ? this.#headers?.[at + 1] : undefined
+    this.setHeader('vary', known === undefined ? name : `${known}, ${name}`)
+  }
+
+  hasHeader(name: string): boolean {
+    return this.#headers?.includes(name) === true
+  }
+
+  setHeaders(headers: Headers): void {
+    for (const name in headers) this.setHeader(name, headers[name] ?? '')
+  }
+
+  /** Set-Cookie is the one header that is sent once for each value. */
+  addCookie(cookie: string): void {
+    this.#headers ??= []
+    this.#headers.push('set-cookie', cookie)
+  }
+
+  get isReplied(): boolean {
+    return this.response.headersSent
+  }
+
+  json(body: unknown, status = 200): void {
+    this.send(JSON_TYPE, JSON.stringify(body), status)
+  }
+
+  /** Head and body leave in one write. */
+  send(type: string, body: string | Buffer, status = 200): void {
+    const head = this.#head()
+    head.push('content-type', type, 'content-length', String(Buffer.byteLength(body)))
+    const { response } = this
+    response.writeHead(status, head).end(body)
+    // The system takes a few of these at once, and the rest of them soon.
+    if (response.writableLength >= LEAST_UNREAD_BYTES) this.#holdUntilRead(response, this.unread)
+  }
+
+  /** Counts bytes in memory that wait for the client until they are released. Past the bound of the node connections are closed. */
+  holdUnread(bytes: number): () => void {
+    const { user, client } = this.caller
+    return this.unread?.hold(user ?? client ?? this.address, bytes, () => this.#closeUnread('queue')) ?? (() => {})
+  }
+
+  /** The timeout of the socket sees progress within one large write. */
+  #holdUntilRead(response: ServerResponse, unread: UnreadReplies | undefined): void {
+    if (unread === undefined) return
+    response.once('close', this.holdUnread(response.writableLength))
+    // Before Node's own listener, which sets the timeout of an idle connection; the next response must not inherit this one.
+    response.prependOnceListener('finish', () => void response.setTimeout(0))
+    response.setTimeout(unread.stallMs, () => this.#closeUnread('stalled'))
+  }
+
+  #closeUnread(reason: string): void {
+    this.log.info({ reason }, 'closed a connection whose client does not read the reply')
+    this.response.destroy()
+  }
+
+  /** A reply without a body. */
+  end(status: number): void {
+    const head = this.#head()
+    if (status !== 204 && status !== 304) head.push('content-length', '0')
+    this.response.writeHead(status, head).end()
+  }
+
+  redirect(location: string, status = 303): void {
+    this.setHeader('location', location)
+    this.end(status)
+  }
+
+  /** For a body that the caller writes piece by piece, and ends. */
+  stream(type: string, status = 200): ServerResponse {
+    const head = this.#head()
+    head.push('content-type', type)
+    return this.response.writeHead(status, head)
+  }
+
+  /** Ends the connection in the middle of a reply that cannot be completed. */
+  cutOff(): void {
+    this.incompleteStatus = 500
+    this.response.destroy()
+  }
+
+  #head(): string[] {
+    const head = [...SECURITY_HEADERS, 'request-id', this.id]
+    if (this.#limits.length > 0 && !this.hasHeader('ratelimit')) head.push(...limitHeaders(this.#limits))
+    if (this.#headers !== undefined) head.push(...this.#headers)
+    return head
+  }
+}
+
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/
+
+function requestIdOf(headers: IncomingHttpHeaders): string {
+  const given = headers['request-id']
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID()
+}

@@ -1,0 +1,109 @@
+/** Rate limits of route groups: requests are counted by address and, once the caller is known, by client and by user. */
+
+import { type Principal, Refusal } from 'gatehouse-protocol'
+import { LruMap } from '../../lib/lru-map.ts'
+import { networkOf } from '../../lib/network.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { bareAddress, networkList } from '../request/client-address.ts'
+import type { Budget, Decision, SlidingWindow } from './sliding-window.ts'
+
+/** A name from the settings, such as token or query. */
+export type LimitGroup = string
+type CountedBy = 'address' | 'client' | 'user'
+export type GroupBudgets = { readonly [By in CountedBy]?: Budget }
+
+export interface RateLimits {
+  /** Throws a 429 when the address has sent too many requests. */
+  countAddress(group: LimitGroup, address: string): readonly LimitState[]
+  /** The same for the client and the user of a request. */
+  countCaller(group: LimitGroup, address: string, caller: Caller): readonly LimitState[]
+}
+
+export interface AdjustableRateLimits extends RateLimits {
+  setLimits(limits: Pick<RateLimitOptions, 'budgets' | 'exempt'>): void
+}
+
+export interface Caller {
+  readonly client?: string | undefined
+  readonly user?: string | undefined
+}
+
+export interface LimitState {
+  readonly by: CountedBy
+  readonly budget: Budget
+  readonly decision: Decision
+}
+
+export interface RateLimitOptions {
+  readonly window: SlidingWindow
+  readonly budgets: ReadonlyMap<LimitGroup, GroupBudgets>
+  /** Addresses and networks that are never limited. */
+  readonly exempt: readonly string[]
+  readonly metrics: Metrics
+}
+
+const NOT_LIMITED: readonly LimitState[] = []
+
+export function createRateLimits({ window, metrics, ...limits }: RateLimitOptions): AdjustableRateLimits {
+  let { budgets } = limits
+  let networkCounted = countedNetworks(limits.exempt)
+  return {
+    countAddress(group, address) {
+      return count(group, 'address', networkCounted(address))
+    },
+    countCaller(group, address, { client, user }) {
+      if (networkCounted(address) === undefined) return NOT_LIMITED
+      return [...count(group, 'client', client), ...count(group, 'user', user)]
+    },
+    setLimits(next) {
+      budgets = next.budgets
+      networkCounted = countedNetworks(next.exempt)
+    },
+  }
+
+  function count(group: LimitGroup, by: CountedBy, key: string | undefined): readonly LimitState[] {
+    const budget = budgets.get(group)?.[by]
+    if (budget === undefined || key === undefined) return NOT_LIMITED
+    const state = { by, budget, decision: window.take(`${group} ${by} ${key}`, budget) }
+    if (state.decision.allowed) return [state]
+    metrics.count('gatehouse_http_rejected_total', { group, by })
+    throw tooManyRequests(state)
+  }
+}
+
+/** How the caller of a token is counted. */
+export function callerOf({ clientId, subject, kind }: Principal): Caller {
+  return { client: clientId, user: kind === 'user' ? subject : undefined }
+}
+
+/** The fields of the IETF draft "RateLimit header fields for HTTP", version 10: each policy is named after what it counts. */
+export function limitHeaders(states: readonly LimitState[]): readonly string[] {
+  const policies = states.map(({ by, budget }) => `"${by}";q=${budget.requests};w=${budget.seconds}`)
+  const limits = states.map(({ by, decision }) => `"${by}";r=${decision.remaining};t=${decision.seconds}`)
+  return ['ratelimit-policy', policies.join(', '), 'ratelimit', limits.join(', ')]
+}
+
+function tooManyRequests(state: LimitState): Refusal {
+  const { seconds } = state.decision
+  const [policyName = '', policy = '', limitName = '', limit = ''] = limitHeaders([state])
+  return new Refusal('http.too_many_requests', 429, `Too many requests: try again in ${seconds} s`, {
+    headers: { [policyName]: policy, [limitName]: limit, 'retry-after': String(seconds) },
+  })
+}
+
+const CACHED_ADDRESSES = 1_000
+
+/** The network that an address is counted as; undefined for one that is exempt. */
+export function countedNetworks(exempt: readonly string[]): (address: string) => string | undefined {
+  const isExempt = networkList(exempt)
+  const known = new LruMap<{ readonly network: string | undefined }>(CACHED_ADDRESSES)
+  return (address) => {
+    let found = known.get(address)
+    if (found === undefined) {
+      const bare = bareAddress(address)
+      found = { network: isExempt(bare) ? undefined : networkOf(bare) }
+      known.set(address, found)
+    }
+    return found.network
+  }
+}

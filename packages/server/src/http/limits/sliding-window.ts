@@ -1,0 +1,124 @@
+/** Counts events by key over a sliding window, shared between nodes; knows nothing of HTTP. */
+import type { Clock } from 'gatehouse-protocol'
+
+/** A number of requests in a number of seconds. */
+export interface Budget {
+  readonly requests: number
+  readonly seconds: number
+}
+
+export interface Decision {
+  readonly allowed: boolean
+  readonly remaining: number
+  /** Seconds until the budget is full again or, when refused, until the next request is allowed. */
+  readonly seconds: number
+}
+
+/** The count of one key on one node. */
+export interface SharedCount {
+  readonly key: string
+  /** Start of the window in milliseconds. */
+  readonly window: number
+  readonly expiresAt: number
+  readonly count: number
+}
+
+export interface SlidingWindow {
+  take(key: string, budget: Budget): Decision
+  /** The keys that changed since the last call and are busy enough to matter to other nodes. */
+  share(): SharedCount[]
+  /** The sums of what the other nodes counted. */
+  learn(counts: readonly Pick<SharedCount, 'key' | 'window' | 'count'>[]): void
+}
+
+interface Count {
+  window: number
+  here: number
+  elsewhere: number
+  before: number
+  readonly seconds: number
+  readonly requests: number
+  changed: boolean
+}
+
+/** Keys below this part of their budget are not shared. */
+const SHARED_FROM = 0.1
+const MOST_KEYS = 100_000
+
+export function createSlidingWindow(clock: Clock): SlidingWindow {
+  const counts = new Map<string, Count>()
+
+  return {
+    take(key, budget) {
+      const now = clock()
+      const length = budget.seconds * 1000
+      const count = current(key, budget, now - (now % length))
+      const elapsed = (now - count.window) / length
+      const used = count.before * (1 - elapsed) + count.here + count.elsewhere
+      if (used + 1 > budget.requests) return { allowed: false, remaining: 0, seconds: waitFor(count, budget, elapsed) }
+      count.here += 1
+      count.changed = true
+      return {
+        allowed: true,
+        remaining: Math.floor(budget.requests - used - 1),
+        seconds: Math.ceil(((1 - elapsed) * length) / 1000),
+      }
+    },
+    share() {
+      const shared: SharedCount[] = []
+      for (const [key, count] of counts) {
+        if (!count.changed || count.here < count.requests * SHARED_FROM) continue
+        count.changed = false
+        const expiresAt = count.window + 2 * count.seconds * 1000
+        shared.push({ key, window: count.window, expiresAt, count: count.here })
+      }
+      return shared
+    },
+    learn(learned) {
+      for (const { key, window, count: elsewhere } of learned) {
+        const count = counts.get(key)
+        if (count?.window === window) count.elsewhere = elsewhere
+      }
+    },
+  }
+
+  function current(key: string, budget: Budget, window: number): Count {
+    const known = counts.get(key)
+    if (known !== undefined && known.seconds === budget.seconds) {
+      if (known.window !== window) {
+        const isNext = window - known.window === budget.seconds * 1000
+        known.before = isNext ? known.here + known.elsewhere : 0
+        known.here = 0
+        known.elsewhere = 0
+        known.window = window
+        // To the end of the map, so that the least recently used keys are at its front.
+        counts.delete(key)
+        counts.set(key, known)
+      }
+      return known
+    }
+    if (counts.size >= MOST_KEYS) forgetOldest()
+    const count = { window, here: 0, elsewhere: 0, before: 0, ...budget, changed: false }
+    counts.set(key, count)
+    return count
+  }
+
+  function forgetOldest(): void {
+    let spare = MOST_KEYS / 10
+    for (const key of counts.keys()) {
+      if (spare-- <= 0) return
+      counts.delete(key)
+    }
+  }
+}
+
+/** When the weight of what was counted has decayed enough for one more request. */
+function waitFor(count: Count, { requests, seconds }: Budget, elapsed: number): number {
+  const now = count.here + count.elsewhere
+  const free = requests - 1
+  const fraction =
+    now <= free && count.before > 0
+      ? 1 - (free - now) / count.before - elapsed
+      : 1 - elapsed + Math.max(0, 1 - free / Math.max(now, 1))
+  return Math.max(1, Math.ceil(fraction * seconds))
+}

@@ -1,0 +1,163 @@
+/** Checks every parameter of an authorization request; the order decides which error is reported first. */
+import type { Clock } from 'gatehouse-protocol'
+import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
+import { isChallenge } from '../grants/pkce.ts'
+import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
+import { refuse } from './authorization-error.ts'
+import { readClaims, readSubjects } from './claims.ts'
+import { type AuthorizationRequest, gives, type Prompt, type Target, type UncheckedRequest } from './request.ts'
+import { readHint, refuseTooLong } from './stored-parameters.ts'
+import { defaultMode } from './target.ts'
+
+export interface CheckEnv {
+  readonly issuer: string
+  readonly clock: Clock
+  /** The subject of an ID token that this server signed, expired or not; undefined for anything else. */
+  readonly readHint: (idToken: string) => Promise<{ readonly subject: string } | undefined>
+}
+
+/** The client and its redirect URI have been checked: an error from here on is sent to the client (B-11). */
+export async function checkRequest(
+  unchecked: UncheckedRequest,
+  target: Target,
+  env: CheckEnv,
+): Promise<AuthorizationRequest> {
+  refuseRepeated(unchecked)
+  refuseTooLong(unchecked.parameters)
+  refuseRegistration(unchecked)
+  const responseType = readResponseType(unchecked)
+  checkResponseMode(unchecked)
+  const scopes = readScopes(unchecked)
+  const nonce = readNonce(unchecked, responseType, scopes)
+  const challenge = readChallenge(unchecked, responseType)
+  const prompt = readPrompt(unchecked)
+  const maxAge = readMaxAge(unchecked)
+  const claims = readClaims(unchecked)
+  const subjects = readSubjects(claims, await readHintedSubject(unchecked, env))
+  return {
+    clientId: unchecked.client.id,
+    target,
+    responseType,
+    askedScopes: scopeWords(unchecked),
+    scopes,
+    nonce,
+    challenge,
+    prompt,
+    maxAge,
+    claims,
+    subjects,
+    loginHint: readHint('login_hint', unchecked.parameters),
+    uiLocales: readHint('ui_locales', unchecked.parameters),
+  }
+}
+
+/** RFC 6749 §3.1: parameters must not be repeated. */
+function refuseRepeated({ parameters }: UncheckedRequest): void {
+  if (parameters.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
+}
+
+function refuseRegistration({ parameters }: UncheckedRequest): void {
+  if (parameters.get('registration') !== undefined)
+    throw refuse('registration_not_supported', 'Clients cannot register with the request')
+}
+
+/** OpenID Connect Core §3.1.2.2: the hint must be an ID token of this server. */
+async function readHintedSubject(
+  { parameters }: UncheckedRequest,
+  { readHint }: CheckEnv,
+): Promise<string | undefined> {
+  const hint = parameters.get('id_token_hint')
+  if (hint === undefined) return undefined
+  const read = await readHint(hint)
+  if (read === undefined) throw refuse('invalid_request', 'id_token_hint is not an ID token of this server')
+  return read.subject
+}
+
+/** B-01 to B-03. */
+function readResponseType({ parameters, client }: UncheckedRequest): ResponseType {
+  const text = parameters.get('response_type')
+  if (text === undefined) throw refuse('invalid_request', 'response_type is missing')
+  const type = parseResponseType(text)
+  if (type === undefined) throw refuse('unsupported_response_type', 'This response_type is not supported')
+  if (!client.responseTypes.has(type))
+    throw refuse('unauthorized_client', 'The client is not registered for this response_type')
+  return type
+}
+
+function checkResponseMode({ parameters }: UncheckedRequest): void {
+  const mode = parameters.get('response_mode')
+  if (mode === undefined || mode === 'form_post' || mode === 'fragment') return
+  if (mode !== 'query') throw refuse('invalid_request', 'This response_mode is not supported')
+  if (defaultMode(parameters.get('response_type')) !== 'query')
+    throw refuse('invalid_request', 'Tokens are never returned in the query: use fragment or form_post')
+}
+
+function readScopes({ parameters, client }: UncheckedRequest): readonly string[] {
+  const requested = parseScope(parameters.get('scope'))
+  if (requested === undefined) throw refuse('invalid_scope', 'scope is missing')
+  return requireAllowedScopes(requested, client)
+}
+
+function scopeWords({ parameters }: UncheckedRequest): string[] {
+  return [...new Set((parameters.get('scope') ?? '').split(' ').filter((word) => word !== ''))]
+}
+
+/** OpenID Connect Core §3.2.2.1, §3.3.2.11: an ID token from the authorization endpoint needs a nonce. */
+function readNonce(
+  { parameters }: UncheckedRequest,
+  responseType: ResponseType,
+  scopes: readonly string[],
+): string | undefined {
+  const nonce = parameters.get('nonce')
+  if (!gives(responseType, 'id_token')) return nonce
+  if (!scopes.includes('openid')) throw refuse('invalid_request', 'An ID token requires the scope openid')
+  if (nonce === undefined) throw refuse('invalid_request', 'nonce is required with this response_type')
+  return nonce
+}
+
+/** RFC 7636 §4.3: the challenge that the code will be bound to. */
+function readChallenge(
+  { parameters, client }: UncheckedRequest,
+  responseType: ResponseType,
+): { method: ChallengeMethod; value: string } | undefined {
+  const value = parameters.get('code_challenge')
+  const method = parameters.get('code_challenge_method') ?? 'plain'
+  if (value === undefined) {
+    if (parameters.get('code_challenge_method') !== undefined)
+      throw refuse('invalid_request', 'code_challenge_method is present without code_challenge')
+    if (client.requirePkce && gives(responseType, 'code'))
+      throw refuse('invalid_request', 'code_challenge is required for this client')
+    return undefined
+  }
+  if (method !== 'plain' && method !== 'S256')
+    throw refuse('invalid_request', 'code_challenge_method must be S256 or plain')
+  if (!client.challengeMethods.has(method))
+    throw refuse(
+      'invalid_request',
+      `This client must use code_challenge_method ${[...client.challengeMethods].join(' or ')}`,
+    )
+  if (!isChallenge(value)) throw refuse('invalid_request', 'code_challenge must be 43 to 128 unreserved characters')
+  return { method, value }
+}
+
+const PROMPTS: readonly Prompt[] = ['none', 'login', 'consent', 'select_account']
+
+/** B-50 to B-53. */
+function readPrompt({ parameters }: UncheckedRequest): Prompt[] {
+  const words = (parameters.get('prompt') ?? '').split(' ').filter((word) => word !== '')
+  const prompts = words.map((word) => {
+    const prompt = PROMPTS.find((known) => known === word)
+    if (prompt === undefined) throw refuse('invalid_request', 'prompt contains an unsupported value')
+    return prompt
+  })
+  if (prompts.includes('none') && prompts.length > 1)
+    throw refuse('invalid_request', 'prompt=none cannot be combined with other values')
+  return [...new Set(prompts)]
+}
+
+function readMaxAge({ parameters, client }: UncheckedRequest): number | undefined {
+  const text = parameters.get('max_age')
+  if (text === undefined) return client.defaultMaxAge
+  if (!/^\d{1,10}$/.test(text)) throw refuse('invalid_request', 'max_age must be a whole number of seconds')
+  return Number(text)
+}

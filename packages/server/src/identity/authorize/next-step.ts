@@ -1,0 +1,140 @@
+/** Decides what must happen before an authorization request can be answered. Pure, and called again after every page. */
+import { isRight } from 'gatehouse-protocol'
+import type { User } from '../../store/accounts/users.ts'
+import type { Session } from '../../store/authorizations/sessions.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import type { Consent } from '../../store/clients/consents.ts'
+import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
+import type { AuthorizationError } from './authorization-error.ts'
+import { essentialAcr, scopesOfClaims } from './claims.ts'
+import { type AuthorizationRequest, gives } from './request.ts'
+
+export type Step =
+  /** `again`: there is a session, but the request needs a new authentication. */
+  | { readonly kind: 'sign-in'; readonly again: boolean }
+  | { readonly kind: 'second-factor' }
+  | { readonly kind: 'set-up-factor' }
+  | { readonly kind: 'change-password' }
+  | { readonly kind: 'choose-account' }
+  | { readonly kind: 'consent'; readonly scopes: readonly string[] }
+  | { readonly kind: 'refuse'; readonly error: AuthorizationError; readonly text: string }
+  | { readonly kind: 'respond'; readonly session: Session; readonly user: User; readonly scopes: readonly string[] }
+
+/** What has happened on the pages of this request. */
+export interface Progress {
+  /** The session in which the user signed in for this request. */
+  readonly signedIn?: string
+  /** The session with which the user chose to continue. */
+  readonly chosen?: string
+  /** The user who consented. */
+  readonly consented?: string
+}
+
+export interface Situation {
+  readonly request: AuthorizationRequest
+  readonly client: Client
+  readonly session: Session | undefined
+  /** The user of the session; undefined when disabled or deleted. */
+  readonly user: User | undefined
+  readonly progress: Progress
+  readonly consent: Consent | undefined
+  readonly now: number
+}
+
+export function nextStep(situation: Situation): Step {
+  const step = decide(situation)
+  return situation.request.prompt.includes('none') ? withoutInteraction(step) : step
+}
+
+function decide({ request, client, session, user, progress, consent, now }: Situation): Step {
+  if (session === undefined || user === undefined) return { kind: 'sign-in', again: false }
+  // A sign-in for this request stays fresh however long the user reads the consent page.
+  const isFresh = progress.signedIn === session.id
+  if (!isFresh && (request.prompt.includes('login') || isStale(request, session, now)))
+    return { kind: 'sign-in', again: true }
+  if (request.subjects?.includes(user.id) === false) {
+    return isFresh
+      ? { kind: 'refuse', error: 'login_required', text: 'Another user signed in than the requested one' }
+      : { kind: 'sign-in', again: true }
+  }
+  if (request.prompt.includes('select_account') && !isFresh && progress.chosen !== session.id)
+    return { kind: 'choose-account' }
+  const factor = factorStep(request, client, session, user)
+  if (factor !== undefined) return factor
+  if (user.mustChangePassword) return { kind: 'change-password' }
+  const scopes = grantableScopes(request, client, user)
+  const needed = [...new Set([...scopes, ...scopesOfClaims(request.claims)])]
+  if (needsConsent(request, client, needed, consent, progress.consented === user.id))
+    return { kind: 'consent', scopes: needed }
+  return { kind: 'respond', session, user, scopes }
+}
+
+function isStale({ maxAge }: AuthorizationRequest, { authTime }: Session, now: number): boolean {
+  if (maxAge === undefined) return false
+  return maxAge === 0 || now - authTime > maxAge * 1000
+}
+
+function factorStep(request: AuthorizationRequest, client: Client, session: Session, user: User): Step | undefined {
+  const isRequired = client.requireSecondFactor || user.roleRequiresSecondFactor
+  const accepted = essentialAcr(request.claims)
+  const reached = acrOf(session.amr)
+  if ((accepted === undefined || accepted.includes(reached)) && (!isRequired || reached === MULTI_FACTOR))
+    return undefined
+  if (accepted !== undefined && !accepted.includes(MULTI_FACTOR)) {
+    return {
+      kind: 'refuse',
+      error: 'unmet_authentication_requirements',
+      text: 'This server cannot satisfy the requested acr',
+    }
+  }
+  if (user.hasSecondFactor) return { kind: 'second-factor' }
+  if (isRequired) return { kind: 'set-up-factor' }
+  return { kind: 'refuse', error: 'unmet_authentication_requirements', text: 'The user has no second factor' }
+}
+
+/** Consent given just now is stored like any other, and can be withdrawn just as quickly. */
+function needsConsent(
+  request: AuthorizationRequest,
+  client: Client,
+  scopes: readonly string[],
+  consent: Consent | undefined,
+  consentedNow: boolean,
+): boolean {
+  if (request.prompt.includes('consent') && !consentedNow) return true
+  if (client.skipConsent) return false
+  if (!isAuthenticClient(request, client) && !consentedNow) return true
+  return !scopes.every((scope) => consent?.scopes.includes(scope) === true)
+}
+
+/** RFC 8252 §8.6: any program can listen on loopback or claim a scheme, so stored consent does not cover such a client. */
+function isAuthenticClient(request: AuthorizationRequest, client: Client): boolean {
+  return !client.public || request.target.redirectUri.startsWith('https://')
+}
+
+/** OpenID Connect Core §3.1.2.6: with prompt=none each page becomes its error. */
+function withoutInteraction(step: Step): Step {
+  switch (step.kind) {
+    case 'sign-in':
+      return { kind: 'refuse', error: 'login_required', text: 'The user must sign in' }
+    case 'choose-account':
+      return { kind: 'refuse', error: 'account_selection_required', text: 'The user must choose an account' }
+    case 'second-factor':
+    case 'set-up-factor':
+      return { kind: 'refuse', error: 'interaction_required', text: 'The user must present a second factor' }
+    case 'change-password':
+      return { kind: 'refuse', error: 'interaction_required', text: 'The user must change the password' }
+    case 'consent':
+      return { kind: 'refuse', error: 'consent_required', text: 'The user must consent' }
+    case 'refuse':
+    case 'respond':
+      return step
+  }
+}
+
+/** Rights come from roles; offline access needs a code and a client with the refresh_token grant. */
+function grantableScopes(request: AuthorizationRequest, client: Client, user: User): string[] {
+  return request.scopes.filter((scope) => {
+    if (scope === 'offline_access') return gives(request.responseType, 'code') && client.grantTypes.has('refresh_token')
+    return !isRight(scope) || user.rights.has(scope)
+  })
+}

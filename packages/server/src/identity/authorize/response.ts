@@ -1,0 +1,140 @@
+/** The authorization response: creates the grant, code and tokens (B-04), and encodes them for the response mode. */
+import { hash, randomBytes } from 'node:crypto'
+import type { Audit, Clock } from 'gatehouse-protocol'
+import type { User } from '../../store/accounts/users.ts'
+import type { Revocations } from '../../store/authorizations/revocations.ts'
+import type { Session } from '../../store/authorizations/sessions.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import type { Stores } from '../../store/stores.ts'
+import { grantLifetime, type TokenLifetimes } from '../grants/grant.ts'
+import { acrOf } from '../tokens/claims.ts'
+import type { Issuer } from '../tokens/issuer.ts'
+import { type AuthorizationRequest, gives, isOpenid, type Target } from './request.ts'
+
+export interface ResponseInput {
+  readonly request: AuthorizationRequest
+  readonly client: Client
+  readonly session: Session
+  readonly user: User
+  readonly scopes: readonly string[]
+  readonly address: string
+  readonly requestId: string
+  /** Checks again, against the database, that nothing prevents the response. */
+  readonly isStillGranted: () => Promise<boolean>
+}
+
+/** B-40: long enough for a slow redirect, too short to be taken from a log and used. */
+const CODE_LIFETIME_MS = 60_000
+
+interface RespondEnv extends Pick<Stores, 'grants' | 'codes' | 'sessions'> {
+  readonly issuer: Issuer
+  readonly revocations: Pick<Revocations, 'revokeGrant'>
+  readonly audit: Audit
+  readonly clock: Clock
+  readonly lifetimes: TokenLifetimes
+}
+
+/** Undefined when the user was disabled or withdrew consent before there was a grant to revoke. */
+export async function respond(granted: ResponseInput, env: RespondEnv): Promise<AuthorizationResponse | undefined> {
+  const { request, client, session, user, scopes, address, requestId } = granted
+  const { responseType, target, nonce, challenge, claims } = request
+  const withCode = gives(responseType, 'code')
+  const grant = await env.grants.create({
+    kind: withCode ? 'authorization_code' : 'implicit',
+    clientId: client.id,
+    userId: user.id,
+    sessionId: session.id,
+    scopes,
+    authTime: session.authTime,
+    details: { amr: session.amr, acr: acrOf(session.amr), claims },
+    expiresAt: env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime(scopes, client, env),
+  })
+  const code = withCode
+    ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge }, CODE_LIFETIME_MS)
+    : undefined
+  const access = gives(responseType, 'token')
+    ? await env.issuer.accessToken(client, scopes, { user, grant })
+    : undefined
+  const idToken = gives(responseType, 'id_token')
+    ? await env.issuer.idToken({
+        client,
+        user,
+        grant,
+        nonce,
+        accessToken: access?.token,
+        code,
+        withScopeClaims: responseType === 'id_token',
+      })
+    : undefined
+  // Last: a revocation after this check finds the grant, and tokens older than itself.
+  if (!(await granted.isStillGranted())) {
+    await env.revocations.revokeGrant(grant.id)
+    return undefined
+  }
+  const openid = isOpenid(request)
+  if (openid) await env.sessions.addClient(session.id, client.id)
+  env.audit.record({
+    event: 'authorization.granted',
+    actor: user.id,
+    client: client.id,
+    address,
+    requestId,
+    details: { response_type: responseType, scope: scopes, grant: grant.id },
+  })
+  return {
+    code,
+    access_token: access?.token,
+    token_type: access === undefined ? undefined : 'Bearer',
+    expires_in: access === undefined ? undefined : String(access.lifetime),
+    scope: access === undefined || sameScopes(scopes, request.askedScopes) ? undefined : scopes.join(' '),
+    id_token: idToken,
+    session_state: openid ? sessionState(client.id, target.redirectUri, session.browserState) : undefined,
+  }
+}
+
+function sameScopes(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((scope) => b.includes(scope))
+}
+
+/** OpenID Connect Session Management §3.2: the value by which a client detects that the session has changed. */
+function sessionState(clientId: string, redirectUri: string, browserState: string): string {
+  const salt = randomBytes(12).toString('base64url')
+  const text = `${clientId} ${originOf(redirectUri)} ${browserState} ${salt}`
+  return `${hash('sha256', text, 'base64url')}.${salt}`
+}
+
+/** A private-use scheme has no origin. */
+function originOf(uri: string): string {
+  return URL.parse(uri)?.origin ?? 'null'
+}
+
+export type Delivery =
+  | { readonly kind: 'redirect'; readonly url: string }
+  | { readonly kind: 'form'; readonly action: string; readonly parameters: Readonly<Record<string, string>> }
+
+export type AuthorizationResponse = Readonly<Record<string, string | undefined>>
+
+/** RFC 9207: every response carries `iss`, so that a client of several servers can tell which one sent it. */
+export function deliver(target: Target, issuer: string, answer: AuthorizationResponse): Delivery {
+  const parameters = Object.fromEntries(
+    Object.entries({ ...answer, state: target.state, iss: issuer }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  )
+  if (target.mode === 'form_post') return { kind: 'form', action: target.redirectUri, parameters }
+  return { kind: 'redirect', url: addParameters(target.redirectUri, parameters, target.mode) }
+}
+
+/** Appends parameters and leaves the registered URI unchanged. */
+export function addParameters(
+  uri: string,
+  parameters: Readonly<Record<string, string>>,
+  mode: 'query' | 'fragment',
+): string {
+  const encoded = Object.entries(parameters)
+    .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+    .join('&')
+  if (encoded === '') return uri
+  if (mode === 'fragment') return `${uri}#${encoded}`
+  return `${uri}${uri.includes('?') ? (/[?&]$/.test(uri) ? '' : '&') : '?'}${encoded}`
+}

@@ -1,0 +1,53 @@
+/** What the pages and browser endpoints use of the rest of the server. */
+
+import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Bus } from '../../events/bus.ts'
+import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import type { Revocations } from '../../store/authorizations/revocations.ts'
+import type { Stores } from '../../store/stores.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Attempts } from '../attempts.ts'
+import type { ClientDirectory } from '../clients/client-directory.ts'
+import type { TokenLifetimes } from '../grants/grant.ts'
+import type { Hashing } from '../passwords/hashing.ts'
+import type { CheckPassword } from '../passwords/password-check.ts'
+import type { Issuer } from '../tokens/issuer.ts'
+import type { Signer } from '../tokens/signer.ts'
+import type { BrowserCookies } from './cookies.ts'
+import type { Flows } from './flow.ts'
+import type { PageSettings } from './page-reply.ts'
+
+type UsedStores = Pick<
+  Stores,
+  | 'users'
+  | 'roles'
+  | 'grants'
+  | 'codes'
+  | 'sessions'
+  | 'consents'
+  | 'factors'
+  | 'deviceCodes'
+  | 'setUpLinks'
+  | 'throttles'
+>
+
+export interface BrowserEnv extends UsedStores {
+  readonly clients: Pick<ClientDirectory, 'find'>
+  readonly flows: Flows
+  readonly issuer: Issuer
+  readonly signer: Pick<Signer, 'verify'>
+  readonly revocations: Revocations
+  readonly publish: Bus['publish']
+  readonly checkPassword: CheckPassword
+  readonly hashing: Hashing
+  readonly attempts: Attempts
+  readonly audit: Audit
+  readonly metrics: Pick<Metrics, 'count'>
+  readonly clock: Clock
+  readonly cookies: BrowserCookies
+  readonly rateLimits: Pick<RateLimits, 'countCaller'>
+  readonly pages: PageSettings
+  /** Seals the secrets of authenticator apps at rest. */
+  readonly sealingKey: Buffer
+  readonly lifetimes: TokenLifetimes
+}

@@ -1,0 +1,172 @@
+/** One-time links: an invited person, or one who forgot the password, chooses a password; the first administrator is created. */
+
+import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
+import type { Parameters } from '../../../http/request/form.ts'
+import type { Route } from '../../../http/route.ts'
+import { administratorRole, hasAdministrator } from '../../../store/accounts/administrators.ts'
+import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
+import type { SetUpLink } from '../../../store/accounts/set-up-links.ts'
+import { USER_ID_PREFIX, type User, UsernameTaken } from '../../../store/accounts/users.ts'
+import { firstAdministratorPage, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
+import { displayNameOf } from '../../tokens/claims.ts'
+import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
+import type { BrowserEnv } from '../env.ts'
+import { beginFlow, expired } from '../flow.ts'
+import { frameFor, sendPage } from '../page-reply.ts'
+import { hashNew, recordReplaced, replacePassword, type Told } from './new-password.ts'
+import { passFirstFactor } from './sign-in.ts'
+
+/** Opening a link does not use it: programs that preview links open them too. */
+export function setUpRoutes(env: BrowserEnv): readonly Route[] {
+  return [pageRoute('/set-up', openLink, env), formRoute('/set-up', 'browser', takeLink, env)]
+}
+
+interface OpenLink {
+  readonly token: string
+  /** Undefined for the first administrator. */
+  readonly user: User | undefined
+  readonly link: SetUpLink
+}
+
+async function openLink(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
+  const open = await findOpen(context, query.get('token'), env)
+  return open === undefined ? showUnusable(context, env) : showLink(context, open, env)
+}
+
+async function takeLink(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
+  const open = await findOpen(context, form.get('token'), env)
+  if (open === undefined) return showUnusable(context, env)
+  const username = open.user === undefined ? readUsername(form) : ''
+  if (username === undefined)
+    return showLink(context, open, env, {
+      username: form.get('username'),
+      status: 400,
+      told: (text) => ({ text: text.badUsername, field: 'username' }),
+    })
+  const hashed = await hashNew(form.get('new_password'), undefined, env)
+  if ('told' in hashed) return showLink(context, open, env, { ...hashed, username })
+  const { user } = open
+  if (user === undefined) return createAdministrator(context, open, { username, hash: hashed.hash }, env)
+  const ended = await env.revocations.inTransaction(async (revocations, stores) =>
+    (await stores.setUpLinks.spend(open.token)) === undefined
+      ? undefined
+      : replacePassword(user.id, hashed.hash, revocations, stores),
+  )
+  if (ended === undefined) return showUnusable(context, env)
+  recordLink(context, 'link.used', open.link, env)
+  recordReplaced(context, user.id, ended, { reason: open.link.kind }, env)
+  return signInWithPassword(context, user.id, env)
+}
+
+/** The link if it can be used; every other one gets the same reply. */
+async function findOpen(
+  context: BrowserContext,
+  token: string | undefined,
+  env: BrowserEnv,
+): Promise<OpenLink | undefined> {
+  const link = token === undefined ? undefined : await env.setUpLinks.find(token)
+  if (token === undefined || link === undefined) return undefined
+  const user = link.userId === undefined ? undefined : await env.users.findById(link.userId)
+  const reason = await reasonAgainst(link, user, env)
+  if (reason === undefined) return { token, user, link }
+  recordLink(context, 'link.refused', link, env, reason)
+  return undefined
+}
+
+async function reasonAgainst(link: SetUpLink, user: User | undefined, env: BrowserEnv): Promise<string | undefined> {
+  if (link.state !== 'open') return link.state
+  if (link.kind === 'administrator') return (await hasAdministrator(env)) ? 'there is an administrator' : undefined
+  return user === undefined || user.disabled ? 'disabled' : undefined
+}
+
+function showLink(
+  context: BrowserContext,
+  { token, user, link }: OpenLink,
+  env: BrowserEnv,
+  again?: Told & { readonly username?: string | undefined },
+): void {
+  const frame = frameFor(env.pages, context, { boundTo: 'browser' })
+  const shared = { token, leastPassword: SHORTEST_PASSWORD, formError: again?.told(frame.language.messages) }
+  const page =
+    user === undefined
+      ? firstAdministratorPage(frame, { ...shared, username: again?.username ?? '' })
+      : setUpPage(frame, {
+          ...shared,
+          purpose: link.kind === 'reset' ? 'reset' : 'invitation',
+          username: user.username,
+          displayName: displayNameOf(user),
+        })
+  if (again?.seconds !== undefined) context.http.setHeader('retry-after', String(again.seconds))
+  sendPage(context.http, page, { status: again?.status ?? 200, scripts: "'self'" })
+}
+
+function showUnusable(context: BrowserContext, env: BrowserEnv): void {
+  sendPage(context.http, unusableLinkPage(frameFor(env.pages, context)), { status: 410 })
+}
+
+function readUsername(form: Parameters): string | undefined {
+  const username = form.get('username')?.normalize('NFKC').trim() ?? ''
+  const isGood = NAME.test(username) && username.length <= LONGEST_NAME && !username.startsWith(USER_ID_PREFIX)
+  return isGood ? username : undefined
+}
+
+async function createAdministrator(
+  context: BrowserContext,
+  open: OpenLink,
+  { username, hash }: { readonly username: string; readonly hash: string },
+  env: BrowserEnv,
+): Promise<void> {
+  const created = await env.revocations
+    .inTransaction(async (revocations, stores) => {
+      if ((await stores.setUpLinks.spend(open.token)) === undefined || (await hasAdministrator(stores)))
+        return undefined
+      const { role, isNew } = administratorRole(await stores.roles.list())
+      if (isNew) {
+        await stores.roles.put(role)
+        await revocations.limitRoles(stores, 'created')
+      }
+      const id = await stores.users.create({ username, passwordHash: hash, roles: [role.name] })
+      return { id, newRole: isNew ? role.name : undefined }
+    })
+    .catch((error: unknown) => {
+      // The link was not used then: all of it is one transaction.
+      if (error instanceof UsernameTaken) return 'taken' as const
+      throw error
+    })
+  if (created === undefined) return showUnusable(context, env)
+  if (created === 'taken')
+    return showLink(context, open, env, {
+      username,
+      status: 400,
+      told: (text) => ({ text: text.usernameTaken, field: 'username' }),
+    })
+  const facts = { actor: created.id, address: context.http.address, requestId: context.http.id }
+  const details = { source: 'set-up link' }
+  recordLink(context, 'link.used', open.link, env)
+  if (created.newRole !== undefined)
+    env.audit.record({ event: 'role.created', ...facts, target: created.newRole, details })
+  env.audit.record({ event: 'user.created', ...facts, target: created.id, details })
+  return signInWithPassword(context, created.id, env)
+}
+
+/** As if the password had been entered on the sign-in page: a second factor is asked for, or set up where it is required. */
+async function signInWithPassword(context: BrowserContext, userId: string, env: BrowserEnv): Promise<void> {
+  const user = await env.users.findById(userId)
+  if (user === undefined || user.disabled) throw expired()
+  // The console is for those who have rights in it.
+  const page = { name: env.pages.places.includes('console') && user.rights.size > 0 ? 'console' : 'account' } as const
+  const flow = await beginFlow({ kind: 'own', page, progress: {} }, context, env.flows)
+  return passFirstFactor(context, flow, user, ['pwd'], env)
+}
+
+function recordLink(
+  { http }: BrowserContext,
+  event: 'link.used' | 'link.refused',
+  { id, kind, userId }: SetUpLink,
+  { audit }: Pick<BrowserEnv, 'audit'>,
+  reason?: string,
+): void {
+  const facts = { target: userId, address: http.address, requestId: http.id }
+  if (event === 'link.used') audit.record({ event, ...facts, actor: userId, details: { link: id, kind } })
+  else audit.record({ event, ...facts, details: { link: id, kind, reason } })
+}

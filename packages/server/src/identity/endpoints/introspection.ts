@@ -1,0 +1,93 @@
+/** POST /connect/introspect (RFC 7662): the state of a token, for clients that the token concerns. */
+
+import { type Authenticate, audiencesOf, type Clock, type Principal, seconds } from 'gatehouse-protocol'
+import { JSON_TYPE } from '../../http/context.ts'
+import { FORM } from '../../http/request/form.ts'
+import type { Route } from '../../http/route.ts'
+import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import { authenticateClient, type ClientAuthEnv } from '../clients/client-auth.ts'
+import { refuse } from '../oauth-error.ts'
+import { clientCaller, formOf, required } from '../oauth-request.ts'
+
+export interface IntrospectionEnv extends ClientAuthEnv {
+  readonly issuerName: string
+  readonly authenticate: Authenticate
+  readonly stores: { readonly refreshTokens: RefreshTokens }
+  readonly clock: Clock
+}
+
+/** C-87: the reason is never told. */
+const INACTIVE = { active: false } as const
+
+export function introspectionRoute(env: IntrospectionEnv): Route {
+  /** A principal stays the same object as long as nothing about its token changes. */
+  const described = new WeakMap<Principal, string>()
+  return {
+    method: 'POST',
+    path: '/connect/introspect',
+    body: FORM,
+    async handle(context) {
+      const form = formOf(context)
+      const client = await authenticateClient(clientCaller(context), form, env)
+      // A public client is not authenticated, so anybody could use its id to inspect a token.
+      if (client.public) throw refuse('invalid_client', 'Introspection needs a client with a secret', BASIC)
+      const token = required(form, 'token')
+      const principal = await env.authenticate(token)
+      if (principal === undefined) return context.json(await describeRefreshToken(token, client, env))
+      if (!concerns(client, principal)) return context.json(INACTIVE)
+      context.send(JSON_TYPE, textOf(principal))
+    },
+  }
+
+  function textOf(principal: Principal): string {
+    let text = described.get(principal)
+    if (text === undefined) {
+      text = JSON.stringify(describe(principal, env))
+      described.set(principal, text)
+    }
+    return text
+  }
+}
+
+const BASIC = { headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' } }
+
+/** The client's own tokens, and those for an audience of its scopes. */
+function concerns(client: Client, principal: Principal): boolean {
+  if (principal.clientId === client.id) return true
+  return audiencesOf(client.scopes).some((audience) => principal.audiences.includes(audience))
+}
+
+function describe(principal: Principal, { issuerName }: IntrospectionEnv) {
+  const { audiences } = principal
+  return {
+    active: true,
+    scope: [...principal.scopes].join(' '),
+    client_id: principal.clientId,
+    username: principal.username,
+    token_type: 'Bearer',
+    exp: principal.expiresAt,
+    iat: Math.floor(principal.issuedAt),
+    nbf: Math.floor(principal.issuedAt),
+    sub: principal.subject,
+    aud: audiences.length === 1 ? audiences[0] : audiences,
+    iss: issuerName,
+    jti: principal.tokenId,
+  }
+}
+
+/** Refresh tokens are described to their own client only. */
+async function describeRefreshToken(token: string, client: Client, { stores, clock, issuerName }: IntrospectionEnv) {
+  const found = await stores.refreshTokens.find(token)
+  if (found === undefined || found.grant.clientId !== client.id || found.grant.revokedAt !== undefined) return INACTIVE
+  if (found.expiresAt <= clock() || (await stores.refreshTokens.isSpent(found))) return INACTIVE
+  return {
+    active: true,
+    scope: found.grant.scopes.filter((scope) => client.scopes.has(scope)).join(' '),
+    client_id: client.id,
+    exp: seconds(found.expiresAt),
+    iat: seconds(found.issuedAt),
+    sub: found.grant.userId,
+    iss: issuerName,
+  }
+}

@@ -1,0 +1,171 @@
+/** POST /connect/token (RFC 6749 §3.2): authenticates the client, redeems the grant, issues the tokens. */
+
+import { Refusal } from 'gatehouse-protocol'
+import { FORM, type Parameters } from '../../http/request/form.ts'
+import type { Route } from '../../http/route.ts'
+import type { User } from '../../store/accounts/users.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { authenticateClient, type Caller, type ClientAuthEnv } from '../clients/client-auth.ts'
+import { redeemAuthorizationCode } from '../grants/authorization-code.ts'
+import { redeemClientCredentials } from '../grants/client-credentials.ts'
+import { redeemDeviceCode } from '../grants/device-code.ts'
+import type { GrantEnv, Redeem, Redeemed, TokenGrantType } from '../grants/grant.ts'
+import { redeemPassword } from '../grants/password.ts'
+import { redeemRefreshToken } from '../grants/refresh-token.ts'
+import { refuse } from '../oauth-error.ts'
+import { clientCaller, formOf, required } from '../oauth-request.ts'
+import type { Issuer } from '../tokens/issuer.ts'
+
+export interface TokenEnv extends GrantEnv, ClientAuthEnv {
+  readonly issuer: Issuer
+  readonly metrics: Metrics
+}
+
+/** The names of the contract; members that are not issued are absent. */
+export interface TokenReply {
+  readonly access_token: string
+  readonly expires_in: number
+  readonly token_type: 'Bearer'
+  readonly refresh_token?: string | undefined
+  readonly id_token?: string | undefined
+  readonly scope: string
+}
+
+const GRANTS: Readonly<Record<TokenGrantType, Redeem>> = {
+  authorization_code: redeemAuthorizationCode,
+  client_credentials: redeemClientCredentials,
+  refresh_token: redeemRefreshToken,
+  password: redeemPassword,
+  'urn:ietf:params:oauth:grant-type:device_code': redeemDeviceCode,
+}
+
+export function tokenRoute(env: TokenEnv): Route {
+  return {
+    method: 'POST',
+    path: '/connect/token',
+    body: FORM,
+    handle: async (context) => context.json(await token(formOf(context), clientCaller(context), env)),
+  }
+}
+
+async function token(form: Parameters, caller: Caller, env: TokenEnv): Promise<TokenReply> {
+  const grantType = required(form, 'grant_type')
+  const client = await authenticateClient(caller, form, env)
+  const began = env.clock()
+  try {
+    const redeem = grantFor(grantType, client)
+    const countUser = (user: User): void => {
+      caller.identify({ user: user.id })
+      env.rateLimits.countCaller('token', caller.address, { user: user.id })
+    }
+    const redeemed = stillAllowed(await redeem({ form, client, caller, countUser }, env), client)
+    await refuseRevoked(redeemed, client, began, env)
+    return await issue(grantType, client, redeemed, caller, env)
+  } catch (error) {
+    recordRefusal(error, grantType, client, caller, env)
+    throw error
+  }
+}
+
+/** RFC 6749 §5.2: unknown grant types, and those the client may not use. */
+function grantFor(name: string, client: Client): Redeem {
+  if (!isTokenGrant(name)) throw refuse('unsupported_grant_type', 'This grant_type is not offered')
+  if (!client.grantTypes.has(name))
+    throw refuse('unauthorized_client', 'The client is not configured for this grant_type')
+  return GRANTS[name]
+}
+
+function isTokenGrant(name: string): name is TokenGrantType {
+  return Object.hasOwn(GRANTS, name)
+}
+
+/** The scopes of the client may have been reduced since the grant. */
+function stillAllowed(redeemed: Redeemed, client: Client): Redeemed {
+  return { ...redeemed, scopes: redeemed.scopes.filter((scope) => client.scopes.has(scope)) }
+}
+
+/** The grant may have been revoked since it was read: a token issued now would be newer than the revocation, and survive it. */
+async function refuseRevoked(
+  { onBehalfOf, asOf }: Redeemed,
+  client: Client,
+  began: number,
+  { revocationList, revocations }: TokenEnv,
+): Promise<void> {
+  if (onBehalfOf === undefined) return
+  const { user, grant } = onBehalfOf
+  const isOver = revocationList.isRevoked({
+    tokenId: '',
+    // Revoking a grant revokes its tokens, however new. B-40: the first use of a code succeeds although a second use revokes the grant.
+    grantId: undefined,
+    // B-47: offline access continues without the session.
+    sessionId: grant.scopes.includes('offline_access') ? undefined : grant.sessionId,
+    subject: user.id,
+    clientId: client.id,
+    issuedAtMs: asOf ?? began,
+  })
+  if (!isOver) return
+  await revocations.revokeGrant(grant.id)
+  throw refuse('invalid_grant', 'The grant has been revoked', { why: 'revoked meanwhile' })
+}
+
+async function issue(
+  grantType: string,
+  client: Client,
+  { scopes, onBehalfOf, refreshToken, idToken }: Redeemed,
+  caller: Caller,
+  { issuer, audit, metrics }: TokenEnv,
+): Promise<TokenReply> {
+  const [access, refresh] = await Promise.all([issuer.accessToken(client, scopes, onBehalfOf), refreshToken])
+  const id =
+    idToken === undefined || onBehalfOf === undefined
+      ? undefined
+      : await issuer.idToken({ client, ...onBehalfOf, nonce: idToken.nonce, accessToken: access.token })
+  metrics.count('gatehouse_tokens_total', { grant: grantType, outcome: 'issued' })
+  // Tokens for machines are counted in the metrics only: they would flood the audit log.
+  if (onBehalfOf !== undefined && grantType !== 'refresh_token') {
+    audit.record({
+      event: 'token.issued',
+      actor: onBehalfOf.user.id,
+      client: client.id,
+      address: caller.address,
+      requestId: caller.requestId,
+      details: {
+        grant_type: grantType,
+        scope: scopes.join(' '),
+        token: access.tokenId,
+        grant: onBehalfOf.grant.id,
+        refresh: refresh !== undefined,
+      },
+    })
+  }
+  return {
+    access_token: access.token,
+    expires_in: access.lifetime,
+    token_type: 'Bearer',
+    refresh_token: refresh,
+    id_token: id,
+    scope: scopes.join(' '),
+  }
+}
+
+/** To be tried again; a sign-in that was delayed is in the audit log as `signin.delayed`. */
+const WAITING = new Set(['authorization_pending', 'slow_down', 'temporarily_unavailable'])
+
+function recordRefusal(error: unknown, asked: string, client: Client, caller: Caller, env: TokenEnv): void {
+  if (!(error instanceof Refusal)) return
+  const grantType = isTokenGrant(asked) ? asked : 'unknown'
+  env.metrics.count('gatehouse_tokens_total', { grant: grantType, outcome: error.code })
+  if (WAITING.has(error.code)) return
+  env.audit.record({
+    event: 'token.refused',
+    client: client.id,
+    address: caller.address,
+    requestId: caller.requestId,
+    details: {
+      grant_type: grantType,
+      error: error.code,
+      reason: typeof error.cause === 'string' ? error.cause : undefined,
+    },
+  })
+}

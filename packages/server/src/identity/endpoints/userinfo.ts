@@ -1,0 +1,128 @@
+/** /connect/userinfo (OpenID Connect Core §5.3): the current claims about the user of an access token. */
+
+import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
+import { type Context, JSON_TYPE } from '../../http/context.ts'
+import { callerOf, type RateLimits } from '../../http/limits/rate-limits.ts'
+import { bearerOn } from '../../http/request/authentication.ts'
+import { FORM, isForm } from '../../http/request/form.ts'
+import type { Route } from '../../http/route.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import type { User } from '../../store/accounts/users.ts'
+import type { Grants, RequestedClaim } from '../../store/authorizations/grants.ts'
+import { printable } from '../oauth-error.ts'
+import { formOf, replyWithOAuthError, TOKEN_NEEDED } from '../oauth-request.ts'
+import { claimsAbout } from '../tokens/claims.ts'
+import type { UserDirectory } from '../user-directory.ts'
+
+export interface UserinfoEnv {
+  readonly rateLimits: Pick<RateLimits, 'countCaller'>
+  readonly authenticate: Authenticate
+  readonly users: Pick<UserDirectory, 'findById'>
+  readonly stores: { readonly grants: Pick<Grants, 'find'> }
+}
+
+type RequestedClaims = Readonly<Record<string, RequestedClaim>>
+
+const CACHED_GRANTS = 10_000
+
+export function userinfoRoutes({ authenticate, users, stores, rateLimits }: UserinfoEnv): readonly Route[] {
+  /** The `claims` parameter of a grant never changes. */
+  const requestedClaims = new LruMap<RequestedClaims>(CACHED_GRANTS)
+  /** The last reply for a token; principal and user stay the same objects as long as nothing about them changes. */
+  const replies = new WeakMap<Principal, { readonly user: User; readonly text: string }>()
+
+  /** With a known token and a cached user, the request is served in one turn. */
+  const handle = (context: Context): void | Promise<void> => {
+    const principal = authenticate(tokenOf(context))
+    return principal instanceof Promise ? principal.then((found) => admit(context, found)) : admit(context, principal)
+  }
+  return [
+    { method: 'GET', path: '/connect/userinfo', handle },
+    { method: 'POST', path: '/connect/userinfo', body: FORM, handle },
+  ]
+
+  function admit(context: Context, principal: Principal | undefined): void | Promise<void> {
+    if (principal === undefined) throw notValid()
+    context.principal = principal
+    context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
+    if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
+    const user = users.findById(principal.subject)
+    return user instanceof Promise
+      ? user.then((found) => reply(context, principal, found))
+      : reply(context, principal, user)
+  }
+
+  function reply(context: Context, principal: Principal, user: User | undefined): void | Promise<void> {
+    if (user === undefined || user.disabled) throw notValid()
+    const last = replies.get(principal)
+    if (last?.user !== user) return describe(principal, user).then((text) => context.send(JSON_TYPE, text))
+    context.send(JSON_TYPE, last.text)
+  }
+
+  async function describe(principal: Principal, user: User): Promise<string> {
+    const claims = claimsAbout(user, principal.scopes, await requestedOf(principal))
+    const text = JSON.stringify({ sub: user.id, ...claims })
+    replies.set(principal, { user, text })
+    return text
+  }
+
+  async function requestedOf({ grantId }: Principal): Promise<RequestedClaims> {
+    if (grantId === undefined) return {}
+    let claims = requestedClaims.get(grantId)
+    if (claims === undefined) {
+      claims = (await stores.grants.find(grantId))?.details.claims?.userinfo ?? {}
+      requestedClaims.set(grantId, claims)
+    }
+    return claims
+  }
+}
+
+/** RFC 6750 §3: errors of the body carry a challenge too. */
+export function replyWithUserinfoError(context: Context, error: unknown): void {
+  const isPlain = error instanceof Refusal && error.details.headers === undefined && [400, 415].includes(error.status)
+  replyWithOAuthError(context, isPlain ? challenge(400, 'invalid_request', printable(error.message)) : error)
+}
+
+/** RFC 6750 §2: in the header or in the form of a POST, not in both. A token in the query string is ignored. */
+function tokenOf(context: Context): string {
+  const { authorization } = context.headers
+  const inBody = bodyToken(context)
+  if (authorization === undefined) {
+    if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', bearer())
+    return inBody
+  }
+  const token = bearerOn(context.request.socket, authorization)
+  if (token === undefined) throw malformed()
+  if (inBody !== undefined)
+    throw challenge(400, 'invalid_request', 'The access token was sent both in the header and in the body')
+  return token
+}
+
+function bodyToken(context: Context): string | undefined {
+  if (!isForm(context)) return undefined
+  if (context.method !== 'POST') throw challenge(400, 'invalid_request', 'A GET request must not have a form body')
+  return formOf(context).get('access_token')
+}
+
+function notValid(): Refusal {
+  return challenge(401, 'invalid_token', 'The access token is not valid')
+}
+
+function malformed(): Refusal {
+  return challenge(400, 'invalid_request', 'The Authorization header is malformed')
+}
+
+function notOpenId(): Refusal {
+  return new Refusal('insufficient_scope', 403, 'The access token does not have the scope openid', {
+    ...bearer('error="insufficient_scope"', 'scope="openid"'),
+  })
+}
+
+function challenge(status: 400 | 401, error: 'invalid_token' | 'invalid_request', text: string): Refusal {
+  return new Refusal(error, status, text, bearer(`error="${error}"`, `error_description="${text}"`))
+}
+
+/** RFC 6750 §3: without a token there is no error code. */
+function bearer(...parts: string[]) {
+  return { headers: { 'www-authenticate': ['Bearer realm="gatehouse"', ...parts].join(', ') } }
+}

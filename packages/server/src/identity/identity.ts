@@ -1,0 +1,125 @@
+/** Opens the parts of the identity service: signer, issuer, authentication, revocations, caches, password checks. */
+
+import type { Audit, Authenticate, Clock } from 'gatehouse-protocol'
+import type { Bus } from '../events/bus.ts'
+import { openRevocationList, type RevocationList } from '../events/revocation-list.ts'
+import { openRevocations, type Revocations } from '../store/authorizations/revocations.ts'
+import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
+import type { Database } from '../store/database/database.ts'
+import type { Stores } from '../store/stores.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { type Attempts, createAttempts } from './attempts.ts'
+import { createSecretThrottle, type SecretThrottle } from './clients/client-auth.ts'
+import { type ClientDirectory, createClientDirectory } from './clients/client-directory.ts'
+import type { TokenLifetimes } from './grants/grant.ts'
+import { createHashing, type Hashing } from './passwords/hashing.ts'
+import { type CheckPassword, createPasswordCheck } from './passwords/password-check.ts'
+import { createAccess } from './tokens/access.ts'
+import { displayNameOf } from './tokens/claims.ts'
+import { createIssuer, type Issuer } from './tokens/issuer.ts'
+import { openSigner, type Signer } from './tokens/signer.ts'
+import { createUserDirectory, type UserDirectory } from './user-directory.ts'
+
+export interface IdentityOptions {
+  readonly issuer: string
+  readonly database: Database
+  readonly stores: Stores
+  readonly builtInClients: BuiltInClients
+  readonly bus: Bus
+  readonly audit: Audit
+  readonly clock: Clock
+  /** Encrypts the private signing keys at rest. */
+  readonly sealingKey: Buffer
+  readonly rotateKeysEveryMs: number
+  readonly lifetimes: TokenLifetimes
+  readonly metrics: Metrics
+  readonly onError: (error: unknown) => void
+}
+
+export interface Identity {
+  readonly issuer: Issuer
+  readonly signer: Signer
+  readonly authenticate: Authenticate
+  readonly revocationList: RevocationList
+  readonly revocations: Revocations
+  readonly clients: ClientDirectory
+  readonly users: UserDirectory
+  readonly checkPassword: CheckPassword
+  readonly hashing: Hashing
+  readonly attempts: Attempts
+  readonly secretThrottle: SecretThrottle
+  readonly lifetimes: TokenLifetimes
+  /** For tokens that are issued from now on. */
+  setLifetimes(next: TokenLifetimes): void
+  close(): void
+}
+
+export async function openIdentity(options: IdentityOptions): Promise<Identity> {
+  const { stores, bus, audit, clock, onError } = options
+  const lifetimes = { ...options.lifetimes }
+  const [signer, revocationList] = await Promise.all([
+    openSigner({
+      keys: stores.signingKeys,
+      sealingKey: options.sealingKey,
+      rotateEveryMs: options.rotateKeysEveryMs,
+      clock,
+      bus,
+      audit,
+      onError,
+    }),
+    openRevocationList(bus, stores.events, clock),
+  ])
+  const users = createUserDirectory(stores.users, bus, clock)
+  const access = createAccess({
+    issuer: options.issuer,
+    signer,
+    revocationList,
+    clock,
+    async namesOf(userId) {
+      const user = await users.findById(userId)
+      return user === undefined ? undefined : { username: user.username, displayName: displayNameOf(user) }
+    },
+  })
+  const unsubscribe = bus.subscribe((event) => {
+    // Row filters can refer to the username, which may belong to another user next.
+    const isRename = event.kind === 'user-changed' && event.renamed === true
+    if (event.kind === 'keys-changed' || isRename) access.forget()
+  })
+  const hashing = createHashing(options.metrics)
+  const attempts = createAttempts(stores.throttles)
+  return {
+    issuer: createIssuer({
+      name: options.issuer,
+      signer,
+      clock,
+      lifetimeMs: () => lifetimes.accessTokenMs,
+      sessionEnded: revocationList.sessionEnded,
+    }),
+    signer,
+    authenticate: access.authenticate,
+    revocationList,
+    revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
+    clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
+    users,
+    checkPassword: createPasswordCheck({
+      users: stores.users,
+      throttles: stores.throttles,
+      attempts,
+      hashing,
+      audit,
+      clock,
+      metrics: options.metrics,
+    }),
+    hashing,
+    attempts,
+    secretThrottle: createSecretThrottle(clock),
+    lifetimes,
+    setLifetimes: (next) => void Object.assign(lifetimes, next),
+    close() {
+      unsubscribe()
+      users.close()
+      revocationList.close()
+      signer.close()
+    },
+  }
+}

@@ -1,0 +1,153 @@
+/** Authenticates access tokens (RFC 9068): a raw token in, a Principal out. A token seen before costs no signature check. */
+import { hash } from 'node:crypto'
+import { type Authenticate, type Clock, type Principal, seconds } from 'gatehouse-protocol'
+import type { RevocationList, TokenOrigin } from '../../events/revocation-list.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import { readTokenId } from './issuer.ts'
+import type { SignedByUs, Signer } from './signer.ts'
+
+export interface AccessOptions {
+  readonly issuer: string
+  readonly signer: Pick<Signer, 'verify'>
+  readonly revocationList: RevocationList
+  readonly clock: Clock
+  /** The names of a user; called once for each new token. */
+  readonly namesOf: (userId: string) => Promise<{ username: string; displayName: string } | undefined>
+}
+
+export interface Access {
+  readonly authenticate: Authenticate
+  /** Clears the caches, for example because a signing key was withdrawn. */
+  forget(): void
+}
+
+/** Thousands are kept: an object more for each would show in the time of garbage collection. */
+interface VerifiedToken {
+  readonly principal: Principal
+  /** What the last revocation check left of it, valid for that version of the revocation list. */
+  current: Principal | undefined
+  checkedVersion: number
+}
+
+interface RecentToken {
+  readonly token: string
+  readonly verified: VerifiedToken
+}
+
+const MAX_VERIFIED = 20_000
+/** Not a version of the revocation list. */
+const NEVER = -1
+/** Tokens that were used again recently are kept whole: comparing two strings is cheaper than hashing one. */
+const MAX_RECENT = 1_000
+
+export function createAccess({ issuer, signer, revocationList, clock, namesOf }: AccessOptions): Access {
+  let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
+  let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
+
+  return {
+    authenticate(token) {
+      const end = endOf(token)
+      const recent = recentTokens.get(end)
+      return recent?.token === token ? checkStillValid(recent.verified) : lookUp(token, end)
+    },
+    forget() {
+      verifiedTokens = new LruMap(MAX_VERIFIED)
+      recentTokens = new LruMap(MAX_RECENT)
+    },
+  }
+
+  function checkStillValid(verified: VerifiedToken | undefined): Principal | undefined {
+    if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
+    const { version } = revocationList
+    if (verified.checkedVersion !== version) {
+      const { principal } = verified
+      const origin = originOf(principal)
+      verified.current = revocationList.isRevoked(origin) ? undefined : revocationList.narrow(origin, principal)
+      verified.checkedVersion = version
+    }
+    return verified.current
+  }
+
+  async function lookUp(token: string, end: string): Promise<Principal | undefined> {
+    // forget() replaces the maps: a verification that was under way then must not fill the new ones.
+    const [byDigest, recent] = [verifiedTokens, recentTokens]
+    const digest = hash('sha256', token, 'base64')
+    const cached = byDigest.get(digest)
+    const verified = cached ?? (await verify(token))
+    if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
+    // Many tokens are used only once, and are not kept whole.
+    if (cached === undefined) byDigest.set(digest, verified)
+    else recent.set(end, { token, verified })
+    return checkStillValid(verified)
+  }
+
+  async function verify(token: string): Promise<VerifiedToken | undefined> {
+    const signed = await signer.verify('at+jwt', token)
+    const principal = signed === undefined ? undefined : readClaims(signed, issuer)
+    if (principal === undefined || signed === undefined) return undefined
+    const now = seconds(clock())
+    const { claims } = signed
+    if (typeof claims.nbf === 'number' && claims.nbf > now + CLOCK_SKEW_SECONDS) return undefined
+    if (principal.kind === 'client') return unchecked(principal)
+    const names = await namesOf(principal.subject)
+    return names === undefined ? undefined : unchecked({ ...principal, ...names })
+  }
+}
+
+function unchecked(principal: Principal): VerifiedToken {
+  return { principal, current: undefined, checkedVersion: NEVER }
+}
+
+/** What events of revocation refer to. */
+function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt }: Principal): TokenOrigin {
+  return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000) }
+}
+
+/** The end of the signature is enough to tell tokens apart, and cheaper to hash as a map key. */
+function endOf(token: string): string {
+  return token.slice(-32)
+}
+
+/** How far the clock of another node may be ahead of ours. */
+const CLOCK_SKEW_SECONDS = 5
+
+function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | undefined {
+  const { iss, sub, client_id: clientId, exp, iat, jti, scope, sid, auth_time: authTime } = claims
+  if (iss !== issuer || typeof sub !== 'string' || typeof clientId !== 'string' || typeof jti !== 'string') return
+  if (typeof exp !== 'number' || typeof iat !== 'number' || typeof scope !== 'string') return undefined
+  const id = readTokenId(jti)
+  if (id === undefined) return undefined
+  return {
+    subject: sub,
+    kind: sub === clientId ? 'client' : 'user',
+    clientId,
+    scopes: scopesOf(scope),
+    roles: stringsOf(claims.role),
+    audiences: typeof claims.aud === 'string' ? [claims.aud] : stringsOf(claims.aud),
+    tokenId: jti,
+    keyId,
+    sessionId: typeof sid === 'string' ? sid : undefined,
+    grantId: id.grantId,
+    username: undefined,
+    displayName: undefined,
+    issuedAt: (iat * 1000 + id.milliseconds) / 1000,
+    expiresAt: exp,
+    authTime: typeof authTime === 'number' ? authTime : undefined,
+  }
+}
+
+const scopeSets = new LruMap<ReadonlySet<string>>(1_000)
+
+/** Most tokens of a client have the same scopes and share one set. */
+function scopesOf(text: string): ReadonlySet<string> {
+  let scopes = scopeSets.get(text)
+  if (scopes === undefined) {
+    scopes = new Set(text.split(' ').filter((name) => name !== ''))
+    scopeSets.set(text, scopes)
+  }
+  return scopes
+}
+
+function stringsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}

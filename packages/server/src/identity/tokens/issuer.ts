@@ -1,0 +1,159 @@
+/** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2) and logout tokens (Back-Channel Logout §2.4). */
+import { hash, randomUUID } from 'node:crypto'
+import { audiencesOf, type Clock, IDENTITY_AUDIENCE, seconds } from 'gatehouse-protocol'
+import type { User } from '../../store/accounts/users.ts'
+import type { Grant } from '../../store/authorizations/grants.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import { pooledRandomBytes } from '../../store/keys/opaque.ts'
+import { claimsAbout } from './claims.ts'
+import type { Signer } from './signer.ts'
+
+export interface IssuedAccessToken {
+  readonly token: string
+  readonly tokenId: string
+  /** Seconds, for `expires_in`. */
+  readonly lifetime: number
+  readonly scopes: readonly string[]
+}
+
+/** The user and grant that a token is issued for; undefined when the client acts for itself. */
+export type OnBehalfOf = { readonly user: User; readonly grant: Grant } | undefined
+
+export interface IdTokenParts {
+  readonly client: Client
+  readonly user: User
+  readonly grant: Grant
+  readonly nonce?: string | undefined
+  /** The access token and the code issued with it, for `at_hash` and `c_hash`. */
+  readonly accessToken?: string | undefined
+  readonly code?: string | undefined
+  /** Includes the claims of the scopes, because no access token is issued to fetch them with (B-21). */
+  readonly withScopeClaims?: boolean
+}
+
+export interface Issuer {
+  readonly name: string
+  accessToken(client: Client, scopes: readonly string[], onBehalfOf: OnBehalfOf): Promise<IssuedAccessToken>
+  idToken(parts: IdTokenParts): Promise<string>
+  logoutToken(client: Client, subject: string, sessionId: string): Promise<string>
+}
+
+export interface IssuerOptions {
+  readonly name: string
+  readonly signer: Signer
+  readonly clock: Clock
+  /** Of access tokens, unless their client has its own. */
+  readonly lifetimeMs: () => number
+  /** Whether a browser session has ended. */
+  readonly sessionEnded: (sessionId: string) => boolean
+}
+
+const LOGOUT_TOKEN_SECONDS = 120
+const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
+
+export function createIssuer({ name, signer, clock, lifetimeMs, sessionEnded }: IssuerOptions): Issuer {
+  const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimeMs())
+  /** No token outlives its grant: a grant that has been deleted can no longer be revoked. */
+  const grantSecondsLeft = ({ expiresAt }: Grant, now: number) => Math.max(1, Math.ceil((expiresAt - now) / 1000))
+  /** With offline access a token outlives its session and then no longer names it; without, it ends with the session. */
+  const sessionOf = ({ sessionId, scopes }: Grant) =>
+    sessionId === undefined || (scopes.includes('offline_access') && sessionEnded(sessionId)) ? undefined : sessionId
+
+  return {
+    name,
+
+    async accessToken(client, scopes, onBehalfOf) {
+      const now = clock()
+      const iat = seconds(now)
+      const lifetime =
+        onBehalfOf === undefined
+          ? lifetimeOf(client)
+          : Math.min(lifetimeOf(client), grantSecondsLeft(onBehalfOf.grant, now))
+      const tokenId = createTokenId(onBehalfOf?.grant.id, now)
+      const audiences = audiencesOf(scopes)
+      const token = await signer.sign('at+jwt', {
+        iss: name,
+        sub: onBehalfOf?.user.id ?? client.id,
+        aud: audiences.length > 1 ? audiences : (audiences[0] ?? IDENTITY_AUDIENCE),
+        client_id: client.id,
+        scope: scopes.join(' '),
+        iat,
+        nbf: iat,
+        exp: iat + lifetime,
+        jti: tokenId,
+        ...(onBehalfOf === undefined
+          ? {}
+          : {
+              auth_time: seconds(onBehalfOf.grant.authTime),
+              sid: sessionOf(onBehalfOf.grant),
+              amr: onBehalfOf.grant.details.amr,
+              acr: onBehalfOf.grant.details.acr,
+              role: onBehalfOf.user.roles,
+            }),
+      })
+      return { token, tokenId, lifetime, scopes }
+    },
+
+    idToken({ client, user, grant, nonce, accessToken, code, withScopeClaims = false }) {
+      const iat = seconds(clock())
+      return signer.sign('JWT', {
+        iss: name,
+        sub: user.id,
+        aud: client.id,
+        exp: iat + lifetimeOf(client),
+        iat,
+        auth_time: seconds(grant.authTime),
+        nonce,
+        acr: grant.details.acr,
+        amr: grant.details.amr,
+        sid: sessionOf(grant),
+        at_hash: accessToken === undefined ? undefined : halfHash(accessToken),
+        c_hash: code === undefined ? undefined : halfHash(code),
+        ...claimsAbout(
+          user,
+          withScopeClaims || client.claimsInIdToken ? grant.scopes : [],
+          grant.details.claims?.id_token,
+        ),
+      })
+    },
+
+    logoutToken(client, subject, sessionId) {
+      const iat = seconds(clock())
+      return signer.sign('logout+jwt', {
+        iss: name,
+        sub: subject,
+        aud: client.id,
+        iat,
+        exp: iat + LOGOUT_TOKEN_SECONDS,
+        jti: randomUUID(),
+        sid: sessionId,
+        events: { [LOGOUT_EVENT]: {} },
+      })
+    },
+  }
+}
+
+/** OpenID Connect Core §3.1.3.6: the left half of the SHA-256 of the value. */
+function halfHash(value: string): string {
+  return hash('sha256', value, 'buffer').subarray(0, 16).toString('base64url')
+}
+
+const RANDOM_BYTES = 16
+const TOKEN_ID = /^(?:([A-Za-z0-9_-]{22})\.)?([A-Za-z0-9_-]{24})$/
+
+/**
+ * The `jti` of an access token: unguessable, with the grant and the milliseconds of the issue time. `iat` counts seconds
+ * (RFC 7519 §2), which is too coarse to revoke everything issued up to now.
+ */
+export function createTokenId(grantId: string | undefined, issuedAtMs: number): string {
+  const bytes = pooledRandomBytes(RANDOM_BYTES + 2)
+  bytes.writeUInt16BE(issuedAtMs % 1000, RANDOM_BYTES)
+  const serial = bytes.toString('base64url')
+  return grantId === undefined ? serial : `${grantId}.${serial}`
+}
+
+export function readTokenId(tokenId: string): { grantId: string | undefined; milliseconds: number } | undefined {
+  const match = TOKEN_ID.exec(tokenId)
+  if (match === null) return undefined
+  return { grantId: match[1], milliseconds: Buffer.from(match[2] ?? '', 'base64url').readUInt16BE(RANDOM_BYTES) }
+}

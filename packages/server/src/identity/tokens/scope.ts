@@ -1,0 +1,50 @@
+/** The scopes of a request: those it asks for, limited to what the client may request and the rights of the user (RFC 6749 §3.3). */
+import { isRight, SCOPES } from 'gatehouse-protocol'
+import type { User } from '../../store/accounts/users.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import { refuse } from '../oauth-error.ts'
+
+/** `scope-token` of RFC 6749 §3.3. */
+const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+const MAX_LENGTH = 2000
+const KNOWN: ReadonlySet<string> = new Set(SCOPES)
+
+/**
+ * The requested scopes without duplicates; undefined when the parameter is absent. Every endpoint ignores unknown scopes
+ * (B-43, OpenID Connect Core §3.1.2.1), reports the rest in `scope` of the response, and refuses a request without known ones.
+ */
+export function parseScope(text: string | undefined): readonly string[] | undefined {
+  if (text === undefined) return undefined
+  if (text.length > MAX_LENGTH) throw refuse('invalid_scope', 'The scope is too long')
+  const names = [...new Set(text.split(' ').filter((name) => name !== ''))]
+  if (names.length === 0 || !names.every((name) => SCOPE_TOKEN.test(name))) {
+    throw refuse('invalid_scope', 'The scope contains characters that are not allowed')
+  }
+  const known = names.filter((name) => KNOWN.has(name))
+  if (known.length === 0) throw refuse('invalid_scope', 'None of the requested scopes is supported')
+  return known
+}
+
+/** B-43: a scope that the client is not registered for is an error; without the parameter the client gets all of its scopes. */
+export function requireAllowedScopes(requested: readonly string[] | undefined, client: Client): readonly string[] {
+  if (requested === undefined) return [...client.scopes]
+  if (requested.some((name) => !client.scopes.has(name))) {
+    throw refuse('invalid_scope', 'The client is not registered for this scope')
+  }
+  return requested
+}
+
+/** Rights that the user does not have are dropped; `scope` in the response reports the rest. */
+export function limitToRights(scopes: readonly string[], user: Pick<User, 'rights'>): readonly string[] {
+  return sortScopes(scopes.filter((name) => !isRight(name) || user.rights.has(name)))
+}
+
+/** Only a client with the refresh_token grant can use offline access. */
+export function dropUnusableOfflineAccess(scopes: readonly string[], client: Client): readonly string[] {
+  return client.grantTypes.has('refresh_token') ? scopes : scopes.filter((name) => name !== 'offline_access')
+}
+
+/** Sorts case-insensitively, the order of the contract. */
+export function sortScopes(scopes: readonly string[]): readonly string[] {
+  return [...scopes].sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1))
+}

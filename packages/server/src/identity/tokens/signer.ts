@@ -1,0 +1,189 @@
+/** Signs and verifies our JWTs with RS256 and rotating keys, off the event loop. */
+import { createPublicKey, type KeyObject, sign } from 'node:crypto'
+import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Bus } from '../../events/bus.ts'
+import {
+  isPublished,
+  isWithdrawn,
+  type KeyRotationOptions,
+  openPrivateKey,
+  rotateDueKeys,
+  signingKeyOf,
+} from '../../store/keys/key-rotation.ts'
+import type { StoredKey } from '../../store/keys/signing-keys.ts'
+import { type Claims, parseJwt } from './jwt.ts'
+import { createVerifier } from './verifier.ts'
+
+/** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
+export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt'
+
+export interface PublishedKey {
+  readonly kty: string
+  readonly use: 'sig'
+  readonly alg: 'RS256'
+  readonly kid: string
+  readonly n: string
+  readonly e: string
+}
+
+export interface Jwks {
+  readonly keys: readonly PublishedKey[]
+}
+
+export interface Signer {
+  sign(type: TokenType, claims: Claims): Promise<string>
+  /** The claims of a token of this type that one of our keys signed. The caller checks expiry and audience. */
+  verify(type: TokenType, token: string): Promise<SignedByUs | undefined>
+  /** Returns the same object until the keys change or a second has passed. */
+  jwks(): Jwks
+  close(): void
+}
+
+export interface SignedByUs {
+  readonly claims: Claims
+  readonly keyId: string
+}
+
+export interface SignerOptions extends KeyRotationOptions {
+  readonly clock: Clock
+  readonly bus: Bus
+  readonly audit: Audit
+  readonly onError: (error: unknown) => void
+}
+
+const ROTATION_CHECK_MS = 60_000
+/** Keys are also published and removed by the passing of time. */
+const JWKS_CACHE_MS = 1_000
+
+export async function openSigner(options: SignerOptions): Promise<Signer> {
+  const { keys, sealingKey, clock, bus, audit, onError } = options
+  let stored: readonly StoredKey[] = []
+  let published: { readonly from: readonly StoredKey[]; readonly jwks: Jwks; readonly at: number } | undefined
+  const privateKeys = new Map<string, KeyObject>()
+  const publicKeys = new Map<string, KeyObject>()
+  const withdrawn = new Set<string>()
+  const verifier = createVerifier({ onError })
+  let loading: Promise<void> = Promise.resolve()
+  await rotate()
+  if (stored.length === 0) await reload()
+
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.kind !== 'keys-changed') return
+    // Drop the withdrawn key before reloading: no token that it signed is accepted in the meantime.
+    if (event.withdrawn !== undefined) drop(event.withdrawn)
+    reload().catch(onError)
+  })
+  const timer = setInterval(() => rotate().catch(onError), ROTATION_CHECK_MS)
+  timer.unref()
+
+  return {
+    async sign(type, claims) {
+      const { kid, privateKey } = signingKey() ?? (await reloadSigningKey())
+      const input = `${headerOf(type, kid)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
+      return `${input}.${await signOnPool(input, privateKey)}`
+    },
+    async verify(type, token) {
+      const jwt = parseJwt(token)
+      if (jwt === undefined || jwt.header.alg !== 'RS256' || jwt.header.typ !== type) return undefined
+      // RFC 7515 §4.1.11: we implement no extensions, so none may be critical.
+      if ('crit' in jwt.header || typeof jwt.header.kid !== 'string') return undefined
+      const { kid } = jwt.header
+      const key = publicKeys.get(kid)
+      if (key === undefined) return undefined
+      const isValid = await verifier.verify(token, key)
+      // The key may have been withdrawn in the meantime.
+      return isValid && publicKeys.get(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
+    },
+    jwks() {
+      const now = clock()
+      if (published?.from !== stored || Math.abs(now - published.at) >= JWKS_CACHE_MS) {
+        const keys = stored.filter((key) => isPublished(key, now)).map(toPublishedKey)
+        published = { from: stored, jwks: { keys }, at: now }
+      }
+      return published.jwks
+    },
+    close() {
+      clearInterval(timer)
+      unsubscribe()
+      verifier.close().catch(onError)
+    },
+  }
+
+  function signingKey(): { kid: string; privateKey: KeyObject } | undefined {
+    const key = signingKeyOf(stored, clock())
+    const privateKey = key === undefined ? undefined : privateKeys.get(key.kid)
+    return key === undefined || privateKey === undefined ? undefined : { kid: key.kid, privateKey }
+  }
+
+  /** For when the signing key was withdrawn and its successor has not been loaded yet. */
+  async function reloadSigningKey(): Promise<{ kid: string; privateKey: KeyObject }> {
+    await reload()
+    const key = signingKey()
+    if (key === undefined) throw new Error('There is no signing key')
+    return key
+  }
+
+  async function rotate(): Promise<void> {
+    const { created, retired } = await rotateDueKeys(options, clock())
+    for (const { kid, activeFrom } of created) {
+      audit.record({ event: 'key.created', target: kid, details: { kid, active_from: activeFrom } })
+    }
+    for (const kid of retired) audit.record({ event: 'key.retired', target: kid, details: { kid } })
+    if (created.length + retired.length === 0 && stored.length > 0) return
+    await reload()
+    if (created.length + retired.length > 0) await bus.publish({ kind: 'keys-changed' })
+  }
+
+  /** One at a time: an older list must not replace a newer one. */
+  function reload(): Promise<void> {
+    loading = loading.catch(() => {}).then(load)
+    return loading
+  }
+
+  async function load(): Promise<void> {
+    const listed = await keys.list()
+    for (const key of listed) if (isWithdrawn(key)) drop(key.kid)
+    stored = listed.filter(({ kid }) => !withdrawn.has(kid))
+    for (const { kid, publicJwk, sealedPrivateKey } of stored) {
+      if (!publicKeys.has(kid)) publicKeys.set(kid, createPublicKey({ key: publicJwk, format: 'jwk' }))
+      if (sealedPrivateKey !== '' && !privateKeys.has(kid)) {
+        privateKeys.set(kid, openPrivateKey(sealedPrivateKey, sealingKey))
+      }
+    }
+    for (const kid of publicKeys.keys()) if (!stored.some((key) => key.kid === kid)) publicKeys.delete(kid)
+  }
+
+  /** Permanent: a list that was read before the withdrawal still contains the key. */
+  function drop(kid: string): void {
+    withdrawn.add(kid)
+    stored = stored.filter((key) => key.kid !== kid)
+    publicKeys.delete(kid)
+    privateKeys.delete(kid)
+  }
+}
+
+const headers = new Map<string, string>()
+
+/** There is one header for each key and type. */
+function headerOf(typ: TokenType, kid: string): string {
+  const name = `${typ} ${kid}`
+  let header = headers.get(name)
+  if (header === undefined) {
+    header = Buffer.from(JSON.stringify({ alg: 'RS256', typ, kid })).toString('base64url')
+    headers.set(name, header)
+  }
+  return header
+}
+
+/** With a callback, Node signs on its thread pool and does not block the event loop. */
+function signOnPool(input: string, key: KeyObject): Promise<string> {
+  return new Promise((resolve, reject) => {
+    sign('sha256', Buffer.from(input), key, (error, signature) =>
+      error === null ? resolve(signature.toString('base64url')) : reject(error),
+    )
+  })
+}
+
+function toPublishedKey({ kid, publicJwk }: StoredKey): PublishedKey {
+  return { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n: publicJwk.n ?? '', e: publicJwk.e ?? '' }
+}

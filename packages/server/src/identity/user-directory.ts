@@ -1,0 +1,62 @@
+/** A short-lived cache of users for code that runs on every request. Code that issues tokens reads the store directly. */
+
+import type { Clock, GateEvent } from 'gatehouse-protocol'
+import type { Bus } from '../events/bus.ts'
+import { LruMap } from '../lib/lru-map.ts'
+import type { User, Users } from '../store/accounts/users.ts'
+
+export interface UserDirectory {
+  /** Without a promise if the user is cached. */
+  findById(id: string): User | Promise<User | undefined>
+  close(): void
+}
+
+const MAX_CACHED = 10_000
+/** For changes that no event reports. */
+const CACHED_MS = 1_000
+
+export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, clock: Clock): UserDirectory {
+  let cached = new LruMap<{ readonly user: User; readonly at: number }>(MAX_CACHED)
+  /** Counts the events: a user read from the store while one arrives may be outdated already. */
+  let changes = 0
+  const unsubscribe = bus.subscribe((event) => {
+    if (event.kind === 'roles-changed') {
+      changes++
+      cached = new LruMap(MAX_CACHED)
+      return
+    }
+    const subjects = subjectsOf(event)
+    if (subjects.length === 0) return
+    changes++
+    for (const subject of subjects) cached.delete(subject)
+  })
+
+  return {
+    findById(id) {
+      const now = clock()
+      const known = cached.get(id)
+      return known !== undefined && Math.abs(now - known.at) < CACHED_MS ? known.user : read(id, now)
+    },
+    close: unsubscribe,
+  }
+
+  async function read(id: string, now: number): Promise<User | undefined> {
+    const before = changes
+    const user = await users.findById(id)
+    if (user !== undefined && changes === before) cached.set(id, { user, at: now })
+    return user
+  }
+}
+
+function subjectsOf(event: GateEvent): readonly string[] {
+  switch (event.kind) {
+    case 'user-changed':
+    case 'rights-changed':
+    case 'subject-cut':
+      return [event.subject]
+    case 'subjects-cut':
+      return event.subjects
+    default:
+      return []
+  }
+}

@@ -1,0 +1,127 @@
+/** Turns bound definition statements into changes of the catalogue. */
+
+import type { BoundStatement, CreateView, SetRights } from 'gatehouse-iql'
+import { refuse } from '../errors.ts'
+import { columnDefinitionOf, definitionOf } from './create-table.ts'
+import { viewDefinitionOf } from './create-view.ts'
+import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Undefined when there is nothing to do: IF EXISTS without such a table, or IF NOT EXISTS with one. */
+export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: bigint): CatalogueChange | undefined {
+  switch (statement.kind) {
+    case 'create-table':
+      return statement.exists ? undefined : { kind: 'create', table: definitionOf(statement, now) }
+    case 'drop-table':
+      return statement.table === undefined ? undefined : { kind: 'drop', name: statement.table.name, isView: false }
+    case 'create-view':
+      return statement.exists ? undefined : viewChange(statement, snapshot, now)
+    case 'drop-view':
+      return statement.view === undefined ? undefined : { kind: 'drop', name: statement.view.name, isView: true }
+    case 'set-view-rights': {
+      const view = existing(snapshot, statement.view.name)
+      const { readScope, comment } = statement
+      const unset = { writeScope: undefined, rowFilter: undefined, isLive: undefined }
+      return altered(view, withRights(view, { readScope, comment, ...unset }), { kind: 'rights' })
+    }
+    case 'add-column': {
+      const table = existing(snapshot, statement.table.name)
+      const { column } = statement
+      const uniques = column.unique ? [...table.uniques, [column.name]] : table.uniques
+      const step: AlterStep = { kind: 'add-column', column: columnDefinitionOf(column), isUnique: column.unique }
+      return altered(table, { ...table, columns: [...table.columns, columnDefinitionOf(column)], uniques }, step)
+    }
+    case 'drop-column': {
+      const table = existing(snapshot, statement.table.name)
+      const { name } = statement.column
+      const index = table.indexes.find(({ columns }) => columns.some((column) => column.name === name))
+      if (index !== undefined)
+        throw refuse('Data.Conflict', `The index ${index.name} uses the column ${name}; drop it first`)
+      return altered(
+        table,
+        { ...table, columns: table.columns.filter((column) => column.name !== name) },
+        { kind: 'drop-column', column: name },
+      )
+    }
+    case 'rename-column': {
+      const { name } = statement.column
+      const table = existing(snapshot, statement.table.name)
+      return altered(table, renamed(table, name, statement.to), {
+        kind: 'rename-column',
+        column: name,
+        to: statement.to,
+      })
+    }
+    case 'set-rights': {
+      const table = existing(snapshot, statement.table.name)
+      return altered(table, withRights(table, statement), { kind: 'rights' })
+    }
+    case 'create-index': {
+      if (statement.exists) return undefined
+      const table = existing(snapshot, statement.table.name)
+      const index = { name: statement.name, unique: statement.unique, columns: statement.columns }
+      return altered(table, { ...table, indexes: [...table.indexes, index] }, { kind: 'create-index', index })
+    }
+    case 'drop-index': {
+      if (statement.index === undefined) return undefined
+      const { name } = statement.index
+      const table = existing(snapshot, statement.index.table.name)
+      return altered(
+        table,
+        { ...table, indexes: table.indexes.filter((index) => index.name !== name) },
+        { kind: 'drop-index', index: name },
+      )
+    }
+    default:
+      throw new Error(`${statement.kind} is not a definition`)
+  }
+}
+
+function existing(snapshot: Snapshot, name: string): TableDefinition {
+  const table = snapshot.definitionOf(name)
+  if (table === undefined) throw new Error(`The table ${name} is not in the catalogue`)
+  return table
+}
+
+export function altered(from: TableDefinition, table: TableDefinition, step: AlterStep): CatalogueChange {
+  return { kind: 'alter', name: table.name, from, table, step }
+}
+
+/** A view that is replaced keeps its read scope and its description where the statement names none. */
+function viewChange(statement: CreateView, snapshot: Snapshot, now: bigint): CatalogueChange {
+  const { replaced, readScope, comment } = statement
+  const from = replaced === undefined ? undefined : existing(snapshot, replaced.name)
+  const table = viewDefinitionOf(statement, {
+    readScope: readScope ?? from?.readScope,
+    description: comment ?? from?.description,
+    created: from?.created ?? now,
+  })
+  return from === undefined ? { kind: 'create', table } : altered(from, table, { kind: 'replace-view' })
+}
+
+function withRights(table: TableDefinition, set: Omit<SetRights, 'kind' | 'table'>): TableDefinition {
+  const chosen = (wanted: string | null | undefined, current: string | undefined): string | undefined =>
+    wanted === undefined ? current : (wanted ?? undefined)
+  return {
+    ...table,
+    readScope: chosen(set.readScope, table.readScope),
+    writeScope: chosen(set.writeScope, table.writeScope),
+    rowFilter: chosen(set.rowFilter, table.rowFilter),
+    description: chosen(set.comment, table.description),
+    isLive: set.isLive ?? table.isLive,
+  }
+}
+
+function renamed(table: TableDefinition, from: string, to: string): TableDefinition {
+  const rename = (name: string): string => (name === from ? to : name)
+  return {
+    ...table,
+    columns: table.columns.map((column) => ({ ...column, name: rename(column.name) })),
+    primaryKey: table.primaryKey.map(rename),
+    uniques: table.uniques.map((unique) => unique.map(rename)),
+    indexes: table.indexes.map((index) => ({
+      ...index,
+      columns: index.columns.map((column) => ({ ...column, name: rename(column.name) })),
+    })),
+  }
+}

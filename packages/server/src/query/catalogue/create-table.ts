@@ -1,0 +1,133 @@
+/** Table definitions that arrive as data (CatalogueTable, the declarative file) become CREATE TABLE, so that one binder checks them all. */
+
+import {
+  type BoundColumn,
+  bind,
+  type CatalogueView,
+  type CreateTable,
+  NO_TABLES,
+  parse,
+  parseExpressionText,
+  printExpression,
+  typeName,
+} from 'gatehouse-iql'
+import { refuse } from '../errors.ts'
+import type { ColumnDefinition, TableDefinition } from './definition.ts'
+
+export interface TableInput {
+  readonly name: string
+  readonly columns: readonly ColumnInput[]
+  readonly readScope: string | undefined
+  readonly writeScope: string | undefined
+  readonly rowFilter: string | undefined
+  readonly description: string | undefined
+  readonly isLive: boolean
+}
+
+export interface ColumnInput {
+  readonly name: string
+  /** As written in IQL. */
+  readonly type: string
+  readonly nullable: boolean
+  readonly primaryKey: boolean
+  readonly unique: boolean
+  readonly default: string | undefined
+}
+
+/** Binds the definition like a CREATE TABLE of a caller with this view of the catalogue. */
+export function defineTable(table: TableInput, view: CatalogueView, now: bigint): TableDefinition {
+  return definitionOf(bindCreateTable(createTableText(table), view), now)
+}
+
+/** Binds an existing definition again: its defaults, and its row filter, which would make the table unreadable if it did not bind. */
+export function rebind(table: TableDefinition): CreateTable {
+  const columns = table.columns.map((column) => ({
+    name: column.name,
+    type: typeName(column.type),
+    nullable: column.nullable,
+    primaryKey: table.primaryKey.includes(column.name),
+    unique: false,
+    default: column.default,
+  }))
+  return bindCreateTable(createTableText({ ...table, columns }), NO_TABLES)
+}
+
+function bindCreateTable(text: string, view: CatalogueView): CreateTable {
+  const { statement } = bind(parse(text), text, view)
+  if (statement.kind !== 'create-table') throw new Error(`Not a CREATE TABLE: ${statement.kind}`)
+  return statement
+}
+
+/** Names that the engines reserve for themselves. */
+const RESERVED = /^(_gh_|sqlite_)/i
+
+export function refuseReserved(name: string): void {
+  if (RESERVED.test(name)) throw refuse('Data.ReservedName', `Names like ${name} are reserved for the service`)
+}
+
+export function definitionOf(statement: CreateTable, now: bigint): TableDefinition {
+  refuseReserved(statement.name)
+  const uniqueColumns = statement.columns.filter(({ unique }) => unique).map(({ name }) => [name])
+  return {
+    name: statement.name,
+    columns: statement.columns.map(columnDefinitionOf),
+    primaryKey: statement.primaryKey,
+    uniques: [...uniqueColumns, ...statement.uniques],
+    indexes: [],
+    readScope: statement.readScope,
+    writeScope: statement.writeScope,
+    rowFilter: statement.rowFilter,
+    description: statement.comment,
+    isLive: statement.isLive,
+    created: now,
+  }
+}
+
+export function columnDefinitionOf(column: BoundColumn): ColumnDefinition {
+  return { name: column.name, type: column.type, nullable: column.nullable, default: column.default?.text }
+}
+
+/** Names are quoted, types must look like types, and expressions are parsed and printed again: no part can change the statement. */
+function createTableText(table: TableInput): string {
+  const key = table.columns.filter(({ primaryKey }) => primaryKey)
+  const parts = table.columns.map((column) => columnText(column))
+  if (key.length > 0) parts.push(`PRIMARY KEY (${key.map(({ name }) => quoteName(name)).join(', ')})`)
+  return [
+    `CREATE TABLE ${quoteName(table.name)} (${parts.join(', ')})`,
+    ...(table.readScope === undefined ? [] : [`READ SCOPE ${quoteText(table.readScope)}`]),
+    ...(table.writeScope === undefined ? [] : [`WRITE SCOPE ${quoteText(table.writeScope)}`]),
+    ...(table.rowFilter === undefined ? [] : [`ROW FILTER (${expressionText(table.rowFilter)})`]),
+    ...(table.description === undefined ? [] : [`COMMENT ${quoteText(table.description)}`]),
+    ...(table.isLive ? [] : ['WITH (live = off)']),
+  ].join(' ')
+}
+
+function columnText(column: ColumnInput): string {
+  if (!TYPE_FORM.test(column.type)) {
+    throw refuse(
+      'Request.BadBody',
+      `The column ${column.name} has the type ${JSON.stringify(column.type)}, which does not exist`,
+    )
+  }
+  return [
+    `${quoteName(column.name)} ${column.type}`,
+    ...(column.nullable ? [] : ['NOT NULL']),
+    ...(column.unique ? ['UNIQUE'] : []),
+    ...(column.default === undefined ? [] : [`DEFAULT ${expressionText(column.default)}`]),
+  ].join(' ')
+}
+
+const TYPE_FORM = /^[A-Za-z]+( ?\( ?\d{1,3}( ?, ?\d{1,3})? ?\))?$/
+
+/** Canonical IQL: also the form in which the catalogue stores expressions. */
+export function expressionText(text: string): string {
+  return printExpression(parseExpressionText(text))
+}
+
+function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+function quoteText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}

@@ -1,0 +1,159 @@
+/** Definitions of tables and views as the catalogue stores them: plain data, the same in both engines. */
+
+import { decimal, type IqlType, typeName } from 'gatehouse-iql'
+import { refuse } from '../errors.ts'
+
+export interface TableDefinition {
+  /** In its original spelling. */
+  readonly name: string
+  readonly columns: readonly ColumnDefinition[]
+  readonly primaryKey: readonly string[]
+  readonly uniques: readonly (readonly string[])[]
+  readonly indexes: readonly IndexDefinition[]
+  readonly readScope: string | undefined
+  readonly writeScope: string | undefined
+  /** As IQL text. */
+  readonly rowFilter: string | undefined
+  readonly description: string | undefined
+  /** Whether changes are logged for live queries. */
+  readonly isLive: boolean
+  /** Microseconds since the epoch. */
+  readonly created: bigint
+  /** Set for a view, which has no rows of its own: neither keys nor indexes, neither a write scope nor a row filter. */
+  readonly view?: ViewDefinition | undefined
+}
+
+export interface ViewDefinition {
+  /** The query as IQL text. */
+  readonly text: string
+  /** The tables and views that the text names. */
+  readonly uses: readonly string[]
+}
+
+export interface ColumnDefinition {
+  readonly name: string
+  readonly type: IqlType
+  readonly nullable: boolean
+  /** As IQL text. */
+  readonly default: string | undefined
+}
+
+export interface IndexDefinition {
+  readonly name: string
+  readonly unique: boolean
+  readonly columns: readonly { readonly name: string; readonly descending: boolean }[]
+}
+
+/** The JSON stored in the catalogue. The system tables read its column entries. */
+export function writeDefinition(table: TableDefinition): string {
+  const keys = new Set(table.primaryKey)
+  return JSON.stringify({
+    columns: table.columns.map((column) => ({
+      name: column.name,
+      type: typeName(column.type),
+      nullable: column.nullable,
+      primarykey: keys.has(column.name),
+      default: column.default ?? null,
+    })),
+    primaryKey: table.primaryKey,
+    uniques: table.uniques,
+    indexes: table.indexes,
+    ...(table.isLive ? {} : { live: false }),
+    ...(table.view === undefined ? {} : { view: table.view }),
+  })
+}
+
+/** A row of the catalogue as both engines return it. */
+export interface CatalogueRow {
+  readonly name: string
+  readonly definition: string
+  readonly readScope: string | null
+  readonly writeScope: string | null
+  readonly rowFilter: string | null
+  readonly description: string | null
+  readonly created: bigint
+}
+
+export function readDefinition(row: CatalogueRow): TableDefinition {
+  const stored = JSON.parse(row.definition) as StoredDefinition
+  return {
+    name: row.name,
+    columns: stored.columns.map((column) => ({
+      name: column.name,
+      type: readTypeName(column.type),
+      nullable: column.nullable,
+      default: column.default ?? undefined,
+    })),
+    primaryKey: stored.primaryKey,
+    uniques: stored.uniques,
+    indexes: stored.indexes,
+    readScope: row.readScope ?? undefined,
+    writeScope: row.writeScope ?? undefined,
+    rowFilter: row.rowFilter ?? undefined,
+    description: row.description ?? undefined,
+    isLive: stored.live ?? true,
+    created: row.created,
+    ...(stored.view === undefined ? {} : { view: stored.view }),
+  }
+}
+
+/** Refuses a change that was derived from an outdated definition, since it would undo the changes of others. */
+export function refuseStale(row: CatalogueRow | undefined, from: TableDefinition): void {
+  if (row === undefined) throw refuse('Data.UnknownTable', `There is no table ${from.name}`)
+  if (canonicalForm(readDefinition(row)) !== canonicalForm(from))
+    throw refuse('Data.Conflict', `The table ${from.name} has just changed`)
+}
+
+function canonicalForm(table: TableDefinition): string {
+  const { readScope, writeScope, rowFilter, description, created } = table
+  return JSON.stringify([writeDefinition(table), readScope, writeScope, rowFilter, description, String(created)])
+}
+
+interface StoredDefinition {
+  readonly columns: readonly { name: string; type: string; nullable: boolean; default: string | null }[]
+  readonly primaryKey: readonly string[]
+  readonly uniques: readonly (readonly string[])[]
+  readonly indexes: readonly IndexDefinition[]
+  /** Absent: true. */
+  readonly live?: boolean
+  readonly view?: ViewDefinition
+}
+
+const SIMPLE_TYPES: ReadonlyMap<string, IqlType> = new Map<string, IqlType>(
+  (['Text', 'Integer', 'Double', 'Boolean', 'Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Binary'] as const).map(
+    (kind) => [kind, { kind }],
+  ),
+)
+
+function readTypeName(name: string): IqlType {
+  const simple = SIMPLE_TYPES.get(name)
+  if (simple !== undefined) return simple
+  const [, precision, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(name) ?? []
+  if (precision === undefined || scale === undefined)
+    throw new Error(`The catalogue has a column of the unknown type ${name}`)
+  return decimal(Number(precision), Number(scale))
+}
+
+/** A change of the catalogue. It is made in one transaction with the table itself. */
+export type CatalogueChange =
+  | { readonly kind: 'create'; readonly table: TableDefinition }
+  | { readonly kind: 'drop'; readonly name: string; readonly isView: boolean }
+  | {
+      readonly kind: 'alter'
+      readonly name: string
+      /** The definition that the change was derived from. The change is refused if it is no longer current. */
+      readonly from: TableDefinition
+      readonly table: TableDefinition
+      readonly step: AlterStep
+    }
+
+export type AlterStep =
+  /** Scopes, row filter, description, whether changes are logged: the stored rows stay as they are. */
+  | { readonly kind: 'rights' }
+  | { readonly kind: 'add-column'; readonly column: ColumnDefinition; readonly isUnique: boolean }
+  | { readonly kind: 'drop-column'; readonly column: string }
+  | { readonly kind: 'rename-column'; readonly column: string; readonly to: string }
+  | { readonly kind: 'create-index'; readonly index: IndexDefinition }
+  | { readonly kind: 'drop-index'; readonly index: string }
+  /** Another query, of the same view. */
+  | { readonly kind: 'replace-view' }

@@ -1,0 +1,238 @@
+/** Checks of tables that the program defines itself, and of the rows to be inserted into them. Nothing is written. */
+
+import { type IqlType, type IqlValue, NO_TABLES, readValue, type TableView, typeName, writeValue } from 'gatehouse-iql'
+import { type Clock, Refusal } from 'gatehouse-protocol'
+import { refuse } from '../errors.ts'
+import { defineTable, rebind } from './create-table.ts'
+import { type BoundViewSpec, type BoundViews, bindViews, type ViewSpec, viewSpecOf } from './declared-views.ts'
+import type { CatalogueChange, TableDefinition } from './definition.ts'
+import type { Snapshot } from './snapshot.ts'
+
+export interface TableSpec {
+  readonly name: string
+  readonly description: string
+  readonly columns: readonly ColumnSpec[]
+  readonly readScope: string | null
+  readonly writeScope: string | null
+  readonly rowFilter: string | null
+  /** Whether changes are logged for live queries. */
+  readonly live: boolean
+}
+
+export interface ColumnSpec {
+  readonly name: string
+  /** As written in IQL, for example Decimal(18,4). */
+  readonly type: string
+  readonly primaryKey: boolean
+  readonly nullable: boolean
+  readonly unique: boolean
+}
+
+/** Values in their text form; null is NULL. */
+export type TextRow = readonly (string | null)[]
+
+export interface TableChecks {
+  /** Every table except the system tables. */
+  list(): Promise<readonly TableSpec[]>
+  /** What is wrong with the definition, and in which member. */
+  check(table: TableSpec): readonly { readonly path: string; readonly text: string }[]
+  /** Refuses rows that could not be inserted into the new table. The first row holds the column names. */
+  checkRows(table: TableSpec, rows: TextRows): Promise<void>
+  listViews(): Promise<readonly BoundViewSpec[]>
+  /** The views as they will be stored, each after those that it uses, and what is wrong with them or would break others. */
+  checkViews(catalogue: WantedCatalogue): Pick<BoundViews, 'views' | 'faults'>
+}
+
+/** Tables and views that are created or changed, and the names of those that are dropped. */
+export interface WantedCatalogue {
+  readonly tables: readonly { readonly table: TableSpec; readonly exists: boolean }[]
+  readonly views: readonly ViewSpec[]
+  readonly droppedTables: readonly string[]
+  readonly droppedViews: readonly string[]
+}
+
+type TextRows = AsyncIterable<TextRow> | Iterable<TextRow>
+
+export function createTableChecks(snapshot: () => Snapshot, clock: Clock): TableChecks {
+  return {
+    list: async () => [...snapshot().tables()].flatMap((view) => specOf(snapshot(), view)),
+    check: (table) => problemsOf(table, snapshot(), clock),
+    checkRows: (table, rows) => checkRows(define(table, clock), rows),
+    listViews: async () => snapshot().definitions.flatMap(viewSpecOf),
+    checkViews: (wanted) => {
+      const tables = wanted.tables.map(({ table, exists }) =>
+        exists ? changesFor(table, snapshot(), clock) : [{ kind: 'create' as const, table: define(table, clock) }],
+      )
+      const { views, faults } = bindViews({ ...wanted, tables }, snapshot(), clock)
+      return { views, faults }
+    },
+  }
+}
+
+function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
+  const table = snapshot.definitionOf(view.name)
+  if (table === undefined || view.isSystem || table.view !== undefined) return []
+  return [
+    {
+      name: table.name,
+      description: table.description ?? '',
+      columns: table.columns.map((column) => ({
+        name: column.name,
+        type: typeName(column.type).replaceAll(' ', ''),
+        primaryKey: table.primaryKey.includes(column.name),
+        nullable: column.nullable,
+        unique: table.uniques.some((unique) => unique.length === 1 && unique[0] === column.name),
+      })),
+      readScope: table.readScope ?? null,
+      writeScope: table.writeScope ?? null,
+      rowFilter: table.rowFilter ?? null,
+      live: table.isLive,
+    },
+  ]
+}
+
+export function define(table: TableSpec, clock: Clock): TableDefinition {
+  const input = {
+    name: table.name,
+    columns: table.columns.map((column) => ({ ...column, default: undefined })),
+    readScope: table.readScope ?? undefined,
+    writeScope: table.writeScope ?? undefined,
+    rowFilter: table.rowFilter ?? undefined,
+    description: table.description === '' ? undefined : table.description,
+    isLive: table.live,
+  }
+  return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
+}
+
+export function changesFor(spec: TableSpec, snapshot: Snapshot, clock: Clock): CatalogueChange[] {
+  const current = snapshot.definitionOf(spec.name)
+  if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
+  const wanted = define(spec, clock)
+  const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
+  const changes: CatalogueChange[] = []
+  let from = current
+  let table: TableDefinition = {
+    ...current,
+    readScope: wanted.readScope,
+    writeScope: wanted.writeScope,
+    rowFilter: wanted.rowFilter,
+    description: wanted.description,
+    isLive: wanted.isLive,
+  }
+  for (const column of wanted.columns.filter(({ name }) => !known.has(name.toLowerCase()))) {
+    const isUnique = wanted.uniques.some((unique) => unique.length === 1 && unique[0] === column.name)
+    if (!column.nullable)
+      throw refuse(
+        'Data.Conflict',
+        `The new column ${column.name} must be nullable, since existing rows have no value for it`,
+      )
+    table = {
+      ...table,
+      columns: [...table.columns, column],
+      uniques: isUnique ? [...table.uniques, [column.name]] : table.uniques,
+    }
+    changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'add-column', column, isUnique } })
+    from = table
+  }
+  rebind(table)
+  changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'rights' } })
+  return changes
+}
+
+function problemsOf(table: TableSpec, snapshot: Snapshot, clock: Clock): { path: string; text: string }[] {
+  const view = snapshot.table(table.name)
+  if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
+  if (view?.view !== undefined) return [{ path: 'name', text: `${table.name} is a view` }]
+  for (const [path, candidate] of [
+    ['columns', { ...table, rowFilter: null }],
+    ['row_filter', table],
+  ] as const) {
+    try {
+      define(candidate, clock)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return [{ path, text: error.message }]
+    }
+  }
+  return []
+}
+
+async function checkRows(table: TableDefinition, given: TextRows): Promise<void> {
+  const named = await withColumns(given)
+  if (named === undefined) return
+  const { columns, rows } = named
+  const places = table.columns.map(({ name }) =>
+    columns.findIndex((other) => other.toLowerCase() === name.toLowerCase()),
+  )
+  const keys = [table.primaryKey, ...table.uniques].map((names) => new UniqueKey(table, names, places))
+  let number = 0
+  for await (const row of rows) {
+    const values = readRow(table, columns, row, ++number)
+    for (const [index, column] of table.columns.entries())
+      if (!column.nullable && column.default === undefined && (values[places[index] ?? -1] ?? null) === null)
+        throw refuse('Data.BadValue', `Row ${number} has no value for the column ${column.name}`)
+    for (const key of keys) key.add(values, number)
+  }
+}
+
+/** Finds rows with equal keys. As in SQL, a key with NULL is equal to none. */
+class UniqueKey {
+  readonly #columns: readonly { readonly place: number; readonly column: TableDefinition['columns'][number] }[]
+  readonly #seen = new Set<string>()
+
+  constructor(table: TableDefinition, names: readonly string[], places: readonly number[]) {
+    this.#columns = table.columns
+      .map((column, index) => ({ column, place: places[index] ?? -1 }))
+      .filter(({ column }) => names.includes(column.name))
+  }
+
+  add(values: readonly IqlValue[], row: number): void {
+    const parts: string[] = []
+    for (const { place, column } of this.#columns) {
+      const value = values[place] ?? null
+      if (value === null) return
+      parts.push(writeValue(column.type, value))
+    }
+    const key = JSON.stringify(parts)
+    if (parts.length > 0 && this.#seen.size === this.#seen.add(key).size)
+      throw refuse(
+        'Data.UniqueViolation',
+        `Row ${row} has the same ${this.#columns.map(({ column }) => column.name).join(', ')} as an earlier one`,
+      )
+  }
+}
+
+/** The column names in the first row, and the other rows; undefined if there are none. */
+export async function withColumns(
+  rows: TextRows,
+): Promise<{ readonly columns: readonly string[]; readonly rows: AsyncIterable<TextRow> } | undefined> {
+  async function* each(): AsyncGenerator<TextRow> {
+    yield* rows
+  }
+  const iterator = each()
+  const first = await iterator.next()
+  return first.done ? undefined : { columns: first.value.map(String), rows: iterator }
+}
+
+interface NamedColumns {
+  readonly name: string
+  readonly columns: readonly { readonly name: string; readonly type: IqlType }[]
+}
+
+export function readRow(table: NamedColumns, columns: readonly string[], row: TextRow, number: number): IqlValue[] {
+  if (row.length !== columns.length)
+    throw refuse('Data.BadValue', `Row ${number} has ${row.length} values for ${columns.length} columns`)
+  return row.map((text, index) => {
+    const name = columns[index] ?? ''
+    const column = table.columns.find((candidate) => candidate.name.toLowerCase() === name.toLowerCase())
+    if (column === undefined)
+      throw refuse('Criteria.UnknownColumn', `The table ${table.name} has no column ${JSON.stringify(name)}`)
+    if (text === null) return null
+    const read = readValue(column.type, text)
+    if ('value' in read) return read.value
+    throw refuse(
+      'Data.BadValue',
+      `Row ${number}: the value ${JSON.stringify(text.slice(0, 100))} of the column ${column.name} ${read.problem}`,
+    )
+  })
+}

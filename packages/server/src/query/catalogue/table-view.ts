@@ -1,0 +1,52 @@
+/** A definition of the catalogue as the binder sees it. */
+
+import { nestingOf, parse, parseExpressionText, type Query, type TableView, type ViewQuery } from 'gatehouse-iql'
+import type { TableDefinition } from './definition.ts'
+import type { SystemTable } from './system-tables.ts'
+
+export function tableViewOf(definition: TableDefinition, system: SystemTable | undefined): TableView {
+  const uniqueIndexes = definition.indexes.filter(({ unique }) => unique)
+  return {
+    name: definition.name,
+    columns: definition.columns.map((column) => ({
+      name: column.name,
+      type: column.type,
+      nullable: column.nullable,
+      hasDefault: column.default !== undefined,
+    })),
+    primaryKey: definition.primaryKey,
+    uniques: [...definition.uniques, ...uniqueIndexes.map(({ columns }) => columns.map(({ name }) => name))],
+    rowFilter: definition.rowFilter === undefined ? undefined : parseExpressionText(definition.rowFilter),
+    isSystem: system !== undefined,
+    isWritable: definition.view === undefined && (system?.isWritable ?? true),
+    isLive: definition.isLive,
+    view: definition.view === undefined ? undefined : viewQueryOf(definition.view.text),
+  }
+}
+
+/** Parsed on first use: most views of a catalogue are not used between two changes of it. */
+function viewQueryOf(text: string): ViewQuery {
+  let parsed: { readonly query: Query; readonly nesting: number } | undefined
+  const parsedText = () => {
+    if (parsed === undefined) {
+      const query = parseView(text)
+      parsed = { query, nesting: nestingOf(query) }
+    }
+    return parsed
+  }
+  return {
+    text,
+    get query() {
+      return parsedText().query
+    },
+    get nesting() {
+      return parsedText().nesting
+    },
+  }
+}
+
+export function parseView(text: string): Query {
+  const query = parse(text)
+  if (query.kind !== 'query') throw new Error(`The text of a view is not a query: ${query.kind}`)
+  return query
+}

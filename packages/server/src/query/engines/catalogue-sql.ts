@@ -1,0 +1,231 @@
+/** The SQL that defines and changes tables, callers' and the service's own; each engine fills in types and names. */
+import { randomUUID } from 'node:crypto'
+import { BOOLEAN, INTEGER, type IqlType, TEXT, TIMESTAMP } from 'gatehouse-iql'
+import {
+  type AlterStep,
+  type CatalogueChange,
+  type CatalogueRow,
+  type ColumnDefinition,
+  type IndexDefinition,
+  readDefinition,
+  refuseStale,
+  type TableDefinition,
+  writeDefinition,
+} from '../catalogue/definition.ts'
+import { refuse } from '../errors.ts'
+import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
+import type { Dialect, Sql } from './emit/dialect.ts'
+import { keyLimitOf } from './emit/key-limit.ts'
+import type { Bind, Bindable } from './emit/slots.ts'
+import type { ChangeStep } from './engine.ts'
+
+export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' | 'keyFits'> {
+  /** The schema of all tables. */
+  readonly schema: string
+  readonly columnType: (type: IqlType) => Sql
+  readonly placeholder: (position: number) => Sql
+  readonly bind: Bind
+  /** A timestamp column of the service's own tables, as `CatalogueRow` is read from it. */
+  readonly selectTimestamp: (column: Sql) => Sql
+  /** Clauses of a table whose primary key is a text. */
+  readonly textKeyOptions: Sql
+  /** An index and its table in CREATE INDEX, with the schema where the database wants it. */
+  readonly indexOn: (index: Sql, table: Sql) => Sql
+  /** Names the constraint of a key. */
+  readonly constraint: () => Sql
+  /** Adds a column; `fill` is its value in existing rows. */
+  readonly addColumn: (table: string, column: AddedColumn, fill: Bindable) => readonly SqlStatement[]
+}
+
+export type AddedColumn = Pick<ColumnDefinition, 'name' | 'type' | 'nullable'> & { readonly isUnique: boolean }
+
+export interface SqlStatement {
+  readonly sql: Sql
+  readonly parameters: readonly Bindable[]
+}
+
+/** The entries of the catalogue. */
+export const ENTRIES = '_gh_tables'
+
+/** Creates the service's own tables. Names that begin with _gh_ are not in the catalogue, so IQL cannot name them. */
+export function createSystemTables(dialect: CatalogueDialect): Sql[] {
+  const { schema, columnType, textKeyOptions, indexOn } = dialect
+  const [text, integer, boolean, timestamp] = [TEXT, INTEGER, BOOLEAN, TIMESTAMP].map(columnType)
+  return [
+    `CREATE TABLE IF NOT EXISTS ${schema}.${ENTRIES} (
+      key ${text} PRIMARY KEY, name ${text} NOT NULL, issystem ${boolean} NOT NULL, definition ${text} NOT NULL,
+      readscope ${text}, writescope ${text}, rowfilter ${text}, description ${text}, created ${timestamp} NOT NULL
+    )${textKeyOptions}`,
+    `CREATE TABLE IF NOT EXISTS ${schema}._gh_requests (
+      owner ${text} NOT NULL, key ${text} NOT NULL, fingerprint ${text} NOT NULL, answer ${text} NOT NULL,
+      created ${timestamp} NOT NULL, PRIMARY KEY (owner, key)
+    )${textKeyOptions}`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn('_gh_requests_created', '_gh_requests')} (created)`,
+    `CREATE TABLE IF NOT EXISTS ${schema}._gh_auditlog (
+      seq ${integer} PRIMARY KEY, at ${timestamp} NOT NULL, event ${text} NOT NULL, outcome ${text} NOT NULL, actor ${text},
+      client ${text}, target ${text}, address ${text}, request_id ${text}, node ${text} NOT NULL, details ${text} NOT NULL,
+      hash ${text} NOT NULL
+    )`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn('_gh_auditlog_at', '_gh_auditlog')} (at)`,
+    `CREATE TABLE IF NOT EXISTS ${schema}.${DOCUMENTS} (
+      id ${text} PRIMARY KEY, kind ${text} NOT NULL, name ${text} NOT NULL, sortname ${text} NOT NULL, owner ${text} NOT NULL,
+      shared ${text} NOT NULL, version ${integer} NOT NULL, updated ${integer} NOT NULL, body ${text} NOT NULL
+    )`,
+    `CREATE TABLE IF NOT EXISTS ${schema}.${DOCUMENT_READERS} (
+      reader ${text} NOT NULL, sortname ${text} NOT NULL, id ${text} NOT NULL, kind ${text} NOT NULL,
+      PRIMARY KEY (reader, sortname, id)
+    )${textKeyOptions}`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn(`${DOCUMENT_READERS}_id`, DOCUMENT_READERS)} (id)`,
+  ]
+}
+
+/** Selects the entries of all tables but the system's. */
+export function selectEntries(dialect: CatalogueDialect): Sql {
+  return `${select(dialect)} WHERE issystem = ${dialect.truth(false)} ORDER BY key`
+}
+
+/** Selects the entry that a change is checked against. */
+export function selectEntry(change: CatalogueChange, dialect: CatalogueDialect): SqlStatement {
+  const name = change.kind === 'create' ? change.table.name : change.name
+  return { sql: `${select(dialect)} WHERE key = ${dialect.placeholder(1)}`, parameters: [name.toLowerCase()] }
+}
+
+function select({ schema, selectTimestamp }: CatalogueDialect): Sql {
+  return `SELECT name, definition, readscope AS "readScope", writescope AS "writeScope", rowfilter AS "rowFilter", description,
+    ${selectTimestamp('created')} AS created FROM ${schema}._gh_tables`
+}
+
+/** Writes an entry of the catalogue. */
+export function storeEntry(table: TableDefinition, isSystem: boolean, dialect: CatalogueDialect): SqlStatement {
+  const { bind, placeholder, schema } = dialect
+  const texts = [
+    table.name.toLowerCase(),
+    table.name,
+    writeDefinition(table),
+    table.readScope ?? null,
+    table.writeScope ?? null,
+    table.rowFilter ?? null,
+    table.description ?? null,
+  ]
+  const parameters = [...texts, bind(isSystem, BOOLEAN), bind(table.created, TIMESTAMP)]
+  return {
+    sql: `INSERT INTO ${schema}._gh_tables (key, name, definition, readscope, writescope, rowfilter, description, issystem, created)
+      VALUES (${parameters.map((_parameter, index) => placeholder(index + 1)).join(', ')})
+      ON CONFLICT (key) DO UPDATE SET name = excluded.name, definition = excluded.definition, readscope = excluded.readscope,
+        writescope = excluded.writescope, rowfilter = excluded.rowfilter, description = excluded.description
+        WHERE _gh_tables.issystem = excluded.issystem`,
+    parameters,
+  }
+}
+
+/** The statements of a change, to be run in one transaction. Refuses a change that does not fit the entry found by `selectEntry`. */
+export function changeStatements(
+  { change, fill }: ChangeStep,
+  entry: CatalogueRow | undefined,
+  dialect: CatalogueDialect,
+): SqlStatement[] {
+  switch (change.kind) {
+    case 'create': {
+      const { table } = change
+      if (entry !== undefined) throw refuse('Data.TableExists', `The name ${table.name} is taken`)
+      if (table.view !== undefined) return [storeEntry(table, false, dialect)]
+      const indexes = table.indexes.map((index) => createIndex(table.name, index, dialect))
+      return [plain(createTable(table, dialect)), ...indexes, storeEntry(table, false, dialect)]
+    }
+    case 'drop': {
+      if (entry === undefined) throw refuse('Data.UnknownTable', `There is no table ${change.name}`)
+      if ((readDefinition(entry).view !== undefined) !== change.isView)
+        throw refuse('Data.Conflict', `${change.name} has just changed`)
+      const remove = `DELETE FROM ${dialect.schema}._gh_tables WHERE key = ${dialect.placeholder(1)}`
+      return [
+        ...(change.isView ? [] : [plain(`DROP TABLE ${tableName(change.name, dialect)}`)]),
+        { sql: remove, parameters: [change.name.toLowerCase()] },
+      ]
+    }
+    case 'alter':
+      refuseStale(entry, change.from)
+      return [
+        ...(change.step.kind === 'create-index' ? refuseLongValues(change.table, change.step.index, dialect) : []),
+        ...alterTable(change.name, change.step, fill, dialect),
+        storeEntry(change.table, false, dialect),
+      ]
+  }
+}
+
+export function tableName(table: string, { schema, identifier }: CatalogueDialect): Sql {
+  return `${schema}.${identifier(table)}`
+}
+
+/** Defaults are written out by the emitter, so the table has none. */
+function createTable(table: TableDefinition, dialect: CatalogueDialect): Sql {
+  const { columnType, constraint, identifier } = dialect
+  const list = (columns: readonly string[]): Sql => columns.map(identifier).join(', ')
+  const parts = table.columns.map(
+    ({ name, type, nullable }) => `${identifier(name)} ${columnType(type)}${nullable ? '' : ' NOT NULL'}`,
+  )
+  if (table.primaryKey.length > 0) parts.push(`${constraint()}PRIMARY KEY (${list(table.primaryKey)})`)
+  for (const unique of table.uniques) parts.push(`${constraint()}UNIQUE (${list(unique)})`)
+  return `CREATE TABLE ${tableName(table.name, dialect)} (${parts.join(', ')})`
+}
+
+function createIndex(table: string, index: IndexDefinition, dialect: CatalogueDialect): SqlStatement {
+  const { identifier, indexOn } = dialect
+  const columns = index.columns.map(({ name, descending }) => `${identifier(name)}${descending ? ' DESC' : ''}`)
+  const target = indexOn(indexName(index.name, dialect), identifier(table))
+  return plain(`CREATE ${index.unique ? 'UNIQUE ' : ''}INDEX ${target} (${columns.join(', ')})`)
+}
+
+/** Queries that fail if a row has a value that is too long for the index. */
+function refuseLongValues(table: TableDefinition, index: IndexDefinition, dialect: CatalogueDialect): SqlStatement[] {
+  const keys = table.indexes.map(({ columns }) => columns.map(({ name }) => name))
+  return index.columns.flatMap(({ name }) => {
+    const type = table.columns.find((column) => column.name === name)?.type
+    const limit = keyLimitOf(table, keys, name)
+    if (type === undefined || limit === undefined) return []
+    const value = dialect.identifier(name)
+    return plain(
+      `SELECT ${dialect.keyFits(value, type, name, limit)} FROM ${tableName(table.name, dialect)} WHERE octet_length(${value}) > ${limit} LIMIT 1`,
+    )
+  })
+}
+
+/** A unique index whose name does not depend on the column: the column may be renamed, and its name be used again. */
+export function createUniqueIndex(table: string, column: string, dialect: CatalogueDialect): SqlStatement {
+  const columns = [{ name: column, descending: false }]
+  return createIndex(table, { name: randomUUID(), unique: true, columns }, dialect)
+}
+
+/** In the databases tables and indexes share one namespace, in IQL they do not. */
+function indexName(name: string, { identifier }: CatalogueDialect): Sql {
+  return identifier(`_gh_index_${name}`)
+}
+
+function alterTable(
+  table: string,
+  step: AlterStep,
+  fill: Bindable,
+  dialect: CatalogueDialect,
+): readonly SqlStatement[] {
+  const { addColumn, identifier, schema } = dialect
+  const target = tableName(table, dialect)
+  switch (step.kind) {
+    case 'rights':
+    case 'replace-view':
+      return []
+    case 'add-column':
+      return addColumn(table, { ...step.column, isUnique: step.isUnique }, fill)
+    case 'drop-column':
+      return [plain(`ALTER TABLE ${target} DROP COLUMN ${identifier(step.column)}`)]
+    case 'rename-column':
+      return [plain(`ALTER TABLE ${target} RENAME COLUMN ${identifier(step.column)} TO ${identifier(step.to)}`)]
+    case 'create-index':
+      return [createIndex(table, step.index, dialect)]
+    case 'drop-index':
+      return [plain(`DROP INDEX ${schema}.${indexName(step.index, dialect)}`)]
+  }
+}
+
+/** A statement without parameters. */
+export function plain(sql: Sql): SqlStatement {
+  return { sql, parameters: [] }
+}

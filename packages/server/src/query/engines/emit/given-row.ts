@@ -1,0 +1,44 @@
+/** Inserts that return what they were given: the row need not be read back, which SQLite does through a temporary table. */
+import { type BoundExpression, type Insert, typeName } from 'gatehouse-iql'
+import type { Dialect } from './dialect.ts'
+import type { Plan } from './slots.ts'
+import { insertHead } from './write.ts'
+
+/** The plan of the insert without RETURNING, with the slots that it returns; undefined if it has to be read back, or binds a value by its name. */
+export function returningGiven(insert: Insert, dialect: Dialect, finish: (insert: Insert) => Plan): Plan | undefined {
+  const given = givenRow(insert, dialect)
+  if (given === undefined) return undefined
+  const plan = finish({ ...insert, returning: [] })
+  const returned = given.map((value) =>
+    plan.slots.findIndex(
+      ({ source, type }) =>
+        value.kind === 'parameter' &&
+        source.kind === 'parameter' &&
+        source.index === value.index &&
+        typeName(type) === typeName(value.type),
+    ),
+  )
+  if (returned.includes(-1)) return undefined
+  const head = insertHead(insert, dialect)
+  const rowText = plan.shared === undefined && plan.sql.startsWith(head) ? plan.sql.slice(head.length) : undefined
+  return { ...plan, returned, rowText }
+}
+
+/** The parameter that each returned column holds; undefined if one holds something else, or if the row may not be inserted. */
+function givenRow(insert: Insert, dialect: Dialect): readonly BoundExpression[] | undefined {
+  const { rows, returning, onConflict, check, source, table, columns } = insert
+  if (!dialect.keepsParameters || returning.length === 0 || onConflict !== undefined || check !== undefined)
+    return undefined
+  const [row, ...others] = rows.kind === 'values' ? rows.rows : []
+  if (row === undefined || others.length > 0) return undefined
+  const given: BoundExpression[] = []
+  for (const { expression } of returning) {
+    if (expression.kind !== 'column' || expression.source !== source) return undefined
+    const column = table.columns[expression.ordinal]
+    const value = row[columns.findIndex(({ name }) => name === column?.name)]
+    if (column === undefined || value?.kind !== 'parameter') return undefined
+    if (typeName(value.type) !== typeName(column.type)) return undefined
+    given.push(value)
+  }
+  return given
+}

@@ -1,0 +1,243 @@
+/** Emits bound queries as SQL. Sources are aliased s<id> and the columns of every query c0, c1, …, so that no names clash. */
+
+import {
+  type AsofJoin,
+  type BoundBody,
+  type BoundExpression,
+  type BoundQuery,
+  type BoundSelect,
+  cannotFail,
+  type IndexesOf,
+  isTotal,
+  partsOf,
+  partsOfWrite,
+  type SetOperation,
+  type Source,
+  type TableSource,
+  type Weighed,
+  weigh,
+} from 'gatehouse-iql'
+import { once } from '../../../lib/once.ts'
+import type { Dialect, Sql } from './dialect.ts'
+import { containsAggregate, type Emission, emitExpression, emitOrder, emitSort } from './expression.ts'
+import { emitLatest } from './latest.ts'
+import { emitTextsFit } from './row-texts.ts'
+import { Slots } from './slots.ts'
+
+export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
+  /** Without it no indexes are known. */
+  readonly indexesOf?: IndexesOf
+  /** A statement of a caller, whose texts are bounded. */
+  readonly statement?: Weighed | undefined
+}
+
+export function createEmission(dialect: Dialect, options: EmissionOptions = {}): Emission {
+  const { isFormer = false, autoParameters = NONE, indexesOf = () => [], statement } = options
+  const weight = once(() => statement && weigh(statement, indexesOf))
+  const emission: Emission = {
+    dialect,
+    isFormer,
+    autoParameters,
+    indexesOf,
+    weight,
+    mayFail: once(() => statement !== undefined && mayFail(statement)),
+    slots: new Slots(weight),
+    sources: new Map(),
+    subquery: (query) => emitQuery(query, emission),
+  }
+  return emission
+}
+
+const NONE: Emission['autoParameters'] = new Map()
+
+function mayFail(statement: Weighed): boolean {
+  const parts = statement.kind === 'query' ? [statement] : [...partsOfWrite(statement)]
+  return parts.some((part) => (part.kind === 'query' ? queryMayFail(part) : !cannotFail(part)))
+}
+
+function queryMayFail(query: BoundQuery): boolean {
+  for (const part of partsOf(query)) if (part.kind === 'expression' && !isTotal(part.expression)) return true
+  return false
+}
+
+/** `extra` are expressions over the select's input that follow its outputs: the key columns of a cursor. */
+export function emitQuery(query: BoundQuery, emission: Emission, extra: readonly BoundExpression[] = []): Sql {
+  const ctes = query.with.map((cte) => {
+    const columns = cte.columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
+    return `w${cte.id} (${columns}) AS (${emitQuery(cte.query, emission)})`
+  })
+  const parts = emitBody(query.body, emission, extra)
+  const all = [...ctes, ...parts.with]
+  const clauses = [parts.sql, ...emitBounds(query, emission)]
+  return `${all.length === 0 ? '' : `WITH ${all.join(', ')} `}${clauses.join(' ')}`
+}
+
+/** What sorts and cuts the rows of a query. */
+export function emitBounds(query: BoundQuery, emission: Emission): Sql[] {
+  const clauses: Sql[] = []
+  // The keys of others are outputs, and nothing else.
+  const isOfRows = query.body.kind === 'select' && !query.body.distinct
+  if (query.orderBy.length > 0) clauses.push(`ORDER BY ${(isOfRows ? emitSort : emitOrder)(query.orderBy, emission)}`)
+  if (query.limit !== undefined) clauses.push(`LIMIT ${emitRowCount(query.limit, emission)}`)
+  if (query.offset !== undefined) {
+    if (query.limit === undefined) clauses.push('LIMIT 9223372036854775807')
+    clauses.push(`OFFSET ${emitRowCount(query.offset, emission)}`)
+  }
+  return clauses
+}
+
+interface BodyParts {
+  readonly sql: Sql
+  readonly with: readonly Sql[]
+}
+
+function emitBody(body: BoundBody, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+  switch (body.kind) {
+    case 'select':
+      return emitSelect(body, emission, extra)
+    case 'set':
+      return { sql: emitSet(body, emission), with: [] }
+    case 'query':
+      return { sql: `SELECT * FROM (${emitQuery(body, emission)}) AS q`, with: [] }
+  }
+}
+
+function emitSet(node: SetOperation, emission: Emission): Sql {
+  const side = (body: BoundBody): Sql => {
+    const { sql, with: ctes } = emitBody(body, emission, [])
+    return ctes.length === 0 ? sql : `WITH ${ctes.join(', ')} ${sql}`
+  }
+  return emission.dialect.setOperation(side(node.left), side(node.right), node)
+}
+
+function emitSelect(select: BoundSelect, emission: Emission, extra: readonly BoundExpression[]): BodyParts {
+  const ctes: Sql[] = []
+  const from = select.from === undefined ? undefined : emitFrom(select, select.from, emission, ctes)
+  let outputs = select.outputs.map(
+    ({ expression }, ordinal) => `${emitExpression(expression, emission)} AS c${ordinal}`,
+  )
+  if (
+    select.grouped &&
+    select.groupBy.length === 0 &&
+    !select.outputs.some(({ expression }) => containsAggregate(expression))
+  ) {
+    outputs = select.outputs.map(
+      ({ expression }, ordinal) => `${emission.dialect.loneGroup(emitExpression(expression, emission))} AS c${ordinal}`,
+    )
+  }
+  outputs.push(...extra.map((expression, index) => `${emitExpression(expression, emission)} AS k${index}`))
+  const clauses = [`SELECT ${select.distinct ? 'DISTINCT ' : ''}${outputs.join(', ')}`]
+  if (from !== undefined) clauses.push(`FROM ${from}`)
+  if (select.where !== undefined && select.latest === undefined)
+    clauses.push(`WHERE ${emitExpression(select.where, emission)}`)
+  if (select.groupBy.length > 0) {
+    clauses.push(`GROUP BY ${select.groupBy.map((key) => emitExpression(key, emission)).join(', ')}`)
+  }
+  if (select.having !== undefined) clauses.push(`HAVING ${emitExpression(select.having, emission)}`)
+  return { sql: clauses.join(' '), with: ctes }
+}
+
+/** With LATEST ON, its WHERE is applied too. */
+function emitFrom({ latest, ...select }: BoundSelect, source: Source, emission: Emission, ctes: Sql[]): Sql {
+  const rows = emitSource(source, emission, ctes)
+  if (latest === undefined) return rows
+  if (source.kind === 'join' || source.kind === 'asof') throw new Error('LATEST ON of a join')
+  const parts = emitLatest({ ...select, latest }, latest, source.id, rows, emission)
+  ctes.push(...parts.with)
+  return parts.from
+}
+
+function emitSource(source: Source, emission: Emission, ctes: Sql[]): Sql {
+  switch (source.kind) {
+    case 'table':
+      return emitTable(source, emission)
+    case 'derived':
+      nameByOrdinal(source.id, emission)
+      return `(${emitQuery(source.query, emission)}) AS s${source.id}`
+    case 'series': {
+      nameByOrdinal(source.id, emission)
+      const [start, stop, step] = [source.start, source.stop, source.step].map((value) =>
+        emitExpression(value, emission),
+      )
+      return `${emission.dialect.series(source.function, start ?? '', stop ?? '', step ?? '')} AS s${source.id}`
+    }
+    case 'cte':
+      nameByOrdinal(source.id, emission)
+      return `w${source.cte} AS s${source.id}`
+    case 'join': {
+      const left = emitSource(source.left, emission, ctes)
+      const right = emitSource(source.right, emission, ctes)
+      const inner = source.right.kind === 'join' || source.right.kind === 'asof' ? `(${right})` : right
+      const on = source.on === undefined ? emission.dialect.truth(true) : emitExpression(source.on, emission)
+      return `${left} ${JOIN_WORDS[source.join]} ${inner} ON ${on}`
+    }
+    case 'asof':
+      return emitAsof(source, emission, ctes)
+  }
+}
+
+const JOIN_WORDS = { inner: 'JOIN', cross: 'JOIN', left: 'LEFT JOIN', right: 'RIGHT JOIN', full: 'FULL JOIN' } as const
+
+/** `range` is a condition on the row identifier, for the rows that the row filter leaves. */
+export function emitTable(source: TableSource, emission: Emission, range?: Sql): Sql {
+  const { filter, id } = source
+  emission.sources.set(id, (_ordinal, name) => `s${id}.${emission.dialect.identifier(name)}`)
+  const rows = emitRows(source, emission)
+  const fits = emitTextsFit(id, emission)
+  if (filter === undefined)
+    return fits === undefined ? `${rows} AS s${id}` : `(SELECT * FROM ${rows} AS s${id} WHERE ${fits}) AS s${id}`
+  const conditions = [range, fits, emitExpression(filter, emission)].filter((condition) => condition !== undefined)
+  // Fenced: a condition of the statement that fails on a hidden row would reveal it.
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${conditions.join(' AND ')} ${emission.dialect.fence}) AS s${id}`
+}
+
+/** Changed rows are fenced: whatever else the statement asks, they are found by their keys. */
+function emitRows({ id, table, changedOnly }: TableSource, { dialect, slots, isFormer }: Emission): Sql {
+  if (table.isSystem) return dialect.systemTable(table, slots)
+  if (changedOnly === 'as they were') return `(${dialect.formerRows(table, slots)})`
+  const rows = dialect.tableName(table)
+  if (changedOnly === undefined && !isFormer) return rows
+  const key = table.primaryKey.map((name) => `s${id}.${dialect.identifier(name)}`)
+  const changedKeys = dialect.changedKeys(table, slots)
+  if (isFormer) {
+    const columns = table.columns.map(({ name }) => `s${id}.${dialect.identifier(name)}`).join(', ')
+    const unchanged = `SELECT ${columns} FROM ${rows} AS s${id} WHERE ${dialect.isUnchanged(key, changedKeys)}`
+    return `(${unchanged} UNION ALL ${dialect.formerRows(table, slots)})`
+  }
+  const operand = key.length === 1 ? key.join('') : `(${key.join(', ')})`
+  return `(SELECT * FROM ${rows} AS s${id} WHERE ${operand} IN (${changedKeys}) ${dialect.fence})`
+}
+
+function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
+  const left = emitSource(join.left, emission, ctes)
+  const { right } = join
+  const aliased = emitSource(right, emission, ctes)
+  const alias = ` AS s${right.id}`
+  const equal = join.keys.map((key) => `${emitExpression(key.left, emission)} = ${emitExpression(key.right, emission)}`)
+  const near = `${emitExpression(join.near.left, emission)} ${join.near.operator} ${emitExpression(join.near.right, emission)}`
+  const closest = join.near.operator.startsWith('>') ? 'DESC' : 'ASC'
+  const order = [`${emitExpression(join.near.right, emission)} ${closest}`]
+  if (join.tie.length > 0) order.push(emitOrder(join.tie, emission))
+  const parts = emission.dialect.asof({
+    outer: join.outer,
+    left,
+    right: aliased.slice(0, -alias.length),
+    isPlainTable: right.kind === 'table' && right.filter === undefined && !right.table.isSystem && !emission.isFormer,
+    names: right.kind === 'table' ? right.table.columns.map(({ name }) => name) : [],
+    id: right.id,
+    condition: [...equal, near].join(' AND '),
+    order: order.join(', '),
+  })
+  ctes.push(...parts.with)
+  return parts.from
+}
+
+function emitRowCount(expression: BoundExpression, emission: Emission): Sql {
+  if (expression.kind !== 'parameter') return emitExpression(expression, emission)
+  const { index, type } = expression
+  return emission.dialect.value(emission.slots.placeholder({ kind: 'row-count', index }, type), type)
+}
+
+function nameByOrdinal(id: number, emission: Emission): void {
+  emission.sources.set(id, (ordinal) => `s${id}.c${ordinal}`)
+}

@@ -1,0 +1,347 @@
+/** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
+import {
+  type ClaimName,
+  floorDivide,
+  type IqlType,
+  type IqlValue,
+  isLongType,
+  type Literal,
+  MAX_CREATED_BYTES,
+  MAX_HELD_VALUES,
+  MICROS_PER_DAY,
+  type Parameter,
+  type TextWeight,
+} from 'gatehouse-iql'
+import { keyTooLongError, rowCountError } from '../runtime-error.ts'
+import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
+import { isLonger } from './long-values.ts'
+
+/** A value as the engine's driver takes it. */
+export type ScalarBindable = null | string | bigint | number | Uint8Array
+export type Bindable = ScalarBindable | SharedValues
+export type Bind = (value: IqlValue, type: IqlType) => ScalarBindable
+
+/** Values by name, after those by position: parameters that a statement for SQLite uses several times. */
+export interface SharedValues {
+  readonly [name: string]: ScalarBindable
+}
+
+export type SlotSource =
+  | { readonly kind: 'literal'; readonly value: IqlValue }
+  /** A literal of the statement that differs from run to run. */
+  | { readonly kind: 'auto-parameter'; readonly index: number }
+  | { readonly kind: 'parameter'; readonly index: number }
+  /** A number of rows: a parameter that must be neither NULL nor negative. */
+  | { readonly kind: 'row-count'; readonly index: number }
+  | { readonly kind: 'claim'; readonly claim: ClaimName }
+  /** JSON arrays of texts. */
+  | { readonly kind: 'roles' | 'scopes' | 'views' }
+  | { readonly kind: 'now' | 'today' }
+  /** The items of a long list, written as one text. */
+  | {
+      readonly kind: 'list'
+      readonly items: readonly (Literal | Parameter)[]
+      readonly write: (values: readonly IqlValue[]) => string
+    }
+  /** The position of a table, as text: what has changed since. */
+  | { readonly kind: 'since'; readonly table: string }
+
+export interface Slot {
+  readonly source: SlotSource
+  readonly type: IqlType
+  /** The value is written to a column that is in a key or an index. */
+  readonly limit?: KeyLimit | undefined
+}
+
+export interface KeyLimit {
+  readonly column: string
+  readonly bytes: number
+}
+
+/** What one run of a plan supplies. */
+export interface RunValues {
+  readonly parameters: readonly IqlValue[]
+  /** For the slots `auto-parameter`. */
+  readonly literals?: readonly IqlValue[]
+  readonly subject: string
+  readonly username: string | undefined
+  readonly clientId: string
+  readonly roles: readonly string[]
+  readonly scopes: ReadonlySet<string>
+  /** The names of the views that the caller may read, in lower case: for the system tables. */
+  readonly views?: () => readonly string[]
+  /** When the statement began, since the epoch. */
+  readonly milliseconds: number
+  /** For the slots `since`, by the name of the table. */
+  readonly since?: ReadonlyMap<string, string>
+}
+
+export interface Plan {
+  readonly sql: string
+  readonly slots: readonly Slot[]
+  /** By name. */
+  readonly shared?: ReadonlyMap<string, Slot> | undefined
+  /** The slots whose values an insert returns, where the statement itself returns nothing. */
+  readonly returned?: readonly number[] | undefined
+  /** The values of the row that such an insert ends with, as text: repeated, they insert further rows. */
+  readonly rowText?: string | undefined
+  /** The same result by another way, which the engine may take. */
+  readonly split?: SplitPlan | undefined
+  /** Set if parameters can be too long for what the statement does with them. */
+  readonly held?: HeldParameters | undefined
+}
+
+/** A grouping of a table by parts: see split-groups.ts. */
+export interface SplitPlan extends PartsTable {
+  readonly part: Plan
+  readonly whole: Plan
+}
+
+export interface PartsTable {
+  /** The table that is read, and the name of its row identifier. */
+  readonly table: string
+  readonly rowId: string
+  /** Creates the table of the parts. */
+  readonly create: string
+  /** Makes one part of all parts. */
+  readonly combine: string
+}
+
+/** Placeholders while the text is put together, in any order. A name cannot contain control characters. */
+const PLACEHOLDER = /\u0001(\d+|limit|held)\u0002/g
+const CREATED_LIMIT = '\u0001limit\u0002'
+const HELD_LIMIT = '\u0001held\u0002'
+
+export class Slots {
+  readonly #slots: Slot[] = []
+  readonly #byKey = new Map<string, number>()
+  /** What the statement holds, if it is known. */
+  readonly #weight: () => TextWeight | undefined
+  #created = 0
+  #held = 0
+
+  constructor(weight: () => TextWeight | undefined = () => undefined) {
+    this.#weight = weight
+  }
+
+  /** Text that stands for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
+  placeholder(source: SlotSource, type: IqlType): string {
+    const key = keyOf(source, type)
+    let index = this.#byKey.get(key)
+    if (index === undefined) {
+      index = this.#slots.push({ source, type }) - 1
+      this.#byKey.set(key, index)
+    }
+    return `\u0001${index}\u0002`
+  }
+
+  /** Refuses longer values of a parameter that has a placeholder. */
+  limitParameter(index: number, type: IqlType, limit: KeyLimit): void {
+    const at = this.#byKey.get(keyOf({ kind: 'parameter', index }, type))
+    const slot = at === undefined ? undefined : this.#slots[at]
+    if (at === undefined || slot === undefined) throw new Error('A limit of a parameter without a placeholder')
+    if (limit.bytes < (slot.limit?.bytes ?? Number.POSITIVE_INFINITY)) this.#slots[at] = { ...slot, limit }
+  }
+
+  /** Text that stands for the bytes that each operation may create. `count` are the values that this one creates. */
+  createdLimit(count = 1): string {
+    this.#created += count
+    return CREATED_LIMIT
+  }
+
+  /** Whether the text holds limits of what it creates, which depend on how often it does so. */
+  get hasLimits(): boolean {
+    return this.#created + this.#held > 0
+  }
+
+  /** Text that stands for the number of values that each median or percentile may hold. `count` is how many this one counts as. */
+  heldLimit(count: number): string {
+    this.#held += count
+    return HELD_LIMIT
+  }
+
+  /** The text with `?` for each use of a slot, but with a name for a parameter that may be long and is used several times. */
+  positional(text: string): Plan {
+    const slots: Slot[] = []
+    const names = this.#sharedNames(text)
+    const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
+      const share = this.#share(index)
+      if (share !== undefined) return share
+      const name = names?.get(index)
+      if (name !== undefined) return `@${name}`
+      slots.push(this.#at(Number(index)))
+      return '?'
+    })
+    const plan = { sql, slots, held: this.#heldParameters }
+    if (names === undefined) return plan
+    return { ...plan, shared: new Map([...names].map(([index, name]) => [name, this.#at(Number(index))])) }
+  }
+
+  /** Names by the index of the slot. */
+  #sharedNames(text: string): ReadonlyMap<string, string> | undefined {
+    if (!this.#slots.some(mayBeLong)) return undefined
+    const seen = new Set<string>()
+    const names = new Map<string, string>()
+    for (const [, index = ''] of text.matchAll(PLACEHOLDER)) {
+      if (this.#share(index) !== undefined || !mayBeLong(this.#at(Number(index)))) continue
+      if (seen.has(index)) names.set(index, `p${index}`)
+      seen.add(index)
+    }
+    return names.size === 0 ? undefined : names
+  }
+
+  /** The text with `$1`, `$2`, …, one number for each slot. */
+  numbered(text: string): Plan {
+    const slots: Slot[] = []
+    const numbers = new Map<string, number>()
+    const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
+      const share = this.#share(index)
+      if (share !== undefined) return share
+      let number = numbers.get(index)
+      if (number === undefined) {
+        number = slots.push(this.#at(Number(index)))
+        numbers.set(index, number)
+      }
+      return `$${number}`
+    })
+    return { sql, slots, held: this.#heldParameters }
+  }
+
+  get #heldParameters(): HeldParameters | undefined {
+    const weight = this.#slots.some(isLongConstant) ? this.#weight() : undefined
+    return weight && heldParameters(weight)
+  }
+
+  /** The number that stands for a limit; undefined for a slot. */
+  #share(placeholder: string): string | undefined {
+    if (placeholder === 'limit')
+      return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created, this.#weight()?.created ?? 0)))
+    return placeholder === 'held' ? String(2 ** Math.floor(Math.log2(MAX_HELD_VALUES / this.#held)) - 1) : undefined
+  }
+
+  #at(index: number): Slot {
+    const slot = this.#slots[index]
+    if (slot === undefined) throw new Error('A placeholder without a slot')
+    return slot
+  }
+}
+
+export function parametersOf(plan: Plan, values: RunValues, bind: Bind): Bindable[] {
+  if (plan.held !== undefined) refuseHeld(plan.held, values.parameters)
+  const bound = plan.slots.map((slot) => boundValue(slot, values, bind))
+  if (plan.shared === undefined) return bound
+  const shared = Array.from(plan.shared, ([name, slot]) => [name, boundValue(slot, values, bind)] as const)
+  return [...bound, Object.fromEntries(shared)]
+}
+
+function boundValue({ source, type, limit }: Slot, values: RunValues, bind: Bind): ScalarBindable {
+  const value = slotValue(source, values)
+  if (limit !== undefined && isLonger(value, limit.bytes)) throw keyTooLongError(limit.column, limit.bytes)
+  return typeof value === 'string' ? value : bind(value, type)
+}
+
+/** A value that is used several times can make a result that many times as long. */
+const SHARED_WEIGHT = 100
+
+/** The length of the texts and bytes among the values. */
+export function sizeOfAll(values: readonly Bindable[]): number {
+  let size = 0
+  for (const value of values) {
+    if (typeof value === 'string' || value instanceof Uint8Array) size += value.length
+    else if (typeof value === 'object' && value !== null) size += SHARED_WEIGHT * sizeOfAll(Object.values(value))
+  }
+  return size
+}
+
+function slotValue(source: SlotSource, values: RunValues): IqlValue {
+  switch (source.kind) {
+    case 'literal':
+      return source.value
+    case 'auto-parameter':
+      return literalValue(source.index, values)
+    case 'parameter':
+      return values.parameters[source.index] ?? null
+    case 'row-count':
+      return rowCountOf(values.parameters[source.index] ?? null)
+    case 'claim':
+      return claimValue(source.claim, values)
+    case 'roles':
+      return JSON.stringify(values.roles)
+    case 'scopes':
+      return JSON.stringify([...values.scopes])
+    case 'views':
+      return JSON.stringify(values.views?.() ?? [])
+    case 'now':
+      return nowOf(values)
+    case 'today':
+      return floorDivide(nowOf(values), MICROS_PER_DAY)
+    case 'list':
+      return source.write(source.items.map((item) => itemValue(item, values)))
+    case 'since':
+      return values.since?.get(source.table) ?? null
+  }
+}
+
+function itemValue(item: Literal | Parameter, { parameters }: RunValues): IqlValue {
+  return item.kind === 'literal' ? item.value : (parameters[item.index] ?? null)
+}
+
+function literalValue(index: number, { literals }: RunValues): IqlValue {
+  const value = literals?.[index]
+  if (value === undefined) throw new Error('A plan without the literals of its statement')
+  return value
+}
+
+function rowCountOf(value: IqlValue): IqlValue {
+  if (typeof value !== 'bigint' || value < 0n) throw rowCountError(value)
+  return value
+}
+
+/** A token of a client has no username: a filter that compares it is not true. */
+function claimValue(claim: ClaimName, { subject, username, clientId }: RunValues): IqlValue {
+  switch (claim) {
+    case 'sub':
+      return subject
+    case 'username':
+      return username ?? null
+    case 'client_id':
+      return clientId
+  }
+}
+
+function nowOf({ milliseconds }: RunValues): bigint {
+  return BigInt(milliseconds) * 1000n
+}
+
+function mayBeLong({ source, type }: Slot): boolean {
+  return source.kind === 'parameter' && isLongType(type)
+}
+
+function isLongConstant({ source, type }: Slot): boolean {
+  return (source.kind === 'parameter' || source.kind === 'literal') && isLongType(type)
+}
+
+function keyOf(source: SlotSource, type: IqlType): string {
+  const typeKey = type.kind === 'Decimal' ? `Decimal${type.precision},${type.scale}` : type.kind
+  if (source.kind === 'literal') {
+    const { value } = source
+    const text =
+      value instanceof Uint8Array
+        ? Buffer.from(value).toString('hex')
+        : typeof value === 'object' && value !== null
+          ? `${value.months}:${value.micros}`
+          : String(value)
+    return `literal ${typeKey} ${typeof value} ${text}`
+  }
+  if (source.kind === 'parameter' || source.kind === 'row-count' || source.kind === 'auto-parameter')
+    return `${source.kind} ${typeKey} ${source.index}`
+  if (source.kind === 'list') return `list ${typeKey} ${source.items.map(itemKey).join()}`
+  if (source.kind === 'since') return `since ${source.table}`
+  return `${source.kind} ${typeKey} ${source.kind === 'claim' ? source.claim : ''}`
+}
+
+/** Equal for equal items. */
+export function itemKey(item: Literal | Parameter): string {
+  if (item.kind === 'parameter') return `:${item.index}`
+  return typeof item.value === 'string' ? JSON.stringify(item.value) : String(item.value)
+}

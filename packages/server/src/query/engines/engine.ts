@@ -1,0 +1,199 @@
+/** The interface between the query service and its databases. */
+
+import type { ResultColumn } from 'gatehouse-iql'
+import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
+import type { Cell, Encoding } from '../results/encoding.ts'
+import type { AuditCopy } from './audit-copy.ts'
+import type { WrittenTable } from './commit-listeners.ts'
+import type { CostClass } from './cost-class.ts'
+import type { DocumentRows } from './document-rows.ts'
+import type { Dialect } from './emit/dialect.ts'
+import type { Bind, Bindable, PartsTable, Plan, Slots } from './emit/slots.ts'
+import type { LiveSource } from './live-source.ts'
+
+export interface Engine {
+  readonly kind: 'sqlite' | 'postgres'
+  readonly dialect: Dialect
+  /** Replaces the placeholders in emitted text by the engine's own. */
+  readonly finish: (slots: Slots, text: string) => Plan
+  readonly bind: Bind
+  /** Compiles what all runs of a query share. */
+  prepareRead(query: ReadStatement): PreparedRead
+  /** Durable when the promise resolves. */
+  write(request: WriteRequest): Promise<WriteReply>
+  loadCatalogue(): Promise<readonly CatalogueRow[]>
+  /** Applies all changes or none. The reply is that of `response`, if given. */
+  change(request: ChangeRequest): Promise<WriteReply | undefined>
+  /** The outcome of the first request with this key. Refuses a key that was used for another request. */
+  findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined>
+  /** Deletes stored responses older than this time, in microseconds. */
+  deleteResponsesBefore(time: bigint): Promise<void>
+  readonly auditCopy: AuditCopy
+  /** Saved queries and boards. */
+  readonly documents: DocumentRows
+  readonly live: LiveSource
+  readonly load: EngineLoad
+  /** Rejects when the database does not answer, or accepts no writes until a restart. */
+  check(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface EngineLoad {
+  /** Processes or connections that are running queries now, and all that exist. */
+  readonly busy: number
+  readonly total: number
+  /** Queries that wait for one. */
+  readonly waiting: number
+  /** Long writes that were stopped because writes of others waited. */
+  readonly stoppedWrites: number
+}
+
+/** The most bytes of the temporary files of one statement, and of all running ones of a user. */
+export interface TempLimits {
+  readonly statement: number
+  readonly user: number
+}
+
+export interface ReadStatement {
+  readonly sql: string
+  /** The columns of the result. */
+  readonly columns: readonly ResultColumn[]
+  /** Further columns that the statement returns after these: the key of a cursor. */
+  readonly keyColumns: readonly ResultColumn[]
+  /** A query that touches few rows does not wait behind one that touches many. */
+  readonly cost: CostClass
+}
+
+/** A result is everything but its trailer, which the caller adds. */
+export interface PreparedRead {
+  /** Reads a result of any size, as fast as its chunks are consumed. Where possible, errors come before the first chunk. */
+  readStream(run: ReadRun, running: Stoppable): AsyncGenerator<Uint8Array, ReadOutcome, void>
+  /** Reads a small result synchronously, on the event loop; undefined when it turns out not to be small. */
+  readInline?(run: ReadRun): WholeRead | undefined
+  /** Reads a small result in a round trip that other requests share; undefined when it turns out not to be small. */
+  readBatched?(run: ReadRun): Promise<WholeRead | undefined>
+}
+
+export interface ReadRun {
+  /** Whose query it is: owners share readers and connections fairly. */
+  readonly owner: string
+  readonly parameters: readonly Bindable[]
+  readonly encoding: Encoding
+  readonly limits: ReadLimits
+  /** Another way to the same result, which the engine may take. */
+  readonly split?: SplitRun | undefined
+}
+
+/** A grouping of a table by parts: see split-groups.ts. */
+export interface SplitRun extends PartsTable {
+  readonly part: BoundSql
+  readonly whole: BoundSql
+}
+
+export interface BoundSql {
+  readonly sql: string
+  readonly parameters: readonly Bindable[]
+}
+
+export interface ReadLimits {
+  /** Rows to skip at the start: those of earlier pages. */
+  readonly skip: number
+  /** The result is truncated after this many rows, and says so. */
+  readonly rows: number
+  readonly bytes: number
+}
+
+export interface ReadOutcome {
+  readonly rowCount: number
+  /** Which limit left rows out. */
+  readonly truncated: 'no' | 'rows' | 'bytes'
+  /** The key of the last row that was written. */
+  readonly lastKey: readonly Cell[]
+}
+
+/** A small result in memory. */
+export interface WholeRead {
+  readonly text: string
+  readonly outcome: ReadOutcome
+}
+
+/** Statements that succeed or fail as one. */
+export interface WriteRequest {
+  /** Undefined for the service itself. */
+  readonly owner: string | undefined
+  readonly tables: readonly WrittenTable[]
+  readonly steps: readonly WriteStep[]
+  /** The columns that each step returns. */
+  readonly returning: readonly ResultColumn[]
+  /** The statement returns one more column: whether the written row passes the table's row filter. */
+  readonly isChecked: boolean
+  /** The statement tracks the rows that it writes, so that it changes none of them twice. */
+  readonly tracksRows: boolean
+  /** Short writes share a commit. Others run apart from the event loop and can be cancelled. */
+  readonly isShort: boolean
+  /** Returned rows beyond this are dropped. */
+  readonly rowLimit: number
+  /** The format of the result cannot say that rows were dropped: then nothing is written. */
+  readonly mustBeWhole: boolean
+  readonly running: Stoppable
+  readonly idempotencyKey: IdempotencyKey | undefined
+}
+
+/** The signal may be created on first access: code that does not wait does not read it. */
+export interface Stoppable {
+  readonly signal: AbortSignal
+  /** It has waited for its turn, and runs from now on: so does its time limit. */
+  restart?(): void
+}
+
+/** The statement runs once for each parameter set. */
+export interface WriteStep {
+  readonly sql: string
+  /** The statement returns nothing, but inserts one row for each set: what is returned are these parameters of it. */
+  readonly returned?: readonly number[] | undefined
+  /** The values of the row at the end of such a statement. */
+  readonly rowText?: string | undefined
+  readonly parameterSets: readonly (readonly Bindable[])[]
+}
+
+/** The Idempotency-Key of a request: the write happens at most once. */
+export interface IdempotencyKey {
+  readonly owner: string
+  readonly key: string
+  readonly fingerprint: string
+  readonly now: bigint
+}
+
+export interface WriteOutcome {
+  readonly rowsAffected: number
+  /** The columns of the rows: the table may have changed since a stored response. Responses of early versions lack them. */
+  readonly columns?: readonly ResultColumn[] | undefined
+  readonly rows: readonly (readonly Cell[])[]
+  readonly isTruncated: boolean
+}
+
+export interface WriteReply {
+  readonly outcome: WriteOutcome
+  /** The key was used before for the same body: nothing was written, and this is the outcome of the first request. */
+  readonly isReplay: boolean
+}
+
+export interface ChangeRequest {
+  /** Undefined for the service itself. */
+  readonly owner?: string | undefined
+  readonly changes: readonly ChangeStep[]
+  readonly running?: Stoppable | undefined
+  /** Stored in the same transaction. */
+  readonly response?: StoredResponse | undefined
+}
+
+export interface ChangeStep {
+  readonly change: CatalogueChange
+  /** The value of an added column in existing rows, as the engine stores it. */
+  readonly fill: Bindable
+}
+
+export interface StoredResponse {
+  readonly idempotencyKey: IdempotencyKey
+  readonly outcome: WriteOutcome
+}

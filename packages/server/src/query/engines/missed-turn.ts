@@ -1,0 +1,22 @@
+/** What a statement fails with whose time is over before it has had its turn: it is not its own time that was too long. */
+
+import { Refusal } from 'gatehouse-protocol'
+import { abortable } from '../../lib/abortable.ts'
+import { refuse } from '../errors.ts'
+
+/** The reason to end a wait, as the caller is told. */
+export function missedTurn(reason: unknown): unknown {
+  if (!(reason instanceof Refusal) || reason.code !== 'Limit.Time') return reason
+  return refuse('Limit.Overload', 'The statement waited for its turn until its time was over: others are running', {
+    headers: { 'Retry-After': '5' },
+  })
+}
+
+/** Waits for a turn, until the signal aborts. */
+export async function turnOf<Value>(turn: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  try {
+    return await abortable(turn, signal)
+  } catch (error) {
+    throw missedTurn(error)
+  }
+}

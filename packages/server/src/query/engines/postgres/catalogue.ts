@@ -1,0 +1,127 @@
+/** The catalogue in PostgreSQL: a table and its entry change in one transaction, on a connection of the schema's owner. */
+import { randomUUID } from 'node:crypto'
+import { readTimestamp } from 'gatehouse-iql'
+import type { ClientBase, PoolClient } from 'pg'
+import { loadPg } from '../../../store/database/pg.ts'
+import { type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
+import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
+import {
+  type CatalogueDialect,
+  changeStatements,
+  ENTRIES,
+  plain,
+  type SqlStatement,
+  selectEntries,
+  selectEntry,
+  tableName,
+} from '../catalogue-sql.ts'
+import { logChangeOf } from '../change-log.ts'
+import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
+import { POSTGRES } from './dialect/dialect.ts'
+import { createLog, dropLog } from './live/change-log.ts'
+import type { Acquire } from './pool.ts'
+import { columnType, SCHEMA, toPostgres } from './representation.ts'
+import { withRetries } from './retry.ts'
+import type { TempFileSetting } from './temp-files.ts'
+import { runOnce } from './write.ts'
+
+export const CATALOGUE: CatalogueDialect = {
+  identifier: POSTGRES.identifier,
+  truth: POSTGRES.truth,
+  keyFits: POSTGRES.keyFits,
+  schema: SCHEMA,
+  columnType,
+  placeholder: (position) => `$${position}`,
+  bind: toPostgres,
+  selectTimestamp: (column) => `${column}::text`,
+  textKeyOptions: '',
+  indexOn: (index, table) => `${index} ON ${SCHEMA}.${table}`,
+  // A name that PostgreSQL chooses, such as trades_pkey, could no longer be used for a table.
+  constraint: () => `CONSTRAINT ${POSTGRES.identifier(`_gh_key_${randomUUID()}`)} `,
+  addColumn(table, { name, type, nullable, isUnique }, fill) {
+    const target = tableName(table, CATALOGUE)
+    const column = POSTGRES.identifier(name)
+    const statements: SqlStatement[] = [plain(`ALTER TABLE ${target} ADD COLUMN ${column} ${columnType(type)}`)]
+    if (fill !== null) statements.push({ sql: `UPDATE ${target} SET ${column} = $1`, parameters: [fill] })
+    if (!nullable) statements.push(plain(`ALTER TABLE ${target} ALTER COLUMN ${column} SET NOT NULL`))
+    if (isUnique) statements.push(plain(`ALTER TABLE ${target} ADD ${CATALOGUE.constraint()}UNIQUE (${column})`))
+    return statements
+  },
+}
+
+/** One node at a time creates or changes anything in the schema. */
+export const CATALOGUE_LOCK = 'SELECT pg_advisory_xact_lock(7301945120366)'
+
+export async function readCatalogue(client: ClientBase): Promise<CatalogueRow[]> {
+  return readRows(client, plain(selectEntries(CATALOGUE)))
+}
+
+/** Empty in a database that the service has not prepared yet. */
+export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> {
+  const client = new (loadPg().Client)({
+    connectionString: url,
+    application_name: 'gatehouse start',
+    options: '-c DateStyle=ISO -c TimeZone=UTC',
+  })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    const { rows } = await client.query('SELECT to_regclass($1) AS found', [`${SCHEMA}.${ENTRIES}`])
+    return rows[0]?.found === null ? [] : await readCatalogue(client)
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
+
+const NEVER: Stoppable = new AbortController()
+
+/** Writers that hold a table which it alters can be in a deadlock with it. */
+export function change(
+  acquire: Acquire,
+  request: ChangeRequest,
+  { temp_file_limit: tempKib }: TempFileSetting,
+): Promise<WriteReply | undefined> {
+  const { owner, running = NEVER } = request
+  return withRetries(acquire, { owner, running, isLong: true, inTransaction: true }, async (client) => {
+    await client.query('BEGIN')
+    // An index is built with a sort. The service itself has no limit.
+    if (tempKib !== undefined && owner !== undefined) await client.query(`SET LOCAL temp_file_limit = ${tempKib}`)
+    return applyAll(client, request)
+  })
+}
+
+async function applyAll(client: PoolClient, { changes, response }: ChangeRequest): Promise<WriteReply | undefined> {
+  const apply = async (): Promise<void> => {
+    await client.query(CATALOGUE_LOCK)
+    if (changes.some(({ change }) => concernsViews(change)))
+      new ViewGuard((await readCatalogue(client)).map(readDefinition)).accept(changes.map(({ change }) => change))
+    for (const step of changes) await applyChange(client, step)
+  }
+  if (response === undefined) {
+    await apply()
+    await client.query('COMMIT')
+    return undefined
+  }
+  return runOnce(client, response.idempotencyKey, async () => {
+    await apply()
+    return response.outcome
+  })
+}
+
+async function applyChange(client: PoolClient, step: ChangeStep): Promise<void> {
+  const [entry] = await readRows(client, selectEntry(step.change, CATALOGUE))
+  const statements = changeStatements(step, entry, CATALOGUE)
+  const log = logChangeOf(step.change)
+  if (log.drop !== undefined) await dropLog(client, log.drop)
+  for (const statement of statements) await runStatement(client, statement)
+  if (log.create !== undefined) await createLog(client, log.create)
+}
+
+async function readRows(client: ClientBase, { sql, parameters }: SqlStatement): Promise<CatalogueRow[]> {
+  const { rows } = await client.query<Omit<CatalogueRow, 'created'> & { created: string }>(sql, [...parameters])
+  return rows.map((row) => ({ ...row, created: readTimestamp(row.created) ?? 0n }))
+}
+
+export async function runStatement(client: PoolClient, { sql, parameters }: SqlStatement): Promise<void> {
+  await client.query(sql, [...parameters])
+}

@@ -1,0 +1,183 @@
+/** The SQL dialect of PostgreSQL. */
+import {
+  asDecimal,
+  type IqlType,
+  isLongType,
+  type Like,
+  type SetOperation,
+  type TableFunctionId,
+  type TableView,
+  TEXT,
+} from 'gatehouse-iql'
+import { formerOutputs, logName } from '../../change-log.ts'
+import { type AsofParts, type Dialect, quoteIdentifier, type Sql } from '../../emit/dialect.ts'
+import type { ScalarBindable, Slots } from '../../emit/slots.ts'
+import { firstChanges, loggedSince } from '../live/positions.ts'
+import { columnType, SCHEMA, sqlType, toPostgres, unicode } from '../representation.ts'
+import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './aggregates.ts'
+import { castSql } from './casts.ts'
+import { POSTGRES_OPERATORS } from './operators.ts'
+import { POSTGRES_SCALARS } from './scalars.ts'
+import { systemTableSql } from './system-tables.ts'
+import { concatSql, POSTGRES_GROWING, stringAggSql } from './texts.ts'
+
+export const POSTGRES: Dialect = {
+  identifier: quoteIdentifier,
+  tableName: (table) => `${SCHEMA}.${quoteIdentifier(table.name)}`,
+  systemTable: systemTableSql,
+  changedKeys: changedKeysSql,
+  formerRows: formerRowsSql,
+  isUnchanged: (key, changedKeys) => {
+    const names = key.map((_sql, index) => `k${index}`).join(', ')
+    return `NOT EXISTS (SELECT FROM (${changedKeys}) AS changed (${names}) WHERE (${names}) = (${key.join(', ')}))`
+  },
+  aliasesTargets: true,
+  keepsParameters: false,
+  rowTracking: undefined,
+  shortRow: undefined,
+  keyFits: (value, _type, column, maxBytes) =>
+    `${SCHEMA}.gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
+  textFits: (column, maxBytes) => `${SCHEMA}.gh_text_fits(${column}, ${maxBytes})`,
+  groupFits: (value, maxBytes) =>
+    `(CASE WHEN octet_length(${value}) > ${maxBytes} THEN ${SCHEMA}.gh_group_fits(${value}, ${maxBytes}) ELSE ${value} END)`,
+  listFits: listFitsSql,
+  // PostgreSQL 18 does not count the memory of values of a single column that it sorts: see tuplesort_putdatum.
+  sortKey: '(random() < 0)',
+  rowFits: (length, maxBytes) => `${SCHEMA}.gh_row_fits(${length}, ${maxBytes})`,
+  fence: 'OFFSET 0',
+  value: (placeholder, type) => typed(placeholder, type),
+  fixed: undefined,
+  later: (value) => `${SCHEMA}.gh_later(${value})`,
+  nullOf: (type) => typed('NULL', type),
+  truth: (value) => (value ? 'TRUE' : 'FALSE'),
+  widen: widenSql,
+  fit: (operand, _from, to) => (to.kind === 'Decimal' ? `(${operand}::${columnType(to)})` : operand),
+  cast: castSql,
+  negate: (operand) => `(-${operand})`,
+  like: likeSql,
+  isIn: (operand, placeholder) =>
+    `(${operand} IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${placeholder}::jsonb) AS j(v)))`,
+  list: (values, type) => {
+    return `{${values.map((value) => arrayItem(toPostgres(value, type))).join()}}`
+  },
+  inList: (operand, placeholder, type, negated) => {
+    const array = `${placeholder}::${sqlType(type)}[]`
+    const items = type.kind === 'Text' ? `(${array} COLLATE "C")` : array
+    return `(${operand} ${negated ? '<> ALL' : '= ANY'} (${items}))`
+  },
+  operators: POSTGRES_OPERATORS,
+  concat: concatSql,
+  scalars: POSTGRES_SCALARS,
+  growing: POSTGRES_GROWING,
+  aggregates: POSTGRES_AGGREGATES,
+  sumOfProducts: undefined,
+  splitGroups: undefined,
+  percentile: percentileSql,
+  stringAgg: stringAggSql,
+  windows: POSTGRES_WINDOWS,
+  series: seriesSql,
+  scalarQuery: (query) => `(${query})`,
+  setOperation: setSql,
+  loneGroup: (output) => output,
+  asof: asofSql,
+  // The column's NOT NULL constraint checks it.
+  required: (operand) => operand,
+}
+
+/** The count is only asked for its errors. Months are counted from the start, whose day of the month may be a late one. */
+function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
+  const given = `(SELECT ${start} AS b, ${stop} AS e, ${step} AS s) AS a`
+  switch (kind) {
+    case 'generate_series':
+      return `(SELECT i AS c0 FROM ${given}, generate_series(b, ${checkedStop('b', 'e')}, s) AS g (i))`
+    case 'generate_series_time': {
+      const [b, e] = [`${SCHEMA}.gh_micros(b)`, `${SCHEMA}.gh_micros(e)`]
+      const day = `(date '0001-01-01' + ((i + 62135596800000000) / 86400000000)::int)`
+      const value = `${day} + interval '1 microsecond' * ((i + 62135596800000000) % 86400000000)`
+      return `(SELECT ${value} AS c0 FROM ${given}, generate_series(${b}, ${checkedStop(b, e)}, s) AS g (i))`
+    }
+    case 'generate_series_months':
+      return `(SELECT b + ${SCHEMA}.gh_times(s, i) AS c0 FROM ${given}, generate_series(0, ${SCHEMA}.gh_series_months(b, e, s)) AS g (i))`
+  }
+}
+
+function checkedStop(start: Sql, stop: Sql): Sql {
+  return `CASE WHEN ${SCHEMA}.gh_series(${start}, ${stop}, s) IS NOT NULL THEN ${stop} END`
+}
+
+function changedKeysSql(table: TableView, slots: Slots): Sql {
+  return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sinceOf(table, slots))
+}
+
+/** The first change since then knows the row before it. */
+function formerRowsSql(table: TableView, slots: Slots): Sql {
+  const first = firstChanges(table.name, table.primaryKey.length, sinceOf(table, slots))
+  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${first}) AS first WHERE kept`
+}
+
+function sinceOf({ name }: TableView, slots: Slots): Sql {
+  return slots.placeholder({ kind: 'since', table: name }, TEXT)
+}
+
+function logKeys({ primaryKey }: TableView): Sql {
+  return primaryKey.map((_column, index) => `k${index}`).join(', ')
+}
+
+/** Text has an explicit collation, so that comparisons are by code point whatever the database's default is. */
+function typed(value: Sql, type: IqlType): Sql {
+  const cast = `${value}::${sqlType(type)}`
+  return type.kind === 'Text' || type.kind === 'Json' ? `(${cast} COLLATE "C")` : `(${cast})`
+}
+
+/** An item of an array in the text form of PostgreSQL. */
+function arrayItem(value: ScalarBindable): string {
+  if (value === null) return 'NULL'
+  const text = String(value)
+  return `"${/["\\]/.test(text) ? text.replaceAll(/["\\]/g, '\\$&') : text}"`
+}
+
+function widenSql(operand: Sql, from: IqlType, to: IqlType): Sql {
+  if (from.kind === 'Interval' && to.kind === 'Interval') {
+    return to.months && !from.months ? `${SCHEMA}.gh_interval(${operand})` : operand
+  }
+  if (asDecimal(to) === undefined || from.kind === 'Null') return typed(operand, to)
+  return `(${operand}::${sqlType(to)})`
+}
+
+/** An empty ESCAPE, for a pattern without one, disables PostgreSQL's default. */
+function likeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like): Sql {
+  const fold = (text: Sql): Sql => (node.ignoreCase ? `lower(${unicode(text)}) COLLATE "C"` : text)
+  const by = escapeSql === undefined ? "''" : fold(escapeSql)
+  // PostgreSQL rejects a pattern that ends with its escape only if matching gets that far.
+  const checked =
+    escapeSql === undefined ? fold(pattern) : `(${SCHEMA}.gh_pattern(${fold(pattern)}, ${by}) COLLATE "C")`
+  return `(${fold(operand)} LIKE ${checked} ESCAPE ${by})`
+}
+
+/** INTERSECT and EXCEPT as groups, which go to disk when they are many: PostgreSQL would hold all rows of one side in memory. */
+function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation): Sql {
+  if (operator === 'union')
+    return `SELECT * FROM (${left}) AS l UNION${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
+  const names = columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
+  const rows = `(SELECT *, 0 AS side FROM (${left}) AS l UNION ALL SELECT *, 1 FROM (${right}) AS r) AS u`
+  const isBoth = operator === 'intersect'
+  if (!all)
+    return `SELECT ${names} FROM ${rows} GROUP BY ${names} HAVING max(side) = ${isBoth ? '1 AND min(side) = 0' : '0'}`
+  const counts = ['0', '1'].map((side) => `count(*) FILTER (WHERE side = ${side}) AS n${side}`)
+  const groups = `(SELECT ${names}, ${counts.join(', ')} FROM ${rows} GROUP BY ${names}) AS g`
+  return `SELECT ${names} FROM ${groups}, generate_series(1, ${isBoth ? 'least(n0, n1)' : 'n0 - n1'})`
+}
+
+/** What a value takes in the list beside its bytes. */
+const ITEM_BYTES = 64
+
+function listFitsSql(query: Sql, type: IqlType, maxBytes: number): Sql {
+  const bytes = isLongType(type) ? `${ITEM_BYTES} + coalesce(octet_length(c0), 0)` : `${ITEM_BYTES}`
+  const counted = `SELECT c0, sum(${bytes}) OVER (ROWS UNBOUNDED PRECEDING) AS held FROM (${query}) AS q`
+  return `SELECT c0 FROM (${counted}) AS q WHERE held <= ${maxBytes} OR ${SCHEMA}.gh_list_fits(held, ${maxBytes})`
+}
+
+function asofSql({ outer, left, right, id, condition, order }: AsofParts): { from: Sql; with: readonly Sql[] } {
+  const closest = `SELECT * FROM ${right} AS s${id} WHERE ${condition} ORDER BY ${order} LIMIT 1`
+  return { from: `${left} ${outer ? 'LEFT JOIN' : 'JOIN'} LATERAL (${closest}) AS s${id} ON TRUE`, with: [] }
+}

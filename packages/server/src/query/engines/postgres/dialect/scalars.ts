@@ -1,0 +1,73 @@
+/** IQL's scalar functions in PostgreSQL. */
+import type { BoundCall, IqlType } from 'gatehouse-iql'
+import type { Dialect, ScalarSql, Sql } from '../../emit/dialect.ts'
+import { SCHEMA, sqlType, unicode } from '../representation.ts'
+
+const BLANK = "' '"
+
+export const POSTGRES_SCALARS: Dialect['scalars'] = {
+  length: ([x]) => `char_length(${x})::bigint`,
+  upper: ([x = '']) => text(`upper(${unicode(x)})`),
+  lower: ([x = '']) => text(`lower(${unicode(x)})`),
+  trim: ([x, characters = BLANK]) => text(`btrim(${x}, ${characters})`),
+  ltrim: ([x, characters = BLANK]) => text(`ltrim(${x}, ${characters})`),
+  rtrim: ([x, characters = BLANK]) => text(`rtrim(${x}, ${characters})`),
+  substr: (args) => text(`${SCHEMA}.gh_substr(${args.join(', ')})`),
+  position: ([x, part]) => `strpos(${x}, ${part})::bigint`,
+  left: ([x, count]) => text(`left(${x}, ${between0AndMax(count)})`),
+  right: ([x, count]) => text(`right(${x}, ${between0AndMax(count)})`),
+  reverse: ([x]) => text(`reverse(${x})`),
+  starts_with: ([x, start]) => `starts_with(${x}, ${start})`,
+  ends_with: ([x, end]) => `(right(${x}, char_length(${end})) = ${end})`,
+  contains: ([x, part]) => `(strpos(${x}, ${part}) > 0)`,
+  split_part: (args) => text(`${SCHEMA}.gh_split_part(${args.join(', ')})`),
+  abs: ([x]) => `abs(${x})`,
+  sign: ([x]) => `sign(${x})::bigint`,
+  round: whole(
+    (x) => `round(${x})`,
+    (x) => `${SCHEMA}.gh_round(${x})`,
+  ),
+  round_digits: ([x], node) => `(round(${x}::numeric, ${scaleOf(node)})::${sqlType(node.type)})`,
+  trunc: whole((x) => `trunc(${x})`),
+  trunc_digits: ([x], node) => `(trunc(${x}::numeric, ${scaleOf(node)})::${sqlType(node.type)})`,
+  floor: whole((x) => `floor(${x})`),
+  ceil: whole((x) => `ceil(${x})`),
+  sqrt: ([x]) => `sqrt(${x})`,
+  power: ([x, y]) => `${SCHEMA}.gh_twelve_digits(power(${x}, ${y}))`,
+  exp: ([x]) => `${SCHEMA}.gh_twelve_digits(exp(${x}))`,
+  ln: ([x]) => `${SCHEMA}.gh_twelve_digits(ln(${x}))`,
+  least: (args) => `least(${args.join(', ')})`,
+  greatest: (args) => `greatest(${args.join(', ')})`,
+  date_trunc: ([unit, x]) => `${SCHEMA}.gh_date_trunc(${unit}, ${x}::timestamp)`,
+  date_part: ([part, x]) => `${SCHEMA}.gh_date_part(${part}, ${x}::timestamp)`,
+  date_part_time: ([part, x]) => `${SCHEMA}.gh_date_part(${part}, timestamp '2000-01-01' + ${x})`,
+  date_diff: ([span, from, to]) => `${SCHEMA}.gh_date_diff(${span}, ${from}::timestamp, ${to}::timestamp)`,
+  time_bucket: ([width, x]) => `${SCHEMA}.gh_bucket(${width}, ${x}::timestamp)`,
+  time_bucket_months: ([width, x]) => `${SCHEMA}.gh_bucket_months(${width}, ${x}::timestamp)`,
+  json_get: ([json, key]) => text(`((${json}::json -> ${key})::text)`),
+  json_item: ([json, index]) => text(`${SCHEMA}.gh_json_item(${json}, ${index})`),
+  json_text: ([json, key]) => text(`(${json}::json ->> ${key})`),
+  json_item_text: ([json, index]) => text(`${SCHEMA}.gh_json_item_text(${json}, ${index})`),
+  gen_uuid: () => 'gen_random_uuid()',
+}
+
+function text(sql: Sql): Sql {
+  return `(${sql} COLLATE "C")`
+}
+
+/** greatest and least alone would ignore a NULL. */
+function between0AndMax(count: Sql | undefined): Sql {
+  return `(CASE WHEN ${count} IS NOT NULL THEN least(greatest(${count}, 0), 2147483647) END)::int`
+}
+
+function whole(of: (x: Sql) => Sql, ofDouble = of): ScalarSql {
+  return ([x = ''], node) => {
+    const type: IqlType | undefined = node.arguments[0]?.type
+    if (type?.kind === 'Double') return ofDouble(x)
+    return type?.kind === 'Decimal' ? `(${of(x)}::${sqlType(node.type)})` : x
+  }
+}
+
+function scaleOf(node: BoundCall): number {
+  return node.type.kind === 'Decimal' ? node.type.scale : 0
+}

@@ -1,0 +1,43 @@
+/** The system tables as queries over PostgreSQL's catalogue. */
+
+import { type TableView, TEXT } from 'gatehouse-iql'
+import { ADMIN_SCOPE, AUDIT_LOG } from '../../../catalogue/system-tables.ts'
+import type { Sql } from '../../emit/dialect.ts'
+import type { Slots } from '../../emit/slots.ts'
+import { SCHEMA } from '../representation.ts'
+
+export const POSTGRES_AUDIT_TABLE = `${SCHEMA}._gh_auditlog`
+
+/** A condition of the statement that fails on a table which the caller may not see would reveal the table. */
+const FENCE = 'OFFSET 0'
+
+/** Definitions name it only where it is off. */
+const LIVE = `coalesce((t.definition::json ->> 'live')::boolean, TRUE)`
+
+/** The text of a view. */
+const VIEW = `((t.definition::json #>> '{view,text}') COLLATE "C")`
+
+export function systemTableSql(table: TableView, slots: Slots): Sql {
+  if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
+  const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
+  const mayDefine = `${scopes}::jsonb @> '["${ADMIN_SCOPE}"]'`
+  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)) OR (NOT t.issystem AND ${mayDefine}))`
+  const views = slots.placeholder({ kind: 'views' }, TEXT)
+  const isVisibleView = `(${VIEW} IS NULL OR t.key IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${views}::jsonb) AS j(v)))`
+  const visible = `${readable} AND ${isVisibleView}`
+  const tables = `${SCHEMA}._gh_tables AS t`
+  switch (table.name.toLowerCase()) {
+    case 'cataloguetables':
+      return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
+        json_array_length(t.definition::json -> 'columns')::bigint AS columns, t.created,
+        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view FROM ${tables} WHERE ${visible} ${FENCE})`
+    case 'cataloguecolumns':
+      return `(SELECT t.name AS tablename, (c.value ->> 'name') COLLATE "C" AS name, (c.value ->> 'type') COLLATE "C" AS type,
+        c.ordinal - 1 AS ordinal, (c.value ->> 'nullable')::boolean AS nullable, (c.value ->> 'primarykey')::boolean AS isprimarykey,
+        (c.value ->> 'default') COLLATE "C" AS "default"
+        FROM ${tables} CROSS JOIN json_array_elements(t.definition::json -> 'columns') WITH ORDINALITY AS c(value, ordinal) WHERE ${visible} ${FENCE})`
+    default:
+      return `(SELECT t.name, (t.definition::json -> 'columns')::text COLLATE "C" AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
+        FROM ${tables} WHERE NOT t.issystem AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
+  }
+}

@@ -1,0 +1,139 @@
+/** Writes on a connection of their own: one transaction, retried after serialization failures, and cancelled on demand. */
+
+import { TIMESTAMP } from 'gatehouse-iql'
+import type { Pool, PoolClient } from 'pg'
+import { ReturnedRows } from '../bounded-rows.ts'
+import type { Bindable } from '../emit/slots.ts'
+import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
+import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
+import { rowFilterError } from '../runtime-error.ts'
+import type { Acquire } from './pool.ts'
+import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './protocol/pipeline.ts'
+import type { RawRow } from './protocol/protocol.ts'
+import { rowReader, SCHEMA, toPostgres } from './representation.ts'
+import { withRetries } from './retry.ts'
+
+/** Statements of one write that are sent in one round trip. */
+const PIPELINE_SIZE = 200
+
+export function write(acquire: Acquire, request: WriteRequest): Promise<WriteReply> {
+  const isAlone = isOneStatement(request)
+  const { owner, running, isShort } = request
+  const options = { owner, running, isLong: !isShort, inTransaction: !isAlone }
+  return withRetries(acquire, options, (client) =>
+    isAlone ? runAlone(client, request) : runTransaction(client, request),
+  )
+}
+
+/** Needs no explicit transaction: the statement is atomic, and durable when the server is ready for the next query. */
+export function isOneStatement({ steps, idempotencyKey, isChecked, mustBeWhole }: WriteRequest): boolean {
+  const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
+  return isSingle && idempotencyKey === undefined && !isChecked && !mustBeWhole
+}
+
+async function runAlone(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
+  const run = new WriteRun(request)
+  await mustRun(client, run.statements())
+  return { outcome: run.outcome(), isReplay: false }
+}
+
+async function runTransaction(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
+  const run = new WriteRun(request)
+  const act = async (lead: readonly PipelineStatement[]): Promise<WriteOutcome> => {
+    const statements = [...lead, ...run.statements()]
+    for (let start = 0; start < statements.length; start += PIPELINE_SIZE)
+      await mustRun(client, statements.slice(start, start + PIPELINE_SIZE))
+    return run.outcome()
+  }
+  if (request.idempotencyKey !== undefined) {
+    await mustRun(client, [BEGIN])
+    return runOnce(client, request.idempotencyKey, () => act([]))
+  }
+  const outcome = await act([BEGIN])
+  await mustRun(client, [COMMIT])
+  return { outcome, isReplay: false }
+}
+
+async function mustRun(client: PoolClient, statements: readonly PipelineStatement[]): Promise<void> {
+  const failure = await runPipelined(client, statements)
+  if (failure !== undefined) throw failure.error
+}
+
+/** One run of a write: its statements, and the outcome collected from the rows that they return. */
+export class WriteRun {
+  readonly #request: WriteRequest
+  readonly #returned: ReturnedRows<RawRow>
+  #rowsAffected = 0
+  #hasHiddenRow = false
+
+  constructor(request: WriteRequest) {
+    this.#request = request
+    this.#returned = new ReturnedRows(request, rowReader(request.returning))
+  }
+
+  statements(): PipelineStatement[] {
+    const onRow = (row: RawRow): void => this.#add(row)
+    const onDone = (rowsAffected: number): void => {
+      this.#rowsAffected += rowsAffected
+    }
+    return this.#request.steps.flatMap(({ sql, parameterSets }) =>
+      parameterSets.map((parameters: readonly Bindable[]) => ({ sql, parameters, onRow, onDone })),
+    )
+  }
+
+  /** To be called before the commit of an explicit transaction. */
+  outcome(): WriteOutcome {
+    if (this.#hasHiddenRow) throw rowFilterError()
+    return this.#returned.outcome(this.#rowsAffected)
+  }
+
+  #add(raw: RawRow): void {
+    if (this.#request.isChecked && raw.pop() !== 't') this.#hasHiddenRow = true
+    this.#returned.add(raw)
+  }
+}
+
+const REQUESTS = `${SCHEMA}._gh_requests`
+
+/** Acts once for the key and stores the outcome, or finds the outcome of the first request; ends the transaction. */
+export async function runOnce(
+  client: PoolClient,
+  key: IdempotencyKey,
+  act: () => Promise<WriteOutcome>,
+): Promise<WriteReply> {
+  if (!(await claimKey(client, key))) {
+    const first = await findResponse(client, key)
+    if (first === undefined) throw new Error('An idempotency key that is claimed but not stored')
+    await mustRun(client, [COMMIT])
+    return { outcome: first, isReplay: true }
+  }
+  const outcome = await act()
+  await mustRun(client, [storeResponse(key, outcome), COMMIT])
+  return { outcome, isReplay: false }
+}
+
+/** Inserts the key first, so that a second request with the same key waits until the first has ended. */
+async function claimKey(client: PoolClient, { owner, key, fingerprint, now }: IdempotencyKey): Promise<boolean> {
+  let isClaimed = false
+  const sql = `INSERT INTO ${REQUESTS} (owner, key, fingerprint, answer, created) VALUES ($1, $2, $3, '', $4) ON CONFLICT DO NOTHING`
+  const onDone = (rowsAffected: number): void => {
+    isClaimed = rowsAffected === 1
+  }
+  await mustRun(client, [{ sql, parameters: [owner, key, fingerprint, toPostgres(now, TIMESTAMP)], onDone }])
+  return isClaimed
+}
+
+function storeResponse({ owner, key }: IdempotencyKey, outcome: WriteOutcome): PipelineStatement {
+  const sql = `UPDATE ${REQUESTS} SET answer = $3 WHERE owner = $1 AND key = $2`
+  return { sql, parameters: [owner, key, writeOutcome(outcome)] }
+}
+
+export async function findResponse(client: PoolClient, key: IdempotencyKey): Promise<WriteOutcome | undefined> {
+  const sql = `SELECT fingerprint, answer FROM ${REQUESTS} WHERE owner = $1 AND key = $2`
+  const { rows } = await client.query<ResponseRow>(sql, [key.owner, key.key])
+  return rows[0] === undefined ? undefined : readResponse(rows[0], key)
+}
+
+export async function deleteResponsesBefore(pool: Pool, time: bigint): Promise<void> {
+  await pool.query(`DELETE FROM ${REQUESTS} WHERE created < $1`, [toPostgres(time, TIMESTAMP)])
+}

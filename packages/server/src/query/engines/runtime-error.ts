@@ -1,0 +1,80 @@
+/** IQL errors that occur while a statement runs, and therefore have no position in its text. */
+
+import { ERRORS, type ErrorName, MAX_SERIES_ROWS_TEXT } from 'gatehouse-iql'
+import { Refusal } from 'gatehouse-protocol'
+import { refuse } from '../errors.ts'
+
+export function iqlError(name: ErrorName, detail: string): Refusal {
+  return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)
+}
+
+/** The types whose values have a range. Which Decimal it was is not known to every database. */
+export type RangedType = 'Integer' | 'Decimal' | 'Double' | 'Timestamp' | 'Date' | 'Interval'
+
+/** Errors that both engines report. */
+export const overflowError = (type: RangedType): Refusal =>
+  iqlError('Overflow', `The result is out of range for ${type}`)
+export const underflowError = (): Refusal =>
+  iqlError('Underflow', 'The result is too small for a Double, and is not zero')
+export const rowFilterError = (): Refusal =>
+  iqlError('RowFilter', 'The row filter of the table would hide the written row from its writer')
+export const rowTwiceError = (): Refusal =>
+  iqlError('RowTwice', 'Two of the given rows have the same key, and one would change the other')
+export const manyRowsError = (): Refusal =>
+  iqlError('ManyRows', 'A sub-query used as a value returned more than one row')
+export const notNullError = (column: string): Refusal => iqlError('NotNull', `The column ${column} must have a value`)
+/** The number of a row for nth_value. */
+export const rowNumberError = (): Refusal => iqlError('BadValue', 'The rows of a frame are counted from 1')
+export const zeroPowerError = (): Refusal => iqlError('BadValue', 'Zero raised to a negative power')
+export const negativePowerError = (): Refusal =>
+  iqlError('BadValue', 'A negative number raised to a power that is not an integer')
+/** A parameter of percentile_cont or percentile_disc. */
+export const badFractionError = (): Refusal =>
+  iqlError('BadValue', 'The fraction of a percentile is a number from 0 to 1')
+/** Of one process or connection. */
+export const memoryError = (): Refusal => refuse('Limit.Memory', 'The query needs more memory than one query may use')
+/** Files for sorts, groups and joins that do not fit into memory. */
+export const tempFilesError = (
+  bytes: number,
+  setting: 'query_temp_bytes' | 'query_temp_bytes_per_user' = 'query_temp_bytes',
+): Refusal =>
+  refuse(
+    'Limit.Disk',
+    `${setting === 'query_temp_bytes' ? 'The query needs' : 'Your queries need'} temporary files of more than ${bytes} bytes, which is the limit (the setting ${setting})`,
+  )
+/** A group of a median or a percentile. */
+export const manyValuesError = (): Refusal =>
+  refuse('Limit.Memory', 'A group has more values than the medians and percentiles of a statement may hold')
+
+/** The arguments of generate_series. */
+export const seriesStepError = (): Refusal => iqlError('BadValue', 'The step of a series must be positive')
+export const seriesRowsError = (): Refusal =>
+  iqlError('BadValue', `A series can have at most ${MAX_SERIES_ROWS_TEXT} rows`)
+
+/** A function or || would create a longer text than the statement allows each of them. */
+export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `A text that the statement creates would have more than ${maxBytes} bytes`)
+/** The texts of one row together are longer than a row of a result may be. */
+export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)
+/** Texts that are so long that all copies of them, which the statement makes for one row, would take too much memory. */
+export const heldTextsError = (maxBytes: number | bigint | string): Refusal =>
+  refuse(
+    'Limit.Value',
+    `The statement uses the texts of a row so often that one of them may have at most ${maxBytes} bytes`,
+  )
+/** The least or the greatest text of a group. */
+export const groupTextError = (maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `The minima and maxima of a group can be texts of at most ${maxBytes} bytes`)
+/** The rows of a query with which NOT IN compares. */
+export const longListError = (maxBytes: number | bigint | string): Refusal =>
+  refuse(
+    'Limit.Memory',
+    `The query in IN has rows of more than ${maxBytes} bytes, which the database would hold in memory`,
+  )
+/** A value in a key or an index. */
+export const keyTooLongError = (column: string, maxBytes: number | bigint | string): Refusal =>
+  refuse('Limit.Value', `The value of ${column} is in a key or an index, where it can have at most ${maxBytes} bytes`)
+/** A parameter of LIMIT or OFFSET. */
+export const rowCountError = (value: unknown): Refusal =>
+  iqlError('BadLimit', `LIMIT and OFFSET take a whole number, 0 or greater, not ${String(value)}`)

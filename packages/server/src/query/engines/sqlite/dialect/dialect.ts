@@ -1,0 +1,148 @@
+/** The SQL dialect of SQLite. */
+import { type IqlType, isWide, type SetOperation, type TableFunctionId, type TableView, TEXT } from 'gatehouse-iql'
+import { formerOutputs, logName } from '../../change-log.ts'
+import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../../emit/dialect.ts'
+import type { Slots } from '../../emit/slots.ts'
+import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS, sumOfProductsSql } from './aggregates.ts'
+import { castSql, rescale } from './casts.ts'
+import { likeSql } from './like.ts'
+import { SQLITE_OPERATORS } from './operators.ts'
+import { rowId } from './row-id.ts'
+import { SQLITE_SCALARS } from './scalars.ts'
+import { SQLITE_SPLIT_GROUPS } from './split-groups.ts'
+import { systemTableSql } from './system-tables.ts'
+import { concatSql, SQLITE_GROWING, stringAggSql } from './texts.ts'
+
+export const SQLITE: Dialect = {
+  identifier: quoteIdentifier,
+  tableName: (table) => `main.${quoteIdentifier(table.name)}`,
+  systemTable: systemTableSql,
+  changedKeys: changedKeysSql,
+  formerRows: formerRowsSql,
+  isUnchanged: (key, changedKeys) => `(${key.join(', ')}) NOT IN (${changedKeys})`,
+  aliasesTargets: false,
+  keepsParameters: true,
+  fence: 'LIMIT -1',
+  value: (placeholder) => placeholder,
+  fixed: (value) => `(SELECT ${value})`,
+  later: undefined,
+  rowTracking: ({ name, columns }) => {
+    const row = `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`
+    return { refuseTracked: `gh_untracked(${row})`, track: `gh_track(${row})` }
+  },
+  shortRow: (longColumns, maxBytes) => {
+    // The length is known from the header of the row.
+    const bytes = longColumns.map((column) => `ifnull(octet_length(${column}), 0)`).join(' + ')
+    return `iif(${bytes} > ${maxBytes}, gh_long_row(), 1)`
+  },
+  keyFits: (value, _type, column, maxBytes) => `gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
+  // The process has a limit.
+  textFits: undefined,
+  groupFits: undefined,
+  sortKey: undefined,
+  listFits: undefined,
+  rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
+  nullOf: () => 'NULL',
+  truth: (value) => (value ? '1' : '0'),
+  widen: (operand, from, to) =>
+    from.kind === 'Null' || to.kind !== 'Decimal' ? operand : rescale(operand, from, to, 'round'),
+  fit: (operand, from, to) => (to.kind === 'Decimal' ? rescale(operand, from, to, 'round') : operand),
+  cast: castSql,
+  negate: negateSql,
+  like: likeSql,
+  isIn: (operand, placeholder) => `(${operand} IN (SELECT value FROM json_each(${placeholder})))`,
+  list: (values) =>
+    `[${values.map((value) => (typeof value === 'string' ? JSON.stringify(value) : String(value))).join()}]`,
+  inList: (operand, placeholder, _type, negated) =>
+    `(${operand} ${negated ? 'NOT ' : ''}IN (SELECT value FROM json_each(${placeholder})))`,
+  operators: SQLITE_OPERATORS,
+  concat: concatSql,
+  scalars: SQLITE_SCALARS,
+  growing: SQLITE_GROWING,
+  aggregates: SQLITE_AGGREGATES,
+  sumOfProducts: sumOfProductsSql,
+  splitGroups: SQLITE_SPLIT_GROUPS,
+  percentile: percentileSql,
+  stringAgg: stringAggSql,
+  windows: SQLITE_WINDOWS,
+  series: seriesSql,
+  scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
+  setOperation: setSql,
+  // An aggregate makes SQLite form one group.
+  loneGroup: (output) => `CASE WHEN count(*) >= 0 THEN ${output} END`,
+  asof: asofSql,
+  // Calling one of our functions costs more than the rest of a small insert: it is called only to raise the error.
+  required: (operand, column) => `coalesce(${operand}, gh_missing('${column.replaceAll("'", "''")}'))`,
+}
+
+/** The text of a position begins with the number of a log row. */
+function changedKeysSql(table: TableView, slots: Slots): Sql {
+  return `SELECT ${logKeys(table)} FROM ${loggedSince(table, slots)}`
+}
+
+/** The first change since then knows the row before it. */
+function formerRowsSql(table: TableView, slots: Slots): Sql {
+  const first = `SELECT min(seq) FROM ${loggedSince(table, slots)} GROUP BY ${logKeys(table)}`
+  return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM main.${logName(table.name)} WHERE seq IN (${first}) AND kept = 1`
+}
+
+function loggedSince({ name }: TableView, slots: Slots): Sql {
+  const since = slots.placeholder({ kind: 'since', table: name }, TEXT)
+  return `main.${logName(name)} WHERE seq > CAST(${since} AS INTEGER)`
+}
+
+function logKeys({ primaryKey }: TableView): Sql {
+  return primaryKey.map((_column, index) => `k${index}`).join(', ')
+}
+
+function negateSql(operand: Sql, type: IqlType): Sql {
+  switch (type.kind) {
+    case 'Double':
+      return `gh_fneg(${operand})`
+    case 'Decimal':
+      return isWide(type) ? `gh_dneg(${operand}, ${type.precision})` : `(-${operand})`
+    case 'Interval':
+      return type.months ? `gh_iv_mul(${operand}, -1)` : `gh_int(-${operand})`
+    default:
+      return `gh_int(-${operand})`
+  }
+}
+
+/** Each row is the one before and the step; months are counted from the start, whose day of the month may be a late one. */
+function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
+  const isMonths = kind === 'generate_series_months'
+  const given = `SELECT ${start} AS b, ${stop} AS e, ${step} AS s`
+  const counted = `SELECT b, s, ${isMonths ? 'gh_series_months' : 'gh_series'}(b, e, s) AS n FROM (${given})`
+  if (!isMonths)
+    return `(WITH RECURSIVE r (c0, s, n) AS (SELECT b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT c0 + s, s, n - 1 FROM r WHERE n > 0) SELECT c0 FROM r)`
+  return `(WITH RECURSIVE r (k, b, s, n) AS (SELECT 0, b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT k + 1, b, s, n FROM r WHERE k < n) SELECT gh_ts_add(b, gh_iv_mul(s, k), 1) AS c0 FROM r)`
+}
+
+/** SQLite has ALL only for UNION: for the others equal rows are numbered, and the number is one more column. */
+function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation): Sql {
+  const names = columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
+  if (!all || operator === 'union') {
+    return `SELECT * FROM (${left}) AS l ${SET_OPERATORS[operator]}${all ? ' ALL' : ''} SELECT * FROM (${right}) AS r`
+  }
+  const numbered = (query: Sql): Sql =>
+    `SELECT ${names}, row_number() OVER (PARTITION BY ${names}) AS n FROM (${query}) AS q`
+  return `SELECT ${names} FROM (${numbered(left)} ${SET_OPERATORS[operator]} ${numbered(right)}) AS a`
+}
+
+/** SQLite has no LATERAL: a sub-query finds the row identifier of the right row. */
+function asofSql({ outer, left, right, isPlainTable, names, id, condition, order }: AsofParts): {
+  from: Sql
+  with: readonly Sql[]
+} {
+  const join = outer ? 'LEFT JOIN' : 'JOIN'
+  const alias = `s${id}`
+  const row = isPlainTable ? rowId(names) : undefined
+  if (row !== undefined) {
+    const closest = `SELECT ${alias}.${row} FROM ${right} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
+    return { from: `${left} ${join} ${right} AS ${alias} ON ${alias}.${row} = (${closest})`, with: [] }
+  }
+  const number = freeName('n', names)
+  const numbered = `a${id} AS MATERIALIZED (SELECT *, row_number() OVER () AS ${number} FROM ${right} AS q)`
+  const closest = `SELECT ${alias}.${number} FROM a${id} AS ${alias} WHERE ${condition} ORDER BY ${order} LIMIT 1`
+  return { from: `${left} ${join} a${id} AS ${alias} ON ${alias}.${number} = (${closest})`, with: [numbered] }
+}

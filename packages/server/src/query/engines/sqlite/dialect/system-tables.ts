@@ -1,0 +1,40 @@
+/** The system tables as queries over SQLite's catalogue. */
+
+import { type TableView, TEXT } from 'gatehouse-iql'
+import { ADMIN_SCOPE, AUDIT_LOG } from '../../../catalogue/system-tables.ts'
+import type { Sql } from '../../emit/dialect.ts'
+import type { Slots } from '../../emit/slots.ts'
+
+export const SQLITE_AUDIT_TABLE = 'main._gh_auditlog'
+
+/** A condition of the statement that fails on a table which the caller may not see would reveal the table. */
+const FENCE = 'LIMIT -1'
+
+/** Definitions name it only where it is off. */
+const LIVE = `coalesce(t.definition ->> 'live', 1)`
+
+/** The text of a view. */
+const VIEW = `(t.definition ->> '$.view.text')`
+
+export function systemTableSql(table: TableView, slots: Slots): Sql {
+  if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
+  const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
+  const views = slots.placeholder({ kind: 'views' }, TEXT)
+  const isVisibleView = `(${VIEW} IS NULL OR t.key IN (SELECT value FROM json_each(${views})))`
+  const mayDefine = `EXISTS (SELECT 1 FROM json_each(${scopes}) WHERE value = '${ADMIN_SCOPE}')`
+  const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})) OR (NOT t.issystem AND ${mayDefine}))`
+  const visible = `${readable} AND ${isVisibleView}`
+  switch (table.name.toLowerCase()) {
+    case 'cataloguetables':
+      return `(SELECT t.name, t.issystem, t.description, t.readscope, t.writescope,
+        json_array_length(t.definition, '$.columns') AS columns, t.created,
+        ${LIVE} AS live, ${VIEW} IS NOT NULL AS isview, ${VIEW} AS view FROM main._gh_tables AS t WHERE ${visible} ${FENCE})`
+    case 'cataloguecolumns':
+      return `(SELECT t.name AS tablename, c.value ->> 'name' AS name, c.value ->> 'type' AS type, c.key AS ordinal,
+        c.value ->> 'nullable' AS nullable, c.value ->> 'primarykey' AS isprimarykey, c.value ->> 'default' AS "default"
+        FROM main._gh_tables AS t JOIN json_each(t.definition, '$.columns') AS c WHERE ${visible} ${FENCE})`
+    default:
+      return `(SELECT t.name, t.definition -> 'columns' AS columns, t.description, t.readscope, t.writescope, t.rowfilter, ${LIVE} AS live
+        FROM main._gh_tables AS t WHERE t.issystem = 0 AND ${VIEW} IS NULL AND ${readable} ${FENCE})`
+  }
+}

@@ -1,0 +1,91 @@
+/** Maps errors of SQLite to refusals where the caller caused them, and carries errors from one process to another. */
+import { Refusal } from 'gatehouse-protocol'
+import { WritesStopped } from '../../../store/database/wal-sync.ts'
+import { type QueryErrorCode, refuse } from '../../errors.ts'
+import { asUnavailable } from '../../unavailable.ts'
+import { iqlError, notNullError, overflowError, rowNumberError } from '../runtime-error.ts'
+
+export type Failure =
+  | {
+      readonly kind: 'refusal'
+      readonly code: string
+      readonly status: number
+      readonly detail: string
+      readonly members: Readonly<Record<string, unknown>>
+      readonly headers: Readonly<Record<string, string>>
+    }
+  | { readonly kind: 'bug'; readonly message: string; readonly stack: string | undefined }
+
+export function describeFailure(error: unknown): Failure {
+  const known = asRefusal(error)
+  if (known !== undefined) {
+    const { code, status, message, details } = known
+    return {
+      kind: 'refusal',
+      code,
+      status,
+      detail: message,
+      members: details.members ?? {},
+      headers: details.headers ?? {},
+    }
+  }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  return { kind: 'bug', message, stack }
+}
+
+export function reviveFailure(failure: Failure): Error {
+  if (failure.kind === 'refusal') {
+    const { code, status, detail, members, headers } = failure
+    return new Refusal(code, status, detail, { members, headers })
+  }
+  return Object.assign(new Error(failure.message), { stack: failure.stack })
+}
+
+/** What the caller has done, or has to know, as a Refusal; undefined for a bug of ours. */
+export function asRefusal(error: unknown): Refusal | undefined {
+  if (error instanceof Refusal) return error
+  if (!(error instanceof Error)) return undefined
+  if (error instanceof WritesStopped)
+    return refuse('Data.WritesStopped', 'The disk failed; no writes are accepted until the server is restarted', {
+      cause: error,
+    })
+  const code: unknown = 'code' in error ? error.code : undefined
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return keyTaken(error.message)
+  if (code === 'SQLITE_CONSTRAINT_NOTNULL') return notNullError(columnsIn(error.message).join(', '))
+  if (/integer overflow/.test(error.message)) return overflowError('Integer')
+  if (/ntile must be a positive/.test(error.message))
+    return iqlError('BadValue', 'The number of parts must be positive')
+  if (/nth_value must be a positive/.test(error.message)) return rowNumberError()
+  for (const [pattern, name, detail] of BY_MESSAGE) {
+    if (pattern.test(error.message)) return refuse(name, detail, { cause: error })
+  }
+  return asUnavailable(error)
+}
+
+const BY_MESSAGE: readonly (readonly [RegExp, QueryErrorCode, string])[] = [
+  [
+    /string or blob too big|out of memory|Array buffer allocation failed|Invalid string length/,
+    'Limit.Memory',
+    'The query needs more memory than one query may use',
+  ],
+  [
+    /parser stack overflow|Expression tree is too large|too many (terms|SQL variables|columns|references|FROM clause terms|arguments)|at most \d+ tables in a join/,
+    'Limit.Complexity',
+    'The statement is too large for the database',
+  ],
+  [/^index .* already exists$/, 'Data.TableExists', 'The name is taken'],
+  [/LIKE or GLOB pattern too complex/, 'Limit.Complexity', 'The pattern is too long'],
+]
+
+function keyTaken(message: string): Refusal {
+  const columns = columnsIn(message)
+  return refuse('Data.UniqueViolation', `A row with this ${columns.join(', ')} already exists`, {
+    members: { Columns: columns },
+  })
+}
+
+/** The columns in 'UNIQUE constraint failed: trades.id, trades.leg'. */
+function columnsIn(message: string): string[] {
+  const list = message.slice(message.indexOf(': ') + 2)
+  return list.split(', ').map((name) => name.slice(name.indexOf('.') + 1))
+}

@@ -1,0 +1,174 @@
+/** Variances, standard deviations and correlation, from exact sums. */
+import type { Database } from 'better-sqlite3'
+import { DECIMAL_DIGITS, QUOTIENT_SCALE, ROOT_DIGITS, readDigits, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
+import { overflowError } from '../../runtime-error.ts'
+import { aggregate, exactOf, type Raw } from './aggregate.ts'
+import { fitted, real, roundedQuotient, storedDouble } from './number.ts'
+
+export type SpreadId = 'variance' | 'stddev' | 'var_pop' | 'stddev_pop'
+
+const SPREADS: readonly SpreadId[] = ['variance', 'stddev', 'var_pop', 'stddev_pop']
+
+/** By how many digits the result is shifted: the numerator of a variance has the scale 2 × from, its root the scale from. */
+function shiftOf(id: SpreadId, from: number, to: number): number {
+  return to - (isVariance(id) ? 2 * from : from)
+}
+
+function isVariance(id: SpreadId): boolean {
+  return id === 'variance' || id === 'var_pop'
+}
+
+/** For the scales of the argument and of the result. The name ends with the shift: gh_stddev_12, gh_variance_down_4. */
+export function spreadName(id: SpreadId, from: number, to: number): string {
+  return nameOf(id, shiftOf(id, from, to))
+}
+
+function nameOf(id: SpreadId, shift: number): string {
+  return shift < 0 ? `gh_${id}_down_${-shift}` : `gh_${id}_${shift}`
+}
+
+export function doubleSpreadName(id: SpreadId): string {
+  return `gh_${id}_double`
+}
+
+export function registerSpread(database: Database): void {
+  for (const id of SPREADS) {
+    for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++) {
+      aggregate(database, nameOf(id, shift), {
+        start: (): Sums => ({ total: 0n, squares: 0n, count: 0n }),
+        step: (sums: Sums, value: Raw) => add(sums, value, 1n),
+        inverse: (sums: Sums, value: Raw) => add(sums, value, -1n),
+        result: (sums: Sums) => {
+          const spread = spreadOf(id, sums, shift)
+          return spread === undefined ? null : fitted(spread, BigInt(DECIMAL_DIGITS))
+        },
+      })
+    }
+    aggregate(database, doubleSpreadName(id), {
+      start: (): DoubleSums => ({ total: 0n, squares: 0n, count: 0n, scale: 0, special: 0 }),
+      step: (sums: DoubleSums, value: Raw) => addDouble(sums, value, 1n),
+      inverse: (sums: DoubleSums, value: Raw) => addDouble(sums, value, -1n),
+      result: (sums: DoubleSums) => {
+        const spread = spreadOf(id, sums, shiftOf(id, sums.scale, SPREAD_DIGITS))
+        if (spread === undefined) return null
+        return sums.special > 0 ? 'NaN' : nearestDouble(spread, SPREAD_DIGITS)
+      },
+    })
+  }
+  registerCorrelation(database)
+}
+
+interface Sums {
+  total: bigint
+  squares: bigint
+  count: bigint
+}
+
+/** Sums of the shortest decimal forms, with `scale` digits after the point. NaN and infinities are only counted. */
+interface DoubleSums extends Sums {
+  scale: number
+  special: number
+}
+
+function add(sums: Sums, value: Raw, sign: bigint): void {
+  if (value === null) return
+  const number = exactOf(value)
+  sums.total += sign * number
+  sums.squares += sign * number * number
+  sums.count += sign
+}
+
+function addDouble(sums: DoubleSums, value: Raw, sign: bigint): void {
+  if (value === null) return
+  sums.count += sign
+  const digits = digitsOf(value)
+  if (digits === undefined) {
+    sums.special += Number(sign)
+    return
+  }
+  if (digits.scale > sums.scale) {
+    const shift = 10n ** BigInt(digits.scale - sums.scale)
+    sums.total *= shift
+    sums.squares *= shift * shift
+    sums.scale = digits.scale
+  }
+  const number = digits.unscaled * 10n ** BigInt(sums.scale - digits.scale)
+  sums.total += sign * number
+  sums.squares += sign * number * number
+}
+
+/** Undefined for NaN and infinities. */
+function digitsOf(value: Raw): { readonly unscaled: bigint; readonly scale: number } | undefined {
+  if (typeof value === 'bigint' || value instanceof Uint8Array) return { unscaled: exactOf(value), scale: 0 }
+  return readDigits(String(real(value)))
+}
+
+/** Unscaled; undefined for too few rows. */
+function spreadOf(id: SpreadId, { total, squares, count }: Sums, shift: number): bigint | undefined {
+  const isSample = id === 'variance' || id === 'stddev'
+  if (count < (isSample ? 2n : 1n)) return undefined
+  const powers = isVariance(id) ? shift : 2 * shift
+  const numerator = (count * squares - total * total) * 10n ** BigInt(Math.max(powers, 0))
+  const denominator = count * (isSample ? count - 1n : count) * 10n ** BigInt(Math.max(-powers, 0))
+  return isVariance(id) ? roundedQuotient(numerator, denominator) : roundedRoot(numerator, denominator)
+}
+
+/** The square root of n/d, rounded to the nearest integer. */
+function roundedRoot(n: bigint, d: bigint): bigint {
+  const low = integerRoot(n / d)
+  const middle = 2n * low + 1n
+  return middle * middle * d <= 4n * n ? low + 1n : low
+}
+
+function integerRoot(value: bigint): bigint {
+  if (value < 2n) return value
+  let guess = 1n << BigInt((value.toString(2).length + 1) >> 1)
+  for (;;) {
+    const next = (guess + value / guess) >> 1n
+    if (next >= guess) return guess
+    guess = next
+  }
+}
+
+function nearestDouble(unscaled: bigint, scale: number): number | string {
+  const number = Number(writeDecimal(unscaled, scale))
+  if (!Number.isFinite(number)) throw overflowError('Double')
+  return storedDouble(number)
+}
+
+/** Scales do not matter: that of an exact argument is left out, that of a Double grows with its digits. */
+interface PairSums {
+  readonly x: DoubleSums
+  readonly y: DoubleSums
+  products: bigint
+}
+
+function registerCorrelation(database: Database): void {
+  const empty = (): DoubleSums => ({ total: 0n, squares: 0n, count: 0n, scale: 0, special: 0 })
+  aggregate(database, 'gh_corr', {
+    start: (): PairSums => ({ x: empty(), y: empty(), products: 0n }),
+    step: (sums: PairSums, x: Raw, y: Raw) => addPair(sums, x, y, 1n),
+    inverse: (sums: PairSums, x: Raw, y: Raw) => addPair(sums, x, y, -1n),
+    result: ({ x, y, products }: PairSums) => {
+      if (x.count < 1n) return null
+      if (x.special > 0 || y.special > 0) return 'NaN'
+      const spreads = (x.count * x.squares - x.total * x.total) * (y.count * y.squares - y.total * y.total)
+      if (spreads === 0n) return null
+      const together = x.count * products - x.total * y.total
+      const root = roundedRoot(together * together * 10n ** BigInt(2 * ROOT_DIGITS), spreads)
+      return nearestDouble(together < 0n ? -root : root, ROOT_DIGITS)
+    },
+  })
+}
+
+function addPair(sums: PairSums, x: Raw, y: Raw, sign: bigint): void {
+  if (x === null || y === null) return
+  const [before, earlier] = [sums.x.scale, sums.y.scale]
+  const [a, b] = [digitsOf(x), digitsOf(y)]
+  addDouble(sums.x, x, sign)
+  addDouble(sums.y, y, sign)
+  sums.products *= 10n ** BigInt(sums.x.scale - before + sums.y.scale - earlier)
+  if (a === undefined || b === undefined) return
+  const left = a.unscaled * 10n ** BigInt(sums.x.scale - a.scale)
+  sums.products += sign * left * b.unscaled * 10n ** BigInt(sums.y.scale - b.scale)
+}

@@ -1,0 +1,197 @@
+/** Calendar arithmetic on microseconds and days. An interval with months is the text 'months:micros'. */
+
+import {
+  floorDivide,
+  MAX_DATE,
+  MAX_SERIES_ROWS,
+  MAX_TIMESTAMP,
+  MICROS_PER_DAY,
+  MIN_DATE,
+  MIN_TIMESTAMP,
+} from 'gatehouse-iql'
+import { iqlError, overflowError, seriesRowsError, seriesStepError } from '../../runtime-error.ts'
+import type { SqliteFunction } from './number.ts'
+
+type Integer = bigint | null
+type Span = bigint | string | null
+
+export const TIME_FUNCTIONS = {
+  gh_ts: (micros: bigint | number | null) => (micros === null ? null : timestamp(micros)),
+  gh_date: (days: bigint | number | null) => {
+    if (days === null) return null
+    if (typeof days === 'number' || days < MIN_DATE || days > MAX_DATE) throw overflowError('Date')
+    return days
+  },
+  gh_ts_add: (micros: Integer, span: Span, sign: bigint) => {
+    if (micros === null || span === null) return null
+    const { months, micros: length } = parts(span)
+    return timestamp(addMonths(micros, months * sign) + length * sign)
+  },
+  gh_time_add: (time: Integer, span: Span, sign: bigint) => {
+    if (time === null || span === null) return null
+    const sum = time + parts(span).micros * sign
+    return sum - floorDivide(sum, MICROS_PER_DAY) * MICROS_PER_DAY
+  },
+  gh_iv_add: (a: Span, b: Span, sign: bigint) => {
+    if (a === null || b === null) return null
+    const [x, y] = [parts(a), parts(b)]
+    return whole(x.months + y.months * sign, x.micros + y.micros * sign)
+  },
+  gh_iv_mul: (span: Span, times: Integer) => {
+    if (span === null || times === null) return null
+    const { months, micros } = parts(span)
+    return whole(months * times, micros * times)
+  },
+  /** The number of steps of a series, without its start; negative if it has no rows. */
+  gh_series: (start: Integer, stop: Integer, step: Integer) => {
+    if (start === null || stop === null || step === null) return null
+    if (step <= 0n) throw seriesStepError()
+    return seriesSteps(floorDivide(stop - start, step))
+  },
+  gh_series_months: (start: Integer, stop: Integer, step: Span) => {
+    if (start === null || stop === null || step === null) return null
+    const { months } = parts(step)
+    if (months <= 0n) throw seriesStepError()
+    const steps = floorDivide(monthOf(stop) - monthOf(start), months)
+    return seriesSteps(steps >= 0n && addMonths(start, steps * months) > stop ? steps - 1n : steps)
+  },
+  gh_date_trunc: (unit: string, micros: Integer) => (micros === null ? null : truncated(unit, micros)),
+  gh_date_part: (name: string, micros: Integer) => (micros === null ? null : partOf(name, micros)),
+  gh_date_diff: (unit: string, from: Integer, to: Integer) =>
+    from === null || to === null ? null : (to - from) / (UNIT_MICROS.get(unit) ?? 1n),
+  gh_bucket: (width: Integer, micros: Integer) => {
+    if (width === null || micros === null) return null
+    if (width <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
+    return timestamp(FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, width) * width)
+  },
+  gh_bucket_months: (width: Span, micros: Integer) => {
+    if (width === null || micros === null) return null
+    const { months } = parts(width)
+    if (months <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
+    return timestamp(monthStart(Number(floorDivide(monthOf(micros), months) * months)))
+  },
+} as const satisfies Record<string, SqliteFunction>
+
+const UNIT_MICROS: ReadonlyMap<string, bigint> = new Map([
+  ['week', 7n * MICROS_PER_DAY],
+  ['day', MICROS_PER_DAY],
+  ['hour', 3_600_000_000n],
+  ['minute', 60_000_000n],
+  ['second', 1_000_000n],
+  ['millisecond', 1000n],
+  ['microsecond', 1n],
+])
+
+/** Midnight of 2000-01-03, a Monday: weeks and days are counted from it. */
+export const FIRST_MONDAY = 10_959n * MICROS_PER_DAY
+
+function timestamp(micros: bigint | number): bigint {
+  if (typeof micros === 'number' || micros < MIN_TIMESTAMP || micros > MAX_TIMESTAMP) throw overflowError('Timestamp')
+  return micros
+}
+
+function parts(span: bigint | string): { months: bigint; micros: bigint } {
+  if (typeof span === 'bigint') return { months: 0n, micros: span }
+  const [months = '0', micros = '0'] = span.split(':')
+  return { months: BigInt(months), micros: BigInt(micros) }
+}
+
+function whole(months: bigint, micros: bigint): string {
+  if (BigInt.asIntN(32, months) !== months || BigInt.asIntN(64, micros) !== micros) throw overflowError('Interval')
+  return `${months}:${micros}`
+}
+
+function dateOf(micros: bigint): Date {
+  return new Date(Number(floorDivide(micros, 1000n)))
+}
+
+/** Keeps the day, or uses the last one of a shorter month. */
+function addMonths(micros: bigint, months: bigint): bigint {
+  if (months === 0n) return micros
+  const date = dateOf(micros)
+  const midnight = floorDivide(micros, MICROS_PER_DAY) * MICROS_PER_DAY
+  const month = BigInt(date.getUTCFullYear() * 12 + date.getUTCMonth()) + months
+  if (month < 12n || month >= 120_000n) throw overflowError('Timestamp')
+  const target = new Date(0)
+  target.setUTCFullYear(Number(month / 12n), Number(month % 12n) + 1, 0)
+  const day = Math.min(date.getUTCDate(), target.getUTCDate())
+  target.setUTCDate(day)
+  return BigInt(target.getTime()) * 1000n + (micros - midnight)
+}
+
+/** Months since January 2000. */
+function monthOf(micros: bigint): bigint {
+  const date = dateOf(micros)
+  return BigInt((date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth())
+}
+
+function seriesSteps(steps: bigint): bigint {
+  if (steps >= BigInt(MAX_SERIES_ROWS)) throw seriesRowsError()
+  return steps < 0n ? -1n : steps
+}
+
+/** The first moment of a month counted from January 2000. */
+function monthStart(month: number): bigint {
+  const start = new Date(0)
+  start.setUTCFullYear(2000 + Math.floor(month / 12), ((month % 12) + 12) % 12, 1)
+  return BigInt(start.getTime()) * 1000n
+}
+
+function truncated(unit: string, micros: bigint): bigint {
+  const date = dateOf(micros)
+  const month = (date.getUTCFullYear() - 2000) * 12 + date.getUTCMonth()
+  switch (unit) {
+    case 'year':
+      return monthStart(month - date.getUTCMonth())
+    case 'quarter':
+      return monthStart(month - (date.getUTCMonth() % 3))
+    case 'month':
+      return monthStart(month)
+    case 'week':
+      return timestamp(FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, 7n * MICROS_PER_DAY) * 7n * MICROS_PER_DAY)
+    default: {
+      const width = UNIT_MICROS.get(unit) ?? 1n
+      return floorDivide(micros, width) * width
+    }
+  }
+}
+
+function partOf(name: string, micros: bigint): bigint {
+  const date = dateOf(micros)
+  const inSecond = micros - floorDivide(micros, 1_000_000n) * 1_000_000n
+  switch (name) {
+    case 'year':
+      return BigInt(date.getUTCFullYear())
+    case 'quarter':
+      return BigInt(Math.floor(date.getUTCMonth() / 3) + 1)
+    case 'month':
+      return BigInt(date.getUTCMonth() + 1)
+    case 'week':
+      return isoWeek(micros)
+    case 'day':
+      return BigInt(date.getUTCDate())
+    case 'dayofweek':
+      return BigInt(((date.getUTCDay() + 6) % 7) + 1)
+    case 'dayofyear':
+      return floorDivide(micros - truncated('year', micros), MICROS_PER_DAY) + 1n
+    case 'hour':
+      return BigInt(date.getUTCHours())
+    case 'minute':
+      return BigInt(date.getUTCMinutes())
+    case 'second':
+      return BigInt(date.getUTCSeconds())
+    case 'millisecond':
+      return inSecond / 1000n
+    case 'microsecond':
+      return inSecond
+    default:
+      return floorDivide(micros, 1_000_000n)
+  }
+}
+
+/** ISO 8601: the week belongs to the year of its Thursday. */
+function isoWeek(micros: bigint): bigint {
+  const week = 7n * MICROS_PER_DAY
+  const thursday = FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, week) * week + 3n * MICROS_PER_DAY
+  return floorDivide(thursday - truncated('year', thursday), week) + 1n
+}

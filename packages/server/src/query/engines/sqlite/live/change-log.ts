@@ -1,0 +1,111 @@
+/** The change logs of SQLite: a table beside each table, written by triggers, so that every program that writes is seen. */
+import type { Database } from 'better-sqlite3'
+import { isLongType } from 'gatehouse-iql'
+import type { TableDefinition } from '../../../catalogue/definition.ts'
+import { formerColumnsOf, isKept, keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
+import type { Sql } from '../../emit/dialect.ts'
+import { SQLITE } from '../dialect/dialect.ts'
+import { columnAffinity } from '../representation.ts'
+
+/**
+ * `seq` grows by one, since the last row is never deleted. `tag` is random: a position names a row by both, and does not fit a
+ * database that was restored or has lost a commit.
+ */
+const TAG = 'random() & 0x7fffffffffff'
+
+/** In a transaction. */
+export function createLog(database: Database, table: TableDefinition): void {
+  const log = logName(table.name)
+  for (const { sql } of objectsOf(table)) database.exec(sql)
+  database.exec(`INSERT INTO main.${log} (tag, op) VALUES (${TAG}, ${LOG_OP.start})`)
+}
+
+/** In a transaction. */
+export function dropLog(database: Database, table: string): void {
+  const log = logName(table)
+  for (const suffix of TRIGGERS) database.exec(`DROP TRIGGER IF EXISTS main.${log}_${suffix}`)
+  database.exec(`DROP TABLE IF EXISTS main.${log}`)
+}
+
+const TRIGGERS = ['insert', 'update', 'rekey', 'delete'] as const
+
+interface SchemaObject {
+  readonly name: string
+  readonly sql: Sql
+}
+
+/** The texts are compared with those in the database, which stores them without a schema. */
+function objectsOf(table: TableDefinition): SchemaObject[] {
+  const log = logName(table.name)
+  const target = SQLITE.identifier(table.name)
+  const keys = keyColumnsOf(table)
+  const names = keys.map(({ name }) => SQLITE.identifier(name))
+  const others = formerColumnsOf(table)
+  const columns = [
+    ...keys.map(({ type }, index) => `, k${index} ${columnAffinity(type)}`),
+    ...(keys.length === 0 ? [] : [', kept INTEGER']),
+    ...others.map(({ type }, index) => `, o${index} ${columnAffinity(type)}`),
+  ].join('')
+  const kept = isKept(others, ({ name }) => `OLD.${SQLITE.identifier(name)}`)
+  const former = others.map(({ name, type }) => {
+    const value = `OLD.${SQLITE.identifier(name)}`
+    return kept === undefined || !isLongType(type) ? value : `iif(${kept}, ${value}, NULL)`
+  })
+  const record = (op: number, row: 'NEW' | 'OLD'): Sql => {
+    const hasFormer = keys.length > 0 && op !== LOG_OP.insert
+    const logged = keys.map((_key, index) => `k${index}`)
+    const values = names.map((name) => `${row}.${name}`)
+    if (hasFormer) logged.push('kept', ...others.map((_column, index) => `o${index}`))
+    if (hasFormer) values.push(kept ?? '1', ...former)
+    return `INSERT INTO ${log} (${['tag', 'op', ...logged].join(', ')}) VALUES (${[TAG, op, ...values].join(', ')});`
+  }
+  const trigger = (suffix: (typeof TRIGGERS)[number], event: Sql, actions: Sql): SchemaObject => ({
+    name: `${log}_${suffix}`,
+    sql: `CREATE TRIGGER ${log}_${suffix} AFTER ${event} BEGIN ${actions} END`,
+  })
+  const isSame = names.map((name) => `NEW.${name} IS OLD.${name}`).join(' AND ')
+  const updated = keys.length === 0 ? '' : ` WHEN ${isSame}`
+  return [
+    {
+      name: log,
+      sql: `CREATE TABLE ${log} (seq INTEGER PRIMARY KEY, tag INTEGER NOT NULL, op INTEGER NOT NULL${columns})`,
+    },
+    trigger('insert', `INSERT ON ${target}`, record(LOG_OP.insert, 'NEW')),
+    trigger('update', `UPDATE ON ${target}${updated}`, record(LOG_OP.update, 'NEW')),
+    trigger('delete', `DELETE ON ${target}`, record(LOG_OP.delete, 'OLD')),
+    ...(keys.length === 0
+      ? []
+      : [
+          trigger(
+            'rekey',
+            `UPDATE OF ${names.join(', ')} ON ${target} WHEN NOT (${isSame})`,
+            `${record(LOG_OP.delete, 'OLD')} ${record(LOG_OP.insert, 'NEW')}`,
+          ),
+        ]),
+  ]
+}
+
+/** Tables of earlier versions get a log; the log of a table that is gone is dropped. In a transaction. */
+export function prepareLogs(database: Database, tables: readonly TableDefinition[]): void {
+  const stored = new Map(
+    database
+      .prepare<[number, string], [string, string]>(
+        'SELECT name, sql FROM main.sqlite_schema WHERE substr(name, 1, ?) = ?',
+      )
+      .raw(true)
+      .all(LOG_PREFIX.length, LOG_PREFIX),
+  )
+  const wanted = new Set<string>()
+  for (const table of tables) {
+    if (!table.isLive) continue
+    const objects = objectsOf(table)
+    for (const { name } of objects) wanted.add(name)
+    if (objects.every(({ name, sql }) => stored.get(name) === sql)) continue
+    dropLog(database, table.name)
+    createLog(database, table)
+  }
+  for (const [name, sql] of stored) {
+    if (!wanted.has(name))
+      database.exec(`DROP ${sql.startsWith('CREATE TABLE') ? 'TABLE' : 'TRIGGER'} IF EXISTS main.${name}`)
+  }
+}

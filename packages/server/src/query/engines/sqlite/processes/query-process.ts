@@ -1,0 +1,183 @@
+/** The server's side of a process that runs queries: it takes jobs, returns their chunks, and can be killed at any time. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import type { Writable } from 'node:stream'
+import { setImmediate as immediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Refusal } from 'gatehouse-protocol'
+import { refuse } from '../../../errors.ts'
+import type { Cell } from '../../../results/encoding.ts'
+import type { ReadOutcome, ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../../engine.ts'
+import type { OwnTime } from '../../fair-slots.ts'
+import { memoryError } from '../../runtime-error.ts'
+import { type Failure, reviveFailure } from '../failure.ts'
+import type { LiveJob, LiveOutcome } from '../live/live-read.ts'
+import type { ChangeJob, WriteJob } from '../write/write.ts'
+import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
+import { couldNotRun, UseWatch, withLimits } from './process-limits.ts'
+import { BACKGROUND_PRIORITY, lowerPriority } from './process-priority.ts'
+import { processorTime } from './process-time.ts'
+import type { TempBudget } from './temp-budget.ts'
+
+/** Plain data, which can cross to another process. */
+export type ReadJob = Omit<ReadStatement, 'cost'> & Omit<ReadRun, 'owner'>
+
+export type OutcomeOf<Job extends ReadJob | LiveJob> = Job extends LiveJob ? LiveOutcome : ReadOutcome
+
+/** A background read yields the processors to other reads. */
+export type QueryTask = 'read' | 'background-read' | 'write'
+
+const PROGRAM = fileURLToPath(new URL('./query-process-main.ts', import.meta.url))
+
+export class QueryProcess {
+  readonly #process: ChildProcess
+  readonly #input: Writable
+  readonly #output: FrameReader
+  /** Resolves when the process has ended: with the signal that ended it, if any, or the error if it could not be started. */
+  readonly exited: Promise<NodeJS.Signals | Error | null>
+  readonly #budget: TempBudget
+  readonly #watch = new UseWatch()
+  isAlive = true
+  /** Why it was killed: it used too much. */
+  #excess: Refusal | undefined
+  #isReady = false
+
+  constructor(path: string, task: QueryTask, budget: TempBudget) {
+    // The server's environment, and with it every secret, is withheld. With the compile cache a start takes a quarter of the time.
+    const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? join(dirname(path), 'cache') }
+    const fileBytes = budget.limits.statement
+    const args = ['--max-old-space-size=256', '--max-semi-space-size=2', PROGRAM, path, String(fileBytes), task]
+    const child = spawn(...withLimits(process.execPath, args, task === 'write' ? undefined : fileBytes), {
+      stdio: ['pipe', 'pipe', 'inherit', 'pipe'],
+      env,
+      // Its own process group: a signal to the group of the server, as from a terminal, must not end a query.
+      detached: true,
+    })
+    // Before anything can throw: an error event without a listener ends the server.
+    this.exited = new Promise((resolve) => {
+      const ended = (reason: NodeJS.Signals | Error | null): void => {
+        this.isAlive = false
+        resolve(reason)
+      }
+      child
+        .once('exit', (code, signal) => ended(couldNotRun(code) ? new Error('The program cannot be run') : signal))
+        .once('error', ended)
+    })
+    // There are no pipes when the server has run out of descriptors.
+    if (!child.stdin || !child.stdout) throw cannotStart()
+    this.#budget = budget
+    this.#process = child
+    this.#input = child.stdin
+    this.#output = new FrameReader(child.stdout)
+    this.#input.on('error', () => this.kill())
+  }
+
+  /** Yields the chunks of the result. `onStart` is called when the process has started, with the time that the job itself takes. */
+  async *read<Job extends ReadJob | LiveJob>(
+    owner: string,
+    job: Job,
+    onStart: (ownTime: OwnTime) => void,
+  ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
+    const end = this.#start(owner, job)
+    try {
+      if (this.#isReady) onStart(this.#measure())
+      for (;;) {
+        const frame = await this.#output.next()
+        if (frame === undefined) throw await this.#gone()
+        if (frame.kind === FRAME.ready) {
+          this.#isReady = true
+          onStart(this.#measure())
+        } else if (frame.kind === FRAME.chunk) yield frame.payload
+        else if (frame.kind === FRAME.done) return decodePayload(frame.payload) as OutcomeOf<Job>
+        else throw reviveFailure(decodePayload(frame.payload) as Failure)
+      }
+    } finally {
+      end()
+    }
+  }
+
+  async write(owner: string | undefined, job: WriteJob | ChangeJob): Promise<WriteReply | undefined> {
+    const end = this.#start(owner, job)
+    const rows: (readonly Cell[])[] = []
+    try {
+      for (;;) {
+        const frame = await this.#output.next()
+        if (frame === undefined) throw await this.#gone()
+        if (frame.kind === FRAME.chunk) {
+          for (const row of decodePayload(frame.payload) as WriteOutcome['rows']) rows.push(row)
+          // Several frames may have arrived at once.
+          await immediate()
+        } else if (frame.kind === FRAME.done) {
+          const reply = decodePayload(frame.payload) as WriteReply | undefined
+          return reply === undefined ? undefined : { ...reply, outcome: { ...reply.outcome, rows } }
+        } else throw reviveFailure(decodePayload(frame.payload) as Failure)
+      }
+    } finally {
+      end()
+    }
+  }
+
+  /** Returns a function that ends the watch of what it uses. */
+  #start(owner: string | undefined, job: ReadJob | LiveJob | WriteJob | ChangeJob): () => void {
+    const stop = (error: Refusal): void => {
+      this.#excess = error
+      this.kill()
+    }
+    const account = this.#budget.open(owner, stop)
+    this.#input.write(encodeFrame(FRAME.job, job))
+    if (this.#process.pid !== undefined) this.#watch.start(this.#process.pid, account, stop)
+    return () => {
+      this.#watch.stop()
+      account.close()
+    }
+  }
+
+  #measure(): OwnTime {
+    const { pid } = this.#process
+    const before = processorTime(pid)
+    return () => {
+      const now = before === undefined ? undefined : processorTime(pid)
+      return now === undefined || before === undefined ? undefined : now - before
+    }
+  }
+
+  /** Lets the reads of others come first. */
+  lowerPriority(): void {
+    const { pid } = this.#process
+    if (pid === undefined || !this.isAlive) return
+    try {
+      lowerPriority(pid, BACKGROUND_PRIORITY)
+    } catch {
+      // It has just ended, or one of its threads has: the next call finds the others.
+    }
+  }
+
+  /** A running statement cannot be interrupted from within Node, but its process can be killed. */
+  kill(): void {
+    this.isAlive = false
+    this.#process.kill('SIGKILL')
+  }
+
+  /** Why the output has ended. A process that exceeds its heap, or gets no memory for it, aborts. */
+  async #gone(): Promise<Error> {
+    // A process without an output may still be running.
+    this.kill()
+    const reason = await this.exited
+    if (this.#excess !== undefined) return this.#excess
+    if (reason === 'SIGABRT' || reason === 'SIGTRAP') return memoryError()
+    return reason instanceof Error
+      ? cannotStart(reason)
+      : new ProcessGone(`The process of the query was ended by ${reason}`)
+  }
+}
+
+/** The process ended while it ran a job. */
+export class ProcessGone extends Error {}
+
+/** The machine has no process, memory or descriptor to spare. */
+function cannotStart(cause?: Error): Error {
+  return refuse('Limit.Overload', 'No process could be started for the query', {
+    headers: { 'Retry-After': '1' },
+    cause,
+  })
+}

@@ -1,0 +1,166 @@
+/** How IQL's values are stored in SQLite, so that SQLite's own order and equality are IQL's. */
+
+import {
+  type IqlType,
+  type IqlValue,
+  isExtraWide,
+  isWide,
+  type ResultColumn,
+  writeDate,
+  writeDecimal,
+  writeTime,
+  writeTimestamp,
+} from 'gatehouse-iql'
+import type { Cell } from '../../results/encoding.ts'
+import type { RowReader } from '../bounded-rows.ts'
+import type { ScalarBindable } from '../emit/slots.ts'
+
+/**
+ * Decimal: an integer scaled by the type's digits; beyond 18 digits, 16 bytes whose order is the number's.
+ * Timestamp, Date, Time: integers. Boolean: 0 or 1. Uuid, Json: text.
+ * Interval: its microseconds, or the text 'months:micros' if the type has months.
+ * Double: a real; NaN is the text 'NaN', which SQLite sorts after every number and considers equal to itself, as IQL does.
+ */
+export function toSqlite(value: IqlValue, type: IqlType): ScalarBindable {
+  if (value === null) return null
+  if (typeof value === 'boolean') return value ? 1n : 0n
+  if (typeof value === 'number') return Number.isNaN(value) ? 'NaN' : value
+  if (typeof value === 'bigint') return isExtraWide(type) ? toExtraWide(value) : isWide(type) ? toWide(value) : value
+  if (typeof value === 'string' || value instanceof Uint8Array) return value
+  return type.kind === 'Interval' && type.months ? `${value.months}:${value.micros}` : value.micros
+}
+
+const WIDE_BIAS = 1n << 127n
+const LOW_BITS = (1n << 64n) - 1n
+
+/** Offset binary, big-endian: comparing the bytes compares the numbers. */
+export function toWide(unscaled: bigint): Buffer {
+  const biased = unscaled + WIDE_BIAS
+  const bytes = Buffer.allocUnsafe(16)
+  bytes.writeBigUInt64BE(biased >> 64n, 0)
+  bytes.writeBigUInt64BE(biased & LOW_BITS, 8)
+  return bytes
+}
+
+const EXTRA_WIDE_BYTES = 40
+const EXTRA_WIDE_BIAS = 1n << BigInt(8 * EXTRA_WIDE_BYTES - 1)
+
+/** The same for the digits of two Decimals of different scales. Such values are compared and nothing else. */
+export function toExtraWide(unscaled: bigint): Buffer {
+  return Buffer.from((unscaled + EXTRA_WIDE_BIAS).toString(16).padStart(2 * EXTRA_WIDE_BYTES, '0'), 'hex')
+}
+
+export function fromWide(bytes: Uint8Array): bigint {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  return ((view.getBigUint64(0) << 64n) | view.getBigUint64(8)) - WIDE_BIAS
+}
+
+/** The declared type of a column. STRICT is not used, because a REAL column must hold the text 'NaN'. */
+export function columnAffinity(type: IqlType): string {
+  switch (type.kind) {
+    case 'Text':
+    case 'Uuid':
+    case 'Json':
+      return 'TEXT'
+    case 'Double':
+      return 'REAL'
+    case 'Binary':
+      return 'BLOB'
+    default:
+      return isWide(type) ? 'BLOB' : 'INTEGER'
+  }
+}
+
+export type RawRow = readonly unknown[]
+
+/** Reads rows whose integers are bigint. The array is reused: it holds the next row after the next call. */
+export function rowReader(columns: readonly ResultColumn[]): RowReader<RawRow> {
+  return readerOf(columns.map(cellReader))
+}
+
+/** The same for a long result, whose encoder writes dates and times from their numbers. Those of the key become part of a cursor. */
+export function longRowReader(
+  columns: readonly ResultColumn[],
+  keyColumns: readonly ResultColumn[],
+): RowReader<RawRow> {
+  const readers = columns.map((column) => (isTime(column.type) ? readBigint : cellReader(column)))
+  return readerOf([...readers, ...keyColumns.map(cellReader)])
+}
+
+function isTime({ kind }: IqlType): boolean {
+  return kind === 'Timestamp' || kind === 'Date' || kind === 'Time'
+}
+
+function readBigint(raw: unknown): Cell {
+  return typeof raw === 'bigint' ? raw : null
+}
+
+function readerOf(readers: readonly ((raw: unknown) => Cell)[]): RowReader<RawRow> {
+  const row: Cell[] = []
+  return (raw) => {
+    for (let index = 0; index < readers.length; index++) row[index] = readers[index]?.(raw[index]) ?? null
+    return row
+  }
+}
+
+function cellReader(column: ResultColumn): (raw: unknown) => Cell {
+  const { type } = column
+  switch (type.kind) {
+    case 'Decimal': {
+      const { scale } = type
+      return (raw) =>
+        typeof raw === 'bigint'
+          ? writeDecimal(raw, scale)
+          : raw instanceof Uint8Array
+            ? writeDecimal(fromWide(raw), scale)
+            : null
+    }
+    case 'Boolean':
+      return (raw) => (raw === null ? null : raw === 1n)
+    case 'Double':
+      return (raw) =>
+        typeof raw === 'number' ? raw : raw === null ? null : typeof raw === 'bigint' ? Number(raw) : Number.NaN
+    case 'Timestamp':
+      return (raw) => (typeof raw === 'bigint' ? writeTimestamp(raw) : null)
+    case 'Date':
+      return (raw) => (typeof raw === 'bigint' ? writeDate(raw) : null)
+    case 'Time':
+      return (raw) => (typeof raw === 'bigint' ? writeTime(raw) : null)
+    default:
+      return (raw) => (typeof raw === 'string' || typeof raw === 'bigint' || raw instanceof Uint8Array ? raw : null)
+  }
+}
+
+/** Reads a value whose integers are numbers as a value that JSON writes in the form of the wire; undefined if it has no such form. */
+export function plainReader({
+  type,
+}: ResultColumn): ((raw: unknown) => string | number | boolean | undefined) | undefined {
+  switch (type.kind) {
+    case 'Integer':
+      // Beyond 2^53 the number may be rounded.
+      return (raw) => (isExact(raw) ? raw : undefined)
+    case 'Double':
+      return (raw) => (typeof raw === 'number' && Number.isFinite(raw) ? raw : undefined)
+    case 'Boolean':
+      return (raw) => raw === 1
+    case 'Text':
+    case 'Uuid':
+      return (raw) => (typeof raw === 'string' ? raw : undefined)
+    case 'Decimal': {
+      const { scale } = type
+      return isWide(type) ? undefined : (raw) => (isExact(raw) ? writeDecimal(BigInt(raw), scale) : undefined)
+    }
+    case 'Timestamp':
+      return (raw) => (isExact(raw) ? writeTimestamp(BigInt(raw)) : undefined)
+    case 'Date':
+      return (raw) => (isExact(raw) ? writeDate(BigInt(raw)) : undefined)
+    case 'Time':
+      return (raw) => (isExact(raw) ? writeTime(BigInt(raw)) : undefined)
+    default:
+      return undefined
+  }
+}
+
+function isExact(raw: unknown): raw is number {
+  return Number.isSafeInteger(raw)
+}

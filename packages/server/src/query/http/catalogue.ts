@@ -1,0 +1,127 @@
+/** `/catalogue`: tables page by page, one table in full, and the words of IQL, for editors and trees of tables. */
+
+import {
+  type CatalogueView,
+  FORMS,
+  FUNCTIONS,
+  KEYWORDS,
+  SPECIAL_FORMS,
+  signatureOf,
+  type TableView,
+  typeName,
+  writeTimestamp,
+} from 'gatehouse-iql'
+import type { Context } from '../../http/context.ts'
+import type { Route, RouteGroup } from '../../http/route.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { TableDefinition } from '../catalogue/definition.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
+import { pageOfTables, requireDefinition, requirePlatformAccess, rightsOn, viewFor } from '../plan/rights.ts'
+import { nextPage, readFlag, readListParameters, readPageSize } from './page-parameters.ts'
+import { replyToError } from './problem.ts'
+
+export function catalogueGroup(catalogue: Pick<Catalogue, 'snapshot'>): RouteGroup {
+  const get = (path: string, handle: (context: Context) => unknown): Route => ({
+    method: 'GET',
+    path,
+    access: requirePlatformAccess,
+    handle: (context) => context.json(handle(context)),
+  })
+  return {
+    at: ['/catalogue'],
+    limit: 'query',
+    headers: { 'cache-control': 'no-store' },
+    fail: replyToError,
+    routes: [
+      get('/catalogue/tables', (context) => listTables(context, catalogue.snapshot)),
+      get('/catalogue/tables/:table', (context) => showTable(context, catalogue.snapshot)),
+      get('/catalogue/language', () => LANGUAGE),
+    ],
+  }
+}
+
+function listTables({ principal, query }: Context, snapshot: Snapshot): object {
+  const text = readListParameters(query, ['prefix', 'system', 'after', 'limit'])
+  const view = viewFor(snapshot, principal.scopes)
+  const page = {
+    prefix: text('prefix') ?? '',
+    isSystem: readFlag('system', text('system')),
+    after: text('after') ?? '',
+    limit: readPageSize(text('limit')),
+  }
+  const { tables, next } = pageOfTables(snapshot, view, page)
+  return {
+    items: tables.map((table) => summaryOf(table, snapshot, view)),
+    next: next === undefined ? null : nextPage('/catalogue/tables', query, next),
+  }
+}
+
+function showTable(context: Context, snapshot: Snapshot): object {
+  const view = viewFor(snapshot, context.principal.scopes)
+  const table = requireDefinition(view, context.param('table'))
+  const definition = definitionOf(table, snapshot)
+  const { primaryKey, uniques, indexes, rowFilter } = definition
+  return {
+    ...summaryOf(table, snapshot, view),
+    columns: definition.columns.map(({ name, type, nullable, default: value }) => ({
+      name,
+      type: typeName(type),
+      nullable,
+      isprimarykey: primaryKey.includes(name),
+      default: value ?? null,
+    })),
+    primarykey: primaryKey,
+    uniques,
+    indexes,
+    rowfilter: rowFilter ?? null,
+    view: definition.view?.text ?? null,
+  }
+}
+
+/** The members have the names of the columns of cataloguetables. */
+function summaryOf(table: TableView, snapshot: Snapshot, caller: CatalogueView): object {
+  const { description, readScope, writeScope, created, isLive, view } = definitionOf(table, snapshot)
+  return {
+    name: table.name,
+    issystem: table.isSystem,
+    description: description ?? null,
+    readscope: readScope ?? null,
+    writescope: writeScope ?? null,
+    columns: table.columns.length,
+    created: writeTimestamp(created),
+    live: isLive,
+    isview: view !== undefined,
+    rights: rightsOn(table, caller),
+    missingscopes: caller.hidden(table.name)?.missing ?? [],
+  }
+}
+
+function definitionOf({ name }: TableView, snapshot: Snapshot): TableDefinition {
+  const definition = snapshot.definitionOf(name)
+  if (definition === undefined) throw new Error(`The table ${name} is not in the catalogue`)
+  return definition
+}
+
+/** From the tables that the parser and the binder use. */
+const LANGUAGE = {
+  keywords: KEYWORDS,
+  types: Object.keys(FORMS).filter((name) => name !== 'Interval'),
+  functions: [
+    ...FUNCTIONS.map((entry) => ({
+      name: entry.name,
+      kind: entry.kind,
+      group: entry.group,
+      signature: signatureOf(entry),
+      description: entry.description,
+      example: entry.example,
+    })),
+    ...SPECIAL_FORMS.map(({ name, description, example }) => ({
+      name,
+      kind: 'scalar',
+      group: 'Special forms',
+      signature: `${name}(…)`,
+      description,
+      example,
+    })),
+  ],
+} as const

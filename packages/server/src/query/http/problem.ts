@@ -1,0 +1,61 @@
+/** Error replies of the query service: problem documents (RFC 9457) with its own codes and the request id. */
+
+import { ERRORS } from 'gatehouse-iql'
+import { type Problem, problemOf, Refusal } from 'gatehouse-protocol'
+import type { Context } from '../../http/context.ts'
+import { FAULT, logFailure, sendProblem } from '../../http/problem.ts'
+import { QUERY_ERRORS, refuse } from '../errors.ts'
+import { asUnavailable } from '../unavailable.ts'
+
+export function replyToError(context: Context, error: unknown): void {
+  const refusal = asQueryRefusal(asKnown(error))
+  const problem = problemFor(refusal, context)
+  if (refusal instanceof Refusal) context.setHeaders(refusal.details.headers ?? {})
+  sendProblem(context, problem)
+}
+
+/** Logs details that the caller must not see. */
+export function problemFor(error: unknown, context: Context) {
+  const refusal = logFailure(context, asKnown(error))
+  if (refusal === undefined) return { ...problemOf(FAULT), RequestId: context.id }
+  return { ...problemOfQuery(refusal), RequestId: context.id }
+}
+
+/** The document of a refusal in a stream, where there is no reply with a status. */
+export function problemOfQuery(refusal: Refusal): Problem {
+  return problemOf(refusal, titleOf(refusal.code))
+}
+
+/** An outage of the database is no fault of ours, and has its own line in the log. */
+export function asKnown(error: unknown): unknown {
+  return asUnavailable(error) ?? error
+}
+
+/** The refusals of the pipeline under the codes of this service. */
+function asQueryRefusal(error: unknown): unknown {
+  if (!(error instanceof Refusal)) return error
+  switch (error.code) {
+    case 'http.body_too_large':
+      return refuse('Request.TooLarge', error.message, { headers: error.details.headers ?? {} })
+    case 'access.token_needed':
+      return refuse('Auth.Required', 'The request has no access token', { headers: { 'www-authenticate': 'Bearer' } })
+    case 'access.invalid_token':
+      return refuse('Auth.InvalidToken', 'The access token is not valid', { headers: INVALID_TOKEN })
+    default:
+      return error
+  }
+}
+
+const INVALID_TOKEN = {
+  'www-authenticate': 'Bearer error="invalid_token", error_description="The access token is not valid"',
+}
+
+/** Undefined for codes of the pipeline. */
+function titleOf(code: string): string | undefined {
+  return TITLES.get(code)
+}
+
+const TITLES: ReadonlyMap<string, string> = new Map([
+  ...Object.entries(ERRORS).map(([name, { title }]) => [`IQL.${name}`, title] as const),
+  ...Object.entries(QUERY_ERRORS).map(([code, { title }]) => [code, title] as const),
+])

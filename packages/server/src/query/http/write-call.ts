@@ -1,0 +1,162 @@
+/** The Insert, Update and Delete calls: they become IQL statements. */
+
+import { AT, insertOf, nameOf, parameterRef, type SelectItem, type Statement, type TableView } from 'gatehouse-iql'
+import { LruMap } from '../../lib/lru-map.ts'
+import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
+import { refuse } from '../errors.ts'
+import { isList, isObject, type Json, membersOf, shown } from '../json.ts'
+import { CallParameters, type CallValues, RowValues } from './call-parameters.ts'
+import { findColumn, requireCriteria } from './criteria.ts'
+
+/** A statement, and one set of values for each time it runs. */
+export interface WriteCall {
+  /** Everything but the values: calls with equal keys build equal statements. */
+  readonly key: string
+  readonly statement: () => Statement
+  readonly sets: readonly CallValues[]
+}
+
+const MAX_ROWS = 100_000
+/** Each set of columns is a statement of its own. */
+const MAX_SHAPES = 50
+
+/** One object of assignments, or an array of them. Consecutive rows with the same columns share a statement. */
+export function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
+  const rows = isList(body) ? body : [body]
+  if (rows.length === 0) throw refuse('Request.BadBody', 'The body has no rows')
+  if (rows.length > MAX_ROWS) throw refuse('Request.BadBody', `The body has more than ${MAX_ROWS} rows`)
+  const calls: WriteCall[] = []
+  let last: (WriteCall & { readonly sets: CallValues[] }) | undefined
+  const keys = new Set<string>()
+  let shape: RowShape | undefined
+  let previous: readonly string[] = []
+  for (const [index, row] of rows.entries()) {
+    if (index % STEPS_PER_PAUSE === 0) yield
+    if (!isObject(row)) throw refuse('Request.BadBody', 'A row must be an object with a member for each column')
+    const names = Object.keys(row)
+    if (shape === undefined || !isSameList(names, previous)) {
+      shape = shapeOf(table, names)
+      yield
+    }
+    previous = names
+    const { columns, places, key, statement } = shape
+    const values = new RowValues(columns, places, Object.values(row))
+    if (last?.key === key) {
+      last.sets.push(values)
+      continue
+    }
+    last = { key, statement, sets: [values] }
+    calls.push(last)
+    if (keys.add(key).size > MAX_SHAPES)
+      throw refuse(
+        'Request.BadBody',
+        `The rows have more than ${MAX_SHAPES} different sets of columns; send null for a missing value`,
+      )
+  }
+  return calls
+}
+
+function isSameList(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false
+  for (let index = 0; index < a.length; index++) if (a[index] !== b[index]) return false
+  return true
+}
+
+const ALL_COLUMNS: readonly SelectItem[] = [{ kind: 'all', table: undefined, ...AT }]
+
+/** What rows share that name the same columns in the same order. */
+interface RowShape {
+  readonly table: TableView
+  /** Sorted, so that rows with the same columns in another order share a statement. */
+  readonly columns: readonly string[]
+  /** The ordinal of the member of the row for each of them. */
+  readonly places: readonly number[]
+  readonly key: string
+  readonly statement: () => Statement
+}
+
+/** Most rows of a table name the same columns, so their shapes are cached. */
+const shapes = new LruMap<RowShape>(1_000)
+const MAX_NAMES_LENGTH = 2000
+/** The latest of each table, which most often is the next one too: comparing names is faster than building a key. */
+const latest = new WeakMap<TableView, { readonly names: readonly string[]; readonly shape: RowShape }>()
+
+function shapeOf(table: TableView, names: readonly string[]): RowShape {
+  const last = latest.get(table)
+  if (last !== undefined && isSameList(names, last.names)) return last.shape
+  const shape = findShape(table, names)
+  latest.set(table, { names, shape })
+  return shape
+}
+
+function findShape(table: TableView, names: readonly string[]): RowShape {
+  const cacheKey = `${table.name}\n${names.join('\n')}`
+  const cached = shapes.get(cacheKey)
+  // A shape is valid for one definition of the table. A name may contain a line break, so the key alone is not enough.
+  if (cached !== undefined && cached.table === table && cached.columns.length === names.length) return cached
+  const named = names.map((name, place) => ({ place, column: findColumn(table, name) }))
+  named.sort((a, b) => (a.column < b.column ? -1 : 1))
+  const columns = named.map(({ column }) => column)
+  if (columns.length === 0) throw refuse('Request.BadBody', 'A row must have at least one column')
+  if (new Set(columns).size < columns.length) throw refuse('Request.BadBody', 'A row names a column twice')
+  const key = `insert ${JSON.stringify([table.name, ...columns])}`
+  const places = named.map(({ place }) => place)
+  const shape = { table, columns, places, key, statement: () => insertOf(table.name, columns, 1, ALL_COLUMNS) }
+  if (cacheKey.length <= MAX_NAMES_LENGTH) shapes.set(cacheKey, shape)
+  return shape
+}
+
+/** `{"Criteria": […], "Assignments": {…}}` */
+export function readUpdate(table: TableView, body: Json): WriteCall {
+  const members = namedMembers(
+    body,
+    ['criteria', 'assignments'],
+    'The body of an Update must be an object with Criteria and Assignments',
+  )
+  const assignments = members.get('assignments')
+  if (assignments === undefined || !isObject(assignments) || Object.keys(assignments).length === 0) {
+    throw refuse('Request.BadBody', 'Assignments must be an object with a member for each column to set')
+  }
+  const values = new CallParameters()
+  const where = requireCriteria(members.get('criteria') ?? [], table, values)
+  const set = Object.entries(assignments).map(([name, value]) => {
+    const column = findColumn(table, name)
+    return { column: nameOf(column), value: parameterRef(values.add(column, value)) }
+  })
+  const statement: Statement = {
+    kind: 'update',
+    table: nameOf(table.name),
+    alias: undefined,
+    set,
+    where,
+    returning: [],
+    ...AT,
+  }
+  return { key: JSON.stringify(statement), statement: () => statement, sets: [values] }
+}
+
+/** A JSON array of criteria, or `{"Criteria": […]}`. */
+export function readDelete(table: TableView, body: Json): WriteCall {
+  const criteria = isList(body)
+    ? body
+    : namedMembers(body, ['criteria'], 'The body of a Delete must be an array of criteria').get('criteria')
+  const values = new CallParameters()
+  const where = requireCriteria(criteria ?? [], table, values)
+  const statement: Statement = {
+    kind: 'delete',
+    table: nameOf(table.name),
+    alias: undefined,
+    where,
+    returning: [],
+    ...AT,
+  }
+  return { key: JSON.stringify(statement), statement: () => statement, sets: [values] }
+}
+
+function namedMembers(body: Json, allowed: readonly string[], shape: string): ReadonlyMap<string, Json> {
+  if (!isObject(body)) throw refuse('Request.BadBody', shape)
+  const members = membersOf(body)
+  for (const name of members.keys())
+    if (!allowed.includes(name)) throw refuse('Request.BadBody', `${shape}; ${shown(name)} is unknown`)
+  return members
+}

@@ -1,0 +1,122 @@
+/** JSON without rounding: a number that a double cannot hold keeps its text. Also reads JSON values as values of columns. */
+
+import { FORMS, type IqlType, type IqlValue, type Read, readValue, typeName } from 'gatehouse-iql'
+import type { Steps } from '../lib/turns.ts'
+import { refuse } from './errors.ts'
+import { parseInSteps } from './json-steps.ts'
+import { isRawNumber, type Json, measureJson, parseJson, type RawNumber } from './json-text.ts'
+
+export type { Json, RawNumber }
+
+export function readJson(text: string): Json {
+  return refuseSyntax(() => {
+    const steps = measureJson(text)
+    for (;;) {
+      const step = steps.next()
+      if (step.done) return parseJson(text, step.value.mayLoseDigits)
+    }
+  })
+}
+
+/** Shorter texts are parsed at once, unless their numbers have to keep their text, which takes ten times as long. */
+const LONG_TEXT = 1024 * 1024
+const LONG_TEXT_OF_NUMBERS = 64 * 1024
+
+export function* readJsonInSteps(text: string): Steps<Json> {
+  const { mayLoseDigits } = yield* measureJson(text)
+  yield
+  if (text.length <= (mayLoseDigits ? LONG_TEXT_OF_NUMBERS : LONG_TEXT))
+    return refuseSyntax(() => parseJson(text, mayLoseDigits))
+  const steps = parseInSteps(text)
+  for (;;) {
+    const step = refuseSyntax(() => steps.next())
+    if (step.done) return step.value
+    yield
+  }
+}
+
+function refuseSyntax<Result>(read: () => Result): Result {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw refuse('Request.BadJson', `The body is not JSON: ${error.message}`)
+  }
+}
+
+/** The digits of a number as they were sent; undefined if the value is not a number. */
+function numberText(value: Json): string | undefined {
+  if (typeof value === 'number') return String(value)
+  return isRawNumber(value) ? value.rawJSON : undefined
+}
+
+export function writeJson(value: Json): string {
+  return JSON.stringify(value)
+}
+
+/** Array.isArray does not keep the element type. */
+export function isList(value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value)
+}
+
+export function isObject(value: Json): value is { readonly [member: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
+}
+
+/** Member names in requests are case-insensitive and must be unique. */
+export function membersOf(object: { readonly [member: string]: Json }): ReadonlyMap<string, Json> {
+  const members = new Map<string, Json>()
+  for (const [name, value] of Object.entries(object)) {
+    if (members.has(name.toLowerCase())) throw refuse('Request.BadBody', `The member ${shown(name)} appears twice`)
+    members.set(name.toLowerCase(), value)
+  }
+  return members
+}
+
+/** The text that a value is read from; undefined for objects and arrays. */
+export function textOf(value: NonNullable<Json>): string | undefined {
+  return typeof value === 'string' ? value : typeof value === 'boolean' ? String(value) : numberText(value)
+}
+
+/** The type of the column decides how a value is read, not its JSON type. */
+export function readColumnValue(column: string, type: IqlType, value: Json): IqlValue {
+  if (value === null) return null
+  // A number without its text is exact (see above), so it need not be written and parsed again. Adding 0 turns -0 into 0.
+  if (typeof value === 'number') {
+    if (type.kind === 'Double') return value + 0
+    if (type.kind === 'Integer' && Number.isSafeInteger(value)) return BigInt(value)
+  }
+  const read = type.kind === 'Json' ? jsonValue(value) : readText(type, textOf(value))
+  if ('value' in read) return read.value
+  const text = shown(value)
+  throw refuse('Data.BadValue', `The value ${text} of the column ${column} (${typeName(type)}) ${read.problem}`, {
+    members: { Column: column, Value: text.endsWith('…') ? text : value },
+  })
+}
+
+function readText(type: IqlType, text: string | undefined): Read {
+  return text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
+}
+
+/** What was parsed need not be checked again, but for NUL: PostgreSQL accepts none in the text of JSON, not even an escaped one. */
+function jsonValue(value: Json): Read {
+  return containsNul(value) ? { problem: `is not ${FORMS.Json}` } : { value: writeJson(value) }
+}
+
+function containsNul(value: Json): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  if (isList(value)) return value.some(containsNul)
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.entries(value).some(([name, member]) => name.includes('\0') || containsNul(member))
+  )
+}
+
+const MAX_SHOWN_LENGTH = 100
+
+/** The beginning of a value as an error shows it. */
+export function shown(value: Json): string {
+  const json = typeof value === 'string' ? writeJson(value.slice(0, MAX_SHOWN_LENGTH + 1)) : writeJson(value)
+  return json.length > MAX_SHOWN_LENGTH ? `${json.slice(0, MAX_SHOWN_LENGTH)}…` : json
+}

@@ -1,0 +1,198 @@
+/** Keeps results by key up to date. Those that differ only in the values compared with columns share one read. */
+import { Refusal } from 'gatehouse-protocol'
+import { type LiveReply, LostPosition } from '../../engines/live-source.ts'
+import { tooManyRows } from '../limits.ts'
+import { ownText } from '../results/difference.ts'
+import type { LiveResult } from '../results/live-result.ts'
+import type { FamilyTarget } from '../target.ts'
+import { type Evaluation, Evaluator, type EvaluatorEnv, isTransient } from './evaluator.ts'
+import { evaluateWhole } from './rerun.ts'
+import { inSlices, isStep, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
+
+/** No row has this route. */
+const NO_ROUTE = ''
+
+type Updates = Map<LiveResult, Map<string, string | undefined>>
+
+export class Family extends Evaluator {
+  readonly tables: readonly string[]
+  readonly method = 'keys'
+  readonly isRepeated = false
+  readonly #table: string
+  readonly #members = new Map<string, LiveResult>()
+  /** Members that were read by themselves: their positions differ from that of the others. */
+  readonly #fresh = new Set<LiveResult>()
+  /** Of all other members. */
+  #position: string | undefined
+  /** Which of the other members holds a key. A row has one value in each column, so that no two do. */
+  readonly #holders = new Map<string, LiveResult>()
+  /** The members that take part in the evaluation that is running. One that leaves does not come back to it. */
+  #taking: Set<LiveResult> = new Set()
+
+  constructor(target: FamilyTarget, env: EvaluatorEnv) {
+    super(env)
+    this.#table = target.table
+    this.tables = [target.table]
+  }
+
+  get size(): number {
+    return this.#members.size
+  }
+
+  join(result: LiveResult): void {
+    this.#members.set(routeOf(result), result)
+    this.#fresh.add(result)
+    if (this.#members.size === 1) this.open(result.positions)
+    else this.env.watches.add(this, result.positions)
+  }
+
+  leave(result: LiveResult): void {
+    this.#members.delete(routeOf(result))
+    this.#taking.delete(result)
+    this.#fresh.delete(result)
+    for (const key of result.state.rows.keys()) if (this.#holders.get(key) === result) this.#holders.delete(key)
+    if (this.#members.size === 0) this.close()
+  }
+
+  protected async evaluate({ startedAt }: Evaluation): Promise<readonly LiveResult[]> {
+    const members = new Set(this.#members.values())
+    this.#taking = members
+    const fresh = new Set(this.#fresh)
+    const since = this.#oldestPosition()
+    const [first] = members
+    const target = first?.target.family
+    if (target === undefined) return []
+    const reply = since === 'unclear' ? 'lost' : await this.#read(target, since)
+    if (typeof reply === 'string') return this.#evaluateEach(members, startedAt, reply === 'lost')
+    const updates = await inSlices(this.#route(reply, members, fresh))
+    return inSlices(this.#apply(updates, reply, { members, fresh, startedAt }))
+  }
+
+  protected end(reason: Refusal): void {
+    for (const member of [...this.#members.values()]) member.end(reason)
+  }
+
+  /** Every key that changed since then for any member is read. To read a key too many does no harm. */
+  #oldestPosition(): string | 'unclear' {
+    let oldest = this.#position
+    for (const member of this.#fresh) {
+      const position = member.positions.get(this.#table) ?? ''
+      const order = oldest === undefined ? -1 : this.env.reader.source.compare(position, oldest)
+      if (order === undefined) return 'unclear'
+      if (order < 0) oldest = position
+    }
+    return oldest ?? 'unclear'
+  }
+
+  async #read(target: FamilyTarget, since: string): Promise<LiveReply | 'lost' | 'too much'> {
+    try {
+      const reply = await this.env.reader.readChanged(target, since)
+      return reply.exceeded === 'no' ? reply : 'too much'
+    } catch (error) {
+      if (error instanceof LostPosition) return 'lost'
+      // A row that belongs to no member may be the one that fails.
+      if (error instanceof Refusal && !isTransient(error) && error.code !== 'Limit.Time') return 'too much'
+      throw error
+    }
+  }
+
+  *#route(reply: LiveReply, members: ReadonlySet<LiveResult>, fresh: ReadonlySet<LiveResult>): SlicedWork<Updates> {
+    const updates: Updates = new Map()
+    const update = (member: LiveResult, key: string, row: string | undefined): void => {
+      const rows: Map<string, string | undefined> = updates.get(member) ?? new Map()
+      rows.set(ownText(key), row === undefined ? undefined : ownText(row))
+      updates.set(member, rows)
+    }
+    let count = 0
+    for (const key of reply.changed?.keys() ?? []) {
+      if (count++ % ROWS_PER_STEP === 0) yield
+      const holder = this.#holders.get(key)
+      if (holder !== undefined) update(holder, key, undefined)
+    }
+    for (const member of fresh) {
+      for (const key of member.rowCount === 0 ? [] : (reply.changed?.keys() ?? [])) {
+        if (count++ % ROWS_PER_STEP === 0) yield
+        if (member.state.rows.has(key)) update(member, key, undefined)
+      }
+    }
+    for (const { key, route, row } of reply.rows) {
+      if (isStep(count++, row)) yield
+      const member = this.#members.get(route)
+      if (member !== undefined && members.has(member)) update(member, key, row)
+    }
+    return updates
+  }
+
+  *#apply(
+    updates: Updates,
+    { positions }: LiveReply,
+    given: { members: ReadonlySet<LiveResult>; fresh: ReadonlySet<LiveResult>; startedAt: number },
+  ): SlicedWork<LiveResult[]> {
+    const { limits } = this.env.reader
+    const changed: LiveResult[] = []
+    let count = 0
+    for (const member of given.members) {
+      const rows = updates.get(member)
+      if (rows === undefined) {
+        member.confirm(positions)
+        continue
+      }
+      const { version } = member
+      const isWanted = (): boolean => given.members.has(member)
+      yield* member.apply(rows, positions, { at: given.startedAt, isWanted })
+      // It has left meanwhile.
+      if (!isWanted()) continue
+      for (const [key, row] of rows) {
+        if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
+        if (isWanted()) this.#hold(member, key, row)
+      }
+      if (member.rowCount > limits.rows) member.end(tooManyRows(limits))
+      else if (member.version !== version) changed.push(member)
+    }
+    for (const member of given.fresh) {
+      if (!given.members.has(member)) continue
+      this.#fresh.delete(member)
+      for (const key of member.state.rows.keys()) this.#holders.set(key, member)
+      yield
+    }
+    this.#position = positions.get(this.#table)
+    this.env.watches.hasRead(this, positions)
+    return changed
+  }
+
+  #hold(member: LiveResult, key: string, row: string | undefined): void {
+    if (row !== undefined) this.#holders.set(key, member)
+    else if (this.#holders.get(key) === member) this.#holders.delete(key)
+  }
+
+  /** Reads each member by itself. Only those whose own read fails end. */
+  async #evaluateEach(
+    members: ReadonlySet<LiveResult>,
+    startedAt: number,
+    isLost: boolean,
+  ): Promise<readonly LiveResult[]> {
+    const changed: LiveResult[] = []
+    for (const member of members) {
+      const { version } = member
+      try {
+        await evaluateWhole(member, this.env.reader, { startedAt, isLost })
+      } catch (error) {
+        if (!(error instanceof Refusal) || isTransient(error) || error.code === 'Limit.Time') throw error
+        member.end(error)
+        continue
+      }
+      if (member.version !== version) changed.push(member)
+    }
+    this.#holders.clear()
+    this.#position = undefined
+    for (const member of this.#members.values()) {
+      this.#fresh.add(member)
+      this.env.watches.hasRead(this, member.positions)
+    }
+    return changed
+  }
+}
+
+function routeOf({ target }: LiveResult): string {
+  return target.family?.route ?? NO_ROUTE
+}

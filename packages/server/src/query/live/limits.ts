@@ -1,0 +1,93 @@
+/** The limits of live queries, the count of live statements of each connection and user, and the refusals. */
+import type { Refusal } from 'gatehouse-protocol'
+import { refuse } from '../errors.ts'
+
+export interface LiveLimits {
+  /** Live statements at once. */
+  readonly perConnection: number
+  readonly perUser: number
+  readonly perNode: number
+  /** Of one result. */
+  readonly rows: number
+  /** Of all results of this node, in memory. */
+  readonly bytes: number
+  /** A result that nobody follows is kept this long, for those that come back. */
+  readonly keepMs: number
+  /** The time after the last message at which the next one tells the position only. */
+  readonly progressMs: number
+}
+
+export const DEFAULT_LIVE_LIMITS: LiveLimits = {
+  perConnection: 100,
+  perUser: 1000,
+  perNode: 20_000,
+  rows: 100_000,
+  bytes: 256 * 1024 * 1024,
+  keepMs: 600_000,
+  progressMs: 15_000,
+}
+
+export class StatementCounts {
+  readonly #limits: LiveLimits
+  readonly #byConnection = new Map<string, number>()
+  readonly #byUser = new Map<string, number>()
+  #total = 0
+
+  constructor(limits: LiveLimits) {
+    this.#limits = limits
+  }
+
+  /** Counts one more, or refuses it. */
+  add(connection: string, user: string): void {
+    const { perConnection, perUser, perNode } = this.#limits
+    check(this.#byConnection.get(connection) ?? 0, perConnection, 'This connection has')
+    check(this.#byUser.get(user) ?? 0, perUser, 'You have')
+    check(this.#total, perNode, 'The server has')
+    this.#total++
+    change(this.#byConnection, connection, 1)
+    change(this.#byUser, user, 1)
+  }
+
+  remove(connection: string, user: string): void {
+    this.#total--
+    change(this.#byConnection, connection, -1)
+    change(this.#byUser, user, -1)
+  }
+}
+
+function check(count: number, limit: number, who: string): void {
+  if (count < limit) return
+  throw refuse('Limit.Live', `${who} ${count} live statements, which is the limit`)
+}
+
+function change(counts: Map<string, number>, name: string, by: number): void {
+  const count = (counts.get(name) ?? 0) + by
+  if (count === 0) counts.delete(name)
+  else counts.set(name, count)
+}
+
+export function tooManyRows({ rows }: LiveLimits): Refusal {
+  return refuse('Limit.Rows', `The result has more than ${rows} rows, which is the limit of a live statement`)
+}
+
+/** What one owner may have of the memory: others always find some. */
+export function shareOf({ bytes }: LiveLimits): number {
+  return bytes / 2
+}
+
+export function tooManyBytes(): Refusal {
+  return refuse('Limit.Memory', 'The live results of this server take too much memory, and yours take the most')
+}
+
+export function tooManyOwnBytes(): Refusal {
+  return refuse('Limit.Memory', 'Your live results take more than half of the memory for live results of this server')
+}
+
+export function shuttingDown(): Refusal {
+  return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
+}
+
+/** A fault of ours, which is in the log. */
+export function failed(): Refusal {
+  return refuse('Limit.Overload', 'The statement could not be evaluated')
+}

@@ -1,0 +1,357 @@
+/** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
+import type { Refusal } from 'gatehouse-protocol'
+import type { Positions } from '../../engines/live-source.ts'
+import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from '../evaluate/slices.ts'
+import type { LiveMessage, ResetReason } from '../live-query.ts'
+import { newResultId, type PositionSeal } from '../position.ts'
+import { Snapshot } from '../snapshot.ts'
+import { changePieces, type LiveMessages, type PutEntry, progressMessage } from '../subscriber/messages.ts'
+import type { LiveTarget } from '../target.ts'
+import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
+import type { FormerKeys } from './former-keys.ts'
+import { History } from './history.ts'
+
+/** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
+export interface Follower {
+  resultChanged(): void
+  end(reason: Refusal): void
+}
+
+/** What keeps a result up to date while somebody follows it. */
+export interface ResultEvaluator {
+  /** The changes per second that a follower wants. */
+  addRate(rate: number): void
+  removeRate(rate: number): void
+  /** Resolves when the result is as new as this call. */
+  bringUpToDate(): Promise<void>
+  /** It could not be evaluated the last time. */
+  readonly isFailing: boolean
+}
+
+/** Messages that lead to a version. */
+export interface Step {
+  readonly version: number
+  readonly messages: LiveMessages
+  /** A Change without rows and keys. */
+  readonly isEmpty: boolean
+}
+
+/** A step without the memory of its messages. */
+interface KeptStep extends Omit<Step, 'messages'> {
+  readonly messages: WeakRef<LiveMessages>
+}
+
+/** Longer changes are applied and encoded in slices, and so is a longer order. */
+const MAX_AT_ONCE = 1000
+const MAX_LENGTH_AT_ONCE = 1024 * 1024
+const MAX_ORDER_AT_ONCE = 20_000
+/** Told of a change between two yields: each is sent a message, which takes some microseconds. */
+const FOLLOWERS_PER_STEP = 16
+/** A row that was there, with a text that no row has. */
+const NOT_KNOWN = ''
+/** What a result takes beside its rows and its SQL, about. */
+const RESULT_BYTES = 4096
+
+/** A position is told for so long, if the result does not change. */
+const POSITION_MS = 1000
+
+export class LiveResult {
+  /** Unique among all results of all nodes: versions are counted by each result for itself. */
+  readonly id = newResultId()
+  readonly target: LiveTarget
+  readonly followers = new Set<Follower>()
+  /** Undefined while nobody follows it. */
+  evaluator: ResultEvaluator | undefined
+  #endedBy: Refusal | undefined
+  #state: LiveState
+  #positions: Positions
+  #version = 1
+  /** The versions before it are void. */
+  #generation = 1
+  #changedAt = 0
+  /** How many read the rows of a state in slices. Meanwhile they do not change, but other rows take their place. */
+  readonly #reading = new Map<LiveState['rows'], number>()
+  readonly #ownBytes: number
+  readonly #history = new History(1)
+  readonly #seal: PositionSeal
+  #position: string | undefined
+  #sealedAt = 0
+  #progress: LiveMessage | undefined
+  /** By whether they answer a resume. */
+  readonly #snapshots = new Map<boolean, Snapshot>()
+  /**
+   * To this version, by the version before and whether they answer a resume. They are kept while they are encoded, and then kept
+   * alive by the subscribers that are being sent them, who are charged for them.
+   */
+  readonly #steps = new Map<string, Promise<Step> | KeptStep>()
+
+  constructor(target: LiveTarget, state: LiveState, positions: Positions, seal: PositionSeal) {
+    this.target = target
+    this.#state = state
+    this.#positions = positions
+    this.#seal = seal
+    this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.plan.sql.length
+  }
+
+  get state(): LiveState {
+    return this.#state
+  }
+
+  get rowCount(): number {
+    return this.#state.rows.size
+  }
+
+  get bytes(): number {
+    return this.#ownBytes + this.#state.bytes + this.#history.bytes
+  }
+
+  /** Memory is scarce: those who are behind, or come back, may need a snapshot. Returns the bytes that are left. */
+  shortenHistory(kept: 'last' | 'none'): number {
+    this.#history.shorten(kept)
+    return this.bytes
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  /** When the evaluation that led to this version began, by the monotonic clock. */
+  get changedAt(): number {
+    return this.#changedAt
+  }
+
+  get positions(): Positions {
+    return this.#positions
+  }
+
+  /** The position as clients hold it. It changes with the result and with time, but not because of rows that are not in it. */
+  get position(): string {
+    const now = performance.now()
+    if (this.#position === undefined || now - this.#sealedAt >= POSITION_MS) {
+      const position = { resultId: this.id, version: this.#version, tables: this.#positions }
+      this.#position = this.#seal.write(position, this.target)
+      this.#sealedAt = now
+      this.#steps.clear()
+      this.#snapshots.clear()
+    }
+    return this.#position
+  }
+
+  covers(version: number): boolean {
+    return this.#history.covers(version)
+  }
+
+  /** Why a subscriber that has this version must be reset. */
+  resetReason(version: number): ResetReason {
+    return version < this.#generation ? 'Definition' : 'Overflow'
+  }
+
+  /** The state is the same at these positions. */
+  confirm(positions: Positions): void {
+    this.#positions = positions
+  }
+
+  /** The next state. `changes` lead to it. */
+  commit(next: LiveState, changes: Changes, positions: Positions, at: number): void {
+    this.confirm(positions)
+    if (changes.size === 0) return
+    this.#state = next
+    this.#history.add(changes, { keys: next.rows.size, bytes: next.bytes })
+    this.#turn(at)
+  }
+
+  /** Changes rows of a result without order, if it is still wanted then. Undefined: the row is removed. */
+  *apply(
+    rows: ReadonlyMap<string, string | undefined>,
+    positions: Positions,
+    { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
+  ): SlicedWork<void> {
+    if (this.#reading.has(this.#state.rows) || !isLittle([rows], this.#state)) {
+      const { next, changes } = yield* withRows(this.#state, rows)
+      if (isWanted()) this.commit(next, changes, positions, at)
+      return
+    }
+    const changes = new Changes()
+    const held = this.#state
+    let { bytes } = held
+    for (const [key, row] of rows) bytes += updateRow(held.rows, key, row, changes)
+    this.commit({ ...held, bytes }, changes, positions, at)
+  }
+
+  /** A state that nothing leads to: a table was altered or truncated, or its changes are not known. */
+  replace(next: LiveState, positions: Positions, at: number): void {
+    this.confirm(positions)
+    this.#state = next
+    this.#history.clear()
+    this.#turn(at)
+    this.#generation = this.#version
+  }
+
+  #turn(at: number): void {
+    this.#version++
+    this.#changedAt = at
+    this.#position = undefined
+    this.#steps.clear()
+    this.#snapshots.clear()
+  }
+
+  /** The whole state. Subscribers that ask at the same position share it. */
+  snapshot(isAnswer: boolean): Step {
+    const { position } = this
+    const known = this.#snapshots.get(isAnswer)
+    const messages = known ?? this.#newSnapshot(position, isAnswer)
+    this.#snapshots.set(isAnswer, messages)
+    return { version: this.#version, messages, isEmpty: false }
+  }
+
+  #newSnapshot(position: string, isAnswer: boolean): Snapshot {
+    const { method, plan, columns } = this.target
+    const { rows } = this.#state
+    return new Snapshot(this.#state, {
+      head: { method, keyNames: plan.keyNames, columns, isAnswer },
+      position,
+      count: (readers) => this.#count(rows, readers),
+      isCurrent: () => this.#state.rows === rows,
+    })
+  }
+
+  #count(rows: LiveState['rows'], readers: 1 | -1): void {
+    const count = (this.#reading.get(rows) ?? 0) + readers
+    if (count === 0) this.#reading.delete(rows)
+    else this.#reading.set(rows, count)
+  }
+
+  /** Encodes what subscribers share. What fails is not kept: the next who asks tries again. */
+  #shared(key: string, encode: () => Step | Promise<Step>): Step | Promise<Step> {
+    const known = this.#steps.get(key)
+    if (known instanceof Promise) return known
+    const messages = known?.messages.deref()
+    if (known !== undefined && messages !== undefined) return { ...known, messages }
+    const step = encode()
+    const keep = (ready: Step): void => {
+      this.#steps.set(key, { ...ready, messages: new WeakRef(ready.messages) })
+    }
+    if (!(step instanceof Promise)) {
+      keep(step)
+      return step
+    }
+    this.#steps.set(key, step)
+    const isCurrent = (): boolean => this.#steps.get(key) === step
+    step.then(
+      (ready) => isCurrent() && keep(ready),
+      () => isCurrent() && this.#steps.delete(key),
+    )
+    return step
+  }
+
+  async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
+    const { rows } = this.#state
+    this.#count(rows, 1)
+    try {
+      return await work
+    } finally {
+      this.#count(rows, -1)
+    }
+  }
+
+  /** What leads from a version that is covered to this one. */
+  stepFrom(version: number, isRecovered: boolean): Step | Promise<Step> {
+    return this.#shared(`${version} ${isRecovered}`, () => this.#encode(this.#history.since(version), isRecovered))
+  }
+
+  /**
+   * What leads to this version from a position of another node. `former` has the keys that have changed since, up to `version` at
+   * least. Undefined if it is not known what the client has.
+   */
+  stepFromKeys(
+    { changed, held, unknown }: FormerKeys,
+    route: string | undefined,
+    version: number,
+  ): Step | Promise<Step> | undefined {
+    if (!this.covers(version)) return undefined
+    const { rows } = this.#state
+    if (unknown.some((key) => !rows.has(key))) return undefined
+    const before = new Map<string, string | undefined>()
+    for (const key of held.get(route ?? '') ?? []) before.set(key, NOT_KNOWN)
+    // The client does not have the others, whatever has become of them since this version.
+    const others = (keys: Iterable<string>): void => {
+      for (const key of keys) if (!before.has(key) && changed.has(key)) before.set(key, undefined)
+    }
+    others(rows.size < changed.size ? rows.keys() : changed.keys())
+    const later = this.#history.since(version)
+    for (const batch of later) others(batch.keys())
+    return this.#encode([before, ...later], true)
+  }
+
+  /** What leads to this version from another state: `changes` lead from there to `version`. */
+  stepFromChanges(changes: Changes, version: number): Step | Promise<Step> | undefined {
+    return this.covers(version) ? this.#encode([changes, ...this.#history.since(version)], true) : undefined
+  }
+
+  #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
+    const { version, position } = this
+    const state = this.#state
+    const work = stepOf(state, batches, { version, position, isRecovered })
+    return isLittle(batches, state) ? atOnce(work) : this.#whileReading(inSlices(work))
+  }
+
+  progress(): LiveMessage {
+    const { position } = this
+    if (this.#progress?.position !== position) this.#progress = progressMessage(position)
+    return this.#progress
+  }
+
+  /** Tells everybody of the new version. */
+  *publish(): SlicedWork<void> {
+    let count = 0
+    for (const follower of [...this.followers]) {
+      follower.resultChanged()
+      if (++count % FOLLOWERS_PER_STEP === 0) yield
+    }
+  }
+
+  /** It cannot be kept up to date any more. */
+  end(reason: Refusal): void {
+    this.#endedBy = reason
+    for (const follower of [...this.followers]) follower.end(reason)
+  }
+
+  get endedBy(): Refusal | undefined {
+    return this.#endedBy
+  }
+}
+
+/** Whether the rows of these keys, with the texts that they have and had or will have, are little work. */
+function isLittle(batches: readonly ChangedRows[], { rows, order }: LiveState): boolean {
+  let [count, length] = [0, 0]
+  for (const batch of batches) {
+    count += batch.size
+    if (count > MAX_AT_ONCE) return false
+    for (const [key, text] of batch) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
+  }
+  return length <= MAX_LENGTH_AT_ONCE && (order?.length ?? 0) <= MAX_ORDER_AT_ONCE
+}
+
+function* stepOf(
+  { rows, order }: LiveState,
+  batches: readonly ChangedRows[],
+  { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },
+): SlicedWork<Step> {
+  const changes = yield* mergeChanges(batches)
+  const put: PutEntry[] = []
+  const removed: string[] = []
+  let count = 0
+  for (const [key, before] of changes) {
+    if (count++ % ROWS_PER_STEP === 0) yield
+    const row = rows.get(key)
+    if (row === undefined) {
+      if (before !== undefined) removed.push(key)
+    } else if (order === undefined && row !== before) put.push({ key, row, index: undefined })
+  }
+  for (const [index, key] of order?.entries() ?? []) {
+    if (count++ % ROWS_PER_STEP === 0) yield
+    if (changes.has(key)) put.push({ key, row: rows.get(key) ?? '', index })
+  }
+  const messages = yield* changePieces(put, removed, options)
+  return { version, messages, isEmpty: put.length === 0 && removed.length === 0 }
+}

@@ -1,0 +1,89 @@
+/** How a client that comes back with a position continues. */
+import { Refusal } from 'gatehouse-protocol'
+import { LostPosition, type Positions, packPositions } from '../engines/live-source.ts'
+import { isTransient } from './evaluate/evaluator.ts'
+import type { LiveReader } from './evaluate/reader.ts'
+import { SharedReads } from './evaluate/shared-reads.ts'
+import { inSlices } from './evaluate/slices.ts'
+import type { PositionSeal } from './position.ts'
+import { difference, type LiveState, stateOf } from './results/difference.ts'
+import { type FormerKeys, formerKeysOf } from './results/former-keys.ts'
+import type { LiveResult, Step } from './results/live-result.ts'
+import type { FamilyTarget, LiveTarget } from './target.ts'
+
+export type Start =
+  /** The client has this version of the result. */
+  | { readonly kind: 'version'; readonly version: number }
+  /** What the client missed is known from the change log. */
+  | { readonly kind: 'step'; readonly step: Step }
+  | { readonly kind: 'expired' }
+
+const EXPIRED: Start = { kind: 'expired' }
+
+/** After a restart many clients come back at once, most of them with the same positions. */
+export class Resumes {
+  readonly #reader: LiveReader
+  readonly #seal: PositionSeal
+  readonly #keys = new SharedReads<FormerKeys | undefined>()
+  readonly #states = new SharedReads<LiveState | undefined>()
+
+  constructor(reader: LiveReader, seal: PositionSeal) {
+    this.#reader = reader
+    this.#seal = seal
+  }
+
+  async startAt(text: string, result: LiveResult): Promise<Start> {
+    const { target } = result
+    const position = this.#seal.read(text, target)
+    if (position === undefined || target.method === 'clock') return EXPIRED
+    if (position.resultId === result.id && result.covers(position.version))
+      return { kind: 'version', version: position.version }
+    const { tables: positions } = position
+    if (positions === undefined || positions.size === 0 || target.readsSystemTables) return EXPIRED
+    // Told by another node, or before the changes that are kept. This node may be behind the one that told it.
+    await result.evaluator?.bringUpToDate()
+    const { version } = result
+    const found = await this.#reader.source.changedSince(positions)
+    if (found.size === 0 && result.covers(version)) return { kind: 'version', version }
+    if ([...found.values()].includes('lost')) return EXPIRED
+    try {
+      const { family } = target
+      const step =
+        family === undefined
+          ? await this.#stepFromResult(result, positions)
+          : await this.#stepFromKeys(result, family, positions.get(family.table) ?? '')
+      return step === undefined ? EXPIRED : { kind: 'step', step }
+    } catch (error) {
+      // The statement may fail on the rows as they were.
+      if (error instanceof LostPosition || (error instanceof Refusal && !isTransient(error))) return EXPIRED
+      throw error
+    }
+  }
+
+  /** The changed rows as they were tell which of them the client has. */
+  async #stepFromKeys(result: LiveResult, family: FamilyTarget, position: string): Promise<Step | undefined> {
+    const { version } = result
+    // What runs already may not know the changes of this version.
+    const former = await this.#keys.readAnew(`${family.identity}\n${position}`, async () => {
+      const reply = await this.#reader.readChangedFormer(family, position)
+      return inSlices(formerKeysOf(reply))
+    })
+    return former && result.stepFromKeys(former, family.route, version)
+  }
+
+  /** The whole result as it was is what the client has. */
+  async #stepFromResult(result: LiveResult, positions: Positions): Promise<Step | undefined> {
+    const { fingerprint, tables } = result.target
+    const key = `${fingerprint}\n${packPositions(tables, positions)}`
+    const former = await this.#states.read(key, () => this.#readFormer(result.target, positions))
+    if (former === undefined) return undefined
+    const { version, state } = result
+    return result.stepFromChanges(await inSlices(difference(former, state)), version)
+  }
+
+  async #readFormer(target: LiveTarget, positions: Positions): Promise<LiveState | undefined> {
+    const { isOrdered, keyNames } = target.plan
+    const reply = await this.#reader.readFormer(target, positions)
+    return reply && inSlices(stateOf(reply.rows, { isOrdered, hasKeys: keyNames !== null }))
+  }
+}

@@ -1,0 +1,350 @@
+/** One subscriber of a live result: what it has been sent, and what it is sent next. */
+
+import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { TurnQueue } from '../../../lib/turns.ts'
+import { ownerOf } from '../../run/running.ts'
+import type { LiveCounts } from '../counts.ts'
+import { failed } from '../limits.ts'
+import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../live-query.ts'
+import type { Follower, LiveResult, Step } from '../results/live-result.ts'
+import type { MemoryBudget, MemoryUser } from '../results/memory-budget.ts'
+import type { Start } from '../resume.ts'
+import { type LiveMessages, NO_MESSAGES, RESETS } from './messages.ts'
+
+export interface SubscriberEnv {
+  readonly counts: LiveCounts
+  /** The result is not followed any more. */
+  readonly release: (result: LiveResult, subscriber: Subscriber) => void
+  /** Plans the statement again for a caller whose rights may have changed. */
+  readonly replan: (subscriber: Subscriber, principal: Principal) => void
+  readonly hasEnded: (subscriber: Subscriber) => void
+  readonly turns: TurnQueue
+  /** Counts the messages that it has been sent in part, or not yet, while they have to wait. */
+  readonly budget: Pick<MemoryBudget, 'hold' | 'letGo'>
+  readonly onError: (error: unknown) => void
+}
+
+/** A timer may be early by a fraction of a millisecond. */
+const TOLERANCE_MS = 1
+
+/** Its callers serve others too: a fault ends this statement, with an error, and nothing else. */
+export class Subscriber implements LiveSubscription, Follower, MemoryUser {
+  readonly request: LiveRequest
+  readonly owner: string
+  readonly startedAt: number
+  principal: Principal
+  readonly #sink: LiveSink
+  readonly #env: SubscriberEnv
+  /** Undefined while another result is read. */
+  #result: LiveResult | undefined
+  /** Of the result, when everything in the queue has been sent; 0: a snapshot has to come first. */
+  #version = 0
+  #queue: LiveMessages = NO_MESSAGES
+  #sent = 0
+  #isQueueHeld = false
+  /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
+  #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
+  /** The queue is that message. */
+  #isAnswerQueued = false
+  /** Counts the steps that were begun: one that takes long may be overtaken by a Reset. */
+  #turn = 0
+  #isPreparing = false
+  #isStarted = false
+  #isPaused = false
+  #isClosed = false
+  #hasFollowed = false
+  #endedBy: Refusal | undefined
+  #lastChangeAt = Number.NEGATIVE_INFINITY
+  #lastMessageAt = performance.now()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(request: LiveRequest, sink: LiveSink, env: SubscriberEnv, startedAt: number) {
+    this.request = request
+    this.owner = ownerOf(request.principal)
+    this.principal = request.principal
+    this.startedAt = startedAt
+    this.#sink = sink
+    this.#env = env
+  }
+
+  get requestId(): string {
+    return this.request.requestId
+  }
+
+  get result(): LiveResult | undefined {
+    return this.#result
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  /** Why it was ended before it followed anything. */
+  get endedBy(): Refusal | undefined {
+    return this.#endedBy
+  }
+
+  /** Follows a result, whose use it takes over. */
+  follow(result: LiveResult, start: Start | undefined): void {
+    this.#hasFollowed = true
+    this.#result = result
+    result.followers.add(this)
+    result.evaluator?.addRate(this.request.maxRate)
+    if (start?.kind === 'version') {
+      this.#version = start.version
+      this.#answers = 'recovered'
+    } else if (start?.kind === 'step') {
+      this.#answers = 'recovered'
+      this.#take(start.step)
+    } else if (start?.kind === 'expired') {
+      this.#answers = 'not recovered'
+      this.reset('Expired')
+    }
+    this.#pump()
+  }
+
+  /** What the client holds is void, and a snapshot follows when there is a result. */
+  reset(reason: ResetReason): void {
+    this.#startAnew(reason)
+    this.#pump()
+  }
+
+  /** Nothing is sent now: others are being told the same. */
+  overflow(): void {
+    this.#startAnew('Overflow')
+    this.#env.turns.run(() => this.#pump())
+  }
+
+  #startAnew(reason: ResetReason): void {
+    this.#env.counts.resets[reason]++
+    // If a position has not been answered yet, the snapshot does it.
+    const isAnswered = this.#answers === 'nothing' && !(this.#isAnswerQueued && this.#sent === 0)
+    if (!isAnswered) this.#answers = 'not recovered'
+    this.#turn++
+    this.#isPreparing = false
+    this.#version = 0
+    this.#setQueue(RESETS[reason])
+  }
+
+  /** Leaves its result. Nothing but the queue is sent until it follows another. */
+  leave(): void {
+    const result = this.#result
+    if (result === undefined) return
+    this.#result = undefined
+    clearTimeout(this.#timer)
+    result.followers.delete(this)
+    result.evaluator?.removeRate(this.request.maxRate)
+    this.#env.release(result, this)
+  }
+
+  start(): void {
+    this.#isStarted = true
+    this.#pump()
+  }
+
+  resultChanged(): void {
+    this.#pump()
+  }
+
+  drained(): void {
+    this.#pump()
+  }
+
+  setPrincipal(principal: Principal): void {
+    if (!this.#isClosed) this.#guard(() => this.#env.replan(this, principal))
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(principal: Principal): void {
+    this.#isPaused = false
+    this.setPrincipal(principal)
+    this.#pump()
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#setQueue(NO_MESSAGES)
+    this.leave()
+    this.#env.hasEnded(this)
+  }
+
+  end(reason: Refusal): void {
+    if (this.#isClosed) return
+    this.close()
+    this.#endedBy = reason
+    // Before it follows anything, the caller of `subscribe` is refused; until it starts, the caller may not be ready.
+    if (this.#isStarted) this.#tellEnd(reason)
+    else if (this.#hasFollowed) setImmediate(() => this.#tellEnd(reason))
+  }
+
+  #tellEnd(reason: Refusal): void {
+    try {
+      this.#sink.end(reason)
+    } catch (error) {
+      this.#env.onError(error)
+    }
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#env.onError(error)
+    this.end(failed())
+  }
+
+  /** Tells the position if there has been no message for a while. */
+  tellProgress(now: number, afterMs: number): void {
+    const result = this.#result
+    if (result === undefined || this.#version !== result.version || this.#hasUnsent) return
+    if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
+    this.#guard(() => {
+      if (!this.#sink.isCongested) this.#send(result.progress())
+    })
+  }
+
+  /** Nothing is sent, whether or not the sink has room. */
+  get #isHeld(): boolean {
+    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
+  }
+
+  /** Sends whatever can be sent now. */
+  #pump(isTurn = false): void {
+    try {
+      this.#sendAll(isTurn)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  /** With many subscribers the sink is what costs: it is asked once for each message. `isTurn`: a message may be encoded now. */
+  #sendAll(isTurn: boolean): void {
+    let hasRoom = false
+    while (!this.#isHeld && this.#hasMore) {
+      hasRoom ||= !this.#sink.isCongested
+      if (!hasRoom) break
+      if (this.#hasUnsent) {
+        if (!this.#queue.isEncoded && !isTurn) {
+          this.#waitForTurn()
+          break
+        }
+        this.#send(this.#queue.at(this.#sent++))
+        hasRoom = false
+        isTurn = false
+        continue
+      }
+      this.#setQueue(NO_MESSAGES)
+      const step = this.#nextStep()
+      if (step === undefined) return
+      if (step instanceof Promise) this.#prepare(step)
+      else this.#take(step)
+    }
+    if (!this.#hasUnsent) this.#setQueue(NO_MESSAGES)
+    else if (!this.#isClosed) {
+      this.#isQueueHeld = true
+      this.#env.budget.hold(this.#queue, this)
+    }
+  }
+
+  /** Of all subscribers only so many messages are encoded in one turn of the event loop. */
+  #waitForTurn(): void {
+    const turn = ++this.#turn
+    this.#isPreparing = true
+    this.#env.turns.run(() => {
+      if (turn !== this.#turn) return
+      this.#isPreparing = false
+      this.#pump(true)
+    })
+  }
+
+  get #hasUnsent(): boolean {
+    return this.#queue.has(this.#sent)
+  }
+
+  #setQueue(messages: LiveMessages): void {
+    const before = this.#queue
+    messages.open()
+    this.#queue = messages
+    this.#sent = 0
+    this.#isAnswerQueued = false
+    before.close()
+    if (!this.#isQueueHeld) return
+    this.#isQueueHeld = false
+    this.#env.budget.letGo(before, this)
+  }
+
+  /** Messages are waiting, or there is a version that it has not been sent. */
+  get #hasMore(): boolean {
+    if (this.#hasUnsent) return true
+    const result = this.#result
+    return result !== undefined && (this.#version !== result.version || this.#answers !== 'nothing')
+  }
+
+  #send(message: LiveMessage): void {
+    this.#lastMessageAt = performance.now()
+    this.#sink.send(message)
+  }
+
+  #prepare(step: Promise<Step>): void {
+    const turn = ++this.#turn
+    this.#isPreparing = true
+    step.then(
+      (ready) => {
+        if (turn !== this.#turn) return
+        this.#isPreparing = false
+        this.#take(ready)
+        this.#pump()
+      },
+      (error: unknown) => {
+        if (turn === this.#turn) this.#fail(error)
+        else this.#env.onError(error)
+      },
+    )
+  }
+
+  #take({ version, messages, isEmpty }: Step): void {
+    this.#version = version
+    const isAnswer = this.#answers !== 'nothing'
+    this.#setQueue(isEmpty && !isAnswer ? NO_MESSAGES : messages)
+    this.#isAnswerQueued = isAnswer
+    this.#answers = 'nothing'
+  }
+
+  #nextStep(): Step | Promise<Step> | undefined {
+    const result = this.#result
+    if (result === undefined) return undefined
+    if (this.#version === 0) return result.snapshot(this.#answers === 'not recovered')
+    const isAnswer = this.#answers === 'recovered'
+    if (this.#version === result.version && !isAnswer) return undefined
+    if (!result.covers(this.#version)) {
+      this.reset(isAnswer ? 'Expired' : result.resetReason(this.#version))
+      return undefined
+    }
+    if (!isAnswer && !this.#isDue(result)) return undefined
+    return result.stepFrom(this.#version, isAnswer)
+  }
+
+  /** The time between two changes is that between the evaluations they come from: how long these take does not count. */
+  #isDue({ changedAt }: LiveResult): boolean {
+    const now = performance.now()
+    const dueAt = this.#lastChangeAt + 1000 / this.request.maxRate - TOLERANCE_MS
+    if (changedAt >= dueAt) this.#lastChangeAt = changedAt
+    else if (now >= dueAt) this.#lastChangeAt = now
+    else {
+      clearTimeout(this.#timer)
+      this.#timer = setTimeout(() => this.#pump(), dueAt - now)
+      this.#timer.unref()
+      return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,161 @@
+/** What a live statement means for its caller: the plan, its values, and the identity of the result that callers share. */
+import { createHash } from 'node:crypto'
+import { type IqlValue, readParameters } from 'gatehouse-iql'
+import type { Principal } from 'gatehouse-protocol'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
+import { type Bindable, type Plan, parametersOf, type RunValues, type SlotSource } from '../engines/emit/slots.ts'
+import type { Engine } from '../engines/engine.ts'
+import { type LiveReadRequest, type Positions, positionsOf, type Since } from '../engines/live-source.ts'
+import { type LivePlan, planLive } from '../plan/live.ts'
+import type { FormerPlan, LiveFamily } from '../plan/live-family.ts'
+import type { LiveMethod } from '../plan/live-method.ts'
+import type { Planned, Planner } from '../plan/planner.ts'
+import { visibleViews } from '../plan/rights.ts'
+import { describeColumns } from '../results/encoders.ts'
+import type { LiveEncoding } from '../results/live-rows.ts'
+import { ownerOf } from '../run/running.ts'
+import type { LiveRequest } from './live-query.ts'
+
+export interface LiveTarget {
+  /** Statements with the same identity have the same result, no matter who runs them. */
+  readonly identity: string
+  readonly fingerprint: string
+  readonly method: LiveMethod
+  readonly plan: LivePlan
+  /** The tables with positions, in a fixed order. */
+  readonly tables: readonly string[]
+  /** Set for the method `keys`. */
+  readonly family: FamilyTarget | undefined
+  /** The JSON text of `Columns`. */
+  readonly columns: string
+  readonly encoding: LiveEncoding
+  /** The statement as it was sent. */
+  readonly text: string
+  /** Whose query it is when it runs. */
+  readonly owner: string
+  readonly readsSystemTables: boolean
+  readonly readsAuditLog: boolean
+  /** The whole result. */
+  read(): ReadParts
+  /** The whole result as it was at these positions; undefined if that cannot be read. */
+  readFormer(positions: Positions): ReadParts | undefined
+}
+
+export interface FamilyTarget {
+  readonly identity: string
+  readonly table: string
+  /** Undefined: no row belongs to the statement. */
+  readonly route: string | undefined
+  /** The rows that have changed since a position of the table. */
+  read(position: string): ReadParts
+  /** Their keys and routes as they were. */
+  readFormer(position: string): ReadParts
+}
+
+type ReadParts = Pick<LiveReadRequest, 'owner' | 'tables' | 'statement' | 'parameters' | 'encoding' | 'since'>
+
+export interface TargetEnv {
+  readonly engine: Engine
+  readonly planner: Planner
+  readonly clock: () => number
+  readonly catalogue: Pick<Catalogue, 'snapshot'>
+}
+
+/** Throws a Refusal if the statement does not bind, or cannot be live. */
+export function targetOf(
+  request: Pick<LiveRequest, 'statement' | 'parameters' | 'encoding'>,
+  principal: Principal,
+  snapshot: Snapshot,
+  env: TargetEnv,
+): LiveTarget {
+  const { statement: text, encoding } = request
+  const planned = env.planner.planWithLiterals(principal, snapshot, text)
+  const values = readParameters(text, planned.bound, request.parameters)
+  const plan = livePlanOf(planned, env.engine)
+  const owner = ownerOf(principal)
+  const tables = plan.tables
+    .filter(({ isSystem }) => !isSystem)
+    .map(({ name }) => name)
+    .sort()
+  const run = runValuesOf(principal, values, env)
+  const columns = describeColumns(plan.statement.columns)
+  const parts = ({ statement, plan: sql }: FormerPlan, since?: Since): ReadParts => {
+    const parameters = parametersOf(sql, { ...run(), since: positionsOf(since) }, env.engine.bind)
+    return { owner, tables, statement, parameters, encoding, since }
+  }
+  const shape = [encoding.rows, encoding.integers, plan.keyNames, columns]
+  const family = plan.family === undefined ? undefined : familyOf(plan.family)
+  const identity = JSON.stringify(
+    family === undefined
+      ? [plan.method, plan.plan.sql, fixedParameters(plan.plan, run(), env), ...shape]
+      : ['keys', family.identity, family.route ?? null],
+  )
+  return {
+    identity,
+    fingerprint: createHash('sha256').update(identity).digest('base64url'),
+    method: plan.method,
+    plan,
+    tables,
+    family,
+    columns,
+    encoding,
+    text,
+    owner,
+    readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
+    readsAuditLog: planned.readsAuditLog,
+    read: () => parts(plan),
+    readFormer(positions) {
+      const former = plan.former()
+      return former && parts(former, { of: 'former result', positions })
+    },
+  }
+
+  function familyOf({ changed, former, table, routeOf }: LiveFamily): FamilyTarget {
+    return {
+      identity: JSON.stringify([changed.plan.sql, fixedParameters(changed.plan, run(), env), ...shape]),
+      table,
+      route: routeOf(run(), encoding),
+      read: (position) => parts(changed, { of: 'changed rows', table, position }),
+      readFormer: (position) => parts(former(), { of: 'changed rows', table, position }),
+    }
+  }
+}
+
+/** Callers with the same statement and the same scopes share its plan. */
+const livePlans = new WeakMap<Planned, LivePlan>()
+
+function livePlanOf(planned: Planned, engine: Engine): LivePlan {
+  const known = livePlans.get(planned)
+  if (known !== undefined) return known
+  const plan = planLive(planned, engine)
+  livePlans.set(planned, plan)
+  return plan
+}
+
+function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env: TargetEnv): () => RunValues {
+  const { subject, username, clientId, roles, scopes } = principal
+  const claims = { subject, username, clientId, roles, scopes }
+  // A system table is read again whenever the catalogue changes.
+  const views = () => visibleViews(env.catalogue.snapshot, scopes)
+  return () => ({ parameters, ...claims, views, milliseconds: env.clock() })
+}
+
+/** Which views a caller may read follows from the scopes, which are fixed, and the catalogue. */
+const CHANGING: ReadonlySet<SlotSource['kind']> = new Set<SlotSource['kind']>(['now', 'today', 'since', 'views'])
+
+/** The values that do not change from one run to the next, in a form that JSON can write. */
+function fixedParameters(plan: Plan, values: RunValues, { engine }: TargetEnv): unknown[] {
+  const slots = plan.slots.filter(({ source: { kind } }) => !CHANGING.has(kind))
+  return parametersOf({ ...plan, slots }, values, engine.bind).map(written)
+}
+
+function written(value: Bindable): unknown {
+  if (typeof value === 'bigint') return { integer: String(value) }
+  if (value instanceof Uint8Array) return { bytes: Buffer.from(value).toString('base64') }
+  // JSON has no NaN and no infinity, and one zero.
+  if (typeof value === 'number') return { double: Object.is(value, -0) ? '-0' : String(value) }
+  if (typeof value === 'object' && value !== null)
+    return { shared: Object.entries(value).map(([name, shared]) => [name, written(shared)]) }
+  return value
+}

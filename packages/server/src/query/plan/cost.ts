@@ -1,0 +1,242 @@
+/** Proves from a bound statement how its rows are found, and that it touches few of them and does little with each. */
+
+import {
+  type BoundExpression,
+  type BoundQuery,
+  type BoundSelect,
+  concatOperands,
+  type DefaultValue,
+  type Delete,
+  type IndexesOf,
+  type Insert,
+  isLongType,
+  isSmallText,
+  type TableSource,
+  type Update,
+} from 'gatehouse-iql'
+import { AUDIT_LOG } from '../catalogue/system-tables.ts'
+import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
+
+/** Values of any length that a query of one row may read to compare them: each is read as a whole, and again for each use. */
+const MAX_LONG_READS = 4
+
+/** How the rows of a table are found: by a key, in an index, or by reading the table. */
+export type AccessPath =
+  | { readonly kind: 'key' | 'index'; readonly columns: readonly string[] }
+  | { readonly kind: 'scan' }
+
+export function costOf(query: BoundQuery, indexesOf: IndexesOf): CostClass {
+  const { body } = query
+  if (query.with.length > 0 || body.kind !== 'select' || body.distinct || body.grouped || body.latest !== undefined)
+    return 'unbounded'
+  if (
+    !body.outputs.every(({ expression }) => isSimple(expression)) ||
+    !query.orderBy.every(({ expression }) => isSimple(expression)) ||
+    (body.where !== undefined && !isSimple(body.where))
+  )
+    return 'unbounded'
+  const source = body.from
+  if (source === undefined) return 'point'
+  const inOutputs = body.outputs.map(({ expression }) => (expression.kind === 'column' ? 0 : longReads(expression)))
+  if (source.kind !== 'table' || source.filter !== undefined) return 'unbounded'
+  const { table } = source
+  if (table.isSystem && table.name !== AUDIT_LOG) return 'bounded'
+  const path = accessPath(source, body.where, indexesOf)
+  if (path.kind === 'key') {
+    const conditions = conjuncts(body.where).filter((condition) => !isFixedBy(path, condition, source.id))
+    const elsewhere = [...conditions, ...query.orderBy.map(({ expression }) => expression)].map(longReads)
+    return sum([...inOutputs, ...elsewhere]) <= MAX_LONG_READS ? 'point' : 'unbounded'
+  }
+  if (sum(inOutputs) > 0) return 'unbounded'
+  // A sort or an offset reads many rows before the first one is returned.
+  if (query.offset !== undefined) return 'unbounded'
+  if (query.orderBy.length > 0)
+    return isBoundedLimit(query.limit) && isInKeyOrder(body, query.orderBy, source, indexesOf) ? 'bounded' : 'unbounded'
+  if (path.kind === 'index') return 'indexed'
+  return body.where === undefined && isBoundedLimit(query.limit) ? 'bounded' : 'unbounded'
+}
+
+/** A write of the rows listed in the statement, or of the one row with a key. */
+export function isBoundedWrite(statement: Insert | Update | Delete): boolean {
+  if (!statement.returning.every(({ expression }) => isSimple(expression)) || !isShortReturn(statement)) return false
+  if (statement.kind === 'insert') {
+    if (statement.rows.kind === 'query' || statement.rows.rows.length > 1000) return false
+    return statement.rows.rows.flat().every(isSimpleValue) && isSimpleConflict(statement.onConflict)
+  }
+  const { where } = statement
+  if (where === undefined || !isSimple(where)) return false
+  const path = accessPath(targetOf(statement), where)
+  if (path.kind !== 'key') return false
+  const conditions = conjuncts(where).filter((condition) => !isFixedBy(path, condition, statement.source))
+  const set = statement.kind === 'delete' ? [] : statement.set.map(({ value }) => value)
+  return set.every(isSimpleValue) && comparesFew([...conditions, ...set])
+}
+
+/** A returned row is about as long as the stored one: no value is in it many times. */
+function isShortReturn({ returning, table }: Insert | Update | Delete): boolean {
+  const longColumns = table.columns.filter(({ type }) => isLongType(type)).length
+  return sum(returning.map(({ expression }) => longReads(expression))) <= longColumns
+}
+
+function comparesFew(values: readonly (BoundExpression | DefaultValue)[]): boolean {
+  const reads = values.map((value) => (value.kind === 'default' || value.kind === 'column' ? 0 : longReads(value)))
+  return sum(reads) <= MAX_LONG_READS
+}
+
+/** The rows that an UPDATE or DELETE looks at. Its row filter is part of its WHERE, so it hides no key. */
+export function targetOf({ table, source }: Update | Delete): TableSource {
+  return { kind: 'table', id: source, table, filter: undefined }
+}
+
+export function accessPath(
+  { id, table, filter }: TableSource,
+  where: BoundExpression | undefined,
+  indexesOf: IndexesOf = () => [],
+): AccessPath {
+  // The database evaluates the conditions of the statement after the row filter, so it cannot use a key for them.
+  if (where === undefined || filter !== undefined) return { kind: 'scan' }
+  const conditions = conjuncts(where)
+  const fixed = new Set(conditions.map((condition) => fixedColumn(condition, id)))
+  const key = [table.primaryKey, ...table.uniques].find(
+    (columns) => columns.length > 0 && columns.every((column) => fixed.has(column)),
+  )
+  if (key !== undefined) return { kind: 'key', columns: key }
+  // An index counts if the conditions fix its first columns and nothing else: then every entry visited is a row of the result.
+  if (fixed.has(undefined) || fixed.size < conditions.length) return { kind: 'scan' }
+  const index = indexesOf(table).find(
+    (columns) => fixed.size <= columns.length && columns.slice(0, fixed.size).every((column) => fixed.has(column)),
+  )
+  return index === undefined ? { kind: 'scan' } : { kind: 'index', columns: index.slice(0, fixed.size) }
+}
+
+/**
+ * Whether the primary key gives the rows in the order of the query, without a sort: conditions fix its first columns, and the order
+ * is that of the next ones. Nothing else is certain: without conditions SQLite may prefer to sort the table, unless the key is a
+ * single Integer, and with them it may find the rows in another index.
+ */
+function isInKeyOrder(
+  { outputs, where }: BoundSelect,
+  orderBy: BoundQuery['orderBy'],
+  { id, table }: TableSource,
+  indexesOf: IndexesOf,
+): boolean {
+  const { primaryKey, uniques, columns } = table
+  const fixed = new Set(conjuncts(where).map((condition) => fixedColumn(condition, id)))
+  if (!primaryKey.slice(0, fixed.size).every((column) => fixed.has(column))) return false
+  if (fixed.size === 0) {
+    const type = columns.find(({ name }) => name === primaryKey[0])?.type
+    if (primaryKey.length !== 1 || type?.kind !== 'Integer') return false
+  } else if ([...uniques, ...indexesOf(table)].some(([first]) => fixed.has(first))) return false
+  return orderBy.every(({ expression: written, descending }, index) => {
+    const expression = written.kind === 'output' ? outputs[written.ordinal]?.expression : written
+    const column = expression?.kind === 'column' && expression.source === id ? expression.name : undefined
+    return column !== undefined && column === primaryKey[fixed.size + index] && descending === orderBy[0]?.descending
+  })
+}
+
+/** The column that the condition requires to equal a value. */
+function fixedColumn(condition: BoundExpression, source: TableSource['id']): string | undefined {
+  if (condition.kind !== 'compare' || condition.operator !== '=') return undefined
+  const { left, right } = condition
+  if (left.kind === 'column' && left.source === source && isValue(right)) return left.name
+  if (right.kind === 'column' && right.source === source && isValue(left)) return right.name
+  return undefined
+}
+
+function isFixedBy(path: AccessPath, condition: BoundExpression, source: TableSource['id']): boolean {
+  const column = fixedColumn(condition, source)
+  return path.kind !== 'scan' && column !== undefined && path.columns.includes(column)
+}
+
+/** The operands of AND, or the condition itself. */
+export function conjuncts(where: BoundExpression | undefined): readonly BoundExpression[] {
+  if (where === undefined) return []
+  return where.kind === 'logic' && where.operator === 'and' ? where.operands.flatMap(conjuncts) : [where]
+}
+
+function isBoundedLimit(limit: BoundExpression | undefined): boolean {
+  return limit?.kind === 'literal' && typeof limit.value === 'bigint' && limit.value <= BigInt(BOUNDED_ROWS)
+}
+
+function isValue(node: BoundExpression): boolean {
+  return node.kind === 'literal' || node.kind === 'parameter' || node.kind === 'claim'
+}
+
+function isSimpleConflict(conflict: Insert['onConflict']): boolean {
+  if (conflict === undefined || conflict.kind === 'nothing') return true
+  const set = conflict.set.map(({ value }) => value)
+  const where = conflict.where === undefined ? [] : [conflict.where]
+  return [...set, ...where].every(isSimpleValue) && comparesFew([...set, ...where])
+}
+
+function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
+  return value.kind === 'default' || isSimple(value)
+}
+
+/**
+ * Whether the work is bounded by the size of the operands: no sub-query, and no operation whose result can be much larger. A
+ * concatenation of values is as long as they are together, and who runs the statement measures them (`sizeOfAll`).
+ */
+export function isSimple(node: BoundExpression): boolean {
+  switch (node.kind) {
+    case 'column':
+    case 'output':
+    case 'literal':
+    case 'parameter':
+    case 'claim':
+      return true
+    case 'arithmetic':
+      if (!isSimple(node.left) || !isSimple(node.right)) return false
+      return node.operator !== 'text||text' || isSmallText(node) || concatOperands(node).every(isValue)
+    case 'compare':
+      return isSimple(node.left) && isSimple(node.right)
+    case 'logic':
+      return node.operands.every(isSimple)
+    case 'not':
+    case 'is-null':
+    case 'widen':
+    case 'fit':
+    case 'negate':
+    case 'claim-in':
+      return isSimple(node.operand)
+    case 'between':
+      return isSimple(node.operand) && isSimple(node.low) && isSimple(node.high)
+    case 'in-list':
+      return isSimple(node.operand) && node.items.length <= BOUNDED_ROWS && node.items.every(isSimple)
+    case 'call':
+      return node.function === 'now' || node.function === 'current_date' || node.function === 'gen_uuid'
+    default:
+      return false
+  }
+}
+
+/** The uses of columns whose values can have any length, in an expression that is simple. */
+function longReads(node: BoundExpression): number {
+  switch (node.kind) {
+    case 'column':
+    case 'output':
+      return isLongType(node.type) ? 1 : 0
+    case 'arithmetic':
+    case 'compare':
+      return longReads(node.left) + longReads(node.right)
+    case 'logic':
+      return sum(node.operands.map(longReads))
+    case 'not':
+    case 'is-null':
+    case 'widen':
+    case 'fit':
+    case 'negate':
+    case 'claim-in':
+      return longReads(node.operand)
+    case 'between':
+      return longReads(node.operand) + longReads(node.low) + longReads(node.high)
+    case 'in-list':
+      return sum([node.operand, ...node.items].map(longReads))
+    default:
+      return 0
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}

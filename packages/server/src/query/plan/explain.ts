@@ -1,0 +1,144 @@
+/** EXPLAIN: how a statement is run, read from its bound tree, so that it tells nothing that the caller may not know. */
+
+import type {
+  BoundBody,
+  BoundExpression,
+  BoundQuery,
+  BoundSelect,
+  Delete,
+  IndexesOf,
+  Insert,
+  Source,
+  TableSource,
+  Update,
+} from 'gatehouse-iql'
+import { latestIndex } from '../engines/emit/latest.ts'
+import { accessPath, targetOf } from './cost.ts'
+
+export function explain(statement: BoundQuery | Insert | Update | Delete, indexesOf: IndexesOf): string[] {
+  switch (statement.kind) {
+    case 'query':
+      return queryLines(statement, indexesOf)
+    case 'insert': {
+      const rows =
+        statement.rows.kind === 'values'
+          ? [`${counted(statement.rows.rows.length, 'row')} of values`]
+          : queryLines(statement.rows.query, indexesOf)
+      const conflict = statement.onConflict === undefined ? [] : [`on conflict: ${statement.onConflict.kind}`]
+      return [`insert into ${statement.table.name}`, ...indent([...conflict, ...rows])]
+    }
+    case 'update': {
+      const columns = statement.set.map(({ column }) => column.name).join(', ')
+      return [
+        `update ${statement.table.name}: ${columns}`,
+        ...indent([accessLine(targetOf(statement), statement.where, indexesOf)]),
+      ]
+    }
+    case 'delete':
+      return [
+        `delete from ${statement.table.name}`,
+        ...indent([accessLine(targetOf(statement), statement.where, indexesOf)]),
+      ]
+  }
+}
+
+function queryLines(query: BoundQuery, indexesOf: IndexesOf): string[] {
+  const lines: string[] = []
+  if (query.limit !== undefined || query.offset !== undefined) lines.push('cut to a part of the rows')
+  if (query.orderBy.length > 0) lines.push(`sort by ${counted(query.orderBy.length, 'key')}`)
+  const depth = lines.length
+  const body = [
+    ...query.with.flatMap((cte) => [`with ${cte.name}`, ...indent(queryLines(cte.query, indexesOf))]),
+    ...bodyLines(query.body, indexesOf),
+  ]
+  return [
+    ...lines.map((line, index) => `${'  '.repeat(index)}${line}`),
+    ...body.map((line) => `${'  '.repeat(depth)}${line}`),
+  ]
+}
+
+function bodyLines(body: BoundBody, indexesOf: IndexesOf): string[] {
+  switch (body.kind) {
+    case 'query':
+      return queryLines(body, indexesOf)
+    case 'set':
+      return [
+        `${body.operator}${body.all ? ' all' : ''}`,
+        ...indent([...bodyLines(body.left, indexesOf), ...bodyLines(body.right, indexesOf)]),
+      ]
+    case 'select': {
+      const steps: string[] = []
+      if (body.distinct) steps.push('keep distinct rows')
+      if (body.having !== undefined) steps.push('filter groups')
+      if (body.grouped)
+        steps.push(body.groupBy.length === 0 ? 'aggregate all rows' : `group by ${counted(body.groupBy.length, 'key')}`)
+      const index = latestIndex(body, indexesOf)
+      if (body.latest !== undefined && index === undefined)
+        steps.push(`number the rows of each key (${counted(body.latest.partitionBy.length, 'key')}), keep the last`)
+      const source = fromLines(body, index, indexesOf)
+      return [
+        ...steps.map((step, index) => `${'  '.repeat(index)}${step}`),
+        ...source.map((line) => `${'  '.repeat(steps.length)}${line}`),
+      ]
+    }
+  }
+}
+
+function fromLines({ from, where }: BoundSelect, index: readonly string[] | undefined, indexesOf: IndexesOf): string[] {
+  if (from === undefined) return ['one row']
+  if (index === undefined || from.kind !== 'table') return sourceLines(from, where, indexesOf)
+  const keys = index.slice(0, -1).join(', ')
+  const filtered = where === undefined ? '' : ', filtered'
+  return [
+    `find in ${from.table.name} the last ${index.at(-1)} of each ${keys} by index on ${index.join(', ')}${filtered}`,
+  ]
+}
+
+function sourceLines(source: Source, where: BoundExpression | undefined, indexesOf: IndexesOf): string[] {
+  switch (source.kind) {
+    case 'table':
+      return [accessLine(source, where, indexesOf)]
+    case 'derived':
+      return [...(where === undefined ? [] : ['filter']), ...queryLines(source.query, indexesOf)]
+    case 'series':
+      return [`generate a series${where === undefined ? '' : ', filtered'}`]
+    case 'cte':
+      return [`read a WITH query${where === undefined ? '' : ', filtered'}`]
+    case 'join':
+      return [
+        `${source.join} join${where === undefined ? '' : ', filtered'}`,
+        ...indent([
+          ...sourceLines(source.left, undefined, indexesOf),
+          ...sourceLines(source.right, undefined, indexesOf),
+        ]),
+      ]
+    case 'asof':
+      return [
+        `asof ${source.outer ? 'left ' : ''}join`,
+        ...indent([
+          ...sourceLines(source.left, undefined, indexesOf),
+          ...sourceLines(source.right, undefined, indexesOf),
+        ]),
+      ]
+  }
+}
+
+function accessLine(source: TableSource, where: BoundExpression | undefined, indexesOf: IndexesOf): string {
+  const path = accessPath(source, where, indexesOf)
+  switch (path.kind) {
+    case 'key':
+      return `find in ${source.table.name} by ${path.columns.join(', ')}`
+    case 'index':
+      return `find in ${source.table.name} by index on ${path.columns.join(', ')}`
+    case 'scan':
+      return `read ${source.table.name}${where === undefined ? '' : ', filtered'}`
+  }
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function indent(lines: readonly string[]): string[] {
+  return lines.map((line) => `  ${line}`)
+}

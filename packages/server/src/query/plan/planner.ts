@@ -1,0 +1,246 @@
+/** From a statement to a plan: parsed, bound with the caller's rights and turned into SQL. Plans are cached. */
+
+import {
+  type Bound,
+  type BoundExpression,
+  type BoundQuery,
+  bind,
+  DEFAULT_LIMITS,
+  type Delete,
+  type Insert,
+  type IqlValue,
+  type Limits,
+  literalsOf,
+  parse,
+  type Shape,
+  type Statement,
+  shapeOf,
+  type TableView,
+  type Update,
+  type Weighed,
+} from 'gatehouse-iql'
+import type { Principal } from 'gatehouse-protocol'
+import type { Snapshot } from '../catalogue/snapshot.ts'
+import { AUDIT_LOG } from '../catalogue/system-tables.ts'
+import type { CostClass } from '../engines/cost-class.ts'
+import { type Emission, emitExpression } from '../engines/emit/expression.ts'
+import { returningGiven } from '../engines/emit/given-row.ts'
+import { createEmission, emitQuery } from '../engines/emit/query.ts'
+import type { Plan, SplitPlan } from '../engines/emit/slots.ts'
+import { emitSplitGroups } from '../engines/emit/split-groups.ts'
+import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
+import type { Engine, PreparedRead } from '../engines/engine.ts'
+import { TextEncoders } from '../results/encoders.ts'
+import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
+import { costOf, isBoundedWrite } from './cost.ts'
+import { MAX_KEY_LENGTH, PlanCache } from './plan-cache.ts'
+import { viewFor } from './rights.ts'
+import { ShapeCache } from './shape-cache.ts'
+
+/**
+ * A statement that is ready to run. It holds no values but those of its own literals, so that callers with the same scopes can
+ * share it.
+ */
+export interface Planned {
+  readonly text: string
+  /** The scopes it was bound with. */
+  readonly scopes: ReadonlySet<string>
+  readonly snapshot: Snapshot
+  readonly bound: Bound
+  /** Undefined for statements that no engine runs as they are: definitions, EXPLAIN, SHOW, writes to system tables. */
+  readonly plan: Plan | undefined
+  readonly cost: CostClass
+  /** Set for queries. */
+  readonly read: PreparedRead | undefined
+  /** For the rows of every other statement. */
+  readonly encoders: TextEncoders
+  readonly readsAuditLog: boolean
+  /** The literals of the text that the plan takes as parameters, and their values. */
+  readonly autoParameters: readonly AutoParameter[]
+  readonly literals: readonly IqlValue[]
+}
+
+type Unemitted = Pick<Planned, 'text' | 'scopes' | 'snapshot' | 'bound' | 'autoParameters' | 'literals'>
+
+export interface KeyColumn {
+  readonly name: string
+  readonly expression: BoundExpression
+}
+
+/** A statement that was built from a request instead of parsed. */
+export interface BuiltStatement {
+  /** Equal keys must build equal statements. */
+  readonly key: string
+  readonly statement: () => Statement
+  readonly keys?: (bound: Bound) => readonly KeyColumn[]
+}
+
+export class Planner {
+  readonly #engine: Engine
+  readonly #limits: Limits
+  /** By text. */
+  readonly #statements = new PlanCache<Planned>()
+  /** By shape. */
+  readonly #shapes = new ShapeCache<Planned>()
+  /** By key. */
+  readonly #built = new PlanCache<Planned>()
+  #version = 0
+
+  constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
+    this.#engine = engine
+    this.#limits = limits
+  }
+
+  /** The number of statements with cached plans. */
+  get size(): number {
+    return this.#statements.size + this.#shapes.size + this.#built.size
+  }
+
+  /** `text` is empty for a built statement. */
+  plan({ scopes }: Principal, snapshot: Snapshot, text: string, built?: BuiltStatement): Planned {
+    this.#follow(snapshot)
+    if (built !== undefined) return this.#built.find(built.key, scopes) ?? this.#planBuilt(scopes, snapshot, built)
+    const known = this.#statements.find(text, scopes)
+    if (known !== undefined) return known
+    const shape = this.#mayShare(text) ? shapeOf(text) : undefined
+    return this.#shapes.find(shape, text, scopes) ?? this.#planText(scopes, snapshot, text, shape)
+  }
+
+  /** A plan with all literals in it: for live statements, which are told apart by their plans. */
+  planWithLiterals({ scopes }: Principal, snapshot: Snapshot, text: string): Planned {
+    this.#follow(snapshot)
+    return this.#statements.find(text, scopes) ?? this.#planText(scopes, snapshot, text, undefined)
+  }
+
+  #follow({ version }: Snapshot): void {
+    if (version === this.#version) return
+    this.#statements.clear()
+    this.#shapes.clear()
+    this.#built.clear()
+    this.#version = version
+  }
+
+  /** A UTF-16 code unit takes at most three bytes: none of these statements is too long, whatever its literals are. */
+  #mayShare(text: string): boolean {
+    return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.#limits.statementBytes
+  }
+
+  #planText(scopes: ReadonlySet<string>, snapshot: Snapshot, text: string, shape: Shape | undefined): Planned {
+    const statement = parse(text, this.#limits)
+    const written = shape === undefined ? undefined : literalsOf(statement, shape)
+    const bound = bind(statement, text, viewFor(snapshot, scopes), written)
+    const autoParameters = shape === undefined ? [] : autoParametersOf(bound, shape, snapshot)
+    const literals = shape === undefined ? [] : (readAutoParameters(autoParameters, shape) ?? [])
+    const planned = this.#emit({ text, scopes, snapshot, bound, autoParameters, literals }, [])
+    if (shape === undefined || !this.#shapes.add(shape, planned)) this.#statements.add(text, planned)
+    return planned
+  }
+
+  #planBuilt(scopes: ReadonlySet<string>, snapshot: Snapshot, built: BuiltStatement): Planned {
+    const bound = bind(built.statement(), '', viewFor(snapshot, scopes))
+    const given = { text: '', scopes, snapshot, bound, autoParameters: [], literals: [] }
+    const planned = this.#emit(given, built.keys?.(bound) ?? [])
+    this.#built.add(built.key, planned)
+    return planned
+  }
+
+  #emit(given: Unemitted, keyColumns: readonly KeyColumn[]): Planned {
+    const { bound, snapshot, autoParameters } = given
+    const { statement } = bound
+    const common = {
+      ...given,
+      encoders: new TextEncoders(bound.columns),
+      read: undefined,
+      readsAuditLog: bound.tables.some(({ isSystem, name }) => isSystem && name === AUDIT_LOG),
+    }
+    switch (statement.kind) {
+      case 'query': {
+        const keys = keyColumns.map(({ expression }) => expression)
+        const emitted = this.#finish((emission) => emitQuery(statement, emission, keys), {
+          snapshot,
+          autoParameters,
+          statement,
+        })
+        const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
+        const plan = split === undefined ? emitted : { ...emitted, split }
+        const cost = costOf(statement, (table) => snapshot.indexesOf(table))
+        const read = this.#engine.prepareRead({
+          sql: plan.sql,
+          columns: bound.columns,
+          keyColumns: keyColumns.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable })),
+          cost,
+        })
+        return { ...common, plan, cost, read }
+      }
+      case 'insert':
+      case 'update':
+      case 'delete': {
+        if (statement.table.isSystem) return { ...common, plan: undefined, cost: 'unbounded' }
+        const isBounded = isBoundedWrite(statement)
+        const finish = (write: Insert | Update | Delete): Plan =>
+          this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), {
+            snapshot,
+            autoParameters,
+            statement: write,
+          })
+        const unread = statement.kind === 'insert' ? returningGiven(statement, this.#engine.dialect, finish) : undefined
+        return { ...common, plan: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
+      }
+      default:
+        return { ...common, plan: undefined, cost: 'unbounded' }
+    }
+  }
+
+  /** A query that the service itself runs on behalf of a statement. */
+  emitQuery(query: BoundQuery): Plan {
+    return this.#finish((emission) => emitQuery(query, emission))
+  }
+
+  /** An expression without columns, as a query with one row. */
+  emitValue(expression: BoundExpression): Plan {
+    return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
+  }
+
+  #split(query: BoundQuery, parameters: readonly AutoParameter[]): SplitPlan | undefined {
+    const emission = createEmission(this.#engine.dialect, { autoParameters: slotsOf(parameters) })
+    const split = emitSplitGroups(query, emission)
+    if (split === undefined) return undefined
+    const finish = (text: string): Plan => this.#engine.finish(emission.slots, text)
+    return { ...split, part: finish(split.part), whole: finish(split.whole) }
+  }
+
+  #finish(emit: (emission: Emission) => string, of?: Finished): Plan {
+    const autoParameters = slotsOf(of?.autoParameters ?? [])
+    const indexesOf = (table: TableView) => of?.snapshot.indexesOf(table) ?? []
+    const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf, statement: of?.statement })
+    return this.#engine.finish(emission.slots, emit(emission))
+  }
+}
+
+/** What is known of a statement of a caller. */
+interface Finished {
+  readonly snapshot: Snapshot
+  readonly autoParameters: readonly AutoParameter[]
+  readonly statement: Weighed
+}
+
+/** The indexes of the slots, by those of the literals. */
+function slotsOf(parameters: readonly AutoParameter[]): Emission['autoParameters'] {
+  return new Map(parameters.map(({ index: written }, index) => [written, index]))
+}
+
+function emitWrite(
+  statement: Insert | Update | Delete,
+  emission: Emission,
+  snapshot: Snapshot,
+  isBounded: boolean,
+): string {
+  switch (statement.kind) {
+    case 'insert':
+      return emitInsert(statement, emission, snapshot, isBounded)
+    case 'update':
+      return emitUpdate(statement, emission, snapshot, isBounded)
+    case 'delete':
+      return emitDelete(statement, emission, isBounded)
+  }
+}

@@ -1,0 +1,215 @@
+/** Encoders of rows of small results as strings, one per text format. `byte-encoder.ts` has those of long results. */
+import { doubleText, type ResultColumn, typeName } from 'gatehouse-iql'
+import type { Cell, Encoding, TextRowEncoder } from './encoding.ts'
+
+/** Creates encoders for the results of one plan. What they derive from its columns is computed once. */
+export class TextEncoders {
+  readonly columns: readonly ResultColumn[]
+  readonly #jsonRowWriters: Record<Encoding['rows'], Partial<Record<Encoding['integers'], RowWriter>>> = {
+    objects: {},
+    arrays: {},
+  }
+  #jsonHead: string | undefined
+
+  constructor(columns: readonly ResultColumn[]) {
+    this.columns = columns
+  }
+
+  create(encoding: Encoding): TextRowEncoder {
+    const { format } = encoding
+    // Described once for all results.
+    const header = format === 'json' ? this.jsonHead : undefined
+    const form = textForm(encoding, this.columns, header)
+    const writeRow = format === 'csv' ? csvRowWriter(this.columns.length) : this.#jsonRowWriter(encoding)
+    return new RowText(form.header, form.between, form.after, writeRow)
+  }
+
+  /** Everything before the first row. */
+  get jsonHead(): string {
+    this.#jsonHead ??= jsonHead(this.columns)
+    return this.#jsonHead
+  }
+
+  #jsonRowWriter(encoding: Encoding): RowWriter {
+    const writers = this.#jsonRowWriters[encoding.rows]
+    const writer = writers[encoding.integers] ?? jsonRowWriter(encoding, this.columns)
+    writers[encoding.integers] = writer
+    return writer
+  }
+}
+
+/** What stands before, between and after the rows of a text format. */
+export interface TextForm {
+  readonly header: string
+  readonly between: string
+  readonly after: string
+}
+
+export function textForm(
+  { format, header }: Encoding,
+  columns: readonly ResultColumn[],
+  knownJsonHead?: string,
+): TextForm {
+  switch (format) {
+    case 'json':
+      return { header: knownJsonHead ?? jsonHead(columns), between: ',', after: '' }
+    case 'ndjson':
+      return {
+        header: header === 'columns' ? `{"Columns":${describeColumns(columns)}}\n` : '',
+        between: '',
+        after: '\n',
+      }
+    case 'csv':
+      return { header: csvHeader(columns), between: '', after: '\r\n' }
+    case 'arrow':
+      throw new TypeError('Arrow is not a text')
+  }
+}
+
+function jsonHead(columns: readonly ResultColumn[]): string {
+  return `{"Columns":${describeColumns(columns)},"Rows":[`
+}
+
+/** How JSON writes rows and integers. */
+type JsonForm = Pick<Encoding, 'rows' | 'integers'>
+
+type RowWriter = (row: readonly Cell[]) => string
+
+export class RowText implements TextRowEncoder {
+  #text: string
+  #separator = ''
+  readonly #between: string
+  readonly #after: string
+  readonly #writeRow: RowWriter
+
+  constructor(header: string, between: string, after: string, writeRow: RowWriter) {
+    this.#text = header
+    this.#between = between
+    this.#after = after
+    this.#writeRow = writeRow
+  }
+
+  add(row: readonly Cell[]): void {
+    this.#text += this.#separator + this.#writeRow(row) + this.#after
+    this.#separator = this.#between
+  }
+
+  get pending(): number {
+    return this.#text.length
+  }
+
+  take(): Uint8Array {
+    return Buffer.from(this.takeText())
+  }
+
+  takeText(): string {
+    const text = this.#text
+    this.#text = ''
+    return text
+  }
+}
+
+/** `Columns`: a member for each column, in order. */
+export function describeColumns(columns: readonly ResultColumn[]): string {
+  const members = columns.map((column, ordinal) => {
+    const description = { Ordinal: ordinal, Type: typeName(column.type), Nullable: column.nullable }
+    return `${JSON.stringify(column.name)}:${JSON.stringify(description)}`
+  })
+  return `{${members.join(',')}}`
+}
+
+export function jsonRowWriter(encoding: JsonForm, columns: readonly ResultColumn[]): RowWriter {
+  const arrays = encoding.rows === 'arrays'
+  const parts = columns.map((column, index) => ({
+    lead: (index === 0 ? '' : ',') + (arrays ? '' : `${JSON.stringify(column.name)}:`),
+    write: jsonCellWriter(column, encoding),
+  }))
+  const [open, close] = arrays ? ['[', ']'] : ['{', '}']
+  return (row) => {
+    let text = open
+    for (let index = 0; index < parts.length; index++) {
+      const part = parts[index]
+      const cell = row[index]
+      if (part === undefined) continue
+      text += part.lead
+      text += cell === null || cell === undefined ? 'null' : part.write(cell)
+    }
+    return text + close
+  }
+}
+
+export function jsonCellWriter(column: ResultColumn, encoding: JsonForm): (cell: NonNullable<Cell>) => string {
+  switch (column.type.kind) {
+    case 'Integer':
+      return encoding.integers === 'strings' ? quoted : jsonInteger
+    case 'Double':
+      return jsonDouble
+    case 'Boolean':
+      return String
+    case 'Json':
+      // Line breaks would break NDJSON. JSON strings contain none, so they can only be whitespace.
+      return (cell) => String(cell).replace(/[\r\n]/g, ' ')
+    case 'Binary':
+      return (cell) => (cell instanceof Uint8Array ? `"${Buffer.from(cell).toString('base64')}"` : JSON.stringify(cell))
+    case 'Text':
+      return jsonText
+    default:
+      return quoted
+  }
+}
+
+/** Most integers are small, and converting a number is faster than converting a bigint. */
+function jsonInteger(cell: NonNullable<Cell>): string {
+  if (typeof cell === 'string') return cell
+  const number = Number(cell)
+  return Number.isSafeInteger(number) ? String(number) : String(cell)
+}
+
+/** Printable ASCII without characters that JSON escapes. Testing for it is faster than JSON.stringify. */
+const UNESCAPED = /^[ !#-[\]-~]*$/
+
+export function jsonText(cell: NonNullable<Cell>): string {
+  return typeof cell === 'string' && UNESCAPED.test(cell) ? `"${cell}"` : JSON.stringify(cell)
+}
+
+/** For values whose text never contains a character that JSON escapes. */
+function quoted(cell: NonNullable<Cell>): string {
+  return `"${cell}"`
+}
+
+function jsonDouble(cell: NonNullable<Cell>): string {
+  return typeof cell === 'number' && Number.isFinite(cell) ? doubleText(cell) : `"${cell}"`
+}
+
+/** CSV (RFC 4180) with a header line. NULL is an empty field and the empty text a quoted one, so that they differ. */
+function csvHeader(columns: readonly ResultColumn[]): string {
+  return `${columns.map((column) => csvText(column.name)).join(',')}\r\n`
+}
+
+function csvRowWriter(width: number): RowWriter {
+  return (row) => {
+    let line = ''
+    for (let index = 0; index < width; index++) {
+      if (index > 0) line += ','
+      line += csvField(row[index] ?? null)
+    }
+    return line
+  }
+}
+
+export function csvField(cell: Cell): string {
+  if (cell === null) return ''
+  if (typeof cell === 'string') return csvText(cell)
+  if (cell instanceof Uint8Array) return Buffer.from(cell).toString('base64')
+  return typeof cell === 'number' ? doubleText(cell) : String(cell)
+}
+
+const NEEDS_QUOTES = /[",\r\n]|^\s|\s$/
+
+function csvText(text: string): string {
+  return needsQuotes(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+export function needsQuotes(text: string): boolean {
+  return text === '' || NEEDS_QUOTES.test(text)
+}

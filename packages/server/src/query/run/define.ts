@@ -1,0 +1,87 @@
+/** Runs CREATE, ALTER and DROP, and records every change of the catalogue in the audit log. */
+
+import type { AddColumn, BoundStatement } from 'gatehouse-iql'
+import type { Audit } from 'gatehouse-protocol'
+import { changeOf } from '../catalogue/change.ts'
+import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
+import type { Bindable } from '../engines/emit/slots.ts'
+import { parametersOf } from '../engines/emit/slots.ts'
+import { isSimple } from '../plan/cost.ts'
+import { type ExecutionEnv, type Run, runValues } from './call.ts'
+import { readRows } from './read-rows.ts'
+import { ownerOf } from './running.ts'
+
+export async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): Promise<void> {
+  const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
+  if (change === undefined) return
+  const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
+  await env.catalogue.change([{ change, fill: value }], {
+    owner: ownerOf(run.principal),
+    running: run.running,
+  })
+  recordChanges(env.audit, run, [change])
+}
+
+/** The default of a new column, evaluated once for all existing rows. */
+async function fillValue({ column }: AddColumn, run: Run, env: ExecutionEnv): Promise<Bindable> {
+  if (column.default === undefined) return null
+  const { expression } = column.default
+  const plan = env.planner.emitValue(expression)
+  const rows = await readRows(env.engine, {
+    sql: plan.sql,
+    parameters: parametersOf(plan, runValues(run, [], env), env.engine.bind),
+    columns: [{ name: column.name, type: column.type, nullable: true }],
+    cost: isSimple(expression) ? 'point' : 'unbounded',
+    owner: ownerOf(run.principal),
+    running: run.running,
+  })
+  return env.engine.bind(rows[0]?.[0] ?? null, column.type)
+}
+
+export function recordChanges(
+  audit: Audit,
+  { principal, requestId, address }: Run,
+  changes: readonly CatalogueChange[],
+): void {
+  for (const change of changes) {
+    const table = change.kind === 'create' ? change.table.name : change.name
+    audit.record({
+      event: 'query.defined',
+      actor: principal.subject,
+      client: principal.clientId,
+      target: table,
+      address,
+      requestId,
+      details: { statement: statementOf(change), table, ...changedBy(change) },
+    })
+  }
+}
+
+function statementOf(change: CatalogueChange): string {
+  switch (change.kind) {
+    case 'create':
+      return change.table.view === undefined ? 'create' : 'create-view'
+    case 'drop':
+      return change.isView ? 'drop-view' : 'drop'
+    case 'alter':
+      return change.step.kind
+  }
+}
+
+const RIGHTS = [
+  'readScope',
+  'writeScope',
+  'rowFilter',
+  'description',
+  'isLive',
+] as const satisfies readonly (keyof TableDefinition)[]
+
+function changedBy(change: CatalogueChange): { changed?: readonly string[] } {
+  if (change.kind !== 'alter' || change.step.kind !== 'rights') return {}
+  const { from, table } = change
+  return {
+    changed: RIGHTS.filter((name) => table[name] !== from[name]).map((name) =>
+      name === 'isLive' ? 'live' : name.toLowerCase(),
+    ),
+  }
+}

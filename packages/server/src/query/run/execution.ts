@@ -1,0 +1,170 @@
+/** Runs planned statements for a caller. */
+
+import type { BoundStatement } from 'gatehouse-iql'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
+import type { WrittenTable } from '../engines/commit-listeners.ts'
+import { isBounded } from '../engines/cost-class.ts'
+import { type Bindable, type Plan, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
+import { rowTrackingOf } from '../engines/emit/write.ts'
+import type { BoundSql, ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
+import { TextEncoders } from '../results/encoders.ts'
+import { reportsTruncation } from '../results/encoding.ts'
+import { type Call, type ExecutionEnv, type Result, type Run, runValues } from './call.ts'
+import { writeToCatalogue } from './catalogue-table.ts'
+import { define } from './define.ts'
+import { introspect } from './introspect.ts'
+import { ownerOf } from './running.ts'
+
+/** Rows that one call may write in a commit shared with others. */
+const MAX_SHARED_ROWS = 1000
+/** The length of all values that one call may write in a commit shared with others, which for SQLite is on the event loop. */
+const MAX_SHARED_LENGTH = 1024 * 1024
+/** The length of all parameters of a query that is answered on the event loop, or together with others. */
+const MAX_SMALL_LENGTH = 64 * 1024
+
+/** The result of a query that can be answered on the event loop at once; undefined for every other statement. */
+export function readInline(call: Call, env: ExecutionEnv): WholeRead | undefined {
+  if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
+  const { readInline: inline } = call.planned.read ?? {}
+  const run = inline === undefined ? undefined : readRun(call, env)
+  return run !== undefined && isSmall(run) ? inline?.(run) : undefined
+}
+
+function isSmall({ parameters }: ReadRun): boolean {
+  return sizeOfAll(parameters) <= MAX_SMALL_LENGTH
+}
+
+/** Whether the statement is a query whose result may be small, in a text format. */
+function mayBeSmall({ planned, encoding }: Call): boolean {
+  return planned.read !== undefined && planned.cost !== 'unbounded' && encoding.format !== 'arrow'
+}
+
+export function execute(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { statement } = run.planned.bound
+  const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
+  // Not through a further promise, because it is the hot path of writes.
+  return isWrite && !statement.table.isSystem && !run.planned.readsAuditLog ? write(run, env) : executeOther(run, env)
+}
+
+async function executeOther(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { bound, encoders, readsAuditLog } = run.planned
+  const { statement } = bound
+  if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)
+  switch (statement.kind) {
+    case 'query':
+      return read(run, env)
+    case 'insert':
+    case 'update':
+    case 'delete':
+      return statement.table.isSystem ? resultOf(run, await writeToCatalogue(statement, run, env)) : write(run, env)
+    case 'explain':
+    case 'explain-live':
+    case 'describe':
+    case 'show-tables':
+    case 'show-columns':
+      return { kind: 'rows', encoders, rows: introspect(statement, run, env.engine), isTruncated: false }
+    default:
+      await define(statement, run, env)
+      return { kind: 'rows', encoders, rows: [], rowsAffected: 0, isTruncated: false }
+  }
+}
+
+async function read(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { read: prepared } = run.planned
+  if (prepared === undefined) throw new Error('A query without a plan')
+  const values = readRun(run, env)
+  const whole = mayBeSmall(run) && isSmall(values) ? await prepared.readBatched?.(values) : undefined
+  if (whole !== undefined) return { kind: 'whole', read: whole }
+  return { kind: 'stream', chunks: prepared.readStream(values, run.running) }
+}
+
+function readRun(call: Call, env: ExecutionEnv): ReadRun {
+  const { planned, valueSets, encoding, limits } = call
+  const { plan } = planned
+  if (plan === undefined) throw new Error('A query without a plan')
+  const values = runValues(call, valueSets[0] ?? [], env)
+  const parameters = parametersOf(plan, values, env.engine.bind)
+  const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
+  if (plan.split === undefined) return run
+  const { part, whole, ...parts } = plan.split
+  const bound = ({ sql, ...slots }: Plan): BoundSql => ({
+    sql,
+    parameters: parametersOf({ sql, ...slots }, values, env.engine.bind),
+  })
+  return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
+}
+
+async function write(run: Run, env: ExecutionEnv): Promise<Result> {
+  const { statement, columns } = run.planned.bound
+  const isChecked = (statement.kind === 'insert' || statement.kind === 'update') && statement.check !== undefined
+  const parts = run.further === undefined || run.further.length === 0 ? [run] : [run, ...run.further]
+  const bound = inTurns(bindWrite(run, parts, env))
+  const { steps, rows, length } = bound instanceof Promise ? await bound : bound
+  const reply = await env.engine.write({
+    owner: ownerOf(run.principal),
+    tables: parts.flatMap(({ planned }) => writtenBy(planned.bound.statement)),
+    steps,
+    returning: columns,
+    isChecked,
+    tracksRows: statement.kind === 'insert' && rowTrackingOf(statement, env.engine.dialect) !== undefined,
+    isShort:
+      rows <= MAX_SHARED_ROWS && length <= MAX_SHARED_LENGTH && parts.every(({ planned }) => isBounded(planned.cost)),
+    rowLimit: run.limits.rows,
+    mustBeWhole: columns.length > 0 && !reportsTruncation(run.encoding),
+    running: run.running,
+    idempotencyKey: run.idempotencyKey,
+  })
+  return resultOf(run, reply)
+}
+
+/** The length of values after which others have a turn. */
+const LONG_ROW = 4096
+
+interface BoundWrite {
+  readonly steps: readonly WriteStep[]
+  readonly rows: number
+  /** Of all values. */
+  readonly length: number
+}
+
+function* bindWrite(
+  run: Run,
+  parts: readonly Pick<Call, 'planned' | 'valueSets'>[],
+  env: ExecutionEnv,
+): Steps<BoundWrite> {
+  // All rows have the same time of the clock.
+  const given = runValues(run, [], env)
+  const steps: WriteStep[] = []
+  let rows = 0
+  let length = 0
+  for (const { planned, valueSets } of parts) {
+    const { plan } = planned
+    if (plan === undefined) throw new Error('A write without a plan')
+    const parameterSets: Bindable[][] = []
+    // One object for all rows: a copy of it for each takes longer than the values.
+    const values = { ...given, literals: planned.literals }
+    for (const parameters of valueSets) {
+      values.parameters = parameters
+      const set = parametersOf(plan, values, env.engine.bind)
+      parameterSets.push(set)
+      const size = sizeOfAll(set)
+      length += size
+      rows++
+      if (size > LONG_ROW || rows % STEPS_PER_PAUSE === 0) yield
+    }
+    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned, rowText: plan.rowText })
+  }
+  return { steps, rows, length }
+}
+
+function writtenBy(statement: BoundStatement): WrittenTable[] {
+  const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
+  return isWrite ? [statement.table] : []
+}
+
+function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {
+  const { rows, rowsAffected, isTruncated } = outcome
+  // The table may have changed since the response of a replay was stored.
+  const encoders = isReplay && outcome.columns !== undefined ? new TextEncoders(outcome.columns) : planned.encoders
+  return { kind: 'rows', encoders, rows, rowsAffected, isTruncated }
+}

@@ -1,0 +1,177 @@
+/** The running queries: how many each caller may have, and how to stop one. */
+import type { Clock, Principal } from 'gatehouse-protocol'
+import type { Stoppable } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
+
+const MAX_SHOWN_LENGTH = 500
+
+export interface RunningLimits {
+  readonly perUser: number
+  readonly milliseconds: number
+  /** Of a result that is sent row by row, from its first rows on. */
+  readonly exportMilliseconds: number
+}
+
+/** A running query as operators see it. */
+export interface LiveQuery {
+  readonly requestId: string
+  readonly subject: string
+  readonly clientId: string
+  readonly statement: string
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+}
+
+export interface RunningQuery extends Stoppable {
+  readonly requestId: string
+  /** Created on first use, together with the timer of the time limit. */
+  readonly signal: AbortSignal
+  /** Aborts for another reason than the time limit, such as a closed connection. */
+  stop(reason: unknown): void
+  /** The first rows are sent, in a format for whole tables: from now on the time limit of exports counts. */
+  beginExport(): void
+  /** Further calls do nothing. */
+  end(): void
+}
+
+export class RunningQueries {
+  readonly #limits: RunningLimits
+  readonly #clock: Clock
+  readonly #byUser = new Map<string, Map<string, Entry>>()
+
+  constructor(limits: RunningLimits, clock: Clock) {
+    this.#limits = limits
+    this.#clock = clock
+  }
+
+  get size(): number {
+    let size = 0
+    for (const queries of this.#byUser.values()) size += queries.size
+    return size
+  }
+
+  /** Refuses a query that may not begin. A query that is answered inline is only checked, since nobody can see or stop it. */
+  check(principal: Principal, requestId: string): void {
+    const queries = this.#byUser.size === 0 ? undefined : this.#byUser.get(ownerOf(principal))
+    if (queries?.has(requestId))
+      throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
+    const count = queries?.size ?? 0
+    if (count < this.#limits.perUser) return
+    throw refuse('Limit.Concurrency', `You have ${count} queries running, which is the limit`, {
+      headers: { 'Retry-After': '1' },
+    })
+  }
+
+  begin(principal: Principal, requestId: string, statement: string): RunningQuery {
+    this.check(principal, requestId)
+    const user = ownerOf(principal)
+    const queries: Map<string, Entry> = this.#byUser.get(user) ?? new Map()
+    const { subject, clientId } = principal
+    const startedAt = this.#clock()
+    const shown = shownStatement(statement)
+    const entry = new Entry({ requestId, subject, clientId, statement: shown, startedAt }, this.#limits, () => {
+      queries.delete(requestId)
+      if (queries.size === 0) this.#byUser.delete(user)
+    })
+    if (queries.size === 0) this.#byUser.set(user, queries)
+    queries.set(requestId, entry)
+    return entry
+  }
+
+  *list(): Generator<LiveQuery> {
+    for (const queries of this.#byUser.values()) for (const { live } of queries.values()) yield live
+  }
+
+  /** Cancels the query of the owner (see `ownerOf`), or of any owner; false if there is none. */
+  cancel(requestId: string, owner: string | undefined): boolean {
+    const users = owner === undefined ? [...this.#byUser.keys()] : [owner]
+    const found = users.flatMap((user) => this.#byUser.get(user)?.get(requestId) ?? [])
+    for (const entry of found) entry.stop(refuse('Limit.Cancelled', 'The query was cancelled'))
+    return found.length > 0
+  }
+
+  stopAll(): void {
+    for (const queries of this.#byUser.values()) {
+      for (const entry of queries.values()) {
+        entry.stop(refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } }))
+      }
+    }
+  }
+}
+
+class Entry implements RunningQuery {
+  readonly live: LiveQuery
+  readonly #limits: RunningLimits
+  #forget: () => void
+  #controller: AbortController | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(live: LiveQuery, limits: RunningLimits, forget: () => void) {
+    this.live = live
+    this.#limits = limits
+    this.#forget = forget
+  }
+
+  get requestId(): string {
+    return this.live.requestId
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      this.#stopAfter(this.#limits.milliseconds, 'The query ran for', 'query_seconds')
+    }
+    return this.#controller.signal
+  }
+
+  restart(): void {
+    if (this.#isStoppable) this.#stopAfter(this.#limits.milliseconds, 'The query ran for', 'query_seconds')
+  }
+
+  beginExport(): void {
+    if (this.#isStoppable)
+      this.#stopAfter(this.#limits.exportMilliseconds, 'The result was sent for', 'query_export_seconds')
+  }
+
+  get #isStoppable(): boolean {
+    return this.#controller?.signal.aborted === false
+  }
+
+  #stopAfter(milliseconds: number, what: string, setting: string): void {
+    clearTimeout(this.#timer)
+    const text = `${what} ${milliseconds / 1000} s, which is the limit (the setting ${setting})`
+    this.#timer = setTimeout(() => this.stop(refuse('Limit.Time', text)), milliseconds)
+    this.#timer.unref()
+  }
+
+  stop(reason: unknown): void {
+    void this.signal
+    this.#controller?.abort(reason)
+  }
+
+  end(): void {
+    clearTimeout(this.#timer)
+    this.#forget()
+    // Once: the next query of the user may have the same id.
+    this.#forget = nothing
+  }
+}
+
+function nothing(): void {}
+
+/** A statement as lists show it. */
+export function shownStatement(statement: string): string {
+  return statement.length > MAX_SHOWN_LENGTH ? `${statement.slice(0, MAX_SHOWN_LENGTH)}…` : statement
+}
+
+/** Every request of a token has the same Principal: its owner is kept as the same string, which maps find faster. */
+const owners = new WeakMap<Principal, string>()
+
+export function ownerOf(principal: Principal): string {
+  let owner = owners.get(principal)
+  if (owner === undefined) {
+    owner = `${principal.kind}:${principal.subject}`
+    owners.set(principal, owner)
+  }
+  return owner
+}

@@ -1,0 +1,16 @@
+/** The one refusal of the query service while its database is away. */
+
+import type { Refusal } from 'gatehouse-protocol'
+import { RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
+import { refuse } from './errors.ts'
+
+/** The refusal for an error of a database that cannot serve now; undefined for other errors. */
+export function asUnavailable(error: unknown): Refusal | undefined {
+  const reason = unavailableReason(error)
+  return reason === undefined ? undefined : unavailable(`The database is not available: ${reason}`)
+}
+
+/** No cause: one line in the log tells when the database goes away, instead of one for each request. */
+export function unavailable(detail: string): Refusal {
+  return refuse('Data.Unavailable', detail, { headers: { 'Retry-After': RETRY_SECONDS } })
+}

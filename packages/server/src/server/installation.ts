@@ -1,0 +1,92 @@
+/** The files of the program that it reads while it serves: the user that runs it may be another than the one that installed it. */
+import { access, constants, readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config/config.ts'
+import type { ReadinessCheck } from '../http/health.ts'
+import type { Logger } from '../telemetry/log.ts'
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
+export const CONSOLE_FOLDER = join(ROOT, 'console', 'dist')
+
+export interface PartOfInstallation {
+  readonly name: string
+  /** What it cannot be without. */
+  readonly file: string
+}
+
+export interface InstallationFault {
+  readonly name: string
+  readonly kind: 'missing' | 'unreadable'
+  readonly path: string
+}
+
+/** What the server reads for its visitors. */
+export function servedParts({ console }: Pick<Config, 'console'>): readonly PartOfInstallation[] {
+  const documentation = { name: 'documentation', file: join(ROOT, 'docs', 'README.md') }
+  return console ? [{ name: 'console', file: join(CONSOLE_FOLDER, 'manifest.json') }, documentation] : [documentation]
+}
+
+/** What programs beside the server read. */
+export const CLIENT_LIBRARY: PartOfInstallation = {
+  name: 'client library',
+  file: join(ROOT, 'client', 'dist', 'index.js'),
+}
+
+/** The first fault of each part. */
+export async function faultsOf(parts: readonly PartOfInstallation[]): Promise<readonly InstallationFault[]> {
+  const faults = await Promise.all(parts.map(faultOf))
+  return faults.filter((fault) => fault !== undefined)
+}
+
+export function describeFault({ name, kind, path }: InstallationFault): string {
+  return kind === 'missing'
+    ? `the ${name} has not been built: ${path} is missing`
+    : `this user may not read ${path}, of the ${name}`
+}
+
+export const SET_UP_AGAIN =
+  'Run "npm run setup -- --production" in the folder of gatehouse as the user that owns it: it builds what is missing, and lets everybody read it.'
+
+/** Looks once, without delaying the start, and again for each probe as long as something is wrong. */
+export function watchInstallation(config: Config, logger: Logger): ReadinessCheck {
+  const look = () => faultsOf(servedParts(config))
+  let last = look()
+  void last.then((faults) => {
+    for (const fault of faults) logger.error({ path: fault.path }, `${describeFault(fault)}. ${SET_UP_AGAIN}`)
+  })
+  return async () => {
+    if ((await last).length > 0) last = look()
+    const faults = await last
+    return faults.length === 0 ? undefined : faults.map(({ name, kind }) => `the ${name} is ${kind}`).join(', ')
+  }
+}
+
+async function faultOf({ name, file }: PartOfInstallation): Promise<InstallationFault | undefined> {
+  const folder = join(file, '..')
+  try {
+    await stat(file)
+    const unreadable = await firstUnreadable(folder)
+    return unreadable === undefined ? undefined : { name, kind: 'unreadable', path: unreadable }
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    return isMissing ? { name, kind: 'missing', path: file } : { name, kind: 'unreadable', path: folder }
+  }
+}
+
+async function firstUnreadable(folder: string): Promise<string | undefined> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    const needed = entry.isDirectory() ? constants.R_OK | constants.X_OK : constants.R_OK
+    if (
+      !(await access(path, needed).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return path
+    const inside = entry.isDirectory() ? await firstUnreadable(path) : undefined
+    if (inside !== undefined) return inside
+  }
+  return undefined
+}

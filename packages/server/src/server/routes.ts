@@ -1,0 +1,198 @@
+/** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
+
+import { VERSION } from 'gatehouse-protocol'
+import type { Live } from '../admin/ports.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { ConsoleOptions } from '../console/routes.ts'
+import type { Bus } from '../events/bus.ts'
+import type { CorsPolicy } from '../http/cors.ts'
+import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
+import type { RateLimits } from '../http/limits/rate-limits.ts'
+import { metricsRoute } from '../http/metrics-endpoint.ts'
+import { requireScope } from '../http/request/authentication.ts'
+import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
+import type { Flow } from '../identity/browser/flow.ts'
+import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
+import { endpointGroups } from '../identity/endpoints/routes.ts'
+import type { Identity } from '../identity/identity.ts'
+import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { CONSOLE_FOLDER } from './installation.ts'
+import type { LazyPages } from './pages.ts'
+import type { Resources } from './resources.ts'
+
+export interface RouteParts {
+  readonly resources: Resources
+  readonly bus: Bus
+  readonly identity: Identity
+  readonly rateLimits: RateLimits
+  readonly metrics: Metrics
+  /** Of all workers, where there are several. */
+  readonly renderMetrics: () => string | Promise<string>
+  readonly live: Live
+  /** Aborted when the server begins to stop. */
+  readonly stopping: AbortSignal
+  readonly readiness: Readonly<Record<string, ReadinessCheck>>
+  /** Those in force. */
+  readonly settings: () => LoadedConfig
+  readonly builtInClients: BuiltInClients
+  readonly pages: LazyPages
+  readonly runsIdentity: boolean
+  /** Undefined where the console is switched off. */
+  readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo'> | undefined
+  readonly query: readonly RouteGroup[] | undefined
+  readonly streaming: RouteGroup | undefined
+}
+
+export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRouteGroups)[] {
+  const { query, streaming, identity, pages } = parts
+  const readiness = createReadiness(parts.readiness)
+  // Pages call from the origins that their applications are registered with.
+  const cors: CorsPolicy = (origin) => identity.clients.isClientOrigin(origin)
+  return [
+    { at: ['/healthz', '/readyz'], isProbe: true, routes: healthRoutes(readiness) },
+    {
+      at: ['/metrics'],
+      isProbe: true,
+      routes: [metricsRoute(parts.renderMetrics, requireScope('Platform/Admin'))],
+    },
+    ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
+    ...(query ?? []).map((group) => ({ ...group, cors })),
+    ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
+    { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
+    ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
+    { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
+    { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
+    { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(pages) },
+    { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
+  ]
+}
+
+/** A route and not a lazy group: every path that matches nothing belongs to the same group. */
+function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>): Route {
+  return {
+    method: 'GET',
+    path: '/',
+    async handle(context) {
+      const [{ settings }, { showStart }] = await Promise.all([pages.load(), import('../site/start.ts')])
+      return showStart(context, settings, readiness)
+    },
+  }
+}
+
+function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
+  const { identity, resources, rateLimits, metrics } = parts
+  return [
+    { at: ['/.well-known'], limit: 'pages', cors: '*', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
+    ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }, cors),
+    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
+  ]
+}
+
+const BROWSER_PATHS = [
+  '/connect/authorize',
+  '/connect/endsession',
+  '/connect/checksession',
+  '/sign-in',
+  '/continue',
+  '/second-factor',
+  '/set-up-factor',
+  '/set-up',
+  '/change-password',
+  '/consent',
+  '/choose-account',
+  '/sign-out',
+  '/device',
+  '/account',
+]
+
+async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
+  const { browserGroups } = await import('../identity/browser/routes.ts')
+  const { createInteractions } = await import('../store/authorizations/interactions.ts')
+  const { resources, identity, bus, metrics, rateLimits } = parts
+  const { stores, database, audit, clock, masterKey } = resources
+  const env = {
+    ...stores,
+    ...identity,
+    users: stores.users,
+    publish: bus.publish,
+    flows: createInteractions<Flow>(database, clock),
+    audit,
+    metrics,
+    clock,
+    rateLimits,
+    sealingKey: masterKey.derive('second factors'),
+    pages: (await parts.pages.load()).settings,
+  }
+  return browserGroups(env)
+}
+
+function consoleRoutes(
+  { pages: { brand, base } }: RouteParts,
+  options: NonNullable<RouteParts['console']>,
+): LazyRouteGroups {
+  return {
+    at: ['/console'],
+    limit: 'pages',
+    async load() {
+      const { consoleGroup } = await import('../console/routes.ts')
+      const { designTokens } = await import('../identity/pages/tokens.ts')
+      const { logoType } = await import('../identity/pages/brand.ts')
+      const group = consoleGroup({
+        ...options,
+        folder: CONSOLE_FOLDER,
+        base,
+        version: VERSION,
+        name: brand.name,
+        logo: brand.logo && { ...brand.logo, type: logoType(brand.logo.ending) },
+        tokens: designTokens(brand.colour),
+      })
+      return [group]
+    },
+  }
+}
+
+async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly RouteGroup[]> {
+  const { resources, identity, bus, live, settings, stopping } = parts
+  const { adminGroup } = await import('../admin/admin.ts')
+  const { createKeyring } = await import('../admin/keyring.ts')
+  const { showSettings } = await import('../admin/settings.ts')
+  const { stores, clock, masterKey } = resources
+  const { publish, receive } = bus
+  const keyring = createKeyring({
+    keys: stores.signingKeys,
+    sealingKey: masterKey.derive('signing keys'),
+    clock,
+    publish,
+  })
+  const env = {
+    ...resources,
+    issuer: identity.issuer.name,
+    publish,
+    receive,
+    keyring,
+    hashPassword: identity.hashing.hash,
+    builtInClients: parts.builtInClients,
+    settings: () => showSettings(settings()),
+    live,
+    stopping,
+  }
+  return [{ ...adminGroup(env, identity.authenticate), cors }]
+}
+
+async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {
+  const { documentationGroup } = await import('../site/documentation/routes.ts')
+  return [documentationGroup((await pages.load()).settings)]
+}
+
+async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {
+  const { openApiRoute } = await import('../http/openapi.ts')
+  const { describeAdmin } = await import('../admin/admin.ts')
+  const described = describeAdmin()
+  if (query !== undefined) {
+    described.push(...(await import('../query/http/openapi.ts')).describeQuery())
+    described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
+  }
+  if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
+  return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
+}

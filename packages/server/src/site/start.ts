@@ -1,0 +1,73 @@
+/** `/` for people: what this server is, whether it is well, and where to go. Programs get what any unknown path gets. */
+
+import { Refusal, VERSION } from 'gatehouse-protocol'
+import type { Context } from '../http/context.ts'
+import type { Readiness } from '../http/health.ts'
+import { prefersHtml } from '../http/request/accept.ts'
+import { anonymousFrame, type PageSettings, sendPage } from '../identity/browser/page-reply.ts'
+import { type Html, html } from '../identity/pages/html.ts'
+import { type IconName, icon } from '../identity/pages/icons.ts'
+import { type PageFrame, PLACES, type Place, sitePage } from '../identity/pages/layout.ts'
+
+export async function showStart(
+  context: Context,
+  pages: PageSettings,
+  readiness: () => Promise<Readiness>,
+): Promise<void> {
+  if (!prefersHtml(context)) throw new Refusal('http.not_found', 404, 'Nothing is served at this address')
+  context.addVary('accept')
+  const page = startPage(anonymousFrame(pages, context), await readiness())
+  sendPage(context, page, { scripts: "'self'", connects: true })
+}
+
+const ICONS: Readonly<Record<Place, IconName>> = { console: 'console', account: 'person', documentation: 'document' }
+
+export function startPage(frame: PageFrame, readiness: Readiness): Html {
+  const { brand, language, places, assets, base } = frame
+  const { messages } = language
+  const tiles = places.map(
+    (place) =>
+      html`<li><a class="tile" href="${base}${PLACES[place]}">${icon(ICONS[place])}<strong>${messages.place[place]}</strong><span>${messages.placeLead[place]}</span></a></li>`,
+  )
+  const links = places.includes('account')
+    ? [
+        link('/.well-known/openid-configuration', messages.discovery),
+        link('/openapi.json', messages.openApi),
+        link('/.well-known/openid-configuration/jwks', messages.keys),
+      ]
+    : [link('/openapi.json', messages.openApi)]
+  const body = html`<main class="start" id="content">
+<h1>${messages.start(brand.name)}</h1>
+<p class="lead">${messages.startLead}</p>
+<ul class="tiles">${tiles}</ul>
+<div class="panels">
+${healthPanel(frame, readiness)}
+<section class="panel" aria-labelledby="developers-title"><h2 id="developers-title">${messages.developers}</h2><ul>${links}</ul></section>
+</div>
+<p class="foot">${messages.version(VERSION)}</p>
+</main>`
+  return sitePage(frame, { title: brand.name, body, scripts: [assets.healthScript] })
+
+  function link(path: string, text: string): Html {
+    return html`<li><a href="${base}${path}">${text}</a></li>`
+  }
+}
+
+/** As it is now; a script keeps it up to date from /readyz. */
+function healthPanel({ base, language }: PageFrame, { status, checks }: Readiness): Html {
+  const { messages } = language
+  const parts = Object.entries(checks).map(
+    ([name, state]) =>
+      html`<li data-check="${name}" data-state="${state === 'ok' ? 'ok' : 'bad'}"><span>${partName(name)}</span><b>${state === 'ok' ? messages.healthOk : state}</b></li>`,
+  )
+  const texts = html`data-ok="${messages.healthy}" data-bad="${messages.unhealthy}" data-unknown="${messages.healthUnknown}" data-running="${messages.healthOk}"`
+  return html`<section class="panel" id="health" aria-labelledby="health-title" data-url="${base}/readyz" ${texts}>
+<h2 id="health-title">${messages.health}</h2>
+<p class="health" role="status" data-state="${status === 'ok' ? 'ok' : 'bad'}">${status === 'ok' ? messages.healthy : messages.unhealthy}</p>
+<ul class="checks">${parts}</ul></section>`
+
+  function partName(name: string): string {
+    const names = messages.healthPart
+    return (Object.hasOwn(names, name) ? names[name] : undefined) ?? name
+  }
+}

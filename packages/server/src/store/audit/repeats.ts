@@ -1,0 +1,129 @@
+/** Counts what repeats in the audit log: anybody can be refused again and again, and must not fill the log with it. */
+
+import { type AuditEvent, type AuditEventName, outcomeOf } from 'gatehouse-protocol'
+import { networkOf } from '../../lib/network.ts'
+import type { UnchainedRow } from './chain.ts'
+
+/** A count is written when its interval is over, and then once an interval for as long as it goes on. */
+const INTERVAL_MS = 10 * 60_000
+/** Refusals of one kind that have rows of their own before they are counted: more than people cause by mistake. */
+const OWN_ROWS = 10
+/** A page gets tokens each time it is loaded: who gets them is known from the first. */
+const COUNTED_FROM_SECOND: ReadonlySet<AuditEventName> = new Set(['authorization.granted', 'token.issued'])
+/** Beyond these, refusals are counted by their name and network alone, then by their name. */
+const KINDS_OF_NETWORK = 100
+const MOST_KINDS = 10_000
+/** The details that tell kinds apart: words of ours. Others are numbers, ids, or texts of the caller. */
+const TELLING = new Set('reason error grant_type scope method methods path needs kind what provider'.split(' '))
+
+/** Events that differ in nothing that matters. */
+interface Kind {
+  /** The network that it is counted for. */
+  readonly network: string | undefined
+  /** What a count does not tell, where events that differ are counted together. */
+  readonly omitted: Partial<UnchainedRow> | undefined
+  began: number
+  ownRows: number
+  count: number
+  since: number
+  last: UnchainedRow | undefined
+}
+
+export class AuditRepeats {
+  readonly #kinds = new Map<string, Kind>()
+  readonly #ofNetwork = new Map<string, number>()
+
+  /** The rows to write now: that of the event, unless it is counted, after a count that is due. */
+  take(event: AuditEvent, row: UnchainedRow): readonly UnchainedRow[] {
+    const ownRows = ownRowsOf(event.event)
+    const kind = ownRows === undefined ? undefined : this.#kindOf(event, row)
+    if (ownRows === undefined || kind === undefined) return [row]
+    const counted = isOver(kind, row.at) ? restart(kind, row.at) : []
+    if (kind.omitted === undefined && kind.ownRows < ownRows) {
+      kind.ownRows += 1
+      return [...counted, row]
+    }
+    if (kind.count === 0) kind.since = row.at
+    kind.count += 1
+    kind.last = row
+    return counted
+  }
+
+  /** The counts of the intervals that are over. */
+  due(now: number): readonly UnchainedRow[] {
+    const rows: UnchainedRow[] = []
+    for (const [key, kind] of this.#kinds) {
+      if (!isOver(kind, now)) continue
+      if (kind.count === 0) this.#forget(key, kind)
+      rows.push(...restart(kind, now))
+    }
+    return rows
+  }
+
+  /** All counts, of the intervals under way too. */
+  all(now: number): readonly UnchainedRow[] {
+    return [...this.#kinds.values()].flatMap((kind) => restart(kind, now))
+  }
+
+  /** Undefined where there is no room to count it. */
+  #kindOf(event: AuditEvent, row: UnchainedRow): Kind | undefined {
+    const network = row.address === null ? '' : networkOf(row.address)
+    const telling = Object.entries(event.details ?? {}).filter(([name]) => TELLING.has(name))
+    const exact = JSON.stringify([row.event, network, row.actor, row.client, row.target, telling])
+    const known = this.#kinds.get(exact)
+    if (known !== undefined) return known
+    const isFull = this.#kinds.size >= MOST_KINDS
+    // Who was given something is never left out.
+    if (row.outcome === 'success') return isFull ? undefined : this.#add(exact, undefined, undefined, row.at)
+    const ofNetwork = this.#ofNetwork.get(network) ?? 0
+    if (!isFull && ofNetwork < KINDS_OF_NETWORK) {
+      this.#ofNetwork.set(network, ofNetwork + 1)
+      return this.#add(exact, network, undefined, row.at)
+    }
+    const omitted = { actor: null, client: null, target: null, request_id: null, details: '{}' }
+    const byNetwork = JSON.stringify([row.event, network])
+    if (!isFull || this.#kinds.has(byNetwork))
+      return this.#kinds.get(byNetwork) ?? this.#add(byNetwork, undefined, omitted, row.at)
+    return this.#kinds.get(row.event) ?? this.#add(row.event, undefined, { ...omitted, address: null }, row.at)
+  }
+
+  #add(key: string, network: string | undefined, omitted: Kind['omitted'], now: number): Kind {
+    const kind = { network, omitted, began: now, ownRows: 0, count: 0, since: now, last: undefined }
+    this.#kinds.set(key, kind)
+    return kind
+  }
+
+  #forget(key: string, { network }: Kind): void {
+    this.#kinds.delete(key)
+    if (network === undefined) return
+    const left = (this.#ofNetwork.get(network) ?? 1) - 1
+    if (left === 0) this.#ofNetwork.delete(network)
+    else this.#ofNetwork.set(network, left)
+  }
+}
+
+/** Undefined for what is never counted. */
+function ownRowsOf(name: AuditEventName): number | undefined {
+  if (COUNTED_FROM_SECOND.has(name)) return 1
+  return outcomeOf(name) === 'refused' ? OWN_ROWS : undefined
+}
+
+/** Also when the clock was set back. */
+function isOver({ began }: Kind, now: number): boolean {
+  return now >= began + INTERVAL_MS || now < began
+}
+
+/** Begins the next interval; after one without a count, events have rows of their own again. */
+function restart(kind: Kind, now: number): UnchainedRow[] {
+  const { last, count, since, omitted } = kind
+  kind.began = now
+  kind.count = 0
+  if (last === undefined || count === 0) {
+    kind.ownRows = 0
+    return []
+  }
+  kind.last = undefined
+  const row = { ...last, ...omitted, at: now }
+  const details = { ...JSON.parse(row.details), count, since: new Date(since).toISOString() }
+  return [{ ...row, details: JSON.stringify(details) }]
+}

@@ -1,0 +1,244 @@
+/** Grants: an authorization given to a client. Every code, access token and refresh token belongs to one and is revoked with it. */
+
+import type { Clock } from 'gatehouse-protocol'
+import type { Kysely, Selectable } from 'kysely'
+import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
+import { prepare } from '../database/prepared-query.ts'
+import type { GrantRow, Schema } from '../database/schema.ts'
+import { newId } from '../keys/opaque.ts'
+
+export type GrantKind = 'authorization_code' | 'implicit' | 'password' | 'device_code'
+
+export interface Grant {
+  readonly id: string
+  readonly kind: GrantKind
+  readonly clientId: string
+  readonly userId: string
+  /** The browser session, the `sid` claim of tokens. */
+  readonly sessionId: string | undefined
+  readonly scopes: readonly string[]
+  /** When the user authenticated, in milliseconds. */
+  readonly authTime: number
+  readonly details: GrantDetails
+  readonly createdAt: number
+  /** No token of the grant lives longer. */
+  readonly expiresAt: number
+  readonly revokedAt: number | undefined
+}
+
+export interface GrantDetails {
+  /** Authentication methods (RFC 8176). */
+  readonly amr: readonly string[]
+  readonly acr?: string | undefined
+  /** The `claims` parameter (OpenID Connect Core §5.5). */
+  readonly claims?: ClaimsRequest | undefined
+  /** `openid` was granted without having been requested: no ID token is issued unless a refresh requests it. */
+  readonly isOpenIdUnasked?: true
+}
+
+export interface ClaimsRequest {
+  readonly userinfo?: Readonly<Record<string, RequestedClaim>>
+  readonly id_token?: Readonly<Record<string, RequestedClaim>>
+}
+
+export type RequestedClaim = {
+  readonly essential?: boolean
+  readonly value?: unknown
+  readonly values?: readonly unknown[]
+} | null
+
+export interface GrantedClient {
+  readonly clientId: string
+  readonly scopes: readonly string[]
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export interface GrantPage {
+  readonly limit: number
+  readonly userId?: string | undefined
+  readonly after?: { readonly createdAt: number; readonly id: string } | undefined
+}
+
+export interface GrantOfUser {
+  readonly grant: Grant
+  /** Undefined for a user who was deleted. */
+  readonly username: string | undefined
+}
+
+export type NewGrant = Omit<Grant, 'id' | 'createdAt' | 'revokedAt'>
+export type Grants = ReturnType<typeof createGrants>
+
+export function createGrants(db: Kysely<Schema>, clock: Clock) {
+  const byId = prepare(db, ({ id }: { id: string }) => db.selectFrom('grants').selectAll().where('id', '=', id))
+
+  return {
+    async create(grant: NewGrant): Promise<Grant> {
+      const id = newId()
+      const createdAt = clock()
+      await db
+        .insertInto('grants')
+        .values({
+          id,
+          kind: grant.kind,
+          client_id: grant.clientId,
+          user_id: grant.userId,
+          session_id: grant.sessionId ?? null,
+          scopes: grant.scopes.join(' '),
+          details: JSON.stringify(grant.details),
+          auth_time: grant.authTime,
+          created_at: createdAt,
+          expires_at: grant.expiresAt,
+          revoked_at: null,
+        })
+        .execute()
+      return { ...grant, id, createdAt, revokedAt: undefined }
+    },
+
+    async find(id: string): Promise<Grant | undefined> {
+      const [row] = await byId({ id })
+      return row === undefined ? undefined : toGrant(row)
+    },
+
+    /** Neither revoked nor expired, newest first. */
+    async listOfUser(userId: string): Promise<Grant[]> {
+      const rows = await db
+        .selectFrom('grants')
+        .selectAll()
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+        .orderBy('created_at', 'desc')
+        .execute()
+      return rows.map(toGrant)
+    },
+
+    /** One page of those that are neither revoked nor expired, newest first, of all users or one. */
+    async page({ limit, userId, after }: GrantPage): Promise<GrantOfUser[]> {
+      let query = db
+        .selectFrom('grants')
+        .leftJoin('users', 'users.id', 'grants.user_id')
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+      if (userId !== undefined) query = query.where('user_id', '=', userId)
+      if (after !== undefined)
+        query = query.where((eb) =>
+          eb(eb.refTuple('grants.created_at', 'grants.id'), '<', eb.tuple(after.createdAt, after.id)),
+        )
+      const rows = await query
+        .selectAll('grants')
+        .select('users.username as username')
+        .orderBy('grants.created_at', 'desc')
+        .orderBy('grants.id', 'desc')
+        .limit(limit)
+        .execute()
+      return rows.map((row) => ({ grant: toGrant(row), username: row.username ?? undefined }))
+    },
+
+    /** Neither revoked nor expired. */
+    async count(): Promise<BoundedCount> {
+      const newest = db
+        .selectFrom('grants')
+        .select('expires_at')
+        .where('revoked_at', 'is', null)
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(COUNTED_ROWS)
+        .as('newest')
+      const { read, valid } = await db
+        .selectFrom(newest)
+        .select((eb) => [
+          eb.fn.countAll<number>().as('read'),
+          eb.fn.count<number>(eb.case().when('expires_at', '>', clock()).then(1).end()).as('valid'),
+        ])
+        .executeTakeFirstOrThrow()
+      return boundedCount(read, valid)
+    },
+
+    /** The clients and scopes of current grants: each combination once, with the times of its first and last grant. */
+    async listClientsOfUser(userId: string): Promise<GrantedClient[]> {
+      const rows = await db
+        .selectFrom('grants')
+        .select((eb) => [
+          'client_id',
+          'scopes',
+          eb.fn.min('created_at').as('first'),
+          eb.fn.max('created_at').as('last'),
+        ])
+        .where('user_id', '=', userId)
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+        .groupBy(['client_id', 'scopes'])
+        .orderBy('client_id')
+        .execute()
+      return rows.map(({ client_id, scopes, first, last }) => ({
+        clientId: client_id,
+        scopes: splitScopes(scopes),
+        createdAt: Number(first),
+        updatedAt: Number(last),
+      }))
+    },
+
+    /** Revokes the matching grants and returns the ids of those that were valid until now. */
+    async revoke(which: GrantSelection): Promise<string[]> {
+      let query = db
+        .updateTable('grants')
+        .set({ revoked_at: clock() })
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', clock())
+      if (which.id !== undefined) query = query.where('id', '=', which.id)
+      if (which.userId !== undefined) query = query.where('user_id', '=', which.userId)
+      if (which.clientId !== undefined) query = query.where('client_id', '=', which.clientId)
+      if (which.sessionId !== undefined) query = query.where('session_id', '=', which.sessionId)
+      // B-47: grants with offline access outlive the browser session.
+      if (which.keepOffline === true) {
+        query = query.where((eb) => eb.not(eb(eb.ref('scopes'), 'like', '%offline_access%')))
+      }
+      const rows = await query.returning('id').execute()
+      return rows.map(({ id }) => id)
+    },
+  }
+}
+
+/** At least one condition is required, so that no call can revoke everything. */
+export type GrantSelection = (
+  | { readonly id: string }
+  | { readonly userId: string }
+  | { readonly clientId: string }
+  | { readonly sessionId: string }
+) & {
+  readonly id?: string
+  readonly userId?: string
+  readonly clientId?: string
+  readonly sessionId?: string
+  readonly keepOffline?: boolean
+}
+
+export function toGrant(row: Selectable<GrantRow>): Grant {
+  const details: GrantDetails = JSON.parse(row.details)
+  return {
+    id: row.id,
+    kind: toKind(row.kind),
+    clientId: row.client_id,
+    userId: row.user_id,
+    sessionId: row.session_id ?? undefined,
+    scopes: splitScopes(row.scopes),
+    authTime: row.auth_time,
+    details,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at ?? undefined,
+  }
+}
+
+function splitScopes(scopes: string): string[] {
+  return scopes.split(' ').filter((scope) => scope !== '')
+}
+
+const KINDS: readonly GrantKind[] = ['authorization_code', 'implicit', 'password', 'device_code']
+
+function toKind(text: string): GrantKind {
+  const kind = KINDS.find((known) => known === text)
+  if (kind === undefined) throw new Error(`A grant has the unknown kind ${text}`)
+  return kind
+}

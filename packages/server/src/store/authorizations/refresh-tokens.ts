@@ -1,0 +1,164 @@
+/** Refresh tokens: stored as digests and rotated on use; a late second use reveals a stolen token (RFC 9700 §4.14). */
+import { hash } from 'node:crypto'
+import type { Clock } from 'gatehouse-protocol'
+import type { Kysely } from 'kysely'
+import { prepare } from '../database/prepared-query.ts'
+import type { RefreshTokenRow, Schema } from '../database/schema.ts'
+import { digestOf, newSecret } from '../keys/opaque.ts'
+import { type Grant, toGrant } from './grants.ts'
+
+export interface RefreshToken {
+  readonly digest: string
+  readonly grant: Grant
+  readonly issuedAt: number
+  readonly expiresAt: number
+}
+
+export type Rotation =
+  | { readonly outcome: 'rotated'; readonly successor: string }
+  /** Used again within the grace period: the same successor again (a lost response, two tabs). */
+  | { readonly outcome: 'repeated'; readonly successor: string }
+  /** Used again after the grace period, or after its successor was used: the token was stolen. */
+  | { readonly outcome: 'reused' }
+
+export interface RefreshLifetimes {
+  /** Lifetime of an unused token. */
+  readonly idleMs: number
+  readonly graceMs: number
+}
+
+export type RefreshTokens = ReturnType<typeof createRefreshTokens>
+
+export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
+  const insert = prepare(db, (row: RefreshTokenRow) =>
+    db
+      .insertInto('refresh_tokens')
+      .values({
+        digest: row.digest,
+        grant_id: row.grant_id,
+        parent_digest: row.parent_digest,
+        issued_at: row.issued_at,
+        expires_at: row.expires_at,
+        sealed: row.sealed,
+      })
+      .onConflict((conflict) => conflict.column('parent_digest').doNothing())
+      .returning('digest'),
+  )
+  const byDigest = prepare(db, ({ digest }: { digest: string }) =>
+    db
+      .selectFrom('refresh_tokens as token')
+      .innerJoin('grants', 'grants.id', 'token.grant_id')
+      .selectAll('grants')
+      .select(['token.digest', 'token.issued_at as token_issued_at', 'token.expires_at as token_expires_at'])
+      .where('token.digest', '=', digest),
+  )
+
+  return {
+    /** Issues the first token of a grant. The token itself is not stored. */
+    async issue(grant: Pick<Grant, 'id' | 'expiresAt'>, { idleMs }: Pick<RefreshLifetimes, 'idleMs'>): Promise<string> {
+      const now = clock()
+      const token = withTime(newSecret(), now)
+      await insert({
+        digest: timedDigest(token),
+        grant_id: grant.id,
+        parent_digest: null,
+        issued_at: now,
+        expires_at: Math.min(now + idleMs, grant.expiresAt),
+        sealed: null,
+      })
+      return token
+    },
+
+    /** The token with its grant, in whatever state they are. */
+    async find(token: string): Promise<RefreshToken | undefined> {
+      const [row] = await byDigest({ digest: timedDigest(token) })
+      if (row === undefined) return undefined
+      return {
+        digest: row.digest,
+        grant: toGrant(row),
+        issuedAt: row.token_issued_at,
+        expiresAt: row.token_expires_at,
+      }
+    },
+
+    /**
+     * A token is spent by inserting its successor: of concurrent attempts the unique index on the parent admits one.
+     * The successor is stored masked with a pad derived from the parent, so that a repeated use can return the same token.
+     */
+    async rotate(token: string, found: RefreshToken, { idleMs, graceMs }: RefreshLifetimes): Promise<Rotation> {
+      const now = clock()
+      const successor = withTime(newSecret(), now)
+      const [inserted] = await insert({
+        digest: timedDigest(successor),
+        grant_id: found.grant.id,
+        parent_digest: found.digest,
+        issued_at: now,
+        expires_at: Math.min(now + idleMs, found.grant.expiresAt),
+        sealed: maskSuccessor(successor.slice(0, SECRET_LENGTH), token),
+      })
+      if (inserted !== undefined) return { outcome: 'rotated', successor }
+
+      const child = await db
+        .selectFrom('refresh_tokens as child')
+        .leftJoin('refresh_tokens as grandchild', 'grandchild.parent_digest', 'child.digest')
+        .select(['child.digest', 'child.sealed', 'child.issued_at', 'grandchild.digest as used'])
+        .where('child.parent_digest', '=', found.digest)
+        .executeTakeFirst()
+      const within = child !== undefined && child.used === null && now - child.issued_at <= graceMs
+      if (!within || child.sealed === null) return { outcome: 'reused' }
+      const secret = maskSuccessor(child.sealed, token)
+      const isTimed = child.digest.length > SECRET_LENGTH
+      return { outcome: 'repeated', successor: isTimed ? withTime(secret, child.issued_at) : secret }
+    },
+
+    async isSpent({ digest }: RefreshToken): Promise<boolean> {
+      const child = await db
+        .selectFrom('refresh_tokens')
+        .select('digest')
+        .where('parent_digest', '=', digest)
+        .executeTakeFirst()
+      return child !== undefined
+    },
+  }
+}
+
+/** 256 bits in base64url: a secret, or the digest of a token without a time. */
+const SECRET_LENGTH = 43
+const TIME_BYTES = 6
+/** A secret and its time of issue, masked. Tokens of earlier versions have no time. */
+const TIMED_TOKEN = /^[\w-]{51}$/
+
+/**
+ * A token contains its time of issue, with which its digest begins. Digests of one time are neighbours in the indexes and share their
+ * pages, where random ones would make each refresh write two pages of its own (`npm run bench -- refresh`).
+ */
+function withTime(secret: string, now: number): string {
+  const time = Buffer.alloc(TIME_BYTES)
+  time.writeUIntBE(now, 0, TIME_BYTES)
+  return secret + maskTime(time, secret).toString('base64url')
+}
+
+function timedDigest(token: string): string {
+  if (!TIMED_TOKEN.test(token)) return digestOf(token)
+  const time = Buffer.from(token.slice(SECRET_LENGTH), 'base64url')
+  return maskTime(time, token.slice(0, SECRET_LENGTH)).toString('hex') + digestOf(token)
+}
+
+/** So that no part of a token can be told from random bytes (C-33). */
+function maskTime(time: Buffer, secret: string): Buffer {
+  return masked(time, `gatehouse refresh time ${secret}`)
+}
+
+function maskSuccessor(successor: string, parent: string): string {
+  return masked(Buffer.from(successor, 'base64url'), `gatehouse refresh successor ${parent}`).toString('base64url')
+}
+
+/**
+ * A one-time pad, applied and removed by the same XOR. That of a successor, 256 bits for its 256 bits, is derived from the parent token
+ * alone. The prefix of `key` makes the pad differ from the digest of the token.
+ */
+function masked(bytes: Buffer, key: string): Buffer {
+  const pad = hash('sha256', key, 'buffer')
+  for (let index = 0; index < bytes.length; index++) bytes.writeUInt8(bytes.readUInt8(index) ^ (pad[index] ?? 0), index)
+  return bytes
+}

@@ -1,0 +1,284 @@
+/** Browser sessions, identified by a cookie whose value is stored only as a digest. */
+
+import type { Clock } from 'gatehouse-protocol'
+import type { Kysely, Selectable } from 'kysely'
+import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
+import type { Schema, SessionRow } from '../database/schema.ts'
+import { digestOf, newId, newSecret } from '../keys/opaque.ts'
+
+export interface Session {
+  /** The `sid` claim of tokens; independent of the cookie. */
+  readonly id: string
+  readonly userId: string
+  /** When the user last authenticated. */
+  readonly authTime: number
+  /** Authentication methods (RFC 8176). */
+  readonly amr: readonly string[]
+  /** Compared by the session iframe (OpenID Connect Session Management). Not a credential. */
+  readonly browserState: string
+  readonly userAgent: string
+  readonly address: string
+  readonly createdAt: number
+  readonly seenAt: number
+  readonly expiresAt: number
+}
+
+export interface SessionLifetimes {
+  /** Milliseconds without a request after which a session expires. */
+  readonly idle: number
+  /** Milliseconds after which it expires in any case. */
+  readonly absolute: number
+}
+
+const HOUR = 3600_000
+export const DEFAULT_LIFETIMES: SessionLifetimes = { idle: 12 * HOUR, absolute: 7 * 24 * HOUR }
+
+export interface SignIn {
+  readonly amr: readonly string[]
+  readonly userAgent: string
+  readonly address: string
+}
+
+export interface OpenedSession {
+  readonly session: Session
+  /** The value of the browser's cookie; only its digest is stored. */
+  readonly cookie: string
+}
+
+export interface SessionPage {
+  readonly limit: number
+  readonly userId?: string | undefined
+  readonly after?: { readonly createdAt: number; readonly id: string } | undefined
+}
+
+export interface SessionOfUser {
+  readonly session: Session
+  /** Undefined for a user who was deleted. */
+  readonly username: string | undefined
+}
+
+export type Sessions = ReturnType<typeof createSessions>
+
+/** `seen_at` is written at most this often, so that most requests only read. */
+const SEEN_EVERY_MS = 60_000
+
+export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetimes) {
+  return {
+    async open(userId: string, signIn: SignIn): Promise<OpenedSession> {
+      const now = clock()
+      const cookie = newSecret()
+      const session: Session = {
+        id: newId(),
+        userId,
+        authTime: now,
+        amr: signIn.amr,
+        browserState: newId(),
+        userAgent: signIn.userAgent,
+        address: signIn.address,
+        createdAt: now,
+        seenAt: now,
+        expiresAt: now + lifetimes.absolute,
+      }
+      await db
+        .insertInto('sessions')
+        .values({ ...toRow(session), digest: digestOf(cookie), ended_at: null })
+        .execute()
+      return { session, cookie }
+    },
+
+    /** For a user who authenticated again or with another factor: continues the session under a new cookie. Undefined if it has ended. */
+    async renew(session: Session, signIn: SignIn): Promise<OpenedSession | undefined> {
+      const now = clock()
+      const cookie = newSecret()
+      const renewed: Session = { ...session, ...signIn, authTime: now, seenAt: now }
+      const row = await db
+        .updateTable('sessions')
+        .set({ ...toRow(renewed), digest: digestOf(cookie) })
+        .where('id', '=', session.id)
+        .where('ended_at', 'is', null)
+        .returning('id')
+        .executeTakeFirst()
+      return row === undefined ? undefined : { session: renewed, cookie }
+    },
+
+    /** Undefined if the session does not exist, has ended or has expired. */
+    async find(cookie: string): Promise<Session | undefined> {
+      const now = clock()
+      const row = await alive(now).where('digest', '=', digestOf(cookie)).selectAll().executeTakeFirst()
+      if (row === undefined) return undefined
+      if (now - row.seen_at >= SEEN_EVERY_MS) {
+        await db.updateTable('sessions').set({ seen_at: now }).where('id', '=', row.id).execute()
+      }
+      return toSession({ ...row, seen_at: now })
+    },
+
+    async findById(id: string): Promise<Session | undefined> {
+      const row = await alive(clock()).where('id', '=', id).selectAll().executeTakeFirst()
+      return row === undefined ? undefined : toSession(row)
+    },
+
+    /** Most recently used first. */
+    async listOfUser(userId: string): Promise<Session[]> {
+      const rows = await alive(clock())
+        .where('user_id', '=', userId)
+        .selectAll()
+        .orderBy('seen_at', 'desc')
+        .orderBy('id')
+        .execute()
+      return rows.map(toSession)
+    },
+
+    /** One page, newest first, of all users or one: those after the session that began at `createdAt` and has the id. */
+    async page({ limit, userId, after }: SessionPage): Promise<SessionOfUser[]> {
+      let query = alive(clock()).leftJoin('users', 'users.id', 'sessions.user_id')
+      if (userId !== undefined) query = query.where('user_id', '=', userId)
+      if (after !== undefined)
+        query = query.where((eb) =>
+          eb(eb.refTuple('sessions.created_at', 'sessions.id'), '<', eb.tuple(after.createdAt, after.id)),
+        )
+      const rows = await query
+        .selectAll('sessions')
+        .select('users.username as username')
+        .orderBy('sessions.created_at', 'desc')
+        .orderBy('sessions.id', 'desc')
+        .limit(limit)
+        .execute()
+      return rows.map((row) => ({ session: toSession(row), username: row.username ?? undefined }))
+    },
+
+    /** Open sessions. Expired ones that have not been ended yet do not count. */
+    async count(): Promise<BoundedCount> {
+      const now = clock()
+      const newest = db
+        .selectFrom('sessions')
+        .select(['expires_at', 'seen_at'])
+        .where('ended_at', 'is', null)
+        .orderBy('created_at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(COUNTED_ROWS)
+        .as('newest')
+      const { read, open } = await db
+        .selectFrom(newest)
+        .select((eb) => [
+          eb.fn.countAll<number>().as('read'),
+          eb.fn
+            .count<number>(
+              eb
+                .case()
+                .when(eb.and([eb('expires_at', '>', now), eb('seen_at', '>', now - lifetimes.idle)]))
+                .then(1)
+                .end(),
+            )
+            .as('open'),
+        ])
+        .executeTakeFirstOrThrow()
+      return boundedCount(read, open)
+    },
+
+    /** Returns the session to exactly one of several concurrent callers; undefined if it has ended already. */
+    async end(id: string): Promise<Session | undefined> {
+      const row = await db
+        .updateTable('sessions')
+        .set({ ended_at: clock() })
+        .where('id', '=', id)
+        .where('ended_at', 'is', null)
+        .returningAll()
+        .executeTakeFirst()
+      return row === undefined ? undefined : toSession(row)
+    },
+
+    /** Ends all sessions of a user, also those that begin at the same time, and returns them. */
+    async endAllOf(userId: string): Promise<Session[]> {
+      const rows = await db
+        .updateTable('sessions')
+        .set({ ended_at: clock() })
+        .where('user_id', '=', userId)
+        .where('ended_at', 'is', null)
+        .returningAll()
+        .execute()
+      return rows.map(toSession)
+    },
+
+    /** Expired sessions that have not been ended yet. */
+    async listExpired(limit = 500): Promise<Session[]> {
+      const now = clock()
+      const rows = await db
+        .selectFrom('sessions')
+        .selectAll()
+        .where('ended_at', 'is', null)
+        .where((eb) => eb.or([eb('expires_at', '<=', now), eb('seen_at', '<=', now - lifetimes.idle)]))
+        .limit(limit)
+        .execute()
+      return rows.map(toSession)
+    },
+
+    /** Records that the session was used for this client, which is notified when the session ends. */
+    async addClient(sessionId: string, clientId: string): Promise<void> {
+      await db
+        .insertInto('session_clients')
+        .values({ session_id: sessionId, client_id: clientId, created_at: clock() })
+        .onConflict((conflict) => conflict.columns(['session_id', 'client_id']).doNothing())
+        .execute()
+    },
+
+    async listClients(sessionId: string): Promise<string[]> {
+      const rows = await db
+        .selectFrom('session_clients')
+        .select('client_id')
+        .where('session_id', '=', sessionId)
+        .orderBy('created_at')
+        .execute()
+      return rows.map(({ client_id }) => client_id)
+    },
+
+    /** Removes and returns the clients of an ended session and its user. Only the first caller gets them, so each client is notified once. */
+    async takeClients(sessionId: string): Promise<{ userId: string; clientIds: string[] } | undefined> {
+      const rows = await db
+        .deleteFrom('session_clients')
+        .where('session_id', '=', sessionId)
+        .returning('client_id')
+        .execute()
+      if (rows.length === 0) return undefined
+      const row = await db.selectFrom('sessions').select('user_id').where('id', '=', sessionId).executeTakeFirst()
+      return row && { userId: row.user_id, clientIds: rows.map(({ client_id }) => client_id) }
+    },
+  }
+
+  function alive(now: number) {
+    return db
+      .selectFrom('sessions')
+      .where('ended_at', 'is', null)
+      .where('sessions.expires_at', '>', now)
+      .where('sessions.seen_at', '>', now - lifetimes.idle)
+  }
+}
+
+function toRow(session: Session): Omit<SessionRow, 'digest' | 'ended_at'> {
+  return {
+    id: session.id,
+    user_id: session.userId,
+    auth_time: session.authTime,
+    amr: session.amr.join(' '),
+    browser_state: session.browserState,
+    user_agent: session.userAgent.slice(0, 400),
+    address: session.address,
+    created_at: session.createdAt,
+    seen_at: session.seenAt,
+    expires_at: session.expiresAt,
+  }
+}
+
+function toSession(row: Selectable<SessionRow>): Session {
+  return {
+    id: row.id,
+    userId: row.user_id,
+    authTime: row.auth_time,
+    amr: row.amr.split(' ').filter((method) => method !== ''),
+    browserState: row.browser_state,
+    userAgent: row.user_agent,
+    address: row.address,
+    createdAt: row.created_at,
+    seenAt: row.seen_at,
+    expiresAt: row.expires_at,
+  }
+}

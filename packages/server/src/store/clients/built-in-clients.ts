@@ -1,0 +1,29 @@
+/** The clients that every server has without registration. They are not stored, so they cannot be changed or deleted. */
+import { SCOPES } from 'gatehouse-protocol'
+import type { ClientMetadata } from './client-metadata.ts'
+
+export type BuiltInClients = ReadonlyMap<string, ClientMetadata>
+
+/** Nobody else may register under these, whether or not they are enabled here. */
+export const BUILT_IN_CLIENT_IDS: ReadonlySet<string> = new Set(['gatehouse-console'])
+
+export function builtInClients({ issuer, console }: { issuer: string; console: boolean }): BuiltInClients {
+  return new Map(console ? [['gatehouse-console', consoleClient(issuer)]] : [])
+}
+
+/** First party: a user who signs in to the console has signed in to the server itself, so there is nothing to consent to. */
+function consoleClient(issuer: string): ClientMetadata {
+  return {
+    client_id: 'gatehouse-console',
+    client_name: 'Gatehouse console',
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code'],
+    response_types: ['code'],
+    redirect_uris: [`${issuer}/console`],
+    post_logout_redirect_uris: [`${issuer}/console/signed-out`],
+    require_pkce: true,
+    skip_consent: true,
+    // Without offline_access: its tokens end with the session of the browser.
+    scope: SCOPES.filter((scope) => scope !== 'offline_access').join(' '),
+  }
+}

@@ -1,0 +1,182 @@
+/** Registered clients and their secrets. Two secrets may be valid at once, for rotation. */
+import { hash, timingSafeEqual } from 'node:crypto'
+import type { Clock } from 'gatehouse-protocol'
+import type { Kysely } from 'kysely'
+import { USER_ID_PREFIX } from '../accounts/users.ts'
+import type { Schema } from '../database/schema.ts'
+import { newId } from '../keys/opaque.ts'
+import { type Client, type ClientMetadata, type ClientSecret, toClient } from './client-metadata.ts'
+
+export type Clients = ReturnType<typeof createClients>
+
+export class BadClientId extends Error {
+  override name = 'BadClientId'
+}
+
+/** Clients that one page of a search reads. */
+const MOST_SEARCHED = 1000
+
+export function createClients(db: Kysely<Schema>, clock: Clock) {
+  return {
+    async find(clientId: string): Promise<Client | undefined> {
+      const metadata = await readMetadata(clientId)
+      return metadata === undefined ? undefined : toClient(metadata, await secretsOf(clientId))
+    },
+
+    async list(): Promise<Client[]> {
+      const rows = await db.selectFrom('clients').selectAll().orderBy('client_id').execute()
+      const secrets = Map.groupBy(
+        await db.selectFrom('client_secrets').selectAll().orderBy('created_at').execute(),
+        (row) => row.client_id,
+      )
+      return rows.map((row) => toClient(metadataOf(row), (secrets.get(row.client_id) ?? []).map(toSecret)))
+    },
+
+    /** The ids of one page, in order. */
+    async listIds({ after, limit }: { after: string; limit: number }): Promise<string[]> {
+      const page = db.selectFrom('clients').select('client_id').where('client_id', '>', after)
+      return (await page.orderBy('client_id').limit(limit).execute()).map(({ client_id }) => client_id)
+    },
+
+    /** The ids of those whose id or name contains the text. A page reads a bounded number of clients; `next` is where it ended. */
+    async search(text: string, { after, limit }: { after: string; limit: number }) {
+      const page = db.selectFrom('clients').selectAll().where('client_id', '>', after)
+      const rows = await page.orderBy('client_id').limit(MOST_SEARCHED).execute()
+      const found = rows.filter((row) => clientMatches(metadataOf(row), text)).map(({ client_id }) => client_id)
+      const ids = found.slice(0, limit)
+      const end = rows.length === MOST_SEARCHED ? rows.at(-1)?.client_id : undefined
+      return { ids, next: found.length > limit ? ids.at(-1) : end }
+    },
+
+    /** As registered, to show or change it. */
+    metadata: readMetadata,
+
+    async put(metadata: ClientMetadata): Promise<void> {
+      if (metadata.client_id.startsWith(USER_ID_PREFIX)) {
+        throw new BadClientId(`A client_id must not begin with ${USER_ID_PREFIX}, the prefix of user ids`)
+      }
+      const { disabled = false, ...rest } = metadata
+      const values = { metadata: JSON.stringify(rest), disabled: Number(disabled), updated_at: clock() }
+      await db
+        .insertInto('clients')
+        .values({ client_id: metadata.client_id, created_at: clock(), ...values })
+        .onConflict((conflict) => conflict.column('client_id').doUpdateSet(values))
+        .execute()
+    },
+
+    async remove(clientId: string): Promise<void> {
+      await db.deleteFrom('client_secrets').where('client_id', '=', clientId).execute()
+      // A client registered later under the same id must not inherit consents.
+      await db.deleteFrom('consents').where('client_id', '=', clientId).execute()
+      await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
+    },
+
+    async addSecret(
+      clientId: string,
+      secret: string,
+      { declared = false, expiresAt }: { declared?: boolean; expiresAt?: number | undefined } = {},
+    ): Promise<string> {
+      const id = newId()
+      await db
+        .insertInto('client_secrets')
+        .values({
+          id,
+          client_id: clientId,
+          digest: secretDigest(clientId, secret),
+          declared: Number(declared),
+          created_at: clock(),
+          expires_at: expiresAt ?? null,
+        })
+        .execute()
+      return id
+    },
+
+    async removeSecret(clientId: string, secretId: string): Promise<void> {
+      await db.deleteFrom('client_secrets').where('client_id', '=', clientId).where('id', '=', secretId).execute()
+    },
+
+    /** Makes the other secrets expire at `at`. */
+    async expireOtherSecrets(clientId: string, keptId: string, at: number): Promise<void> {
+      await db
+        .updateTable('client_secrets')
+        .set({ expires_at: at })
+        .where('client_id', '=', clientId)
+        .where('id', '!=', keptId)
+        .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
+        .execute()
+    },
+  }
+
+  async function readMetadata(clientId: string): Promise<ClientMetadata | undefined> {
+    const row = await db.selectFrom('clients').selectAll().where('client_id', '=', clientId).executeTakeFirst()
+    return row === undefined ? undefined : metadataOf(row)
+  }
+
+  async function secretsOf(clientId: string): Promise<ClientSecret[]> {
+    const rows = await db
+      .selectFrom('client_secrets')
+      .selectAll()
+      .where('client_id', '=', clientId)
+      .orderBy('created_at')
+      .execute()
+    return rows.map(toSecret)
+  }
+}
+
+/** The client id is the salt: equal secrets of two clients have different digests. */
+export function secretDigest(clientId: string, secret: string): string {
+  return hash('sha256', `${clientId}\0${secret}`, 'base64url')
+}
+
+/** The secret that last authenticated each client, to save the digest when it comes again. Dropped when the client is reloaded. */
+const lastVerified = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
+
+/** Compares with every valid secret, each in constant time. An unknown client takes as long. */
+export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
+  const offered = Buffer.from(secret)
+  const last = client === undefined ? undefined : lastVerified.get(client)
+  if (last !== undefined && isSame(last.secret, offered) && isValid(last.stored, now)) return true
+  const digest = Buffer.from(secretDigest(clientId, secret))
+  let matches = false
+  for (const stored of client?.secrets ?? []) {
+    if (!isSame(Buffer.from(stored.digest), digest) || !isValid(stored, now)) continue
+    matches = true
+    if (client !== undefined) lastVerified.set(client, { secret: new Uint8Array(offered), stored })
+  }
+  return matches
+}
+
+function isSame(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function isValid({ expiresAt }: ClientSecret, now: number): boolean {
+  return expiresAt === undefined || now < expiresAt
+}
+
+/** Upper and lower case alike. */
+export function clientMatches({ client_id: id, client_name: name = '' }: ClientMetadata, text: string): boolean {
+  const folded = text.trim().toLowerCase()
+  return id.toLowerCase().includes(folded) || name.toLowerCase().includes(folded)
+}
+
+function metadataOf(row: { client_id: string; metadata: string; disabled: number }): ClientMetadata {
+  const metadata: ClientMetadata = JSON.parse(row.metadata)
+  return { ...metadata, client_id: row.client_id, disabled: row.disabled === 1 }
+}
+
+function toSecret(row: {
+  id: string
+  digest: string
+  declared: number
+  created_at: number
+  expires_at: number | null
+}): ClientSecret {
+  return {
+    id: row.id,
+    digest: row.digest,
+    declared: row.declared === 1,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+  }
+}

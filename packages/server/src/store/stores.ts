@@ -1,0 +1,44 @@
+/** All stores of one database. */
+import type { Clock } from 'gatehouse-protocol'
+import { createFactors } from './accounts/factors.ts'
+import { createRoles } from './accounts/roles.ts'
+import { createSetUpLinks } from './accounts/set-up-links.ts'
+import { createThrottles } from './accounts/throttles.ts'
+import { createUsers } from './accounts/users.ts'
+import { createCodes } from './authorizations/codes.ts'
+import { createDeviceCodes } from './authorizations/device-codes.ts'
+import { createGrants } from './authorizations/grants.ts'
+import { createRefreshTokens } from './authorizations/refresh-tokens.ts'
+import { createSessions, DEFAULT_LIFETIMES, type SessionLifetimes } from './authorizations/sessions.ts'
+import { createClients } from './clients/clients.ts'
+import { createConsents } from './clients/consents.ts'
+import { createEvents } from './cluster/events.ts'
+import { createNodes } from './cluster/nodes.ts'
+import type { Database } from './database/database.ts'
+import { createSigningKeys } from './keys/signing-keys.ts'
+
+export type Stores = ReturnType<typeof createStores>
+
+export function createStores(
+  { db, engine }: Database,
+  clock: Clock,
+  { sessions = DEFAULT_LIFETIMES }: { sessions?: SessionLifetimes } = {},
+) {
+  return {
+    users: createUsers(db, clock),
+    roles: createRoles(db),
+    clients: createClients(db, clock),
+    grants: createGrants(db, clock),
+    codes: createCodes(db, clock),
+    refreshTokens: createRefreshTokens(db, clock),
+    sessions: createSessions(db, clock, sessions),
+    consents: createConsents(db, clock),
+    factors: createFactors(db, engine, clock),
+    deviceCodes: createDeviceCodes({ db, engine }, clock),
+    setUpLinks: createSetUpLinks(db, clock),
+    signingKeys: createSigningKeys(db),
+    throttles: createThrottles(db, clock),
+    events: createEvents(db, engine, clock),
+    nodes: createNodes({ db, engine }, clock),
+  }
+}

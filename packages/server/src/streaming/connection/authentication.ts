@@ -1,0 +1,216 @@
+/** The authentication of one connection over time: sign-in, renewal, expiry, revocation and changed rights. */
+
+import { type Moment, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
+import type { GateEvent } from '../../events/bus.ts'
+import type { SessionMember } from '../gateway/sessions.ts'
+import { type AuthenticationResult, type Call, type Need, refuse } from '../topics/controller.ts'
+import {
+  type Authority,
+  activate,
+  activeAuthority,
+  type CurrentRights,
+  describeAuthority,
+  effectOf,
+  satisfies,
+  survives,
+  withRights,
+} from './authority.ts'
+import type { ConnectionEnv, ConnectionIdentity } from './types.ts'
+
+/** What the connection must do after an event or after time has passed. */
+export type AuthEffect =
+  | { readonly kind: 'none' }
+  /** The client must be notified and the subscriptions checked again. */
+  | { readonly kind: 'changed' }
+  /** Other roles or another name with the same scopes: the client is not notified, but the rows that it may read can differ. */
+  | { readonly kind: 'claims-changed' }
+  /** The user was renamed: the connection must read the name. */
+  | { readonly kind: 'renamed' }
+  | { readonly kind: 'close'; readonly code: 'sessionEnded' | 'policy'; readonly reason: string }
+
+const NO_EFFECT: AuthEffect = { kind: 'none' }
+const CHANGED: AuthEffect = { kind: 'changed' }
+const CLAIMS_CHANGED: AuthEffect = { kind: 'claims-changed' }
+const RENAMED: AuthEffect = { kind: 'renamed' }
+const SESSION_ENDED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'the session has ended' }
+const KICKED: AuthEffect = { kind: 'close', code: 'sessionEnded', reason: 'ended by an operator' }
+const NOT_AUTHENTICATED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated in time' }
+const NOT_RENEWED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not authenticated again in time' }
+
+export class ConnectionAuth {
+  readonly #identity: ConnectionIdentity
+  readonly #member: SessionMember
+  readonly #env: ConnectionEnv
+  #authority: Authority
+  /** The user of this connection: set by the first sign-in and never changed. */
+  #subject: string | undefined
+  /** Events that arrived while a token was being checked; the check may not have seen them. */
+  #eventsDuringCheck: GateEvent[] | undefined
+  /** Set by a sign-in by message until the client has been notified: the reply must be sent first. */
+  hasNewSignIn = false
+
+  constructor(identity: ConnectionIdentity, member: SessionMember, env: ConnectionEnv) {
+    this.#identity = identity
+    this.#member = member
+    this.#env = env
+    this.#authority = { state: 'anonymous', closeAt: env.monotonic() + env.settings.streamAuthenticationDeadline }
+  }
+
+  get authority(): Authority {
+    return this.#authority
+  }
+
+  get principal(): Principal | undefined {
+    return activeAuthority(this.#authority, this.#env.clock())?.principal
+  }
+
+  satisfies(need: Need, now: number): boolean {
+    return satisfies(this.#authority, need, now)
+  }
+
+  describe(): AuthenticationResult {
+    return this.#describe()
+  }
+
+  #describe(restoreToken?: string): AuthenticationResult {
+    const { clock, settings } = this.#env
+    return describeAuthority(this.#authority, this.#identity.profile, settings.streamVendor, clock(), restoreToken)
+  }
+
+  /** Checks a token and takes on its authority; a rejected token leaves the current authority in force. */
+  async signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult> {
+    const events: GateEvent[] = []
+    this.#eventsDuringCheck = events
+    try {
+      const principal = isBearer(provider) ? await this.#env.authenticate(accessToken) : undefined
+      if (call.isAborted) throw refuse('Operation.Abort')
+      if (principal !== undefined && this.#accepts(principal, events))
+        return this.#completeSignIn(principal, accessToken, events)
+    } finally {
+      // Only now: no event may be lost between the check and the new authority. A check that timed out may end while
+      // the next one is already collecting events.
+      if (this.#eventsDuringCheck === events) this.#eventsDuringCheck = undefined
+    }
+    this.#env.counters.signInsRejected++
+    this.#env.onSignInRejected({ address: this.#identity.address, subject: this.#subject, provider })
+    return { Result: this.#identity.profile.rejected }
+  }
+
+  #accepts(principal: Principal, events: readonly GateEvent[]): boolean {
+    if (!mayStream(principal, this.#env.clock())) return false
+    if (this.#subject !== undefined && this.#subject !== principal.subject) return false
+    return survives(principal, events)
+  }
+
+  #completeSignIn(principal: Principal, accessToken: string, events: readonly GateEvent[]): AuthenticationResult {
+    this.signInAs(principal, accessToken)
+    for (const event of events) {
+      const effect = effectOf(event, principal)
+      if (effect.kind === 'rights-changed') this.#changeRights(effect.rights)
+    }
+    this.hasNewSignIn = true
+    return this.#describe(this.#env.restoreToken(accessToken))
+  }
+
+  /** Replaces the authority in one step. Throws `Limited` when the user has too many connections. */
+  signInAs(principal: Principal, accessToken: string): void {
+    const { sessions, restoreToken, clock, settings, counters } = this.#env
+    sessions.admit(this.#member, principal)
+    this.#subject = principal.subject
+    const shown = this.#identity.profile.alwaysShowsToken ? restoreToken(accessToken) : undefined
+    this.#authority = activate(principal, shown, clock() + settings.streamExpiryWarning)
+    counters.signInsAccepted++
+  }
+
+  onEvent(event: GateEvent): AuthEffect {
+    if (event.kind === 'stream-kick' && event.connectionId === this.#identity.connectionId) return KICKED
+    this.#eventsDuringCheck?.push(event)
+    if (this.#authority.state === 'anonymous') return NO_EFFECT
+    const effect = effectOf(event, this.#authority.principal)
+    if (event.kind === 'user-changed' && event.renamed && event.subject === this.#subject) return RENAMED
+    switch (effect.kind) {
+      case 'none':
+        return NO_EFFECT
+      case 'ended':
+        return SESSION_ENDED
+      case 'revoked':
+        return this.#revoke()
+      case 'rights-changed':
+        return this.#changeRights(effect.rights)
+    }
+  }
+
+  /** Reads the name of the user again. */
+  async readUsername(): Promise<AuthEffect> {
+    const username = this.#subject === undefined ? undefined : await this.#env.usernameOf(this.#subject)
+    const authority = this.#authority
+    if (username === undefined || authority.state === 'anonymous') return NO_EFFECT
+    this.#authority = { ...authority, principal: { ...authority.principal, username } }
+    return CLAIMS_CHANGED
+  }
+
+  /** Whether `tick` has something to do. */
+  isDue(now: Moment): boolean {
+    const authority = this.#authority
+    if (authority.state !== 'active') return authority.closeAt <= now.monotonic
+    const { expiresAt, warned } = authority
+    return (warned ? expiresAt : expiresAt - this.#env.settings.streamExpiryWarning) <= now.time
+  }
+
+  tick(now: Moment): AuthEffect {
+    if (!this.isDue(now)) return NO_EFFECT
+    const authority = this.#authority
+    switch (authority.state) {
+      case 'anonymous':
+        return NOT_AUTHENTICATED
+      case 'expired':
+      case 'revoked':
+        return NOT_RENEWED
+      case 'active': {
+        const { principal, expiresAt } = authority
+        const late = now.time - expiresAt
+        const closeAt = now.monotonic + this.#env.settings.streamExpiryGrace - late
+        this.#authority = late >= 0 ? { state: 'expired', principal, closeAt } : { ...authority, warned: true }
+        return CHANGED
+      }
+    }
+  }
+
+  /** The connection is closed and no longer counts towards its user's sessions. */
+  release(): void {
+    if (this.#subject !== undefined) this.#env.sessions.release(this.#member, this.#subject)
+  }
+
+  #changeRights(rights: CurrentRights): AuthEffect {
+    if (this.#authority.state !== 'active') return NO_EFFECT
+    const before = this.#authority.principal
+    this.#authority = withRights(this.#authority, rights)
+    const { scopes, roles } = this.#authority.principal
+    if (!isSameSet(before.scopes, scopes)) return CHANGED
+    return isSameSet(new Set(before.roles), new Set(roles)) ? NO_EFFECT : CLAIMS_CHANGED
+  }
+
+  #revoke(): AuthEffect {
+    const authority = this.#authority
+    if (authority.state === 'anonymous' || authority.state === 'revoked') return NO_EFFECT
+    const { monotonic, settings } = this.#env
+    // A connection that already expired gets no second grace period.
+    const closeAt = authority.state === 'expired' ? authority.closeAt : monotonic() + settings.streamExpiryGrace
+    this.#authority = { state: 'revoked', principal: authority.principal, closeAt }
+    return CHANGED
+  }
+}
+
+/** The scheme of an Authorization header and the Provider of AuthToken share this name; both are case-insensitive. */
+export function isBearer(provider: string): boolean {
+  return provider.toLowerCase() === 'bearer'
+}
+
+/** Whether the access token is issued for the platform and has not expired. */
+export function mayStream(principal: Principal, now: number): boolean {
+  return principal.audiences.includes(PLATFORM_AUDIENCE) && principal.expiresAt * 1000 > now
+}
+
+function isSameSet(some: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  return some.size === others.size && [...some].every((scope) => others.has(scope))
+}

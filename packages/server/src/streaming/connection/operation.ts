@@ -1,0 +1,225 @@
+/** One request on a connection: executed when its turn comes, answered exactly once. */
+import type { Principal } from 'gatehouse-protocol'
+import { IDENTIFY } from '../controllers/auth.ts'
+import { type Call, refuse, type Topic } from '../topics/controller.ts'
+import { topicKey } from '../topics/hub.ts'
+import { OwnSubscriber } from '../topics/own-subscriber.ts'
+import type { Subscriptions } from '../topics/subscriptions.ts'
+import { CallAbort } from './call-abort.ts'
+import type { ConnectionCaller } from './caller.ts'
+import { confirmation, publicError, push, reply, sendError } from './messages.ts'
+import type { InvalidRequest, Request } from './request.ts'
+import type { ConnectionEnv, Transport } from './types.ts'
+
+/** What an operation uses of its connection. */
+export interface OperationHost {
+  readonly caller: ConnectionCaller
+  readonly subscriptions: Subscriptions
+  readonly transport: Transport
+  readonly env: ConnectionEnv
+  /** The operation could not even be answered. */
+  onFault(error: unknown): void
+  /** An operation that did not complete synchronously has ended. */
+  onOperationEnd(operation: Operation): void
+}
+
+export type AbortReason = 'cancelled' | 'timeout' | 'closed' | 'ended'
+
+export class Operation implements Call {
+  readonly request: Request | InvalidRequest
+  readonly caller: ConnectionCaller
+  /** When it times out on the monotonic clock, once it runs asynchronously. */
+  deadline = Number.POSITIVE_INFINITY
+  readonly #host: OperationHost
+  #topic: Topic | undefined
+  #abort: CallAbort | undefined
+  #state: 'waiting' | 'cancelled' | 'running' | 'answered' = 'waiting'
+
+  constructor(request: Request | InvalidRequest, host: OperationHost) {
+    this.request = request
+    this.caller = host.caller
+    this.#host = host
+  }
+
+  get controller(): string {
+    return this.request.controller ?? ''
+  }
+
+  get topic(): string {
+    return this.request.topic ?? ''
+  }
+
+  get data(): unknown {
+    return this.request.kind === 'request' ? this.request.data : undefined
+  }
+
+  get source(): string | undefined {
+    return this.request.kind === 'request' ? this.request.source : undefined
+  }
+
+  get principal(): Principal | undefined {
+    return this.caller.auth.principal
+  }
+
+  /** Created on first use: most handlers answer synchronously and never read it. */
+  get signal(): AbortSignal {
+    this.#abort ??= new CallAbort()
+    if (this.#state === 'answered') this.#abort.abort()
+    return this.#abort.signal
+  }
+
+  get isAborted(): boolean {
+    return this.#state === 'answered'
+  }
+
+  /** True if it completed; otherwise the host is notified when it ends. */
+  start(): boolean {
+    const { request } = this
+    const cancelled = this.#state === 'cancelled'
+    this.#state = 'running'
+    try {
+      if (cancelled) throw refuse('Operation.Abort')
+      if (request.kind === 'invalid') throw refuse(request.code, request.context)
+      const result = this.#execute(request)
+      if (result instanceof Promise) {
+        const { action, subscription } = this.caller.timeouts(request.controller)
+        this.deadline = this.#host.env.monotonic() + (request.action === 'Sub' ? subscription : action)
+        this.#completeLater(request, result).catch((error) => this.#host.onFault(error))
+        return false
+      }
+      this.#complete(request, result)
+    } catch (error) {
+      this.#fail(error)
+    }
+    this.#state = 'answered'
+    return true
+  }
+
+  abort(reason: AbortReason): void {
+    this.#abort?.abort()
+    if (reason === 'cancelled' && this.#state === 'waiting') this.#state = 'cancelled'
+    else if (reason === 'closed') this.#state = 'answered'
+    else if (this.#claimAnswer()) this.#fail(refuse(ABORT_CODES[reason]))
+  }
+
+  /** Whether a Cancel with this TransactionID refers to this operation. */
+  isCancellable(id: unknown): boolean {
+    return this.request.id === id && (this.#state === 'waiting' || this.#state === 'running')
+  }
+
+  /** Finds the topic, checks the caller's authority and calls the handler: returns its result, or a promise of it. */
+  #execute(request: Request): unknown {
+    const { env, subscriptions } = this.#host
+    const topic = env.controllers.topic(request.controller, request.topic)
+    this.#topic = topic
+    if ((request.action === 'Publish' ? topic.publish : topic.subscription) === undefined)
+      throw refuse('Operation.Unknown', request.topic)
+    if (request.action === 'Unsub') {
+      subscriptions.remove(topicKey(request.controller, request.topic))
+      return undefined
+    }
+    if (!this.caller.auth.satisfies(topic.needs, env.clock())) throw refuse('Authority')
+    if (request.action === 'Publish') return topic.publish?.(this)
+    const key = topicKey(request.controller, request.topic)
+    if (topic.subscription?.open !== undefined && subscriptions.has(key)) throw refuse('Data', 'Topic')
+    if (subscriptions.repeat(key)) return undefined
+    if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
+    if (topic.subscription?.open !== undefined) return subscriptions.openOwn(topic.subscription, this, topic.needs)
+    const snapshot = topic.subscription?.snapshot?.(this)
+    if (snapshot instanceof Promise) subscriptions.prepare(request.controller, request.topic, topic)
+    return snapshot
+  }
+
+  async #completeLater(request: Request, promise: Promise<unknown>): Promise<void> {
+    let claimed = false
+    try {
+      const result = await promise
+      claimed = this.#claimAnswer()
+      if (claimed) this.#complete(request, result)
+      // Nobody waits for it any more.
+      else if (result instanceof OwnSubscriber) result.close()
+    } catch (error) {
+      if (claimed || this.#claimAnswer()) this.#fail(error)
+    }
+    this.#host.onOperationEnd(this)
+  }
+
+  /** True for the first caller only: an operation is answered once. */
+  #claimAnswer(): boolean {
+    if (this.#state === 'answered') return false
+    this.#state = 'answered'
+    return true
+  }
+
+  #complete(request: Request, result: unknown): void {
+    if (result instanceof OwnSubscriber) this.#startOwn(request, result)
+    else if (request.action === 'Publish') this.#reply(request, result)
+    else if (request.action === 'Sub') this.#openSubscription(request, result)
+    else this.#confirm(request, true)
+    const { auth } = this.caller
+    if (!auth.hasNewSignIn) return
+    auth.hasNewSignIn = false
+    this.#host.subscriptions.onAuthorityChanged()
+  }
+
+  #reply(request: Request, result: unknown): void {
+    const { transport, env, subscriptions } = this.#host
+    const { controller, id } = request
+    const topic = this.#topic?.replyTopic?.(this) ?? request.topic
+    if (id !== undefined) {
+      transport.send(reply(request, topic, result))
+      return
+    }
+    const key = topicKey(controller, topic)
+    if (!subscriptions.has(key)) sendError(transport, env, request, refuse('Operation.NoResult'))
+    // After a sign-in the new authority is pushed to Identify anyway.
+    else if (!this.caller.auth.hasNewSignIn || key !== IDENTIFY.key) transport.send(push(controller, topic, result))
+  }
+
+  /** Confirms the subscription, sends its snapshot, then what was published while the snapshot was fetched. */
+  #openSubscription(request: Request, snapshot: unknown): void {
+    const { transport, env, subscriptions } = this.#host
+    const { controller, topic: name } = request
+    const topic = this.#topic
+    const now = env.clock()
+    if (topic === undefined) return
+    // The authority may have changed while the snapshot was fetched.
+    if (!this.caller.auth.satisfies(topic.needs, now)) throw refuse('Authority')
+    const missed = subscriptions.open(controller, name, topic)
+    try {
+      this.#confirm(request, true)
+      if (snapshot !== undefined) transport.send(push(controller, name, snapshot))
+      for (const broadcast of missed) subscriptions.deliver(broadcast, now)
+    } catch (error) {
+      // The snapshot cannot be encoded. The client is told that the Sub failed, so the subscription must not exist.
+      subscriptions.remove(topicKey(controller, name))
+      throw error
+    }
+  }
+
+  /** Confirms the subscription; from then on its topic sends. */
+  #startOwn(request: Request, subscriber: OwnSubscriber): void {
+    const { env, subscriptions } = this.#host
+    // The authority may have changed while it was opened.
+    if (!this.caller.auth.satisfies(subscriber.needs, env.clock())) subscriber.close(refuse('Authority'))
+    if (subscriber.endReason !== undefined) throw subscriber.endReason
+    subscriptions.addOwn(subscriber)
+    this.#confirm(request, true)
+    subscriber.start()
+  }
+
+  #fail(error: unknown): void {
+    const { transport, env, subscriptions } = this.#host
+    const { request } = this
+    sendError(transport, env, request, publicError(error, env, this.caller.connectionId))
+    if (request.kind !== 'request' || request.action !== 'Sub') return
+    subscriptions.abandon(topicKey(request.controller, request.topic))
+    this.#confirm(request, false)
+  }
+
+  #confirm(request: Request, confirmed: boolean): void {
+    if (request.confirm) this.#host.transport.send(confirmation(request, confirmed, this.caller.profile))
+  }
+}
+
+const ABORT_CODES = { cancelled: 'Operation.Abort', timeout: 'Operation.Timeout', ended: 'Session' } as const

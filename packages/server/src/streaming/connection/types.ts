@@ -1,0 +1,60 @@
+/** Types that the parts of a connection share: its transport, its identity and what the gateway provides. */
+
+import type { Authenticate, Clock, CloseName, Message, MonotonicClock } from 'gatehouse-protocol'
+import type { Controllers } from '../controllers/registry.ts'
+import type { StreamCounters } from '../gateway/metrics.ts'
+import type { Sessions } from '../gateway/sessions.ts'
+import type { StreamSettings } from '../gateway/settings.ts'
+import type { SlowPolicy } from '../topics/controller.ts'
+import type { Broadcast, Hub } from '../topics/hub.ts'
+import type { Profile } from './profile.ts'
+
+/** The socket side of a connection. */
+export interface Transport {
+  send(message: Message): void
+  /** `queue` sends in any case: the sender has asked `isCongested` first. */
+  sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void
+  /**
+   * Whether subscriptions that their topic runs must wait. They fill only a part of the send queue, so that they alone
+   * never make the connection a slow one. Once it was true, the connection is told when it no longer is.
+   */
+  readonly isCongested: boolean
+  /** Pauses or resumes reading from the client. */
+  setReading(reading: boolean): void
+  close(name: CloseName, reason: string): void
+}
+
+/** Fixed for the life of a connection. */
+export interface ConnectionIdentity {
+  readonly connectionId: string
+  /** The client's address; taken from forwarding headers only if the proxy is trusted. */
+  readonly address: string
+  readonly profile: Profile
+}
+
+/** What all connections of a gateway share. */
+export interface ConnectionEnv {
+  readonly clock: Clock
+  /** For timeouts and rates; `clock` is for what tokens and messages say. */
+  readonly monotonic: MonotonicClock
+  readonly settings: StreamSettings
+  readonly counters: StreamCounters
+  readonly controllers: Controllers
+  readonly hub: Hub
+  readonly sessions: Sessions
+  readonly authenticate: Authenticate
+  /** The current name of a user; undefined if there is no such user. */
+  readonly usernameOf: (subject: string) => Promise<string | undefined>
+  /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */
+  readonly restoreToken: (accessToken: string) => string | undefined
+  readonly onFault: (error: unknown, connectionId: string) => void
+  /** Throws when too many sign-ins from this address were rejected. */
+  readonly onSignInRejected: (attempt: RejectedSignIn) => void
+}
+
+export interface RejectedSignIn {
+  readonly address: string
+  /** The user that the connection already acts for, if any. */
+  readonly subject: string | undefined
+  readonly provider: string
+}

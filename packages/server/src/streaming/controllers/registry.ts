@@ -1,0 +1,71 @@
+/** The controllers of a gateway by name. Finds the topic of a request. */
+import { isPlatformScope } from 'gatehouse-protocol'
+import { type Controller, type Need, refuse, type Topic } from '../topics/controller.ts'
+import { COMMON_TOPICS } from './common.ts'
+
+export class Controllers {
+  readonly #byName = new Map<string, Map<string, Topic>>()
+  readonly #all: readonly Controller[]
+
+  constructor(controllers: readonly Controller[]) {
+    this.#all = controllers
+    for (const { name, topics } of controllers) {
+      if (this.#byName.has(name)) throw new Error(`Two streaming controllers are named ${name}`)
+      this.#byName.set(name, new Map([...Object.entries(COMMON_TOPICS), ...Object.entries(topics)]))
+    }
+  }
+
+  all(): readonly Controller[] {
+    return this.#all
+  }
+
+  /** Throws the error reply if the controller or topic does not exist. */
+  topic(controller: string, name: string): Topic {
+    const topics = this.#byName.get(controller)
+    if (topics === undefined) throw refuse('Controller', controller)
+    const topic = topics.get(name) ?? topics.get(`${name.slice(0, name.indexOf('/') + 1)}*`)
+    if (topic === undefined) throw refuse('Operation.Unknown', name)
+    return topic
+  }
+
+  /** The topics of each controller, without those that all have in common, that a caller with these scopes may use. */
+  usableBy(scopes: ReadonlySet<string>): UsableController[] {
+    return this.#all.flatMap(({ name, summary, topics }) => {
+      const usable = Object.entries(topics).filter(([, { needs }]) => isMet(needs, scopes))
+      return usable.length === 0 ? [] : [{ controller: name, summary, topics: usable.map(describeTopic) }]
+    })
+  }
+
+  /** Every topic as `Controller/Topic`, the form used by the terminal client. */
+  names(): string[] {
+    return [...this.#byName].flatMap(([controller, topics]) =>
+      [...topics.keys()].map((topic) => `${controller}/${topic}`),
+    )
+  }
+}
+
+/** As administrators and clients see it. */
+export interface UsableController {
+  readonly controller: string
+  readonly summary: string
+  readonly topics: readonly {
+    readonly topic: string
+    readonly summary: string
+    readonly needs: string
+    readonly actions: readonly ('publish' | 'subscribe')[]
+  }[]
+}
+
+/** A signed-in caller has at least one scope of the platform. */
+function isMet(needs: Need, scopes: ReadonlySet<string>): boolean {
+  if (needs === 'nothing') return true
+  return needs === 'identity' ? [...scopes].some(isPlatformScope) : scopes.has(needs)
+}
+
+function describeTopic([topic, { summary, needs, publish, subscription }]: readonly [string, Topic]) {
+  const actions = [
+    ...(publish === undefined ? [] : (['publish'] as const)),
+    ...(subscription === undefined ? [] : (['subscribe'] as const)),
+  ]
+  return { topic, summary, needs, actions }
+}

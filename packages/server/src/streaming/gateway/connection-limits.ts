@@ -1,0 +1,42 @@
+/** Limits the number of open connections, in total and for each network address. */
+
+import { Refusal } from 'gatehouse-protocol'
+import { networkOf } from '../../lib/network.ts'
+import type { StreamSettings } from './settings.ts'
+
+export const RETRY_LATER = { 'retry-after': '10' }
+
+export class ConnectionLimits {
+  readonly #settings: StreamSettings
+  readonly #byNetwork = new Map<string, number>()
+  #total = 0
+
+  constructor(settings: StreamSettings) {
+    this.#settings = settings
+  }
+
+  /** Throws if another connection from the address would be refused. */
+  check(address: string): void {
+    const count = this.#byNetwork.get(networkOf(address)) ?? 0
+    if (this.#total >= this.#settings.streamMaxConnections)
+      throw new Refusal('stream.full', 503, 'The server accepts no more connections', { headers: RETRY_LATER })
+    if (count >= this.#settings.streamMaxConnectionsPerAddress)
+      throw new Refusal('stream.address_full', 429, 'This address has too many connections', { headers: RETRY_LATER })
+  }
+
+  /** Counts a connection; returns the function to call when it is closed. */
+  acquire(address: string): () => void {
+    this.check(address)
+    const network = networkOf(address)
+    this.#total++
+    this.#byNetwork.set(network, (this.#byNetwork.get(network) ?? 0) + 1)
+    return () => this.#release(network)
+  }
+
+  #release(network: string): void {
+    const left = (this.#byNetwork.get(network) ?? 1) - 1
+    this.#total--
+    if (left === 0) this.#byNetwork.delete(network)
+    else this.#byNetwork.set(network, left)
+  }
+}

@@ -1,0 +1,70 @@
+/** The streaming service: its gateway with the controllers, and its route. */
+
+import { isPlatformScope, Refusal, SCOPES, STREAM_PATH, VERSION } from 'gatehouse-protocol'
+import { requireScope } from '../http/request/authentication.ts'
+import type { Route, RouteGroup } from '../http/route.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import { createGateway, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
+import { watchGateway } from './gateway/metrics.ts'
+import type { StreamSettings } from './gateway/settings.ts'
+
+export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'settings'> {
+  readonly settings: StreamSettings
+  /** The name that clients are shown in ServerInfo. */
+  readonly name: string
+  readonly metrics: Metrics
+}
+
+export interface Streaming {
+  readonly gateway: Gateway
+  readonly routes: RouteGroup
+}
+
+export async function openStreaming(options: StreamingOptions): Promise<Streaming> {
+  const { settings, name, metrics, ...rest } = options
+  const gateway = createGateway({
+    ...rest,
+    settings,
+    server: { Name: name, Class: 'Gatehouse', Version: VERSION },
+  })
+  watchGateway(metrics, gateway)
+  return { gateway, routes: streamRoutes(gateway, settings.streamEcho) }
+}
+
+export function streamRoutes(
+  gateway: Pick<Gateway, 'accept' | 'checkRoom' | 'echo' | 'topicsFor'>,
+  hasEcho: boolean,
+): RouteGroup {
+  const stream: Route = {
+    method: 'GET',
+    path: STREAM_PATH,
+    // A page does not see why its upgrade was refused. Here it can ask, and learns when to try again.
+    handle({ address }) {
+      gateway.checkRoom(address)
+      upgradeRequired()
+    },
+    upgrade: ({ address }, { request, socket, head }) => gateway.accept(request, socket, head, address),
+  }
+  const echo: Route = {
+    method: 'GET',
+    path: '/echo',
+    handle: upgradeRequired,
+    upgrade: ({ address }, { request, socket, head }) => gateway.echo(request, socket, head, address),
+  }
+  const topics: Route = {
+    method: 'GET',
+    path: `${STREAM_PATH}/topics`,
+    access: requireScope(...SCOPES.filter(isPlatformScope)),
+    handle(context) {
+      context.setHeader('cache-control', 'no-store')
+      context.json({ items: gateway.topicsFor(context.principal.scopes) })
+    },
+  }
+  return { at: ['/platform'], limit: 'stream', routes: [stream, topics, ...(hasEcho ? [echo] : [])] }
+}
+
+function upgradeRequired(): never {
+  throw new Refusal('stream.upgrade_required', 426, 'This address needs a WebSocket upgrade', {
+    headers: { upgrade: 'websocket', connection: 'upgrade' },
+  })
+}

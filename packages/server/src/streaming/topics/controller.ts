@@ -1,0 +1,185 @@
+/** The interface of streaming controllers, the extension point of the gateway. */
+import {
+  type Clock,
+  type JsonText,
+  type Principal,
+  Refusal,
+  STREAM_ERRORS,
+  type StreamErrorCode,
+} from 'gatehouse-protocol'
+import type { Profile } from '../connection/profile.ts'
+
+export interface Controller {
+  readonly name: string
+  readonly summary: string
+  /** A name that ends in `/*` matches every topic with that prefix: `Price/*` matches `Price/ACME`. */
+  readonly topics: Readonly<Record<string, Topic>>
+  /** The class of its feed, which clients of version 2 see. */
+  readonly feedClass?: FeedClass
+  /** Called once, before the server answers; an error refuses the start. The function that it returns is called when the gateway stops. */
+  start?(publisher: Publisher): (() => void) | undefined
+}
+
+/** The classes that clients of version 2 know. */
+export const FEED_CLASSES = ['Authority', 'Market', 'News', 'Trading', 'Watchlist', 'Scanner', 'Channel'] as const
+export type FeedClass = (typeof FEED_CLASSES)[number]
+
+/** The statuses that clients of version 2 know; the others see `Active` as `Up` and the rest as `Down`. */
+export const FEED_STATUSES = ['Initialising', 'Active', 'Closed', 'Inactive', 'Impaired', 'Expired'] as const
+export type FeedStatus = (typeof FEED_STATUSES)[number]
+
+export interface Topic {
+  readonly summary: string
+  /** `nothing`, `identity` (any authenticated caller) or a scope such as `Platform/Market`. */
+  readonly needs: Need
+  /** Handles `Publish`. Returns the `Data` of the reply; throws a Refusal created by `refuse` for an error reply. */
+  publish?(call: Call): unknown
+  /** The topic of the reply, if it differs from the topic of the request. */
+  replyTopic?(call: Call): string
+  /** Present if clients can subscribe to the topic. */
+  readonly subscription?: SubscriptionRules
+}
+
+export type Need = 'nothing' | 'identity' | (string & {})
+
+/**
+ * What happens when a subscriber reads too slowly: it gets only the latest message of the topic or, where each message
+ * counts, its connection is closed with 1013.
+ */
+export type SlowPolicy = 'latest' | 'close'
+
+/** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber by itself. */
+export type SubscriptionRules = SharedSubscription | OwnSubscription
+
+export interface SharedSubscription {
+  readonly slow: SlowPolicy
+  /**
+   * The initial state, sent right after the confirmation; undefined sends nothing. Messages published while a promise
+   * of it is pending are sent after it, so the state may already include them.
+   */
+  snapshot?(call: Call): unknown
+  readonly open?: undefined
+}
+
+/**
+ * A subscription that its topic runs for each subscriber by itself. It is not counted: a Sub of a topic that is open on the
+ * connection is refused with `Data Topic`, and the first Unsub ends it.
+ */
+export interface OwnSubscription {
+  readonly slow?: undefined
+  readonly snapshot?: undefined
+  /**
+   * Resolves when the subscription can be confirmed; throws a Refusal created by `refuse` if it cannot be opened. Messages
+   * are sent through the sink once it has resolved and the sink is not congested.
+   */
+  open(call: Call, sink: SubscriberSink): Promise<RunningSubscription>
+}
+
+/** The connection as a running subscription sees it. */
+export interface SubscriberSink {
+  /** Subscribers of one topic that are sent the same object share its encoded and compressed form. */
+  send(data: JsonText): void
+  /** While true nothing may be sent. `drained` is called when it turns false. */
+  readonly isCongested: boolean
+  /** Sends the error and the server's Unsub. Nothing may follow. */
+  end(reason: Refusal): void
+}
+
+/** What the connection tells a running subscription. */
+export interface RunningSubscription {
+  drained(): void
+  /** The rights of the caller, or a token with the same rights, replaced those before. */
+  setPrincipal(principal: Principal): void
+  /** The token expired; the caller may renew it. */
+  pause(): void
+  resume(principal: Principal): void
+  /** The subscription ended: by Unsub, with the connection, or because the caller lost the authority. */
+  close(): void
+}
+
+/** What a controller can use while the gateway runs. */
+export interface Publisher {
+  readonly clock: Clock
+  /** Sends to every subscriber of the topic that currently has the authority it needs. */
+  publish(topic: string, data: unknown): void
+  subscribers(topic: string): number
+  /** Shows the status of the controller's feed to the subscribers of `Platform/Feeds`. It is `Active` at first. */
+  setStatus(status: FeedStatus): void
+}
+
+/** A request as its handler sees it. */
+export interface Call {
+  readonly controller: string
+  readonly topic: string
+  readonly data: unknown
+  /** The JSON text of the whole message of a Sub, for data whose numbers need all their digits; undefined in MessagePack. */
+  readonly source?: string | undefined
+  /** Undefined if the caller has no active authority. */
+  readonly principal: Principal | undefined
+  readonly caller: Caller
+  /** Aborted by Cancel, by a timeout and when the subscription or the connection ends. */
+  readonly signal: AbortSignal
+  /** Whether the signal is aborted, for a handler that needs to know no more: to create a signal takes time. */
+  readonly isAborted: boolean
+}
+
+/** The connection that sent a request, as the built-in controllers see it. */
+export interface Caller {
+  readonly connectionId: string
+  /** The client's address. */
+  readonly address: string
+  /** The current authority as an authentication result. */
+  identify(): AuthenticationResult
+  /** Checks a token and takes on its authority; the result is the reply. */
+  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult>
+  readonly profile: Profile
+  timeouts(controller: string): Timeouts
+  setTimeouts(controller: string, timeouts: Timeouts): void
+}
+
+/** Milliseconds. */
+export interface Timeouts {
+  readonly action: number
+  readonly subscription: number
+}
+
+/** The `Data` of the reply, hence the wire names. What is undefined is not sent. */
+export interface AuthenticationResult {
+  readonly Result: 'Success' | 'Reject' | 'Rejected'
+  readonly AccessToken?: string | undefined
+  readonly DisplayName?: string | undefined
+  readonly UserID?: string
+  readonly ExpiryDate?: string
+  readonly ExpiresIn?: string | undefined
+  readonly Scope?: readonly string[]
+}
+
+/** Creates an error reply. The client sees both the code and the context. */
+export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Refusal {
+  const text = STREAM_ERRORS[code].context === '' ? '' : context
+  return new Refusal(code, 400, text, cause === undefined ? {} : { cause })
+}
+
+/** The same with a problem document, which the message carries beside `Data`. */
+export function refuseWithProblem(code: StreamErrorCode, context: string, problem: object): Refusal {
+  return new Refusal(code, 400, context, { members: { Problem: problem } })
+}
+
+/** The members of a request's `Data`; refuses anything but an object. */
+export function members(data: unknown): Readonly<Record<string, unknown>> {
+  if (data === undefined) throw refuse('Data', 'Data')
+  if (!isMembers(data)) throw refuse('Data.Deserialise', 'Data')
+  return data
+}
+
+function isMembers(data: unknown): data is Readonly<Record<string, unknown>> {
+  return typeof data === 'object' && data !== null && !Array.isArray(data)
+}
+
+/** A string member. A missing one is refused with `Data`, another type with `Data.Deserialise`. */
+export function textMember(from: Readonly<Record<string, unknown>>, name: string): string {
+  const value = Object.hasOwn(from, name) ? from[name] : undefined
+  if (value === undefined) throw refuse('Data', name)
+  if (typeof value !== 'string') throw refuse('Data.Deserialise', name)
+  return value
+}

@@ -1,0 +1,132 @@
+/** Publish and subscribe within one node. A message is encoded once for each codec, not for each subscriber. */
+
+import type { JsonText, Message } from 'gatehouse-protocol'
+import { textBytes } from '../../lib/text-memory.ts'
+import type { Codec } from '../codec/codec.ts'
+import type { Profile } from '../connection/profile.ts'
+import { frameDeflated } from '../websocket/deflate.ts'
+import { frameMessage } from '../websocket/frame.ts'
+
+export interface Subscriber {
+  readonly profile: Profile
+  /** Takes a message published at `now` on a topic that it subscribes to. */
+  deliver(broadcast: Broadcast, now: number): void
+}
+
+/** The memory of broadcasts kept for subscribers whose turn comes later. */
+const SHARED_BYTES = 16 * 1024 * 1024
+/** The payload, its frame and the compressed frame of both codecs. */
+const COPIES = 4
+
+function sizeOf({ text }: JsonText): number {
+  return textBytes(text) * COPIES
+}
+
+export class Hub {
+  readonly #topics = new Map<string, Set<Subscriber>>()
+  /** What subscriptions that their topic runs were sent last, by topic; oldest first. */
+  readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
+  #sharedBytes = 0
+
+  subscribe(key: string, subscriber: Subscriber): void {
+    const subscribers = this.#topics.get(key)
+    if (subscribers === undefined) this.#topics.set(key, new Set([subscriber]))
+    else subscribers.add(subscriber)
+  }
+
+  unsubscribe(key: string, subscriber: Subscriber): void {
+    const subscribers = this.#topics.get(key)
+    if (subscribers?.delete(subscriber) && subscribers.size === 0) this.#topics.delete(key)
+  }
+
+  count(key: string): number {
+    return this.#topics.get(key)?.size ?? 0
+  }
+
+  publish(controller: string, topic: string, data: unknown, now: number): void {
+    const key = topicKey(controller, topic)
+    const subscribers = this.#topics.get(key)
+    if (subscribers === undefined) return
+    const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
+    deliverToAll(subscribers, (subscriber) => subscriber.deliver(broadcast, now))
+  }
+
+  /** Publishes what differs between profiles. */
+  publishByProfile(controller: string, topic: string, dataFor: (profile: Profile) => unknown, now: number): void {
+    const key = topicKey(controller, topic)
+    const broadcasts = new Map<Profile, Broadcast>()
+    deliverToAll(this.#topics.get(key) ?? [], (subscriber) => {
+      const { profile } = subscriber
+      const known = broadcasts.get(profile)
+      const broadcast =
+        known ?? new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: dataFor(profile) })
+      broadcasts.set(profile, broadcast)
+      subscriber.deliver(broadcast, now)
+    })
+  }
+
+  /** One broadcast for all subscribers of the topic that are sent this very object, each in its own time. */
+  share(controller: string, topic: string, data: JsonText): Broadcast {
+    const key = topicKey(controller, topic)
+    const topics = this.#shared.get(data) ?? new Map<string, Broadcast>()
+    const known = topics.get(key)
+    if (known !== undefined) return known
+    const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
+    this.#shared.set(data, topics.set(key, broadcast))
+    this.#sharedBytes += sizeOf(data)
+    for (const [oldest, { size }] of this.#shared) {
+      if (this.#sharedBytes <= SHARED_BYTES || oldest === data) break
+      this.#shared.delete(oldest)
+      this.#sharedBytes -= sizeOf(oldest) * size
+    }
+    return broadcast
+  }
+}
+
+/** One that fails does not keep the message from the others; then the error is the publisher's. */
+function deliverToAll(subscribers: Iterable<Subscriber>, deliver: (subscriber: Subscriber) => void): void {
+  const failures: unknown[] = []
+  for (const subscriber of subscribers) {
+    try {
+      deliver(subscriber)
+    } catch (error) {
+      failures.push(error)
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+/** A message for many subscribers: encoded, compressed and framed for the first one of each kind, then shared. */
+export class Broadcast {
+  readonly key: string
+  readonly message: Message
+  readonly #payloads = new Map<string, string | Buffer>()
+  readonly #frames = new Map<string, Buffer | Promise<Buffer>>()
+
+  constructor(key: string, message: Message) {
+    this.key = key
+    this.message = message
+  }
+
+  payload(codec: Codec): string | Buffer {
+    const payload = this.#payloads.get(codec.name) ?? codec.encode(this.message)
+    this.#payloads.set(codec.name, payload)
+    return payload
+  }
+
+  /** Compressed if window bits were agreed and the message is not shorter than the threshold. */
+  frame(codec: Codec, windowBits: number | undefined, threshold: number): Buffer | Promise<Buffer> {
+    const key = windowBits === undefined ? codec.name : `${codec.name} ${windowBits}`
+    const known = this.#frames.get(key)
+    if (known !== undefined) return known
+    const payload = this.payload(codec)
+    const frame = windowBits === undefined ? frameMessage(payload) : frameDeflated(payload, windowBits, threshold)
+    this.#frames.set(key, frame)
+    return frame
+  }
+}
+
+/** Unique because the name of a controller never contains a line feed. */
+export function topicKey(controller: string, topic: string): string {
+  return `${controller}\n${topic}`
+}
