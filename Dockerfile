@@ -1,16 +1,11 @@
-# Gatehouse in a container. The console, one file of Kysely and the bundle of the server are built; there is no other build.
+# Gatehouse in a container. The console and the bundle of the server are built; there is no other build.
 FROM node:24-bookworm-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages ./packages
 RUN npm ci --omit=dev --no-audit --no-fund
-COPY client ./client
-COPY console ./console
-COPY src ./src
-COPY bin ./bin
-COPY scripts/bundle-kysely.js scripts/bundle-server.js ./scripts/
-RUN node --input-type=module -e "import { buildConsole } from './console/build.js'; await buildConsole()" \
-  && node --input-type=module -e "import { bundleKysely } from './scripts/bundle-kysely.js'; await bundleKysely()" \
-  && node --input-type=module -e "import { bundleServer } from './scripts/bundle-server.js'; await bundleServer()"
+RUN node --input-type=module -e "import { buildConsole } from './packages/console/build.js'; await buildConsole()" \
+  && node --input-type=module -e "import { buildServer } from './packages/server/build.js'; await buildServer()"
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \
@@ -22,14 +17,10 @@ ENV NODE_ENV=production \
 WORKDIR /app
 COPY --from=packages /app/node_modules ./node_modules
 COPY package.json ./
-COPY bin ./bin
-COPY client ./client
-COPY --from=packages /app/console/dist ./console/dist
-COPY --from=packages /app/src ./src
-COPY --from=packages /app/dist ./dist
+COPY --from=packages /app/packages ./packages
 COPY docs ./docs
 COPY CHANGELOG.md ./
-RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/bin/gatehouse.js /usr/local/bin/gatehouse
+RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/packages/server/bin/gatehouse.js /usr/local/bin/gatehouse
 USER node
 VOLUME /var/lib/gatehouse
 EXPOSE 5080 9464
@@ -38,6 +29,6 @@ EXPOSE 5080 9464
 STOPSIGNAL SIGTERM
 # Alive, not ready: a node whose database is away must not be restarted for it. "gatehouse health --ready" asks for that.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=15s \
-  CMD ["node", "/app/bin/gatehouse.js", "health"]
-ENTRYPOINT ["node", "/app/bin/gatehouse.js"]
+  CMD ["node", "/app/packages/server/bin/gatehouse.js", "health"]
+ENTRYPOINT ["node", "/app/packages/server/bin/gatehouse.js"]
 CMD ["serve"]

@@ -1,6 +1,7 @@
 /** Many users in the database, with names that repeat: for the programs that search among them. */
+
+import { sql } from 'kysely'
 import type { Database } from '../packages/server/src/store/database/database.ts'
-import { sql } from '../packages/server/src/store/database/kysely.ts'
 
 export const FIRST = [
   'Ada',

@@ -1,4 +1,4 @@
-// Installs the packages of the lock file if node_modules is out of date, and builds the client, the console, one file of Kysely and the bundle of the server. Runs on Node ≥ 20.
+// Installs the packages of the lock file if node_modules is out of date, and builds the client, the console and the server. Runs on Node ≥ 20.
 // `--production` omits the development dependencies.
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const production = process.argv.includes('--production')
 /** What the steps below write. */
-const BUILT = ['dist', 'client/dist', 'console/dist', 'src/store/kysely.bundle.cjs']
+const BUILT = ['packages/client/dist', 'packages/console/dist', 'packages/server/dist']
 
 // The server may run as another user than the one that sets it up, who may have a stricter umask.
 process.umask(0o022)
@@ -17,10 +17,8 @@ const { buildClient } = await import('../packages/client/build.js')
 await buildClient()
 const { buildConsole } = await import('../packages/console/build.js')
 await buildConsole()
-const { bundleKysely } = await import('./bundle-kysely.js')
-await bundleKysely()
-const { bundleServer } = await import('./bundle-server.js')
-await bundleServer()
+const { buildServer } = await import('../packages/server/build.js')
+await buildServer()
 for (const path of BUILT) makeReadable(join(root, path))
 warnIfClosed()
 
@@ -28,9 +26,16 @@ function isCurrent() {
   const installed = join(root, 'node_modules', '.package-lock.json')
   if (!existsSync(installed)) return false
   if (statSync(installed).mtimeMs < statSync(join(root, 'package-lock.json')).mtimeMs) return false
-  const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const needed = Object.keys(production ? dependencies : { ...dependencies, ...devDependencies })
-  return needed.every((name) => existsSync(join(root, 'node_modules', name, 'package.json')))
+  return neededPackages().every((name) => existsSync(join(root, 'node_modules', name, 'package.json')))
+}
+
+function neededPackages() {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const places = ['', 'packages/client', 'packages/console', 'packages/csv', 'packages/iql', 'packages/server']
+  return places.flatMap((place) => {
+    const { dependencies, devDependencies } = packages[place]
+    return Object.keys(production ? { ...dependencies } : { ...dependencies, ...devDependencies })
+  })
 }
 
 function install() {
@@ -58,7 +63,7 @@ function makeReadable(path) {
 /** Packages and sources keep their modes: the user who cloned them decides who may read them. */
 function warnIfClosed() {
   if (process.getuid?.() !== 0) return
-  const closed = ['.', 'bin', 'src', 'node_modules'].filter(
+  const closed = ['.', 'packages', 'node_modules'].filter(
     (name) => (lstatSync(join(root, name)).mode & 0o005) !== 0o005,
   )
   if (closed.length > 0)

@@ -1,123 +1,52 @@
-/** The import rules of src and console: which folder may import which, no cycles, a first line that says what a file is. */
+/** The import rules: which package may import which, which folder of the server and the console may import which, no cycles, a first line that says what a file is. */
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import { before, test } from 'node:test'
 
-const root = new URL('../packages/server/src/', import.meta.url).pathname
+const root = new URL('../packages/', import.meta.url).pathname
 
-/** The folders that each folder may import. A file belongs to the first entry that its path starts with. */
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  lib: [],
+/**
+ * The packages of this repository that each package may import, by their entries only: by name, or, for the client library, whose
+ * name stands for what is built, by the file.
+ */
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
-  telemetry: ['protocol'],
-  schema: ['lib'],
-  'query/iql': ['protocol', 'lib'],
-  csv: ['lib', 'query/iql'],
-  http: ['protocol', 'lib', 'telemetry'],
-  events: ['protocol', 'lib', 'telemetry', 'store'],
-  store: ['protocol', 'lib', 'telemetry'],
-  identity: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store'],
-  streaming: ['protocol', 'lib', 'telemetry', 'http', 'events', 'store'],
-  query: ['protocol', 'lib', 'schema', 'telemetry', 'http', 'events', 'store', 'query/iql'],
-  console: ['protocol', 'lib', 'http'],
-  site: ['protocol', 'lib', 'http', 'identity'],
-  config: ['protocol', 'lib'],
-  declarative: ['protocol', 'lib', 'csv', 'schema', 'store', 'config'],
-  admin: ['protocol', 'lib', 'schema', 'telemetry', 'http', 'events', 'store', 'declarative', 'config'],
-  server: [
-    'protocol',
-    'lib',
-    'schema',
-    'telemetry',
-    'http',
-    'events',
-    'store',
-    'identity',
-    'site',
-    'streaming',
-    'query',
-    'console',
-    'declarative',
-    'admin',
-    'config',
-  ],
-  supervisor: ['protocol', 'lib', 'telemetry', 'store', 'config', 'server'],
-  // The client library is a package of its own, with rules of its own (test/client/package.test.ts).
-  '../client': [],
-  cli: [
-    'protocol',
-    'lib',
-    'csv',
-    'telemetry',
-    'store',
-    'declarative',
-    'admin',
-    'config',
-    'server',
-    'supervisor',
-    'query/iql',
-    '../client',
-  ],
+  iql: ['protocol'],
+  csv: ['iql'],
+  client: [],
+  console: ['client', 'csv', 'iql', 'protocol'],
+  server: ['client', 'csv', 'iql', 'protocol'],
 }
 
-/** Every source file with what it imports, as written; `import type` and `import()` count too. */
-const imports = new Map<string, readonly string[]>()
-const firstLines = new Map<string, string>()
+const BASE = ['lib', 'telemetry']
+const DATA = [...BASE, 'store', 'events']
+/** The folders that each folder of the server may import. */
+const SERVER: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  telemetry: [],
+  schema: ['lib'],
+  http: BASE,
+  store: BASE,
+  events: [...BASE, 'store'],
+  identity: [...DATA, 'http'],
+  streaming: [...DATA, 'http'],
+  query: [...DATA, 'http', 'schema'],
+  console: ['lib', 'http'],
+  site: ['lib', 'http', 'identity'],
+  config: ['lib'],
+  demo: ['query', 'store'],
+  declarative: ['lib', 'schema', 'store', 'config'],
+  admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
+  server: [
+    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query'],
+    ...['console', 'declarative', 'admin', 'config', 'demo'],
+  ],
+  supervisor: [...BASE, 'store', 'config', 'server'],
+  cli: [...BASE, 'store', 'declarative', 'admin', 'config', 'server', 'supervisor'],
+}
 
-before(async () => {
-  for await (const file of glob('**/*.ts', { cwd: root })) {
-    const text = await readFile(join(root, file), 'utf8')
-    firstLines.set(file, text.split('\n', 1)[0] ?? '')
-    imports.set(
-      file,
-      [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g)].map(([, target = '']) => target),
-    )
-  }
-  assert.ok(imports.size > 100, 'the source files are found')
-})
-
-test('every import is allowed for its folder', () => {
-  const violations: string[] = []
-  for (const file of imports.keys()) {
-    const from = folderOf(file)
-    for (const target of importedFiles(file)) {
-      const to = folderOf(target)
-      if (to !== from && !ALLOWED[from]?.includes(to)) violations.push(`${file} imports ${target}`)
-    }
-  }
-  assert.deepEqual(violations, [])
-})
-
-test('the folders of identity import each other in one direction', () => {
-  const pairs = new Set<string>()
-  for (const file of imports.keys()) {
-    const from = identityFolder(file)
-    for (const target of importedFiles(file)) {
-      const to = identityFolder(target)
-      if (from !== undefined && to !== undefined && from !== to) pairs.add(`${from} ${to}`)
-    }
-  }
-  assert.ok(pairs.has('browser authorize'))
-  const both = [...pairs].filter((pair) => pairs.has(pair.split(' ').reverse().join(' ')))
-  assert.deepEqual(both, [])
-})
-
-test('lib and protocol import only Node modules and their own files', () => {
-  const violations: string[] = []
-  for (const [file, targets] of imports) {
-    const folder = folderOf(file)
-    if (folder !== 'lib' && folder !== 'protocol') continue
-    const outside = [
-      ...targets.filter((target) => !target.startsWith('.') && !target.startsWith('node:')),
-      ...importedFiles(file).filter((target) => folderOf(target) !== folder),
-    ]
-    violations.push(...outside.map((target) => `${file} imports ${target}`))
-  }
-  assert.deepEqual(violations, [])
-})
-
-/** What the console is made of; the folders of each part that it may import. */
+/** The parts of the console, and the parts that each may import. */
 const CONSOLE: Readonly<Record<string, readonly string[]>> = {
   ui: ['server.ts'],
   grid: ['ui'],
@@ -131,37 +60,93 @@ const CONSOLE: Readonly<Record<string, readonly string[]>> = {
   'server.ts': [],
   'theme.ts': [],
 }
-const CONSOLE_PACKAGES =
-  /^(preact(\/hooks)?|@preact\/signals|@codemirror\/.+|@lezer\/.+|uplot.*|lean-qr(\/extras\/svg)?)$/
 
-test('the console imports its own parts, its packages, the client library, the language, CSV and the rules for addresses only', async () => {
-  const source = new URL('../packages/console/src/', import.meta.url).pathname
-  const violations: string[] = []
-  const firstWords: string[] = []
-  for await (const file of glob('**/*.{ts,tsx}', { cwd: source })) {
-    const text = await readFile(join(source, file), 'utf8')
-    if (!/^\/\*\*( \S|$)/.test(text)) firstWords.push(file)
-    const from = file.split('/')[0] ?? ''
+/** Every source file with what it imports, as written; `import type` and `import()` count too. */
+const imports = new Map<string, readonly string[]>()
+const firstLines = new Map<string, string>()
+
+before(async () => {
+  for await (const file of glob('*/src/**/*.{ts,tsx}', { cwd: root })) {
     if (file.endsWith('.d.ts')) continue
+    const text = await readFile(join(root, file), 'utf8')
+    firstLines.set(file, text.split('\n', 1)[0] ?? '')
     // Code that a page shows is in templates.
-    const own = text.replaceAll(/`(?:\\.|[^`\\])*`/gs, '``')
-    for (const [, target = ''] of own.matchAll(/(?:\bfrom|(?<!')\bimport)\s*\(?\s*'([^']+)'/g)) {
-      const path = target.startsWith('.') ? normalize(join(dirname(file), target)) : target
-      const to = path.split('/')[0] ?? ''
-      const isAllowed = target.startsWith('.')
-        ? path === '../../client/src/index.ts' ||
-          path.startsWith('../../src/query/iql/') ||
-          (path.startsWith('../../src/csv/') && path !== '../../src/csv/file.ts') ||
-          // The rules for addresses of applications, which are checked while they are typed.
-          path === '../../src/protocol/addresses.ts' ||
-          path.endsWith('.css') ||
-          (to === from && (from !== 'areas' || path.split('/')[1] === file.split('/')[1])) ||
-          CONSOLE[from]?.includes(to) === true
-        : CONSOLE_PACKAGES.test(path)
+    const own = file.startsWith('console/') ? text.replaceAll(/`(?:\\.|[^`\\])*`/gs, '``') : text
+    imports.set(
+      file,
+      [...own.matchAll(/(?:\bfrom|(?<!')\bimport)\s*\(?\s*'([^']+)'/g)].map(([, target = '']) => target),
+    )
+  }
+  assert.ok(imports.size > 800, 'the source files are found')
+})
+
+test('a package imports only the packages it may, and by their names', () => {
+  const violations: string[] = []
+  for (const [file, targets] of imports) {
+    const from = packageOf(file)
+    for (const target of targets) {
+      const name = /^(?:gatehouse-|@gatehouse\/)(\w+)(\/.*)?$/.exec(target)
+      const path = target.startsWith('.') ? resolve(file, target) : undefined
+      const to = path === 'client/src/index.ts' ? 'client' : name?.[2] === undefined ? name?.[1] : undefined
+      const isAllowed =
+        path === undefined && name === null
+          ? true
+          : (path !== undefined && packageOf(path) === from) ||
+            (to !== undefined && PACKAGES[from]?.includes(to) === true)
       if (!isAllowed) violations.push(`${file} imports ${target}`)
     }
   }
-  assert.deepEqual({ violations, firstWords }, { violations: [], firstWords: [] })
+  assert.deepEqual(violations, [])
+})
+
+test('every import is allowed for its folder', () => {
+  assert.deepEqual([...violationsOf('server', SERVER), ...violationsOf('console', CONSOLE)], [])
+})
+
+test('an area of the console does not import another', () => {
+  const violations: string[] = []
+  for (const file of imports.keys()) {
+    const area = /^console\/src\/areas\/([^/]+)\//.exec(file)?.[1]
+    for (const target of importedFiles(file)) {
+      const other = /^console\/src\/areas\/([^/]+)\//.exec(target)?.[1]
+      if (area !== undefined && other !== undefined && area !== other) violations.push(`${file} imports ${target}`)
+    }
+  }
+  assert.deepEqual(violations, [])
+})
+
+/** The folders whose parts import each other in one direction only. */
+const LAYERED = ['iql/src', 'server/src', 'server/src/identity']
+
+test('folders import each other in one direction', () => {
+  const both: string[] = []
+  for (const folder of LAYERED) {
+    const pairs = new Set<string>()
+    for (const file of imports.keys()) {
+      const from = partOf(file, folder)
+      for (const target of importedFiles(file)) {
+        const to = partOf(target, folder)
+        if (from !== undefined && to !== undefined && from !== to) pairs.add(`${from} ${to}`)
+      }
+    }
+    assert.ok(pairs.size > 0, folder)
+    both.push(
+      ...[...pairs]
+        .filter((pair) => pairs.has(pair.split(' ').reverse().join(' ')))
+        .map((pair) => `${folder}: ${pair}`),
+    )
+  }
+  assert.deepEqual(both, [])
+})
+
+test('lib and protocol import only Node modules and their own files', () => {
+  const violations: string[] = []
+  for (const [file, targets] of imports) {
+    if (!file.startsWith('protocol/') && !file.startsWith('server/src/lib/')) continue
+    const outside = targets.filter((target) => !target.startsWith('.') && !target.startsWith('node:'))
+    violations.push(...outside.map((target) => `${file} imports ${target}`))
+  }
+  assert.deepEqual(violations, [])
 })
 
 test('there is no import cycle, not even of types', () => {
@@ -175,11 +160,12 @@ const GIVEN_SOCKET = 'cli/stream/shared-socket.ts imports ws'
 
 test('the command line talks to servers through the client library', async () => {
   const found: string[] = []
-  for (const [file, targets] of imports) {
-    if (!file.startsWith('cli/')) continue
+  for (const [path, targets] of imports) {
+    if (!path.startsWith('server/src/cli/')) continue
+    const file = path.slice('server/src/'.length)
     const own = targets.filter((target) => ['node:http', 'node:https', 'node:http2', 'ws', 'undici'].includes(target))
     found.push(...own.map((target) => `${file} imports ${target}`))
-    if (/\bfetch\(/.test(await readFile(join(root, file), 'utf8'))) found.push(`${file} calls fetch`)
+    if (/\bfetch\(/.test(await readFile(join(root, path), 'utf8'))) found.push(`${file} calls fetch`)
   }
   assert.deepEqual(found.sort(), [...OWN_CONNECTIONS, GIVEN_SOCKET])
 })
@@ -189,19 +175,37 @@ test('the first line of every source file says what it is', () => {
   assert.deepEqual(without, [])
 })
 
-function identityFolder(file: string): string | undefined {
-  return /^identity\/([^/]+)\//.exec(file)?.[1]
+function violationsOf(name: string, allowed: Readonly<Record<string, readonly string[]>>): string[] {
+  const found: string[] = []
+  for (const file of imports.keys()) {
+    const from = partOf(file, `${name}/src`)
+    if (from === undefined) continue
+    if (!Object.hasOwn(allowed, from)) throw new Error(`${from} of ${name} is in no table: add it`)
+    for (const target of importedFiles(file)) {
+      const to = partOf(target, `${name}/src`)
+      if (to !== undefined && to !== from && !target.endsWith('.css') && !allowed[from]?.includes(to))
+        found.push(`${file} imports ${target}`)
+    }
+  }
+  return found
+}
+
+function packageOf(file: string): string {
+  return file.split('/')[0] ?? ''
+}
+
+/** The first part of the path below a folder. */
+function partOf(file: string, folder: string): string | undefined {
+  const rest = file.startsWith(`${folder}/`) ? file.slice(folder.length + 1) : undefined
+  return rest === undefined || (folder !== 'console/src' && !rest.includes('/')) ? undefined : rest.split('/')[0]
 }
 
 function importedFiles(file: string): string[] {
-  const targets = imports.get(file) ?? []
-  return targets.filter((target) => target.startsWith('.')).map((target) => normalize(join(dirname(file), target)))
+  return (imports.get(file) ?? []).filter((target) => target.startsWith('.')).map((target) => resolve(file, target))
 }
 
-function folderOf(file: string): string {
-  const folder = Object.keys(ALLOWED).find((name) => file.startsWith(`${name}/`))
-  if (folder === undefined) throw new Error(`${file} is in no known folder: add it to the table`)
-  return folder
+function resolve(file: string, target: string): string {
+  return normalize(join(dirname(file), target))
 }
 
 /** A shortest path from a file back to itself, as `a → b → a`, starting at its first file by name. */

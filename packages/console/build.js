@@ -12,9 +12,7 @@ import zlib from 'node:zlib'
 
 const folder = dirname(fileURLToPath(import.meta.url))
 const [source, dist] = [join(folder, 'src'), join(folder, 'dist')]
-const libraries = ['packages/client/src', 'packages/iql/src', 'packages/csv/src', 'packages/protocol/src'].map((path) =>
-  join(folder, '..', path),
-)
+const libraries = ['client', 'csv', 'iql', 'protocol'].map((name) => join(folder, '..', name, 'src'))
 const [brotli, gzip] = [promisify(zlib.brotliCompress), promisify(zlib.gzip)]
 
 export async function buildConsole() {
@@ -48,7 +46,7 @@ function isCurrent() {
   const files = [source, ...libraries].flatMap((place) =>
     existsSync(place) ? readdirSync(place, { recursive: true }).map((file) => join(place, file)) : [],
   )
-  const lock = join(folder, '..', 'package-lock.json')
+  const lock = join(folder, '..', '..', 'package-lock.json')
   return [fileURLToPath(import.meta.url), lock, ...files].every((file) => ageOf(file) <= built)
 }
 

@@ -21,7 +21,7 @@ export interface Rule {
 /** Every rule in the order of the files: a comment line `Name = …` and its continuation lines. */
 export function grammarRules(): Rule[] {
   return FILES.flatMap((file) => {
-    const source = readFileSync(new URL(`../../src/query/iql/${file}`, import.meta.url), 'utf8')
+    const source = readFileSync(new URL(`../../packages/iql/src/syntax/${file}`, import.meta.url), 'utf8')
     return [...source.matchAll(/\/\*\*([\s\S]*?)\*\//g)].flatMap(([, comment = '']) => rulesIn(comment))
   })
 }

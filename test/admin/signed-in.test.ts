@@ -1,8 +1,8 @@
 /** Who is signed in: sessions, grants and streams of all users, paged and counted, and ended everywhere at once. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { sql } from 'kysely'
 import type { LiveStream } from '../../packages/server/src/admin/ports.ts'
-import { sql } from '../../packages/server/src/store/database/kysely.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngine } from '../support/engines.ts'
 

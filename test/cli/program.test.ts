@@ -5,29 +5,29 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { bundleServer } from '../../scripts/bundle-server.js'
+import { buildServer } from '../../packages/server/build.js'
 import { signIn } from '../support/demo-user.ts'
 import { serveProcess } from '../support/process.ts'
 import { connect } from '../support/stream-client.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../packages/server', import.meta.url))
 
 test('the bundle is run only if no source was changed, added or removed since it was built', async (t) => {
-  const root = await mkdtemp(join(tmpdir(), 'gatehouse-program-'))
-  t.after(() => rm(root, { recursive: true, force: true }))
+  const clone = await mkdtemp(join(tmpdir(), 'gatehouse-program-'))
+  t.after(() => rm(clone, { recursive: true, force: true }))
+  const root = join(clone, 'server')
   await cp(join(ROOT, 'bin'), join(root, 'bin'), { recursive: true })
-  for (const folder of ['packages/server/src/cli', 'packages/server/src/lib', 'dist'])
+  for (const folder of ['src/cli', 'src/lib', 'dist', '../client/src', '../csv/src', '../iql/src', '../protocol/src'])
     await mkdir(join(root, folder), { recursive: true })
-  const sources = ['package.json', 'packages/server/src/cli/main.ts', 'src/lib/a.ts', 'src/lib/b.ts'].map((file) =>
+  const sources = ['package.json', 'build.js', 'src/cli/main.ts', 'src/lib/a.ts', 'src/lib/b.ts'].map((file) =>
     join(root, file),
   )
-  const [, main = '', a = '', b = ''] = sources
+  const [, , main = '', a = '', b = ''] = sources
   for (const file of sources) await writeFile(file, '{ "type": "module" }')
   const { programOf, sourcesState, STATE_FILE } = await import(pathToFileURL(join(root, 'bin/program.js')).href)
   const build = async () => {
     const old = new Date(Date.now() - 10_000)
-    for (const path of [...sources, join(root, 'packages/server/src/cli'), join(root, 'packages/server/src/lib')])
-      await utimes(path, old, old)
+    for (const path of [...sources, join(root, 'src/cli'), join(root, 'src/lib')]) await utimes(path, old, old)
     await writeFile(STATE_FILE, JSON.stringify(sourcesState()))
     assert.equal(programOf('cli/main.ts'), pathToFileURL(join(root, 'dist/main.js')).href)
   }
@@ -50,9 +50,9 @@ test('the bundle is run only if no source was changed, added or removed since it
 })
 
 test('the bundle serves all services; a controller that is loaded refuses as with the sources', async (t) => {
-  await bundleServer()
+  await buildServer()
   const data = await mkdtemp(join(tmpdir(), 'gatehouse-bundle-'))
-  const controllers = join(ROOT, 'examples/ticker')
+  const controllers = join(ROOT, '../../examples/ticker')
   const server = await serveProcess(['--demo', '--data', data, '--stream-controllers', controllers])
   t.after(async () => {
     await server.stop()
@@ -89,7 +89,7 @@ fs.readFileSync = (file, ...more) => {
 syncBuiltinESMExports()`
 
 test('stack traces of the bundle name the sources and their lines; their maps are not read before', async (t) => {
-  await bundleServer()
+  await buildServer()
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-stacks-'))
   const controller = join(folder, 'faulty.js')
   await writeFile(

@@ -29,7 +29,7 @@ after(async () => {
 async function bundle(code: string, platform: 'browser' | 'node'): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents: code, resolveDir: ROOT, loader: 'js' },
-    alias: { '@gatehouse/client': `${ROOT}/client/src/index.ts` },
+    alias: { '@gatehouse/client': `${ROOT}/packages/client/src/index.ts` },
     bundle: true,
     format: 'esm',
     target: 'es2022',

@@ -37,7 +37,7 @@ interface Snippets {
   metadataOf(kind: string, draft: object): object
   snippetsOf(kind: string, values: object): readonly { readonly title: string; readonly text: string }[]
 }
-const AREA = '../../console/src/areas/applications'
+const AREA = '../../packages/console/src/areas/applications'
 const [kinds, snippets] = await Promise.all(['kinds', 'snippets'].map((name) => import(`${AREA}/${name}.ts`)))
 const { metadataOf, snippetsOf }: Snippets = { ...kinds, ...snippets }
 
@@ -96,7 +96,7 @@ const python = (code: string, env?: Record<string, string>) => start('python3', 
 async function node(code: string, env?: Record<string, string>): Promise<Program> {
   const { outputFiles } = await build({
     stdin: { contents: code, resolveDir: ROOT, loader: 'js' },
-    alias: { '@gatehouse/client': `${ROOT}/client/src/index.ts` },
+    alias: { '@gatehouse/client': `${ROOT}/packages/client/src/index.ts` },
     packages: 'external',
     bundle: true,
     format: 'esm',

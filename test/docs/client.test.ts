@@ -37,7 +37,7 @@ const example = (part: string): string => {
 test('the ten lines show trades and then the live result', async (t) => {
   const program = example('console.table')
     .replace('http://localhost:5080', server.issuer)
-    .replace('./client/dist/index.js', new URL('client/dist/index.js', root).href)
+    .replace('./packages/client/dist/index.js', new URL('packages/client/dist/index.js', root).href)
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program])
   t.after(() => child.kill())
   let output = ''
@@ -60,7 +60,7 @@ test('the calls on a table, and a query without the rest', async () => {
   const parts = example('new Http(')
     .replace(/^import (.*) from '.*'$/m, 'const $1 = library')
     .replace('https://gate.example.com', server.issuer)
-  const library = await import(pathToFileURL(new URL('client/dist/index.js', root).pathname).href)
+  const library = await import(pathToFileURL(new URL('packages/client/dist/index.js', root).pathname).href)
   const rows = await run('library', 'token', `${parts}\nreturn rows`)(library, await gate.auth.token())
   assert.equal(rows.length, 10)
   gate.close()

@@ -1,7 +1,7 @@
 /** Rows that callers without an account can cause: their size and their number are bounded, and nobody is locked out by the flood of another. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { sql } from '../../packages/server/src/store/database/kysely.ts'
+import { sql } from 'kysely'
 import { onEveryEngine } from '../support/engines.ts'
 import {
   ALICE,

@@ -1,9 +1,9 @@
 /** Rows that anybody can have stored: who has most of them loses the oldest, nobody else does. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
+import { sql } from 'kysely'
 import { createDeviceCodes } from '../../packages/server/src/store/authorizations/device-codes.ts'
 import { createInteractions } from '../../packages/server/src/store/authorizations/interactions.ts'
-import { sql } from '../../packages/server/src/store/database/kysely.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 

@@ -1,6 +1,7 @@
 /** Makes the database refuse new events: what a crash between a change and its event would leave must not exist then either. */
+
+import { sql } from 'kysely'
 import type { Database } from '../../packages/server/src/store/database/database.ts'
-import { sql } from '../../packages/server/src/store/database/kysely.ts'
 
 export const EVENT_REFUSED = 'the test refuses events'
 

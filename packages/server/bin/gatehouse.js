@@ -7,8 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { enableCompileCache } from './compile-cache.js'
 import { programOf } from './program.js'
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const packaged = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node')
+const packaged = packagedNode(dirname(fileURLToPath(import.meta.url)))
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   enableCompileCache()
@@ -20,6 +19,12 @@ if (Number.parseInt(process.versions.node, 10) >= 24) {
 } else {
   console.error('gatehouse: Node 24 is required; run "npm run setup" in the folder of gatehouse to install it.')
   process.exit(1)
+}
+
+/** In the nearest node_modules that has it: of this package, of the clone, or of the project that uses it. */
+function packagedNode(folder) {
+  const file = join(folder, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node')
+  return existsSync(file) || dirname(folder) === folder ? file : packagedNode(dirname(folder))
 }
 
 function runPackaged() {

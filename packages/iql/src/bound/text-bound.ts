@@ -36,7 +36,7 @@ function textBound(node: BoundExpression): number {
   if (node.type.kind !== 'Text') return node.type.kind === 'Json' ? Number.POSITIVE_INFINITY : LONGEST_PLAIN_VALUE
   switch (node.kind) {
     case 'literal':
-      return typeof node.value === 'string' ? Buffer.byteLength(node.value) : 0
+      return typeof node.value === 'string' ? utf8Bytes(node.value) : 0
     case 'cast':
       return node.operand.type.kind === 'Binary' ? Number.POSITIVE_INFINITY : textBound(node.operand)
     case 'widen':
@@ -90,11 +90,15 @@ function callBound({ function: name, arguments: args }: BoundCall): number {
 /** Whether a replacement cannot be longer than what it replaces. */
 export function isShrinking([, part, by]: readonly BoundExpression[]): boolean {
   return part?.kind === 'literal' && typeof part.value === 'string' && by !== undefined
-    ? textBound(by) <= Buffer.byteLength(part.value)
+    ? textBound(by) <= utf8Bytes(part.value)
     : false
 }
 
 function literalCount(node: BoundExpression | undefined): number {
   if (node?.kind !== 'literal' || typeof node.value !== 'bigint') return Number.POSITIVE_INFINITY
   return Math.max(0, Number(node.value))
+}
+
+function utf8Bytes(text: string): number {
+  return new TextEncoder().encode(text).length
 }

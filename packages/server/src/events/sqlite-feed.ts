@@ -1,7 +1,7 @@
 /** Events of other processes on a SQLite file, for example the command line: polls `pragma data_version`, which changes when another connection commits. Other workers say when they have. */
 
+import { sql } from 'kysely'
 import type { Database } from '../store/database/database.ts'
-import { sql } from '../store/database/kysely.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
 import type { Feed } from './durable-bus.ts'
 

@@ -1,8 +1,8 @@
 /** Changes by administrators: serialised over all nodes, and recorded in the audit log. */
 import type { AuditEvent } from 'gatehouse-protocol'
+import { sql } from 'kysely'
 import { createRevocations, type RevocationsInside } from '../../store/authorizations/revocations.ts'
 import { type PublishInside, transactWithEvents } from '../../store/cluster/event-transaction.ts'
-import { sql } from '../../store/database/kysely.ts'
 import { CHANGE_LOCK } from '../../store/database/transaction.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { AdminCall, AdminEnv } from '../route.ts'

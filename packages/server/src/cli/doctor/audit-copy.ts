@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
+import { sql } from 'kysely'
 import type { Config } from '../../config/config.ts'
 import type { Database } from '../../store/database/database.ts'
-import { sql } from '../../store/database/kysely.ts'
 import type { AuditRow } from '../../store/database/schema.ts'
 import { type Finding, fault, ok } from './finding.ts'
 

@@ -1,8 +1,7 @@
 /** Back-off after failed attempts, shared by all nodes. */
 
 import type { Clock } from 'gatehouse-protocol'
-import type { Kysely } from 'kysely'
-import { sql } from '../database/kysely.ts'
+import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 
 export interface ThrottlePolicy {

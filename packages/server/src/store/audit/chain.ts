@@ -1,9 +1,8 @@
 /** The hash chain of the audit log: each hash covers the row and the previous hash, so no row can be changed, removed or moved unnoticed. */
 
 import { createHash } from 'node:crypto'
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Database } from '../database/database.ts'
-import { sql } from '../database/kysely.ts'
 import type { AuditHeadRow, AuditRow, Schema } from '../database/schema.ts'
 import { transact } from '../database/transaction.ts'
 

@@ -1,7 +1,7 @@
 /** Reads the audit log: pages with the newest row first, what follows a position, or an export in order. */
 import { CHANGES } from 'gatehouse-protocol'
+import { sql } from 'kysely'
 import type { Database } from '../database/database.ts'
-import { sql } from '../database/kysely.ts'
 import type { AuditRow } from '../database/schema.ts'
 
 export interface AuditFilter {

@@ -1,10 +1,9 @@
 /** Device authorizations (RFC 8628): the device polls with its device code, a user decides with the user code; the first decision counts. */
 import { randomInt } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { networkOf } from '../../lib/network.ts'
 import type { Database } from '../database/database.ts'
-import { sql } from '../database/kysely.ts'
 import type { DeviceCodeRow } from '../database/schema.ts'
 import { digestOf, newSecret } from '../keys/opaque.ts'
 import { boundOpenRows, OPEN_ROWS } from './open-rows.ts'

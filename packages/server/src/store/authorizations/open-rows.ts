@@ -1,8 +1,8 @@
 /** Bounds the rows that anybody can have stored: the oldest of the same browser or network make way for new ones, nobody else's do. */
 import type { RawBuilder } from 'kysely'
+import { sql } from 'kysely'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Database } from '../database/database.ts'
-import { sql } from '../database/kysely.ts'
 
 export interface OpenRowLimits {
   readonly browser: number

@@ -1,9 +1,8 @@
 /** The durable event log behind the bus. Revocations are loaded from it at start, until every token they concern has expired. */
 
 import type { Clock, GateEvent } from 'gatehouse-protocol'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { Engine } from '../database/database.ts'
-import { sql } from '../database/kysely.ts'
 import type { Schema } from '../database/schema.ts'
 
 export interface RecordedEvent {

@@ -1,7 +1,7 @@
 /** Shares the rate-limit counts of busy callers between the nodes on one PostgreSQL database, once a second. */
 import type { Clock } from 'gatehouse-protocol'
+import { sql } from 'kysely'
 import type { Database } from '../database/database.ts'
-import { sql } from '../database/kysely.ts'
 
 export interface RateCount {
   readonly key: string

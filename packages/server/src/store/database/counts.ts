@@ -1,6 +1,5 @@
 /** Counts without scans: each reads a bounded number of index entries, and says when there are more. */
-import type { Kysely } from 'kysely'
-import { sql } from './kysely.ts'
+import { type Kysely, sql } from 'kysely'
 import type { Schema } from './schema.ts'
 
 export interface BoundedCount {

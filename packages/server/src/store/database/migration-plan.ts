@@ -1,9 +1,8 @@
 /** Lists the migrations that a database still needs, and can run them in a transaction that is rolled back. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { currentVersion, type Database, openUnmigrated, SchemaTooNew } from './database.ts'
-import { sql } from './kysely.ts'
 import { MIGRATIONS } from './migrations/list.ts'
 import type { Schema } from './schema.ts'
 import { noDatabaseIn, noTablesIn } from './unfit-database.ts'

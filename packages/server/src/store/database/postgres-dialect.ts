@@ -1,10 +1,19 @@
 /** Kysely's dialect for pg: statements are named, so that each connection plans them once, and retried after serialization failures. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult, TransactionSettings } from 'kysely'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+  type TransactionSettings,
+} from 'kysely'
 import type pg from 'pg'
 import type { Availability } from '../../lib/availability.ts'
 import { StatementTimeout } from '../../lib/unavailable.ts'
-import { PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from './kysely.ts'
 
 export interface PostgresDialectOptions {
   readonly availability: Availability

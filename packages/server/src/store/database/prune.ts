@@ -1,10 +1,10 @@
 /** Deletes expired rows in small batches, so that other writers never wait long. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from 'gatehouse-protocol'
+import { sql } from 'kysely'
 import { rowOf } from '../audit/audit.ts'
 import { extendChain } from '../audit/chain.ts'
 import type { Database } from './database.ts'
-import { sql } from './kysely.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -1,10 +1,18 @@
 /** Kysely's dialect for better-sqlite3: one connection reads, one writes with group commit. */
 import SqliteDatabase from 'better-sqlite3'
-import type { CompiledQuery, DatabaseConnection, Dialect, Driver, QueryResult } from 'kysely'
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely'
 import { Availability } from '../../lib/availability.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { GroupCommit } from './group-commit.ts'
-import { SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from './kysely.ts'
 import type { SharedFile } from './shared-file.ts'
 import { isLocked, LOCK_WAIT_MS, retryWhileLocked } from './write-lock.ts'
 

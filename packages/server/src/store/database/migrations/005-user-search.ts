@@ -1,7 +1,6 @@
 /** What users are found by besides their username: the display name, the family name and the e-mail address, folded and indexed. */
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { searchKeys } from '../../accounts/user-search.ts'
-import { sql } from '../kysely.ts'
 import type { Schema } from '../schema.ts'
 import { isSqlite } from './is-sqlite.ts'
 

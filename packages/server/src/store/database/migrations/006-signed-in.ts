@@ -1,6 +1,5 @@
 /** Indexes for the lists of who is signed in: open sessions and valid grants, of everybody and of one user, newest first. */
-import type { Kysely } from 'kysely'
-import { sql } from '../kysely.ts'
+import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../schema.ts'
 
 const LISTS = [

@@ -1,6 +1,6 @@
 /** Who began an interaction or asked for a device code, so that their number can be bounded by browser and by network. */
 import type { Kysely } from 'kysely'
-import { sql } from '../kysely.ts'
+import { sql } from 'kysely'
 import type { Schema } from '../schema.ts'
 import { isSqlite } from './is-sqlite.ts'
 

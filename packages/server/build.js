@@ -1,15 +1,17 @@
 /**
- * Writes dist/: the sources as JavaScript in few files, which load in half the time. Does nothing when it is up to date.
+ * Builds packages/server/dist: the sources, with those of the packages that they use, as JavaScript in few files, which load in half
+ * the time. Does nothing when it is up to date.
  *
  * Files of an earlier build stay for some days, because a server that runs may not have loaded all of its files yet.
  */
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isBuilt, STATE_FILE, sourcesState } from '../packages/server/bin/program.js'
+import { isBuilt, STATE_FILE, sourcesState } from './bin/program.js'
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+const root = dirname(fileURLToPath(import.meta.url))
 const dist = join(root, 'dist')
+const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const KEPT_MS = 7 * 86_400_000
 
 /** The commands, in files that share what several of them need: each loads its part. */
@@ -21,14 +23,14 @@ const COMMANDS = { main: 'cli/main.ts' }
 const SERVERS = {
   serve: 'cli/main.ts',
   worker: 'cli/serve/worker.ts',
-  'query-process-main': 'query/engines/sqlite/query-process-main.ts',
-  'split-thread': 'query/engines/sqlite/split-thread.ts',
+  'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
+  'split-thread': 'query/engines/sqlite/read/split-thread.ts',
   'verifier-thread': 'identity/tokens/verifier-thread.ts',
 }
-/** A controller that is loaded imports this class from the sources, and there must be only one of it. */
-const SHARED = join(root, 'src', 'protocol', 'refusal.ts')
+/** Packages of this repository, and one of 260 modules: part of the bundle. */
+const BUNDLED = ['gatehouse-csv', 'gatehouse-iql', 'gatehouse-protocol', 'kysely']
 
-export async function bundleServer() {
+export async function buildServer() {
   if (isBuilt()) return
   const state = sourcesState()
   const outputFiles = [...(await bundle(COMMANDS, { splitting: true })), ...(await bundle(SERVERS, ONE_FILE))]
@@ -64,7 +66,8 @@ async function bundle(programs, { plugins = [], ...options }) {
     format: 'esm',
     platform: 'node',
     target: 'node24',
-    packages: 'external',
+    external: Object.keys(dependencies).filter((name) => !BUNDLED.includes(name)),
+    conditions: ['import'],
     // Read by source-maps.js; the sources are delivered.
     sourcemap: 'linked',
     sourcesContent: false,
@@ -79,9 +82,6 @@ async function bundle(programs, { plugins = [], ...options }) {
 
 /** Files beside a source are found where they are; only its entry points are beside the bundle. */
 function keepPlaces(build) {
-  build.onResolve({ filter: /\/refusal\.ts$/ }, ({ path, resolveDir }) =>
-    join(resolveDir, path) === SHARED ? { path: `../${slashes(relative(root, SHARED))}`, external: true } : undefined,
-  )
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     const names = new Set(Object.values(SERVERS).map((entry) => basename(entry)))
     const source = readFileSync(path, 'utf8')

@@ -1,0 +1,2 @@
+/** Builds dist/ unless it is up to date. */
+export function buildServer(): Promise<void>

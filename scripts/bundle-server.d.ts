@@ -1,2 +1,0 @@
-/** Builds dist/ unless it is up to date. */
-export function bundleServer(): Promise<void>
