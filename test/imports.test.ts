@@ -35,7 +35,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
-  demo: ['query', 'store'],
+  demo: [...DATA, 'config', 'declarative', 'streaming', 'query'],
   declarative: ['lib', 'schema', 'store', 'config'],
   admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
   server: [

@@ -1,8 +1,9 @@
 /** The model of the grid, without a browser: exact order and filters, live rows, work in slices. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { GridColumn } from '../../packages/console/src/grid/column.ts'
 import { rowsAs } from '../../packages/console/src/grid/copy.ts'
-import { type GridColumn, GridModel, type GridRow } from '../../packages/console/src/grid/model.ts'
+import { GridModel, type GridRow } from '../../packages/console/src/grid/model.ts'
 import { until } from '../support/until.ts'
 
 function modelOf(columns: readonly GridColumn[], rows: readonly GridRow[]): GridModel {

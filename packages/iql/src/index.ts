@@ -59,6 +59,7 @@ export {
   type TableView,
   type ViewQuery,
 } from './bound/catalogue-view.ts'
+export { partsOfWrite } from './bound/copied-operands.ts'
 export { concatOperands, type GrowingId, isGrowing, isSmallText, SMALL_TEXT_BYTES } from './bound/text-bound.ts'
 export { type IndexesOf, isCreating, isPlain, type TextWeight, type Weighed, weigh } from './bound/text-weight.ts'
 export { didYouMean } from './errors/did-you-mean.ts'
@@ -76,7 +77,6 @@ export {
   type WindowId,
 } from './functions/functions.ts'
 export { SCALAR_FUNCTIONS } from './functions/scalar.ts'
-export { partsOfWrite } from './rewrite/copied-operands.ts'
 export type { Statement } from './syntax/ast.ts'
 export { AT, binary, boolean, columnRef, insertOf, isNull, nameOf, parameterRef } from './syntax/ast-build.ts'
 export { childrenOf } from './syntax/ast-children.ts'

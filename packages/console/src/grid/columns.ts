@@ -1,8 +1,9 @@
 /** Where the columns of a grid are: widths, pinned ones first, and which of the others are in view. */
 import { signal } from '@preact/signals'
 import { cellText } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
 import { kindOf } from './compare.ts'
-import type { GridColumn, GridModel } from './model.ts'
+import type { GridModel } from './model.ts'
 
 /** Columns in view, as rows draw them. A new object whenever anything about it changes. */
 export interface ColumnWindow {

@@ -2,8 +2,8 @@
 import { useMemo } from 'preact/hooks'
 import { Button, Copy, count, IconButton } from '../ui/index.ts'
 import { fullText, localTime, utcTime } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
 import { kindOf } from './compare.ts'
-import type { GridColumn } from './model.ts'
 
 /** More would take long to lay out. */
 const MOST = 100_000

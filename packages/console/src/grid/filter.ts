@@ -1,7 +1,7 @@
 /** Filters of columns, as they are typed: `acme` (contains), `= 5`, `!= 5`, `> 5`, `<= 5`, `null`, `not null`. */
 import { cellText } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
 import { kindOf, orderOf } from './compare.ts'
-import type { GridColumn } from './model.ts'
 
 export type Test = (value: unknown) => boolean
 

@@ -1,7 +1,8 @@
 /** How many digits of a second the timestamps of a column show: the same for all of them, so that they line up. */
 import { fractionOf } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
 import { kindOf } from './compare.ts'
-import type { GridColumn, GridModel } from './model.ts'
+import type { GridModel } from './model.ts'
 
 /** The columns that have any. */
 export function timestampsOf(columns: readonly GridColumn[]): readonly number[] {

@@ -3,9 +3,10 @@
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus and names its active cell
 import { useEffect, useRef } from 'preact/hooks'
 import { classes, Icon, Menu } from '../ui/index.ts'
+import type { GridColumn } from './column.ts'
 import { type Columns, type ColumnWindow, isNumeric, type PlacedColumn } from './columns.ts'
 import { filterOf } from './filter.ts'
-import type { GridColumn, GridModel, Sort } from './model.ts'
+import type { GridModel, Sort } from './model.ts'
 
 export interface HeaderProps {
   readonly model: GridModel

@@ -2,17 +2,13 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { Arranger, type Work } from './arrange.ts'
 import { jsonOf } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
 import { filterOf } from './filter.ts'
 import { type GridRow, ListedRows, PackedRows, type Rows } from './rows.ts'
 
 export type { GridRow }
 
 /** `type` as the server says it: `Decimal(18, 4)`. */
-export interface GridColumn {
-  readonly name: string
-  readonly type: string
-}
-
 export interface Sort {
   readonly column: number
   readonly descending: boolean

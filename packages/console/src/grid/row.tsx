@@ -4,10 +4,11 @@
 import { Component } from 'preact'
 import { classes } from '../ui/index.ts'
 import { cellText, utcTime } from './cell-text.ts'
+import type { GridColumn } from './column.ts'
 import { type ColumnWindow, isNumeric, type PlacedColumn } from './columns.ts'
 import { kindOf } from './compare.ts'
 import { CellEditor, type Editing } from './editing.tsx'
-import type { Change, GridColumn, GridRow } from './model.ts'
+import type { Change, GridRow } from './model.ts'
 import { ROW_HEIGHT } from './viewport.ts'
 
 export interface RowProps {

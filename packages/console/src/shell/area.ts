@@ -4,13 +4,7 @@ import type { ComponentType } from 'preact'
 import { may } from '../gate.ts'
 import { server } from '../server.ts'
 import type { IconName } from '../ui/icon.tsx'
-
-/** What the page of an area is given: the address below it. */
-export interface AreaProps {
-  /** `/console/people/42/roles` is `['42', 'roles']`. */
-  readonly path: readonly string[]
-  readonly query: URLSearchParams
-}
+import type { AreaProps } from './area-props.ts'
 
 export interface Area {
   /** Of its folder, and the first part of its addresses. */

@@ -3,7 +3,6 @@
 import type { Bound, BoundStatement } from '../bound/bound.ts'
 import type { OutputItem, ResultColumn } from '../bound/bound-query.ts'
 import type { CatalogueView } from '../bound/catalogue-view.ts'
-import { refuseCopies } from '../rewrite/copied-operands.ts'
 import { mergeQueries } from '../rewrite/merge-queries.ts'
 import { Binding, type BindingRules, type Literals } from '../scope/binding.ts'
 import type { Statement } from '../syntax/ast.ts'
@@ -12,6 +11,7 @@ import { bindAlterTable, bindCreateIndex, bindCreateTable, bindDropIndex, bindDr
 import { bindExpression } from './expression.ts'
 import { lookupDefinition } from './from.ts'
 import { bindQuery } from './query.ts'
+import { refuseCopies } from './refuse-copies.ts'
 import { bindAlterView, bindCreateView, bindDropView } from './view.ts'
 import { bindDelete, bindInsert, bindUpdate } from './write.ts'
 

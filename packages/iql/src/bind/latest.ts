@@ -1,5 +1,6 @@
 /** Binds LATEST ON: the last row of each key. */
 
+import { isGivenValue } from '../bound/bound-leaf.ts'
 import type { BoundExpression, BoundLatest, BoundOrder, Source } from '../bound/bound-query.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import { CLAUSES, type Scope } from '../scope/scope.ts'
@@ -7,7 +8,6 @@ import type { Latest } from '../syntax/ast-query.ts'
 import { sameName } from '../syntax/names.ts'
 import { isComparable, isStorable, typeName } from '../types/types.ts'
 import { fingerprintOf } from './expression.ts'
-import { isConstant } from './literal.ts'
 
 export function bindLatest(binding: Binding, scope: Scope, from: Source | undefined, written: Latest): BoundLatest {
   const [entry] = scope.sources
@@ -25,7 +25,7 @@ export function bindLatest(binding: Binding, scope: Scope, from: Source | undefi
   scope.clause = CLAUSES.latest
   const bindKey = (key: Latest['on']): BoundExpression => {
     const bound = binding.expression(scope, key)
-    if (isConstant(bound)) throw binding.fail('BadOrder', startOf(key), 'LATEST ON takes columns, not a constant')
+    if (isGivenValue(bound)) throw binding.fail('BadOrder', startOf(key), 'LATEST ON takes columns, not a constant')
     if (isComparable(bound.type) && isStorable(bound.type)) return bound
     throw binding.fail('TypeMismatch', startOf(key), `LATEST ON cannot compare ${typeName(bound.type)}`)
   }

@@ -51,11 +51,6 @@ export function literal(type: IqlType, value: IqlValue, written?: WrittenAt): Li
   return written === undefined ? bound : { ...bound, written }
 }
 
-/** Whether it is the same for every row, so that grouping or ordering by it is meaningless. */
-export function isConstant({ kind }: BoundExpression): boolean {
-  return kind === 'literal' || kind === 'parameter'
-}
-
 export function bindNumber(
   binding: Binding,
   written: NumberLiteral,

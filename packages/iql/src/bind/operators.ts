@@ -1,7 +1,7 @@
 /** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. No type converts implicitly. */
 
 import type { BoundExpression } from '../bound/bound-query.ts'
-import { isPlain } from '../rewrite/copied-operands.ts'
+import { isPlain } from '../bound/copied-operands.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
 import type { Between, Binary, Case, Expression, InList, InQuery, IsTruth, Like } from '../syntax/ast-query.ts'

@@ -1,5 +1,6 @@
 /** Binds queries: WITH, set operations, ORDER BY, LIMIT. */
 
+import { isGivenValue } from '../bound/bound-leaf.ts'
 import type * as Bound from '../bound/bound-query.ts'
 import type { BoundExpression, BoundOrder } from '../bound/bound-query.ts'
 import { fillGaps } from '../rewrite/fill-gaps.ts'
@@ -11,7 +12,6 @@ import { firstDuplicate, type Ordinals, ordinalsOf } from '../syntax/names.ts'
 import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from '../types/types.ts'
 import { orderOf } from './clause.ts'
 import { fingerprintOf } from './expression.ts'
-import { isConstant } from './literal.ts'
 import { type BoundSelect, bindSelect } from './select.ts'
 import { widenBody } from './widen-body.ts'
 
@@ -141,7 +141,7 @@ function orderSelect(
   if (named !== undefined) return orderOf(binding, item, named)
   scope.clause = CLAUSES.orderBy
   const expression = binding.expression(scope, item.expression, TEXT)
-  if (isConstant(expression)) {
+  if (isGivenValue(expression)) {
     const message = 'ORDER BY takes columns and expressions over them, not a constant'
     throw binding.fail('BadOrder', startOf(item.expression), message)
   }

@@ -1,5 +1,6 @@
 /** Binds a SELECT: its sources, conditions, groups and outputs. Binds the items of RETURNING too. */
 
+import { isGivenValue } from '../bound/bound-leaf.ts'
 import type * as Bound from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { functionsNamed } from '../functions/functions.ts'
@@ -13,7 +14,6 @@ import { bindCondition } from './clause.ts'
 import { fingerprintOf } from './expression.ts'
 import { bindFrom } from './from.ts'
 import { bindLatest } from './latest.ts'
-import { isConstant } from './literal.ts'
 
 export interface BoundSelect {
   readonly select: Bound.BoundSelect
@@ -57,7 +57,7 @@ function bindGroupBy(binding: Binding, scope: Scope, written: Select): GroupingK
   return written.groupBy.map((item) => {
     const key = resolveKey(binding, scope, written, item)
     const expression = binding.expression(scope, key, TEXT)
-    if (isConstant(expression)) {
+    if (isGivenValue(expression)) {
       throw binding.fail(
         'NotGrouped',
         startOf(item),

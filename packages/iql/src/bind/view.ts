@@ -3,7 +3,6 @@
 import type * as Bound from '../bound/bound.ts'
 import type { ResultColumn } from '../bound/bound-query.ts'
 import { definitionIn, type TableView } from '../bound/catalogue-view.ts'
-import { refuseCopies } from '../rewrite/copied-operands.ts'
 import type { Binding } from '../scope/binding.ts'
 import type { AlterView, CreateView, DropView } from '../syntax/ast.ts'
 import type { Name, Query, Select, SelectItem } from '../syntax/ast-query.ts'
@@ -11,6 +10,7 @@ import { firstDuplicate, sameName } from '../syntax/names.ts'
 import { printQuery } from '../syntax/print-query.ts'
 import { checkName, requireDefine } from './define.ts'
 import { lookupDefinition } from './from.ts'
+import { refuseCopies } from './refuse-copies.ts'
 
 export function bindCreateView(binding: Binding, written: CreateView): Bound.CreateView {
   requireDefine(binding, written.at)

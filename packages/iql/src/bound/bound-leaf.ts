@@ -48,3 +48,8 @@ export interface Output extends Typed {
   readonly kind: 'output'
   readonly ordinal: number
 }
+
+/** Whether it is a literal or a parameter: the same for every row, so that grouping or ordering by it is meaningless. */
+export function isGivenValue({ kind }: { readonly kind: string }): boolean {
+  return kind === 'literal' || kind === 'parameter'
+}

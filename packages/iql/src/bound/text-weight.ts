@@ -3,13 +3,13 @@
  * and both databases evaluate what a query in FROM computes again for each use. So each use counts, and lengths are added up.
  */
 
-import { timesOf } from '../rewrite/copied-operands.ts'
 import { isLongType } from '../types/types.ts'
 import type { Assignment, Delete, Insert, Update } from './bound.ts'
 import type { Column } from './bound-leaf.ts'
 import type { Aggregate, BoundBody, BoundCall, BoundExpression, BoundQuery, Source, WindowCall } from './bound-query.ts'
 import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
 import type { TableView } from './catalogue-view.ts'
+import { timesOf } from './copied-operands.ts'
 import { concatOperands, isGrowing, isShrinking, isSmallText } from './text-bound.ts'
 
 export interface TextWeight {

@@ -3,13 +3,13 @@
  * this reads the table itself: costs, keys of rows and live queries then are those of the table. Both databases do the same before
  * they run a statement. It happens after binding, so that errors refer to what was written.
  */
-import { isConstant } from '../bind/literal.ts'
+import { isGivenValue } from '../bound/bound-leaf.ts'
 import { mapClauses, mapOrder, type Replace } from '../bound/bound-map.ts'
 import type { BoundExpression, BoundQuery, BoundSelect, DerivedSource, TableSource } from '../bound/bound-query.ts'
 import { clausesOf, operandsOf } from '../bound/bound-walk.ts'
+import { isPlain } from '../bound/copied-operands.ts'
 import { SCALAR_FUNCTIONS } from '../functions/scalar.ts'
 import { BOOLEAN } from '../types/types.ts'
-import { isPlain } from './copied-operands.ts'
 
 /** The expressions that a merge may add, because the query uses a computed column more than once. */
 const MAX_ADDED_EXPRESSIONS = 500
@@ -72,7 +72,7 @@ function merge(
   const clauses = mapClauses(select, replace)
   const orderBy = mapOrder(query.orderBy, replace)
   const keys = [...clauses.groupBy, ...orderBy.map(({ expression }) => expression)]
-  if (added > MAX_ADDED_EXPRESSIONS || keys.some(isConstant)) return undefined
+  if (added > MAX_ADDED_EXPRESSIONS || keys.some(isGivenValue)) return undefined
   if (sizes.size > 0 && [...clausesOf(clauses), ...keys].some((node) => heightOf(node) > MAX_HEIGHT)) return undefined
   return { ...query, body: { ...clauses, from: inner.from, where: both(inner.where, clauses.where) }, orderBy }
 }

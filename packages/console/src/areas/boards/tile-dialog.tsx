@@ -5,7 +5,7 @@ import { catalogueOf } from '../../editor/catalogue.ts'
 import { Editor } from '../../editor/editor.tsx'
 import { parametersOf } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
-import type { GridColumn } from '../../grid/model.ts'
+import type { GridColumn } from '../../grid/column.ts'
 import { Button, Checkbox, Dialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
 import { TileContent, useResult } from './tile.tsx'
 

@@ -4,22 +4,15 @@
  * memory, in a phase that no time limit ends. This counts the expressions as if all were copied.
  */
 
-import type { Assignment, BoundStatement } from '../bound/bound.ts'
-import type { BoundBody, BoundExpression, BoundQuery, Source } from '../bound/bound-query.ts'
-import { boundsOf, clausesOf, conditionsOf, operandsOf } from '../bound/bound-walk.ts'
-import type { Binding } from '../scope/binding.ts'
-import { MAX_COPIED_EXPRESSIONS } from '../syntax/limits.ts'
+import type { Assignment, BoundStatement } from './bound.ts'
+import type { BoundBody, BoundExpression, BoundQuery, Source } from './bound-query.ts'
+import { boundsOf, clausesOf, conditionsOf, operandsOf } from './bound-walk.ts'
 
 export type Runnable = Extract<BoundStatement, { kind: 'query' | 'insert' | 'update' | 'delete' }>
 
-export function refuseCopies(binding: Binding, statement: Runnable): void {
-  if (!binding.mayCopy || new CopiedSizes().statement(statement) <= MAX_COPIED_EXPRESSIONS) return
-  throw binding.fail(
-    'TooComplex',
-    0,
-    `With what BETWEEN, IN and the queries in FROM repeat, the statement has more than ${MAX_COPIED_EXPRESSIONS} expressions`,
-    { hint: 'use the columns of a query in FROM less often, or nest fewer BETWEENs and INs' },
-  )
+/** The expressions of a statement with all copies. */
+export function copiedSize(statement: Runnable): number {
+  return new CopiedSizes().statement(statement)
 }
 
 /** Whether it can be copied at no cost. */

@@ -1,0 +1,5 @@
+/** A column of a grid. */
+export interface GridColumn {
+  readonly name: string
+  readonly type: string
+}
