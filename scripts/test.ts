@@ -23,7 +23,7 @@ async function runAll(): Promise<number> {
   if (wanted.length === 0) {
     const checks = await Promise.all([
       run('types', ['node_modules/.bin/tsc']),
-      run('types of the console', ['node_modules/.bin/tsc', '-p', 'console']),
+      run('types of the console', ['node_modules/.bin/tsc', '-p', 'packages/console']),
       run('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.']),
     ])
     if (checks.some((status) => status !== 0)) return 1

@@ -12,7 +12,7 @@ export async function clientTypes(): Promise<{ path: string; text: string }[]> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-types-'))
   try {
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
-    await promisify(execFile)(process.execPath, [compiler, '-p', join(ROOT, 'client'), '--outDir', folder])
+    await promisify(execFile)(process.execPath, [compiler, '-p', join(ROOT, 'packages/client'), '--outDir', folder])
     const files = await Array.fromAsync(glob('**/*.d.ts', { cwd: folder }))
     const read = async (file: string) => ({
       path: `packages/client/types/${file}`,

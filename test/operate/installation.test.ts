@@ -147,10 +147,10 @@ describe('an installation', {
   })
 
   test('everything that was built can be read by everybody, also what an earlier set-up has left closed', async () => {
-    await chmod(join(folder, 'console', 'dist'), 0o700)
-    await chmod(join(folder, 'dist', 'main.js'), 0o600)
+    await chmod(join(folder, 'packages/console/dist'), 0o700)
+    await chmod(join(folder, 'packages/server/dist/main.js'), 0o600)
     setUp()
-    for (const built of ['dist', 'client/dist', 'console/dist']) {
+    for (const built of ['packages/server/dist', 'packages/client/dist', 'packages/console/dist']) {
       const entries = await readdir(join(folder, built), { recursive: true })
       assert.ok(entries.length > 2, built)
       for (const entry of ['', ...entries]) {
@@ -161,7 +161,7 @@ describe('an installation', {
   })
 
   test('where the user of the service cannot read the console, /readyz, the log and the doctor say so', async () => {
-    const dist = join(folder, 'console', 'dist')
+    const dist = join(folder, 'packages/console/dist')
     await chmod(dist, 0o700)
     await whileServing(async ({ issuer, output }) => {
       const ready = await fetch(`${issuer}/readyz`)

@@ -7,7 +7,7 @@ import type { ReadinessCheck } from '../http/health.ts'
 import type { Logger } from '../telemetry/log.ts'
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
-export const CONSOLE_FOLDER = join(ROOT, 'console', 'dist')
+export const CONSOLE_FOLDER = join(ROOT, 'packages', 'console', 'dist')
 
 export interface PartOfInstallation {
   readonly name: string
@@ -30,7 +30,7 @@ export function servedParts({ console }: Pick<Config, 'console'>): readonly Part
 /** What programs beside the server read. */
 export const CLIENT_LIBRARY: PartOfInstallation = {
   name: 'client library',
-  file: join(ROOT, 'client', 'dist', 'index.js'),
+  file: join(ROOT, 'packages', 'client', 'dist', 'index.js'),
 }
 
 /** The first fault of each part. */

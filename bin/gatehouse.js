@@ -1,0 +1,1 @@
+../packages/server/bin/gatehouse.js
