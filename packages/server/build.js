@@ -27,6 +27,8 @@ const SERVERS = {
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
   'verifier-thread': 'identity/tokens/verifier-thread.ts',
 }
+/** Loaded by controllers of users as it is, and by the bundle: a refusal of theirs is one of ours. */
+const SHARED = join(root, '..', 'protocol', 'src', 'refusal.ts')
 /** Packages of this repository, and one of 260 modules: part of the bundle. */
 const BUNDLED = ['gatehouse-csv', 'gatehouse-iql', 'gatehouse-protocol', 'kysely']
 
@@ -82,6 +84,9 @@ async function bundle(programs, { plugins = [], ...options }) {
 
 /** Files beside a source are found where they are; only its entry points are beside the bundle. */
 function keepPlaces(build) {
+  build.onResolve({ filter: /\/refusal\.ts$/ }, ({ path, resolveDir }) =>
+    join(resolveDir, path) === SHARED ? { path: `../${slashes(relative(root, SHARED))}`, external: true } : undefined,
+  )
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     const names = new Set(Object.values(SERVERS).map((entry) => basename(entry)))
     const source = readFileSync(path, 'utf8')

@@ -121,7 +121,7 @@ test('stack traces of the bundle name the sources and their lines; their maps ar
   assert.match(stack, /^Error: a fault\n {4}at .*faulty\.js:1:\d+/)
   for (const frame of frames) assert.doesNotMatch(frame, /\/dist\//, stack)
   const [, file = '', line = '', column = ''] =
-    /\((file:.*\/src\/streaming\/[\w-]+\.ts):(\d+):(\d+)\)$/m.exec(frames.join('\n')) ?? []
+    /\((file:.*\/src\/streaming\/connection\/[\w-]+\.ts):(\d+):(\d+)\)$/m.exec(frames.join('\n')) ?? []
   const source = (await readFile(new URL(file), 'utf8')).split('\n')
   assert.match(source[Number(line) - 1]?.slice(Number(column) - 1) ?? '', /^publish\b/, stack)
 })

@@ -215,11 +215,15 @@ test('SIGINT with an idle keep-alive connection: the process exits at once with 
 })
 
 test('the server stops when the shell that npm started ends', async () => {
-  const shell = spawn('sh', ['-c', `"${process.execPath}" gatehouse serve --port 0 --data "${newFolder()}"; true`], {
-    cwd: new URL('../..', import.meta.url).pathname,
-    env: { ...process.env, npm_lifecycle_event: 'start' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const shell = spawn(
+    'sh',
+    ['-c', `"${process.execPath}" bin/gatehouse.js serve --port 0 --data "${newFolder()}"; true`],
+    {
+      cwd: new URL('../..', import.meta.url).pathname,
+      env: { ...process.env, npm_lifecycle_event: 'start' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
   let output = ''
   shell.stdout.setEncoding('utf8')
   for await (const chunk of shell.stdout) {

@@ -80,7 +80,7 @@ test('built without a compiler, as npm start does, it has every file that its ma
     await cp(client, copy, { recursive: true, filter: (file) => !/[/\\](dist|node_modules)$/.test(file) })
     await mkdir(join(folder, 'node_modules'))
     for (const name of ['esbuild', '@esbuild'])
-      await symlink(join(client, '..', 'node_modules', name), join(folder, 'node_modules', name))
+      await symlink(join(client, '../../node_modules', name), join(folder, 'node_modules', name))
     const script = `await (await import('${copy}/build.js')).buildClient()`
     const manifest: { exports: Record<string, string | Record<string, string>>; types: string } = JSON.parse(
       await readFile(join(copy, 'package.json'), 'utf8'),

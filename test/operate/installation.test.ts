@@ -10,17 +10,7 @@ import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { type RunningProcess, type RunOptions, runGatehouse, serveProcess } from '../support/process.ts'
 
 const NOBODY = 65534
-const COPIED = [
-  'bin',
-  'client',
-  'console',
-  'docs',
-  'scripts',
-  'src',
-  'CHANGELOG.md',
-  'package.json',
-  'package-lock.json',
-]
+const COPIED = ['docs', 'packages', 'scripts', 'CHANGELOG.md', 'package.json', 'package-lock.json']
 const isRoot = process.getuid?.() === 0
 
 describe('an installation', {
@@ -39,7 +29,7 @@ describe('an installation', {
       await cp(join(root, name), join(folder, name), {
         recursive: true,
         preserveTimestamps: true,
-        filter: (path) => !/(^|\/)(dist|dist-[^/]*|kysely\.bundle\.cjs)$/.test(path),
+        filter: (path) => !/(^|\/)(dist|dist-[^/]*)$/.test(path),
       })
     await mkdir(join(folder, 'node_modules'))
     // As --production would install them: without the compiler.
@@ -47,7 +37,7 @@ describe('an installation', {
       if (name !== 'typescript') await symlink(join(root, 'node_modules', name), join(folder, 'node_modules', name))
     data = join(base, 'data')
     spawnSync('install', ['-d', '-m', '0700', '-o', String(NOBODY), '-g', String(NOBODY), data])
-    asNobody = { uid: NOBODY, program: join(folder, 'bin', 'gatehouse.js'), cwd: '/' }
+    asNobody = { uid: NOBODY, program: join(folder, 'packages/server/bin/gatehouse.js'), cwd: '/' }
     setUp()
   })
   after(async () => {
