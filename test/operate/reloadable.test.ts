@@ -183,7 +183,11 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
     async see({ open }) {
       const [stream] = await open(1)
       stream?.send({ Controller: 'Platform', Topic: 'ServerInfo', Action: 'Query', Data: 'x'.repeat(3000) })
-      return Promise.race([stream?.closed.then(({ code }) => code), stream?.next().then(() => undefined)])
+      const closed = stream?.closed.then(({ code }) => code)
+      return stream?.next().then(
+        () => undefined,
+        () => closed,
+      )
     },
   },
   streamMaxSubscriptions: {

@@ -30,14 +30,18 @@ export async function connect(port: number, options: ConnectOptions = {}): Promi
   const { scheme = 'ws', path = '/Platform?version=1.1', protocols = ['PlatformJson'], ...rest } = options
   const socket = new WebSocket(`${scheme}://127.0.0.1:${port}${path}`, protocols, { perMessageDeflate: false, ...rest })
   const arrived: Buffer[] = []
-  const waiting: ((data: Buffer) => void)[] = []
+  const waiting: { arrive(data: Buffer): void; fail(reason: string): void }[] = []
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
-    socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }))
+    socket.on('close', (code, reason) => {
+      resolve({ code, reason: reason.toString() })
+      // A timer that goes on would keep the process of the test alive.
+      for (const waiter of waiting.splice(0)) waiter.fail(`no message arrived before the close with ${code}`)
+    })
   })
   socket.on('message', (data: Buffer) => {
     const waiter = waiting.shift()
     if (waiter === undefined) arrived.push(data)
-    else waiter(data)
+    else waiter.arrive(data)
   })
   await new Promise<void>((resolve, reject) => {
     socket.once('open', resolve)
@@ -50,10 +54,17 @@ export async function connect(port: number, options: ConnectOptions = {}): Promi
     const first = arrived.shift()
     if (first !== undefined) return Promise.resolve(first)
     return new Promise((resolve, reject) => {
-      const late = setTimeout(() => reject(new Error('no message arrived in time')), TIMEOUT_MS)
-      waiting.push((data) => {
+      const fail = (reason: string): void => {
         clearTimeout(late)
-        resolve(data)
+        reject(new Error(reason))
+      }
+      const late = setTimeout(() => fail('no message arrived in time'), TIMEOUT_MS)
+      waiting.push({
+        arrive(data) {
+          clearTimeout(late)
+          resolve(data)
+        },
+        fail,
       })
     })
   }
