@@ -22,7 +22,7 @@ const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
 /** After half as many sign-ins all three servers are still compiling their code. */
 const WARM_SIGN_INS = 20_000
 const SIGN_INS = 8_000
-/** A short warm-up, as a user would have it who starts the server and connects. */
+/** A short warm-up: a user would connect soon after the start. */
 const WARM_CONNECTS = 2_000
 const CONNECTS = Number(process.env.BENCH_CONNECTS ?? 6_000)
 const IDLE = Number(process.env.BENCH_IDLE ?? 10_000)

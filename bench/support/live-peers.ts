@@ -6,7 +6,7 @@ import type { Figures } from './compare.ts'
 import { countMessages } from './message-counter.ts'
 import { launchPeer, newPort } from './program.ts'
 
-/** The clients speak the protocol of Socket.IO themselves, so that they cost as little as those of ours. */
+/** The clients speak the protocol of Socket.IO themselves, so that they cost as little as our clients. */
 export async function socketIoBroadcast(
   subscribers: number,
   data: string,

@@ -6,7 +6,7 @@ const PING = 0x9
 /** The text with which Socket.IO asks whether the client is there. */
 const SOCKET_IO_PING = 0x32
 
-/** Takes the connection over from the library. Only messages of at least so many bytes count. */
+/** Takes the connection over from the library. Counts only messages of at least this size. */
 export function countMessages(socket: WebSocket, leastBytes: number, onMessage: () => void): void {
   const tcp: Socket = Reflect.get(socket, '_socket')
   /** Of the frame that has arrived in part: its header, or what is missing of its payload. */

@@ -18,7 +18,7 @@ export interface Program {
 export interface LaunchOptions {
   /** Polled until it answers with a status below 500. */
   readonly readyAt?: string
-  /** For how long; half a minute unless told. */
+  /** How long to wait; half a minute by default. */
   readonly readyMs?: number
   /** The only processor that the program may use, with all its threads and children. */
   readonly processor?: number | undefined

@@ -21,7 +21,7 @@ export async function main(args: readonly string[]): Promise<void> {
     const text = explain(error)
     // Texts of servers, files and databases may contain control characters.
     process.stderr.write(printableLines(text === undefined ? `${inspect(error)}\n` : `gatehouse: ${text}\n`))
-    // After a bug of ours nothing may go on.
+    // After a bug, the state of the process is unknown.
     if (text === undefined) process.exit(1)
     process.exitCode = error instanceof UsageError ? 2 : 1
   }
@@ -77,7 +77,7 @@ function printOverview(commands: readonly Command[]): void {
   )
 }
 
-/** The message for a failure that the user can fix; undefined for a bug of ours. */
+/** The message for a failure that the user can fix; undefined for a bug. */
 export function explain(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   if (error instanceof UsageError || error instanceof CommandError || error instanceof BadSetting) return error.message

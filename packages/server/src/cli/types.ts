@@ -52,7 +52,7 @@ function oneOf(args: Arguments, option: `--${string}`, usual: string, types: Rea
   return type
 }
 
-/** The catalogue has more for those who may define tables: definitions of tables whose rows they may not read. */
+/** Without the tables that a user may define but not read, which the catalogue lists too. */
 async function readTables(gate: Gate): Promise<DescribedTable[]> {
   const listed = new Collection<ListedTable>(gate, '/catalogue/tables').list({ system: false })
   const tables = (await Array.fromAsync(listed)).filter(({ rights }) => rights.includes('select'))

@@ -1,4 +1,4 @@
-/** The progress of an import, in a file beside the imported one, so that an interrupted import can resume. */
+/** The progress of an import, in a file next to the imported one, so that an interrupted import can resume. */
 import { randomUUID } from 'node:crypto'
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { CommandError } from '../errors.ts'

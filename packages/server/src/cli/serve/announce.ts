@@ -1,4 +1,4 @@
-/** What `serve` prints beside its log: the banner of the demonstration, the link for the first administrator. */
+/** What `serve` prints besides its log: the banner of the demonstration, the link for the first administrator. */
 import type { LoadedConfig } from '../../config/load.ts'
 import type { RunningServer } from '../../server/start.ts'
 import type { Logger } from '../../telemetry/log.ts'

@@ -1,4 +1,4 @@
-/** The net of a process of `serve`: an error that nobody caught ends it in order, unless the damage is known to be local. */
+/** Uncaught errors in a process of `serve`: they stop it in an orderly way, unless the damage is known to be local. */
 import type { LocalFaults } from '../../server/faults.ts'
 import type { Logger } from '../../telemetry/log.ts'
 
@@ -15,7 +15,7 @@ export interface Ending {
 /** The status is not 0, so that a service manager or the supervisor starts another process. Returns what takes the net away again. */
 export function endOnFault({ logger, faults, stop, longestMs }: Ending): () => void {
   let isEnding = false
-  // Rejected promises that nobody handles come here too, with their reason.
+  // Unhandled rejections arrive here too, with their reason.
   const onFault = (error: Error, origin: string): void => {
     if (faults?.take(error) === true) return
     process.exitCode = 1

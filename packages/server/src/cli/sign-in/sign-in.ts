@@ -96,7 +96,7 @@ export function deviceAuth(
   return startedBy(source, client.clientId, (error) => refusal(what(), error))
 }
 
-/** The tokens of another source, whose refusal is told in words. */
+/** The tokens of another source, with its refusals explained. */
 function startedBy(
   source: Auth<GrantedTokens>,
   clientId: string,

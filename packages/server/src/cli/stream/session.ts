@@ -11,7 +11,7 @@ import { SharedSocket } from './shared-socket.ts'
 
 export interface SessionListener {
   onMessage(text: string): void
-  /** The connection is gone, with so many requests that will not be answered; another follows. */
+  /** The connection is lost, and with it the replies to this number of requests; another connection follows. */
   onLost(reason: string, unanswered: number): void
   /** Connected again; the subscriptions are opened again. */
   onResumed(): void

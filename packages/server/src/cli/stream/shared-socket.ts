@@ -12,7 +12,7 @@ import { printable } from '../output/table.ts'
 export interface SocketOptions {
   /** Of the protocol; the library itself speaks 2.0. */
   readonly version: string
-  /** Nobody is signed in: the library is told that it is. */
+  /** No user is signed in, but the library believes that one is. */
   readonly isAnonymous: boolean
   /** A message that is not for the library. */
   onMessage(text: string): void
