@@ -269,7 +269,10 @@ onEveryEngine('backup', (place) => {
     await assert.rejects(gatehouse(place(), ['restore', target]), /not empty/)
     if (place().engine === 'postgres') {
       const emptyFolder = { ...place(), dataFolder: join(scratch, 'empty') }
-      await assert.rejects(gatehouse(emptyFolder, ['restore', target]), /already has gatehouse\./)
+      await assert.rejects(
+        gatehouse(emptyFolder, ['restore', target]),
+        /The database postgres:\/\/[^@]+\/\w+ is not empty \(it has gatehouse\.\w+\): name an empty one/,
+      )
     }
   })
 })

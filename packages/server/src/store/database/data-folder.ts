@@ -103,6 +103,11 @@ function foreign(path: string, entries: string[]): BadDataFolder {
 
 function unusable(path: string, error: unknown): BadDataFolder {
   const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  const parent = existingParent(path)
+  if (!existsSync(path))
+    return new BadDataFolder(
+      `The data folder ${path} cannot be created (${reason}): make ${parent} writable for this user, create the folder for this user, or set GATEHOUSE_DATA to another folder.`,
+    )
   return new BadDataFolder(
     `The data folder ${path} cannot be used (${reason}): make it writable for this user, or set GATEHOUSE_DATA to another folder.`,
   )
