@@ -340,13 +340,16 @@ test('a client that the server does not know is named, with the command that reg
   }
 })
 
-test('the certificate of an own CA: the error says what to set, and the settings file may set it', async () => {
+test('the certificate of an own CA: the error says what to set, and the settings file may set it', async (t) => {
+  // It would override the file.
+  delete process.env.NODE_EXTRA_CA_CERTS
   const { cert, key } = createCertificate(['localhost'])
   let requests = 0
   const tls = createTlsServer({ cert, key }, (_request, response) => {
     requests += 1
     response.writeHead(404).end()
   }).listen(0, 'localhost')
+  t.after(() => tls.close())
   await once(tls, 'listening')
   const address = `https://localhost:${(tls.address() as AddressInfo).port}`
   const [authority, settings] = [join(home, 'ca.pem'), join(home, 'ca.env')]
@@ -363,5 +366,4 @@ test('the certificate of an own CA: the error says what to set, and the settings
     (await login('--settings-file', settings)).stderr,
     /NODE_EXTRA_CA_CERTS in \S+: \/nowhere\/ca\.pem cannot/,
   )
-  tls.close()
 })
