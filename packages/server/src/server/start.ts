@@ -125,6 +125,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
         clock,
         onAuditError: exceptOutages((error) => logger.error({ err: error }, 'the audit log could not be written')),
         onAvailability: logAvailability(logger, 'identity'),
+        onMigrated: (run) => logger.info(run, 'the database was migrated'),
         onStatement: tracing && statementSpans(tracing, config.databaseUrl),
         shared: worker?.identityFile,
       },

@@ -1,7 +1,7 @@
 /** An administration command: its syntax, the requests it makes, and its output. */
 import type { AdminRoute } from '../../admin/route.ts'
 import type { Arguments, OptionTable } from '../args.ts'
-import type { JsonObject } from '../output/json.ts'
+import { type JsonObject, membersOf } from '../output/json.ts'
 
 export interface AdminCommand {
   readonly name: string
@@ -37,7 +37,7 @@ export interface AdminResponse {
 /** What is printed; with `--json` it is the body of the response. */
 export type Output =
   | { readonly kind: 'table'; readonly columns: readonly string[]; readonly body: unknown }
-  | { readonly kind: 'object'; readonly body: unknown }
+  | { readonly kind: 'object'; readonly body: unknown; readonly removed?: readonly string[] }
   | { readonly kind: 'text'; readonly text: string; readonly body?: unknown; readonly failed?: boolean }
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
 
@@ -54,6 +54,24 @@ export function pagePath(path: string, args: Arguments, others: JsonObject = {})
   if (limit !== undefined) query.set('limit', String(limit))
   if (after !== undefined) query.set('after', after)
   return query.size === 0 ? path : `${path}?${query}`
+}
+
+/** Changes an object. A list that is given replaces the one before: what it leaves out is told. */
+export async function change(request: AdminRequest, target: string, body: JsonObject): Promise<Output> {
+  const before = membersOf((await request('GET', target)).body)
+  const { body: after } = await request('PATCH', target, { body, ifMatch: '*' })
+  const removed = Object.keys(body).flatMap((name) => {
+    const kept = wordsOf(name, membersOf(after)[name])
+    const gone = wordsOf(name, before[name]).filter((word) => !kept.includes(word))
+    return gone.length === 0 ? [] : [`${name}: ${gone.join(' ')}`]
+  })
+  return { kind: 'object', body: after, removed }
+}
+
+/** Of a list, or of the scopes of a client, which are one text. */
+function wordsOf(name: string, value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.map(String)
+  return name === 'scope' && typeof value === 'string' ? value.split(' ') : []
 }
 
 /** One segment of a path. */

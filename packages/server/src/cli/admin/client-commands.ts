@@ -5,6 +5,7 @@ import { type JsonObject, parseJson } from '../output/json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,
+  change,
   flagOf,
   type Output,
   PAGE_OPTIONS,
@@ -80,11 +81,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: METADATA,
     summary: 'Changes a client; a list that is given replaces the earlier one.',
     examples: ['client set desk-app --redirect https://desk.example/new', 'client set desk-app --skip-consent true'],
-    async run(call) {
-      const target = `/admin/clients/${segment(call.positionals[0])}`
-      const response = await call.request('PATCH', target, { body: readMetadata(call), ifMatch: '*' })
-      return { kind: 'object', body: response.body }
-    },
+    run: (call) => change(call.request, `/admin/clients/${segment(call.positionals[0])}`, readMetadata(call)),
   },
   {
     name: 'client disable',
@@ -159,11 +156,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: ROLE,
     summary: 'Changes a role, with immediate effect for the users who have it.',
     examples: ['role set trader --scope Platform/Trading'],
-    async run(call) {
-      const target = `/admin/roles/${segment(call.positionals[0])}`
-      const response = await call.request('PATCH', target, { body: readRole(call), ifMatch: '*' })
-      return { kind: 'object', body: response.body }
-    },
+    run: (call) => change(call.request, `/admin/roles/${segment(call.positionals[0])}`, readRole(call)),
   },
   {
     name: 'role remove',

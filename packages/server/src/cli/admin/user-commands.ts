@@ -5,6 +5,7 @@ import { type JsonObject, membersOf } from '../output/json.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,
+  change,
   flagOf,
   type Output,
   PAGE_OPTIONS,
@@ -99,8 +100,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
         roles: args.has('--role') ? args.values('--role') : undefined,
         must_change_password: flagOf(args.choice('--must-change-password', ['true', 'false'])),
       })
-      const response = await request('PATCH', `/admin/users/${segment(user)}`, { body, ifMatch: '*' })
-      return { kind: 'object', body: response.body }
+      return change(request, `/admin/users/${segment(user)}`, body)
     },
   },
   {
