@@ -1,5 +1,5 @@
 /** Reads the `Data` of a subscription to a live statement. */
-import { parameterInput } from '../query/http/call-parameters.ts'
+import { parameterInput } from '../query/http/statement.ts'
 import { isList, isObject, type Json, readJson } from '../query/json.ts'
 import { rawNumber } from '../query/json-text.ts'
 import { DEFAULT_RATE, type LiveRequest, MAX_RATE, MIN_RATE } from '../query/live/live-query.ts'

@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from 'gatehouse-protocol'
+import { createSnapshot } from './catalogue.ts'
 import { type CatalogueRow, readDefinition } from './definition.ts'
-import { createSnapshot } from './snapshot.ts'
 import { createTableChecks, type TableChecks } from './table-checks.ts'
 
 export interface StoredTablesOptions {

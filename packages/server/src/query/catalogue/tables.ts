@@ -7,9 +7,8 @@ import { type Bindable, parametersOf, type RunValues } from '../engines/emit/slo
 import { emitInsert } from '../engines/emit/write.ts'
 import type { Engine, WriteStep } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
-import type { Catalogue } from './catalogue.ts'
+import type { Catalogue, Snapshot } from './catalogue.ts'
 import { bindViews, type ViewSpec } from './declared-views.ts'
-import type { Snapshot } from './snapshot.ts'
 import {
   changesFor,
   createTableChecks,

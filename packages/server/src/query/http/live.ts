@@ -11,8 +11,8 @@ import { shuttingDown } from '../live/limits.ts'
 import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/live-query.ts'
 import { requirePlatformAccess } from '../plan/rights.ts'
 import { EventResponse } from './event-response.ts'
-import { EVENT_STREAM, prefersEvents, valueEncoding } from './negotiate.ts'
-import { checkContentType, queryParameters, readStatement, type StatementRequest } from './request.ts'
+import { checkContentType, EVENT_STREAM, prefersEvents, valueEncoding } from './request.ts'
+import { queryParameters, readStatement, type StatementRequest } from './statement.ts'
 
 export interface LiveEndpointEnv {
   readonly live: LiveQueries

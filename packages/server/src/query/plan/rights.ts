@@ -2,7 +2,7 @@
 
 import { type CatalogueView, definitionIn, didYouMean, needsScopes, type TableView } from 'gatehouse-iql'
 import { isPlatformScope, PLATFORM_AUDIENCE, type Principal, type Refusal } from 'gatehouse-protocol'
-import type { Snapshot } from '../catalogue/snapshot.ts'
+import type { Snapshot } from '../catalogue/catalogue.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
 
@@ -20,15 +20,6 @@ export function requirePlatformAccess(principal: Principal): void {
     headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
     members: { Scope: 'Platform/Market' },
   })
-}
-
-/** Every scope counts, since a table may require any. */
-export function sameScopes(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  // Tokens with the same scope parameter share a set, so two sets are seldom compared name by name.
-  if (a === b) return true
-  if (a.size !== b.size) return false
-  for (const scope of a) if (!b.has(scope)) return false
-  return true
 }
 
 function mayReadTable(snapshot: Snapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {

@@ -22,10 +22,9 @@ import { isList, isObject, type Json, readJson } from '../json.ts'
 import { costOf } from '../plan/cost.ts'
 import { viewFor } from '../plan/rights.ts'
 import type { Cell } from '../results/encoding.ts'
-import { type ExecutionEnv, type Run, runValues } from './call.ts'
 import { recordChanges } from './define.ts'
 import { readRows } from './read-rows.ts'
-import { ownerOf } from './running.ts'
+import { type ExecutionEnv, ownerOf, type Run, runValues } from './running.ts'
 
 export async function writeToCatalogue(
   statement: Insert | Update | Delete,

@@ -9,11 +9,10 @@ import { rowTrackingOf } from '../engines/emit/write.ts'
 import type { BoundSql, ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { reportsTruncation } from '../results/encoding.ts'
-import { type Call, type ExecutionEnv, type Result, type Run, runValues } from './call.ts'
 import { writeToCatalogue } from './catalogue-table.ts'
 import { define } from './define.ts'
 import { introspect } from './introspect.ts'
-import { ownerOf } from './running.ts'
+import { type Call, type ExecutionEnv, ownerOf, type Result, type Run, runValues } from './running.ts'
 
 /** Rows that one call may write in a commit shared with others. */
 const MAX_SHARED_ROWS = 1000

@@ -14,7 +14,7 @@ import { explain } from '../plan/explain.ts'
 import { planLive } from '../plan/live.ts'
 import { viewFor } from '../plan/rights.ts'
 import type { Cell } from '../results/encoding.ts'
-import type { Run } from './call.ts'
+import type { Run } from './running.ts'
 
 export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables | ShowColumns
 
