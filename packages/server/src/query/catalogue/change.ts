@@ -2,10 +2,10 @@
 
 import type { BoundStatement, CreateView, SetRights } from 'gatehouse-iql'
 import { refuse } from '../errors.ts'
-import type { Snapshot } from './catalogue.ts'
 import { columnDefinitionOf, definitionOf } from './create-table.ts'
 import { viewDefinitionOf } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
+import type { Snapshot } from './snapshot.ts'
 
 /** Undefined when there is nothing to do: IF EXISTS without such a table, or IF NOT EXISTS with one. */
 export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: bigint): CatalogueChange | undefined {

@@ -2,10 +2,10 @@
 
 import { type CatalogueView, type Position, parse, type Query, refuse, type TableView, typeName } from 'gatehouse-iql'
 import { type Clock, Refusal } from 'gatehouse-protocol'
-import type { Snapshot } from './catalogue.ts'
 import { altered } from './change.ts'
 import { bindView, unrestrictedCatalogue, viewDefinitionOf } from './create-view.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
+import type { Snapshot } from './snapshot.ts'
 import { systemDefinitions } from './system-tables.ts'
 import { ViewGuard } from './view-guard.ts'
 

@@ -3,10 +3,10 @@
 import { type IqlType, type IqlValue, NO_TABLES, readValue, type TableView, typeName, writeValue } from 'gatehouse-iql'
 import { type Clock, Refusal } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
-import type { Snapshot } from './catalogue.ts'
 import { defineTable, rebind } from './create-table.ts'
 import { type BoundViewSpec, type BoundViews, bindViews, type ViewSpec, viewSpecOf } from './declared-views.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
+import type { Snapshot } from './snapshot.ts'
 
 export interface TableSpec {
   readonly name: string

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { refuse } from '../errors.ts'
 import { isList, isObject, type Json } from '../json.ts'
-import type { Cell } from '../results/encoding.ts'
+import type { Cell } from '../model/result.ts'
 
 /** The next page starts after the row with this key or, in a table without a key, after this number of rows. */
 export type Cursor =

@@ -8,7 +8,7 @@ import type { Steps } from '../../lib/turns.ts'
 import type { IdempotencyKey, ReadLimits } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { type Json, readJson, readJsonInSteps } from '../json.ts'
-import type { Encoding, Format } from '../results/encoding.ts'
+import type { Encoding, Format } from '../model/result.ts'
 import { ownerOf } from '../run/running.ts'
 
 /** The body of a call on a table; undefined if it is empty. */

@@ -2,7 +2,7 @@
 
 import { type CatalogueView, definitionIn, didYouMean, needsScopes, type TableView } from 'gatehouse-iql'
 import { isPlatformScope, PLATFORM_AUDIENCE, type Principal, type Refusal } from 'gatehouse-protocol'
-import type { Snapshot } from '../catalogue/catalogue.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
 

@@ -1,6 +1,6 @@
 /** The tables that a user could use, for administrators: with the rights of the user's roles, and the row filter as it applies. */
 import { isPlatformScope } from 'gatehouse-protocol'
-import type { Snapshot } from '../catalogue/catalogue.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
 import { pageOfTables, rightsOn, type TablePage, type TableRight, viewFor } from './rights.ts'
 import { type FilterClaims, filterFor } from './row-filter-text.ts'
 

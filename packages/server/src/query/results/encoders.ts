@@ -1,7 +1,6 @@
 /** The text formats: rows of small results as strings, and what stands before and after rows. `byte-encoder.ts` has long results. */
 import { doubleText, type ResultColumn, typeName } from 'gatehouse-iql'
-import type { ReadOutcome } from '../engines/engine.ts'
-import type { Cell, Encoding, TextRowEncoder } from './encoding.ts'
+import type { Cell, Encoding, ReadOutcome, TextRowEncoder } from '../model/result.ts'
 
 /** Creates encoders for the results of one plan. What they derive from its columns is computed once. */
 export class TextEncoders {

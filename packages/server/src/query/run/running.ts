@@ -2,15 +2,15 @@
 
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
-import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { RunValues } from '../engines/emit/slots.ts'
-import type { Engine, IdempotencyKey, ReadLimits, ReadOutcome, Stoppable, WholeRead } from '../engines/engine.ts'
+import type { Engine, IdempotencyKey, ReadLimits, Stoppable, WholeRead } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
+import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import { visibleViews } from '../plan/rights.ts'
 import type { TextEncoders } from '../results/encoders.ts'
-import type { Cell, Encoding } from '../results/encoding.ts'
 import type { AuditTable } from './audit-table.ts'
+import type { Catalogue } from './catalogue.ts'
 
 export interface ExecutionEnv {
   readonly engine: Engine
