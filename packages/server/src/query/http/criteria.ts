@@ -13,8 +13,9 @@ import {
   parameterRef,
   type TableView,
 } from 'gatehouse-iql'
+import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, type Json, membersOf, readColumnValue, shown } from '../json.ts'
+import { isList, isObject, membersOf, readColumnValue, shown } from '../json.ts'
 
 const MAX_CRITERIA = 1000
 const MAX_DEPTH = 32

@@ -2,8 +2,9 @@
 
 import { type ParameterInput, readParameters, reads } from 'gatehouse-iql'
 import type { Context } from '../../http/context.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, type Json, membersOf, readJson, textOf, writeJson } from '../json.ts'
+import { isList, isObject, membersOf, readJson, textOf, writeJson } from '../json.ts'
 import type { Encoding } from '../model/result.ts'
 import { readCursor, writeCursor } from './cursor.ts'
 import { bodyText, checkContentType, limitsOf, negotiateEncoding, oneOf, readIdempotencyKey } from './request.ts'

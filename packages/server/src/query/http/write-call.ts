@@ -11,10 +11,11 @@ import {
   type TableView,
 } from 'gatehouse-iql'
 import type { Context } from '../../http/context.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, type Json, membersOf, shown } from '../json.ts'
+import { isList, isObject, membersOf, shown } from '../json.ts'
 import { requireTable, viewFor } from '../plan/rights.ts'
 import { CallParameters, type CallValues, findColumn, RowValues, requireCriteria } from './criteria.ts'
 import { limitsOf, negotiateEncoding, readIdempotencyKey, readTableBody } from './request.ts'

@@ -13,12 +13,13 @@ import type {
   TableView,
   Update,
 } from 'gatehouse-iql'
+import type { Json } from '../../lib/exact-json.ts'
 import { type ColumnInput, defineTable, expressionText, rebind } from '../catalogue/create-table.ts'
 import { type CatalogueChange, type TableDefinition, writeDefinition } from '../catalogue/definition.ts'
 import { parametersOf } from '../engines/emit/slots.ts'
 import type { WriteReply } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, type Json, readJson } from '../json.ts'
+import { isList, isObject, readJson } from '../json.ts'
 import type { Cell } from '../model/result.ts'
 import { costOf } from '../plan/cost.ts'
 import { viewFor } from '../plan/rights.ts'
