@@ -1,6 +1,69 @@
-/** Parses long JSON in steps, between which other requests are served: the same values as JSON.parse, and numbers keep their text. */
-import type { Steps } from '../lib/turns.ts'
-import { endOfString, type Json, losesDigits, rawNumber } from './json-text.ts'
+/** JSON whose numbers keep their digits: a number that a double cannot hold keeps its text. Long texts are parsed in steps. */
+import type { Steps } from './turns.ts'
+
+/** The result of `JSON.rawJSON`: the text of a number, serialized unchanged. */
+export interface RawNumber {
+  readonly rawJSON: string
+}
+
+export type Json = string | number | boolean | null | RawNumber | readonly Json[] | { readonly [member: string]: Json }
+
+/** The ECMAScript proposal "JSON.parse source text access": in Node since 22, not yet in TypeScript's library. */
+interface SourceTextJson {
+  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
+  rawJSON(text: string): RawNumber
+  isRawJSON(value: unknown): boolean
+}
+const json: SourceTextJson = JSON as unknown as SourceTextJson
+
+/** JSON.parse, with what `read` makes of each number and its text. */
+export function parseNumbers(text: string, read: (value: number, source: string) => unknown): unknown {
+  return json.parse(text, (_name, value, { source }) =>
+    typeof value === 'number' && source !== undefined ? read(value, source) : value,
+  )
+}
+
+/** Every number keeps its text, which takes ten times as long as JSON.parse. */
+export function parseExactly(text: string): Json {
+  return parseNumbers(text, (_value, source) => json.rawJSON(source)) as Json
+}
+
+export function rawNumber(text: string): RawNumber {
+  return json.rawJSON(text)
+}
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return json.isRawJSON(value)
+}
+
+const [QUOTE, BACKSLASH, ZERO] = [0x22, 0x5c, 0x30]
+const [POINT, UPPER_E, LOWER_E] = [0x2e, 0x45, 0x65]
+
+/** The position of the closing quote; the length of the text if there is none. */
+export function endOfString(text: string, start: number): number {
+  const end = text.indexOf('"', start + 1)
+  if (end === -1) return text.length
+  if (text.charCodeAt(end - 1) !== BACKSLASH) return end
+  // The quote may be escaped: from here on a search would stop too often.
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at
+    if (code === BACKSLASH) at++
+  }
+  return text.length
+}
+
+/** A double keeps 15 significant digits. Longer numbers, exponents and trailing zeros are parsed with their text. */
+export function losesDigits(text: string, start: number, end: number): boolean {
+  if (end - start > 15) return true
+  let hasPoint = false
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at)
+    if (code === LOWER_E || code === UPPER_E) return true
+    if (code === POINT) hasPoint = true
+  }
+  return hasPoint && text.charCodeAt(end - 1) === ZERO
+}
 
 /** Objects and arrays that are open. */
 interface Open {
@@ -10,7 +73,7 @@ interface Open {
   readonly names: string[]
 }
 
-/** The text has been measured: it nests no deeper, and has no more values, than is allowed. Throws a SyntaxError. */
+/** The values of `parseExactly`, but a number that a double holds is one. Bounds neither depth nor size. Throws a SyntaxError. */
 export function* parseInSteps(text: string): Steps<Json> {
   const open: Open[] = []
   for (let at = skipSpace(text, 0); ; ) {

@@ -2,14 +2,8 @@
 
 import { bind, type CatalogueView, type IqlValue, insertOf, NO_TABLES, type TableView } from 'gatehouse-iql'
 import type { Clock } from 'gatehouse-protocol'
-import { createEmission } from '../engines/emit/query.ts'
-import { type Bindable, parametersOf, type RunValues } from '../engines/emit/slots.ts'
-import { emitInsert } from '../engines/emit/write.ts'
-import type { Engine, WriteStep } from '../engines/engine.ts'
-import { refuse } from '../errors.ts'
-import type { Catalogue } from './catalogue.ts'
-import { bindViews, type ViewSpec } from './declared-views.ts'
-import type { Snapshot } from './snapshot.ts'
+import { bindViews, type ViewSpec } from '../catalogue/declared-views.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
 import {
   changesFor,
   createTableChecks,
@@ -19,7 +13,13 @@ import {
   type TableSpec,
   type TextRow,
   withColumns,
-} from './table-checks.ts'
+} from '../catalogue/table-checks.ts'
+import { createEmission } from '../engines/emit/query.ts'
+import { type Bindable, parametersOf, type RunValues } from '../engines/emit/slots.ts'
+import { emitInsert } from '../engines/emit/write.ts'
+import type { Engine, WriteStep } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
+import type { Catalogue } from './catalogue.ts'
 
 export interface Tables extends TableChecks {
   /** Creates the table with its rows, or neither. The first row holds the column names. */

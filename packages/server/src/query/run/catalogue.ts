@@ -1,8 +1,8 @@
 /** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
+import { readDefinition } from '../catalogue/definition.ts'
+import { createSnapshot, type Snapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
-import { readDefinition } from './definition.ts'
-import { createSnapshot, type Snapshot } from './snapshot.ts'
 
 export class Catalogue {
   readonly #engine: Engine

@@ -23,6 +23,15 @@ export function reportsTruncation({ format }: Encoding): boolean {
  */
 export type Cell = null | string | bigint | number | boolean | Uint8Array
 
+/** What a read has returned beside the rows. */
+export interface ReadOutcome {
+  readonly rowCount: number
+  /** Which limit left rows out. */
+  readonly truncated: 'no' | 'rows' | 'bytes'
+  /** The key of the last row that was written. */
+  readonly lastKey: readonly Cell[]
+}
+
 export interface RowEncoder {
   /** The row may be reused by the caller afterwards. */
   add(row: readonly Cell[]): void

@@ -2,9 +2,9 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from 'gatehouse-protocol'
-import { type CatalogueRow, readDefinition } from './definition.ts'
-import { createSnapshot } from './snapshot.ts'
-import { createTableChecks, type TableChecks } from './table-checks.ts'
+import { type CatalogueRow, readDefinition } from '../catalogue/definition.ts'
+import { createSnapshot } from '../catalogue/snapshot.ts'
+import { createTableChecks, type TableChecks } from '../catalogue/table-checks.ts'
 
 export interface StoredTablesOptions {
   readonly dataFolder: string
