@@ -1,7 +1,8 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Principal, Refusal } from 'gatehouse-protocol'
-import { TurnQueue } from '../../lib/turns.ts'
+import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { refuse } from '../errors.ts'
@@ -12,7 +13,6 @@ import { asUnavailable } from '../unavailable.ts'
 import { LiveCounts } from './counts.ts'
 import { isTransient } from './evaluate/evaluator.ts'
 import { LiveReader, type ReaderOptions } from './evaluate/reader.ts'
-import { inSlices, type SlicedWork } from './evaluate/slices.ts'
 import { failed, type LiveLimits, StatementCounts, shuttingDown } from './limits.ts'
 import {
   type LiveListing,
@@ -77,7 +77,7 @@ export class LiveStatements implements LiveQueries {
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()
     this.#stopWatching = catalogue.onChange(() => {
-      inSlices(this.#replanAll()).catch(onError)
+      this.#replanAll().catch(onError)
     })
   }
 
@@ -253,8 +253,12 @@ export class LiveStatements implements LiveQueries {
     return error instanceof Refusal ? error : failed()
   }
 
-  *#replanAll(): SlicedWork<void> {
+  async #replanAll(): Promise<void> {
     this.#results.catalogueChanged()
+    await inTurns(this.#replanEach(), BACKGROUND)
+  }
+
+  *#replanEach(): Steps<void> {
     for (const subscriber of [...this.#targets.keys()]) {
       yield
       subscriber.setPrincipal(subscriber.principal)

@@ -152,7 +152,9 @@ export function createGateway(options: GatewayOptions): Gateway {
 
   /** For each upgrade whose token is being checked: the events since then, which the check may not have seen. */
   const eventsDuringChecks = new Set<GateEvent[]>()
-  const deliveries = new EventDelivery<GateEvent>(peers)
+  const deliveries = new EventDelivery<GateEvent>(peers, (error) =>
+    logger.error({ err: error }, 'a connection failed to handle an event'),
+  )
   const unsubscribe = bus.subscribe((event: GateEvent) => {
     for (const events of eventsDuringChecks) events.push(event)
     deliveries.deliver(event)

@@ -1,7 +1,8 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
+
 import type { Refusal } from 'gatehouse-protocol'
+import { atOnce, BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import type { Positions } from '../../engines/live-source.ts'
-import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from '../evaluate/slices.ts'
 import type { LiveMessage, ResetReason } from '../live-query.ts'
 import { newResultId, type PositionSeal } from '../position.ts'
 import { Snapshot } from '../snapshot.ts'
@@ -10,6 +11,7 @@ import type { LiveTarget } from '../target.ts'
 import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
+import { ROWS_PER_STEP } from './row-steps.ts'
 
 /** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
 export interface Follower {
@@ -165,7 +167,7 @@ export class LiveResult {
     rows: ReadonlyMap<string, string | undefined>,
     positions: Positions,
     { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
-  ): SlicedWork<void> {
+  ): Steps<void> {
     if (this.#reading.has(this.#state.rows) || !isLittle([rows], this.#state)) {
       const { next, changes } = yield* withRows(this.#state, rows)
       if (isWanted()) this.commit(next, changes, positions, at)
@@ -244,7 +246,7 @@ export class LiveResult {
     return step
   }
 
-  async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
+  async #whileReading<Result>(work: Result | Promise<Result>): Promise<Result> {
     const { rows } = this.#state
     this.#count(rows, 1)
     try {
@@ -292,7 +294,7 @@ export class LiveResult {
     const { version, position } = this
     const state = this.#state
     const work = stepOf(state, batches, { version, position, isRecovered })
-    return isLittle(batches, state) ? atOnce(work) : this.#whileReading(inSlices(work))
+    return isLittle(batches, state) ? atOnce(work) : this.#whileReading(inTurns(work, BACKGROUND))
   }
 
   progress(): LiveMessage {
@@ -302,7 +304,7 @@ export class LiveResult {
   }
 
   /** Tells everybody of the new version. */
-  *publish(): SlicedWork<void> {
+  *publish(): Steps<void> {
     let count = 0
     for (const follower of [...this.followers]) {
       follower.resultChanged()
@@ -336,7 +338,7 @@ function* stepOf(
   { rows, order }: LiveState,
   batches: readonly ChangedRows[],
   { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },
-): SlicedWork<Step> {
+): Steps<Step> {
   const changes = yield* mergeChanges(batches)
   const put: PutEntry[] = []
   const removed: string[] = []
