@@ -5,8 +5,8 @@ import { requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createGateway, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
-import { watchGateway } from './gateway/metrics.ts'
-import type { StreamSettings } from './gateway/settings.ts'
+import { watchGateway } from './metrics.ts'
+import type { StreamSettings } from './settings.ts'
 
 export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'settings'> {
   readonly settings: StreamSettings

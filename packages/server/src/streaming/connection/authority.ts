@@ -11,8 +11,8 @@ import {
   rightsOf,
 } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
+import type { Profile } from '../codec/profile.ts'
 import type { AuthenticationResult, Need } from '../topics/controller.ts'
-import type { Profile } from './profile.ts'
 
 /**
  * Without an active authority the connection is closed at `closeAt` of the monotonic clock. Other times are milliseconds

@@ -2,7 +2,7 @@
 
 import { Refusal } from 'gatehouse-protocol'
 import { networkOf } from '../../lib/network.ts'
-import type { StreamSettings } from './settings.ts'
+import type { StreamSettings } from '../settings.ts'
 
 export const RETRY_LATER = { 'retry-after': '10' }
 

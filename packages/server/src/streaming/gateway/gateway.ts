@@ -21,15 +21,19 @@ import { codecFor } from '../codec/codec.ts'
 import { isBearer, mayStream } from '../connection/authentication.ts'
 import { activeAuthority, survives } from '../connection/authority.ts'
 import { Peer } from '../connection/peer.ts'
+import { createQueues } from '../connection/queue-bounds.ts'
+import { Sessions } from '../connection/sessions.ts'
 import type { ConnectionEnv } from '../connection/types.ts'
 import { authController } from '../controllers/auth.ts'
 import { createPlatformController, type ServerInfo } from '../controllers/platform.ts'
 import { Controllers, type UsableController } from '../controllers/registry.ts'
 import type { StartedControllers } from '../controllers/start.ts'
+import { increment, StreamCounters } from '../metrics.ts'
+import type { StreamSettings } from '../settings.ts'
 import { type Controller, refuse } from '../topics/controller.ts'
-import { createEcho } from '../topics/echo.ts'
 import { ServerSocket } from '../websocket/server-socket.ts'
 import { ConnectionLimits, RETRY_LATER } from './connection-limits.ts'
+import { createEcho } from './echo.ts'
 import { EventDelivery } from './event-delivery.ts'
 import {
   acceptUpgrade,
@@ -39,10 +43,6 @@ import {
   readHandshake,
   readWebSocketHandshake,
 } from './handshake.ts'
-import { increment, StreamCounters } from './metrics.ts'
-import { createQueues } from './queue-bounds.ts'
-import { Sessions } from './sessions.ts'
-import type { StreamSettings } from './settings.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
@@ -64,7 +64,7 @@ export interface GatewayOptions {
 }
 
 /** User, client and expiry are undefined while the connection has no active authority. */
-export interface LiveSession {
+export interface OpenConnection {
   readonly connectionId: string
   readonly subject: string | undefined
   readonly username: string | undefined
@@ -89,7 +89,7 @@ export interface Gateway {
   checkRoom(address: string): void
   /** A WebSocket that returns each message, for protocol test suites. */
   echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void
-  liveSessions(): LiveSession[]
+  connections(): OpenConnection[]
   /** The topics that a caller with these scopes may use. */
   topicsFor(scopes: ReadonlySet<string>): readonly UsableController[]
   /** Closes one connection, or all connections of a user, on whichever node they are. */
@@ -264,7 +264,7 @@ export function createGateway(options: GatewayOptions): Gateway {
       acceptUpgrade(socket, request, handshake, offeredSubProtocol(request))
       echo.open(socket, head, handshake.windows, address)
     },
-    liveSessions() {
+    connections() {
       const now = clock()
       return [...peers].map((peer) => describeSession(peer, now))
     },
@@ -283,7 +283,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   }
 }
 
-function describeSession({ connection, openedAt, codec, queuedBytes }: Peer, now: number): LiveSession {
+function describeSession({ connection, openedAt, codec, queuedBytes }: Peer, now: number): OpenConnection {
   const { connectionId, address, profile } = connection.caller.identity
   const active = activeAuthority(connection.auth.authority, now)
   return {

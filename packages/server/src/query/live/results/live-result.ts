@@ -3,15 +3,15 @@
 import type { Refusal } from 'gatehouse-protocol'
 import { atOnce, BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import type { Positions } from '../../engines/live-source.ts'
-import type { LiveMessage, ResetReason } from '../live-query.ts'
+import type { LiveMessage, ResetReason } from '../contract.ts'
 import { newResultId, type PositionSeal } from '../position.ts'
-import { Snapshot } from '../snapshot.ts'
-import { changePieces, type LiveMessages, type PutEntry, progressMessage } from '../subscriber/messages.ts'
 import type { LiveTarget } from '../target.ts'
 import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
+import { changePieces, type LiveMessages, type PutEntry, progressMessage } from './messages.ts'
 import { ROWS_PER_STEP } from './row-steps.ts'
+import { SnapshotMessages } from './snapshot-messages.ts'
 
 /** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
 export interface Follower {
@@ -80,7 +80,7 @@ export class LiveResult {
   #sealedAt = 0
   #progress: LiveMessage | undefined
   /** By whether they answer a resume. */
-  readonly #snapshots = new Map<boolean, Snapshot>()
+  readonly #snapshots = new Map<boolean, SnapshotMessages>()
   /**
    * To this version, by the version before and whether they answer a resume. They are kept while they are encoded, and then kept
    * alive by the subscribers that are being sent them, who are charged for them.
@@ -206,10 +206,10 @@ export class LiveResult {
     return { version: this.#version, messages, isEmpty: false }
   }
 
-  #newSnapshot(position: string, isAnswer: boolean): Snapshot {
+  #newSnapshot(position: string, isAnswer: boolean): SnapshotMessages {
     const { method, plan, columns } = this.target
     const { rows } = this.#state
-    return new Snapshot(this.#state, {
+    return new SnapshotMessages(this.#state, {
       head: { method, keyNames: plan.keyNames, columns, isAnswer },
       position,
       count: (readers) => this.#count(rows, readers),

@@ -3,13 +3,13 @@
 import type { Principal, Refusal } from 'gatehouse-protocol'
 import type { TurnQueue } from '../../../lib/turns.ts'
 import { ownerOf } from '../../run/running.ts'
+import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'
-import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../live-query.ts'
 import type { Follower, LiveResult, Step } from '../results/live-result.ts'
 import type { MemoryBudget, MemoryUser } from '../results/memory-budget.ts'
+import { type LiveMessages, NO_MESSAGES, RESETS } from '../results/messages.ts'
 import type { Start } from '../resume.ts'
-import { type LiveMessages, NO_MESSAGES, RESETS } from './messages.ts'
 
 export interface SubscriberEnv {
   readonly counts: LiveCounts

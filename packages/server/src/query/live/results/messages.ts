@@ -2,8 +2,8 @@
 
 import { textBytes } from '../../../lib/text-memory.ts'
 import type { Steps } from '../../../lib/turns.ts'
-import type { LiveMessage, ResetReason } from '../live-query.ts'
-import { isStep, ROWS_PER_STEP } from '../results/row-steps.ts'
+import type { LiveMessage, ResetReason } from '../contract.ts'
+import { isStep, ROWS_PER_STEP } from './row-steps.ts'
 
 /**
  * A message may take 256 KiB in any encoding. MessagePack needs 9 bytes for a double that JSON writes with 3 and a comma, and

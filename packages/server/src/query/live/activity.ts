@@ -1,6 +1,7 @@
 /** What callers run on this node, as operators see it: queries, and live statements until they end. */
-import type { LiveQueries } from '../live/live-query.ts'
-import type { LiveQuery, RunningQueries } from './running.ts'
+
+import type { LiveQuery, RunningQueries } from '../run/running.ts'
+import type { LiveQueries } from './contract.ts'
 
 export interface ListedQuery extends LiveQuery {
   readonly kind: 'query' | 'live'
