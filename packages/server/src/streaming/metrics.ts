@@ -55,7 +55,9 @@ interface MeasuredConnection {
   readonly queuedBytes: number
 }
 
-export function watchGateway(metrics: Metrics, { counters, connections }: MeasuredGateway): void {
+export function watchGateway(metrics: Metrics, gateway: MeasuredGateway): void {
+  const { counters } = gateway
+  const connections = (): readonly MeasuredConnection[] => gateway.connections()
   metrics.watch('gatehouse_streaming_connections', () => {
     const open = connections()
     const authenticated = open.filter(({ subject }) => subject !== undefined).length
