@@ -205,16 +205,6 @@ export function describeAuthority(
   }
 }
 
-const vendorScopesBySet = new WeakMap<
-  ReadonlySet<string>,
-  { readonly vendor: string; readonly names: readonly string[] }
->()
-
-/** Scope sets are immutable and shared by the tokens of a client, so each is translated once. */
-function vendorScopes(scopes: ReadonlySet<string>, vendor: string): readonly string[] {
-  const known = vendorScopesBySet.get(scopes)
-  if (known?.vendor === vendor) return known.names
-  const names = [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
-  vendorScopesBySet.set(scopes, { vendor, names })
-  return names
+function vendorScopes(scopes: ReadonlySet<string>, vendor: string): string[] {
+  return [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
 }

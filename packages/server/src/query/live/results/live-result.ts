@@ -1,7 +1,7 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
 
 import type { Refusal } from 'gatehouse-protocol'
-import { atOnce, BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
+import { BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import type { Positions } from '../../engines/live-source.ts'
 import type { LiveMessage, ResetReason } from '../contract.ts'
 import { newResultId, type PositionSeal } from '../position.ts'
@@ -43,10 +43,9 @@ interface KeptStep extends Omit<Step, 'messages'> {
   readonly messages: WeakRef<LiveMessages>
 }
 
-/** Longer changes are applied and encoded in slices, and so is a longer order. */
+/** Longer changes are applied to a copy of the rows, in several turns. */
 const MAX_AT_ONCE = 1000
 const MAX_LENGTH_AT_ONCE = 1024 * 1024
-const MAX_ORDER_AT_ONCE = 20_000
 /** Told of a change between two yields: each is sent a message, which takes some microseconds. */
 const FOLLOWERS_PER_STEP = 16
 /** A row that was there, with a text that no row has. */
@@ -159,7 +158,7 @@ export class LiveResult {
     if (changes.size === 0) return
     this.#state = next
     this.#history.add(changes, { keys: next.rows.size, bytes: next.bytes })
-    this.#turn(at)
+    this.#advance(at)
   }
 
   /** Changes rows of a result without order, if it is still wanted then. Undefined: the row is removed. */
@@ -168,7 +167,7 @@ export class LiveResult {
     positions: Positions,
     { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
   ): Steps<void> {
-    if (this.#reading.has(this.#state.rows) || !isLittle([rows], this.#state)) {
+    if (this.#reading.has(this.#state.rows) || !isLittle(rows, this.#state)) {
       const { next, changes } = yield* withRows(this.#state, rows)
       if (isWanted()) this.commit(next, changes, positions, at)
       return
@@ -185,11 +184,11 @@ export class LiveResult {
     this.confirm(positions)
     this.#state = next
     this.#history.clear()
-    this.#turn(at)
+    this.#advance(at)
     this.#generation = this.#version
   }
 
-  #turn(at: number): void {
+  #advance(at: number): void {
     this.#version++
     this.#changedAt = at
     this.#position = undefined
@@ -246,7 +245,7 @@ export class LiveResult {
     return step
   }
 
-  async #whileReading<Result>(work: Result | Promise<Result>): Promise<Result> {
+  async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
     const { rows } = this.#state
     this.#count(rows, 1)
     try {
@@ -293,8 +292,8 @@ export class LiveResult {
   #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
     const state = this.#state
-    const work = stepOf(state, batches, { version, position, isRecovered })
-    return isLittle(batches, state) ? atOnce(work) : this.#whileReading(inTurns(work, BACKGROUND))
+    const step = inTurns(stepOf(state, batches, { version, position, isRecovered }), BACKGROUND)
+    return step instanceof Promise ? this.#whileReading(step) : step
   }
 
   progress(): LiveMessage {
@@ -323,15 +322,12 @@ export class LiveResult {
   }
 }
 
-/** Whether the rows of these keys, with the texts that they have and had or will have, are little work. */
-function isLittle(batches: readonly ChangedRows[], { rows, order }: LiveState): boolean {
-  let [count, length] = [0, 0]
-  for (const batch of batches) {
-    count += batch.size
-    if (count > MAX_AT_ONCE) return false
-    for (const [key, text] of batch) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
-  }
-  return length <= MAX_LENGTH_AT_ONCE && (order?.length ?? 0) <= MAX_ORDER_AT_ONCE
+/** Whether it takes little time to change these rows. */
+function isLittle(changed: ChangedRows, { rows }: LiveState): boolean {
+  if (changed.size > MAX_AT_ONCE) return false
+  let length = 0
+  for (const [key, text] of changed) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
+  return length <= MAX_LENGTH_AT_ONCE
 }
 
 function* stepOf(
