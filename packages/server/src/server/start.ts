@@ -225,7 +225,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     }
     const gateway = streaming?.gateway
     handleLiveCalls(cluster, {
-      streams: gateway && { list: gateway.liveSessions },
+      streams: gateway && { list: () => gateway.connections() },
       queries: query?.activity,
       tablesOf: query?.tablesOf,
       topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),

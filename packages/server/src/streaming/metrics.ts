@@ -1,5 +1,5 @@
 /** The counters of the gateway, and how they appear as metrics. */
-import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
 
 export class StreamCounters {
   messagesIn = 0
@@ -46,22 +46,24 @@ export function increment<Key>(counts: Map<Key, number>, key: Key): void {
 
 interface MeasuredGateway {
   readonly counters: StreamCounters
-  liveSessions(): readonly MeasuredSession[]
+  connections(): readonly MeasuredConnection[]
 }
 
-interface MeasuredSession {
+interface MeasuredConnection {
   readonly subject: string | undefined
   readonly subscriptions: number
   readonly queuedBytes: number
 }
 
-export function watchGateway(metrics: Metrics, { counters, liveSessions }: MeasuredGateway): void {
+export function watchGateway(metrics: Metrics, gateway: MeasuredGateway): void {
+  const { counters } = gateway
+  const connections = (): readonly MeasuredConnection[] => gateway.connections()
   metrics.watch('gatehouse_streaming_connections', () => {
-    const sessions = liveSessions()
-    const authenticated = sessions.filter(({ subject }) => subject !== undefined).length
+    const open = connections()
+    const authenticated = open.filter(({ subject }) => subject !== undefined).length
     return [
       [{ state: 'authenticated' }, authenticated],
-      [{ state: 'anonymous' }, sessions.length - authenticated],
+      [{ state: 'anonymous' }, open.length - authenticated],
     ]
   })
   metrics.watch('gatehouse_streaming_connections_total', () => [
@@ -81,9 +83,11 @@ export function watchGateway(metrics: Metrics, { counters, liveSessions }: Measu
   metrics.watch('gatehouse_streaming_limited_total', () =>
     [...counters.limited].map(([limit, count]) => [{ limit }, count] as const),
   )
-  metrics.watch('gatehouse_streaming_queue_bytes', () => [[{}, sum(liveSessions().map((live) => live.queuedBytes))]])
+  metrics.watch('gatehouse_streaming_queue_bytes', () => [
+    [{}, sum(connections().map(({ queuedBytes }) => queuedBytes))],
+  ])
   metrics.watch('gatehouse_streaming_subscriptions', () => [
-    [{}, sum(liveSessions().map(({ subscriptions }) => subscriptions))],
+    [{}, sum(connections().map(({ subscriptions }) => subscriptions))],
   ])
   metrics.watch('gatehouse_streaming_signins_total', () => [
     [{ outcome: 'accepted' }, counters.signInsAccepted],

@@ -1,7 +1,9 @@
 /** The messages of live queries as JSON texts, cut into pieces. They are put together from the texts of keys and rows. */
+
 import { textBytes } from '../../../lib/text-memory.ts'
-import { isStep, ROWS_PER_STEP, type SlicedWork } from '../evaluate/slices.ts'
-import type { LiveMessage, ResetReason } from '../live-query.ts'
+import type { Steps } from '../../../lib/turns.ts'
+import type { LiveMessage, ResetReason } from '../contract.ts'
+import { isStep, ROWS_PER_STEP } from './row-steps.ts'
 
 /**
  * A message may take 256 KiB in any encoding. MessagePack needs 9 bytes for a double that JSON writes with 3 and a comma, and
@@ -92,7 +94,7 @@ export function* changePieces(
   put: Iterable<PutEntry>,
   removed: Iterable<string>,
   options: { readonly position: string; readonly isRecovered: boolean },
-): SlicedWork<LiveMessages> {
+): Steps<LiveMessages> {
   const done: LiveMessage[] = []
   let piece = new Piece('Change')
   if (options.isRecovered) piece.member('"Recovered":true')

@@ -1,7 +1,7 @@
 /** The connections and sessions of each user: how many are allowed, and which session a newer one displaces. */
 import type { Principal } from 'gatehouse-protocol'
+import type { StreamSettings } from '../settings.ts'
 import { refuse } from '../topics/controller.ts'
-import type { StreamSettings } from './settings.ts'
 
 /** A connection that counts towards its user's sessions. */
 export interface SessionMember {

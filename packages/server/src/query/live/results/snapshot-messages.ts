@@ -3,9 +3,9 @@
  * client costs no copy of the result, however slowly it reads.
  */
 
-import type { LiveMessage } from './live-query.ts'
-import type { LiveState } from './results/difference.ts'
-import { type LiveMessages, type SnapshotHead, snapshotPiece } from './subscriber/messages.ts'
+import type { LiveMessage } from '../contract.ts'
+import type { LiveState } from './difference.ts'
+import { type LiveMessages, type SnapshotHead, snapshotPiece } from './messages.ts'
 
 export interface SnapshotEnv {
   readonly head: SnapshotHead
@@ -16,7 +16,7 @@ export interface SnapshotEnv {
   readonly isCurrent: () => boolean
 }
 
-export class Snapshot implements LiveMessages {
+export class SnapshotMessages implements LiveMessages {
   readonly isEncoded = false
   readonly #state: LiveState
   readonly #env: SnapshotEnv

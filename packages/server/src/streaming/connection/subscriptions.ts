@@ -1,14 +1,21 @@
 /** The subscriptions of one connection: counted, paused and resumed with its authority, fed by the hub. */
 import type { Refusal } from 'gatehouse-protocol'
-import { CallAbort } from '../connection/call-abort.ts'
-import type { ConnectionCaller } from '../connection/caller.ts'
-import { publicError, push, sendError, subscriptionEnd } from '../connection/messages.ts'
-import type { Profile } from '../connection/profile.ts'
-import type { ConnectionEnv, Transport } from '../connection/types.ts'
+import type { Profile } from '../codec/profile.ts'
 import { IDENTIFY } from '../controllers/auth.ts'
-import { type Call, type Need, type OwnSubscription, refuse, type SlowPolicy, type Topic } from './controller.ts'
-import { type Broadcast, type Subscriber, topicKey } from './hub.ts'
+import {
+  type Call,
+  type Need,
+  type OwnSubscription,
+  refuse,
+  type SlowPolicy,
+  type Topic,
+} from '../topics/controller.ts'
+import { type Broadcast, type Subscriber, topicKey } from '../topics/hub.ts'
+import { CallAbort } from './call-abort.ts'
+import type { ConnectionCaller } from './caller.ts'
+import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
 import { OwnSubscriber } from './own-subscriber.ts'
+import type { ConnectionEnv, Transport } from './types.ts'
 
 interface Subscription {
   readonly key: string

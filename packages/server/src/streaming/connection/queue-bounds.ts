@@ -4,7 +4,7 @@
  * is closed: at the bound of the node, one of the address that has the most bytes queued.
  */
 import { networkOf } from '../../lib/network.ts'
-import type { StreamSettings } from './settings.ts'
+import type { StreamSettings } from '../settings.ts'
 
 export type QueueLimit = 'node' | 'address'
 

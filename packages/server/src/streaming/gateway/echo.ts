@@ -5,9 +5,9 @@
 import type { Socket } from 'node:net'
 import { CLOSE_CODES, type MonotonicClock } from 'gatehouse-protocol'
 import { IdleTimer } from '../connection/idle-timer.ts'
-import { increment, type StreamCounters } from '../gateway/metrics.ts'
-import type { QueueLimit, QueueOwner, Queues } from '../gateway/queue-bounds.ts'
-import type { StreamSettings } from '../gateway/settings.ts'
+import type { QueueLimit, QueueOwner, Queues } from '../connection/queue-bounds.ts'
+import { increment, type StreamCounters } from '../metrics.ts'
+import type { StreamSettings } from '../settings.ts'
 import { frameDeflated, type Windows } from '../websocket/deflate.ts'
 import { frameMessage } from '../websocket/frame.ts'
 import { ServerSocket, type SocketHandler } from '../websocket/server-socket.ts'
@@ -21,27 +21,28 @@ interface EchoOptions {
   readonly counters: StreamCounters
 }
 
-export interface Echo {
-  open(tcp: Socket, head: Buffer, windows: Windows | undefined, address: string): void
-  tick(now: number): void
-  stop(): void
-}
+export class Echo {
+  readonly #options: EchoOptions
+  readonly #peers = new Set<EchoPeer>()
 
-export function createEcho(options: EchoOptions): Echo {
-  const peers = new Set<EchoPeer>()
-  return {
-    open(tcp, head, windows, address) {
-      const socket = new ServerSocket(tcp, { maxMessageBytes: options.settings.streamMaxMessageBytes, windows })
-      const peer = new EchoPeer(socket, address, options, () => peers.delete(peer))
-      peers.add(peer)
-      socket.open(peer, head)
-    },
-    tick(now) {
-      for (const peer of peers) peer.tick(now)
-    },
-    stop() {
-      for (const peer of peers) peer.terminate()
-    },
+  constructor(options: EchoOptions) {
+    this.#options = options
+  }
+
+  open(tcp: Socket, head: Buffer, windows: Windows | undefined, address: string): void {
+    const maxMessageBytes = this.#options.settings.streamMaxMessageBytes
+    const socket = new ServerSocket(tcp, { maxMessageBytes, windows })
+    const peer = new EchoPeer(socket, address, this.#options, () => this.#peers.delete(peer))
+    this.#peers.add(peer)
+    socket.open(peer, head)
+  }
+
+  tick(now: number): void {
+    for (const peer of this.#peers) peer.tick(now)
+  }
+
+  stop(): void {
+    for (const peer of this.#peers) peer.terminate()
   }
 }
 

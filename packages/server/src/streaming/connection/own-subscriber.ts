@@ -1,7 +1,5 @@
 /** A connection's end of a subscription that its topic runs: what the topic may send when, and what it is told. */
 import type { JsonText, Principal, Refusal } from 'gatehouse-protocol'
-import type { ConnectionAuth } from '../connection/authentication.ts'
-import type { ConnectionEnv, Transport } from '../connection/types.ts'
 import {
   type Call,
   type Need,
@@ -9,8 +7,10 @@ import {
   type RunningSubscription,
   refuse,
   type SubscriberSink,
-} from './controller.ts'
-import { topicKey } from './hub.ts'
+} from '../topics/controller.ts'
+import { topicKey } from '../topics/hub.ts'
+import type { ConnectionAuth } from './authentication.ts'
+import type { ConnectionEnv, Transport } from './types.ts'
 
 export interface OwnSubscriberHost {
   readonly auth: Pick<ConnectionAuth, 'principal' | 'satisfies'>

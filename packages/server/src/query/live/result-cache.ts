@@ -1,16 +1,16 @@
 /** All live results of this node: shared by those who follow them, kept for a while for those who come back. */
-import { TurnQueue } from '../../../lib/turns.ts'
-import type { LiveCounts } from '../counts.ts'
-import type { EvaluatorEnv } from '../evaluate/evaluator.ts'
-import { Family } from '../evaluate/family.ts'
-import type { LiveReader } from '../evaluate/reader.ts'
-import { evaluateWhole, Rerun, readState } from '../evaluate/rerun.ts'
-import { TableWatches } from '../evaluate/table-watches.ts'
-import { shuttingDown, tooManyOwnBytes } from '../limits.ts'
-import type { PositionSeal } from '../position.ts'
-import type { LiveTarget } from '../target.ts'
-import { LiveResult } from './live-result.ts'
-import { type Charge, MemoryBudget, type MemoryUser } from './memory-budget.ts'
+import { TurnQueue } from '../../lib/turns.ts'
+import type { LiveCounts } from './counts.ts'
+import type { EvaluatorEnv } from './evaluate/evaluator.ts'
+import { Family } from './evaluate/family.ts'
+import type { LiveReader } from './evaluate/reader.ts'
+import { evaluateWhole, Rerun, readState } from './evaluate/rerun.ts'
+import { TableWatches } from './evaluate/table-watches.ts'
+import { shuttingDown, tooManyOwnBytes } from './limits.ts'
+import type { PositionSeal } from './position.ts'
+import { LiveResult } from './results/live-result.ts'
+import { type Charge, MemoryBudget, type MemoryUser } from './results/memory-budget.ts'
+import type { LiveTarget } from './target.ts'
 
 interface Entry {
   readonly target: LiveTarget
@@ -32,7 +32,7 @@ export interface ResultsEnv {
   readonly onError: (error: unknown) => void
 }
 
-export class LiveResults {
+export class ResultCache {
   readonly #env: EvaluatorEnv
   readonly #seal: PositionSeal
   readonly #entries = new Map<string, Entry>()

@@ -1,7 +1,8 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
+
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Principal, Refusal } from 'gatehouse-protocol'
-import { TurnQueue } from '../../lib/turns.ts'
+import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { refuse } from '../errors.ts'
 import { viewFor } from '../plan/rights.ts'
@@ -9,11 +10,6 @@ import type { Catalogue } from '../run/catalogue.ts'
 import { ownerOf, shownStatement } from '../run/running.ts'
 import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
-import { LiveCounts } from './counts.ts'
-import { isTransient } from './evaluate/evaluator.ts'
-import { LiveReader, type ReaderOptions } from './evaluate/reader.ts'
-import { inSlices, type SlicedWork } from './evaluate/slices.ts'
-import { failed, type LiveLimits, StatementCounts, shuttingDown } from './limits.ts'
 import {
   type LiveListing,
   type LiveQueries,
@@ -22,15 +18,19 @@ import {
   type LiveSubscription,
   MAX_RATE,
   MIN_RATE,
-} from './live-query.ts'
+} from './contract.ts'
+import { LiveCounts } from './counts.ts'
+import { isTransient } from './evaluate/evaluator.ts'
+import { LiveReader, type ReaderOptions } from './evaluate/reader.ts'
+import { failed, type LiveLimits, StatementCounts, shuttingDown } from './limits.ts'
 import { type DeriveKey, isPosition, PositionSeal } from './position.ts'
+import { ResultCache } from './result-cache.ts'
 import type { LiveResult } from './results/live-result.ts'
-import { LiveResults } from './results/results.ts'
 import { Resumes } from './resume.ts'
 import { Subscriber, type SubscriberEnv } from './subscriber/subscriber.ts'
 import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
 
-export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
+export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
   readonly catalogue: Catalogue
   readonly limits: LiveLimits
   readonly deriveKey: DeriveKey
@@ -41,10 +41,10 @@ export interface LiveQueriesOptions extends TargetEnv, Omit<ReaderOptions, 'sour
 const SWEEP_MS = 500
 const RETRY_MS = 1000
 
-export class LiveStatements implements LiveQueries {
-  readonly #options: LiveQueriesOptions
+export class LiveService implements LiveQueries {
+  readonly #options: LiveServiceOptions
   readonly #reader: LiveReader
-  readonly #results: LiveResults
+  readonly #results: ResultCache
   readonly #resumes: Resumes
   readonly #counts = new LiveCounts()
   readonly #statements: StatementCounts
@@ -58,13 +58,13 @@ export class LiveStatements implements LiveQueries {
   readonly #stopWatching: () => void
   #isClosed = false
 
-  constructor(options: LiveQueriesOptions) {
+  constructor(options: LiveServiceOptions) {
     const { engine, limits, onError, catalogue } = options
     const counts = this.#counts
     this.#options = options
     this.#reader = new LiveReader({ ...options, source: engine.live, counts })
     const seal = new PositionSeal(options.deriveKey, options.clock)
-    this.#results = new LiveResults({ reader: this.#reader, seal, counts, onError })
+    this.#results = new ResultCache({ reader: this.#reader, seal, counts, onError })
     this.#resumes = new Resumes(this.#reader, seal)
     this.#statements = new StatementCounts(limits)
     this.#subscriberEnv = {
@@ -79,7 +79,7 @@ export class LiveStatements implements LiveQueries {
     this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
     this.#sweep.unref()
     this.#stopWatching = catalogue.onChange(() => {
-      inSlices(this.#replanAll()).catch(onError)
+      this.#replanAll().catch(onError)
     })
   }
 
@@ -260,8 +260,12 @@ export class LiveStatements implements LiveQueries {
     return error instanceof Refusal ? error : failed()
   }
 
-  *#replanAll(): SlicedWork<void> {
+  async #replanAll(): Promise<void> {
     this.#results.catalogueChanged()
+    await inTurns(this.#replanEach(), BACKGROUND)
+  }
+
+  *#replanEach(): Steps<void> {
     for (const subscriber of [...this.#targets.keys()]) {
       yield
       subscriber.setPrincipal(subscriber.principal)
