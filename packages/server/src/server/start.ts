@@ -11,7 +11,7 @@ import { createSlidingWindow } from '../http/limits/sliding-window.ts'
 import { UnreadReplies } from '../http/limits/unread-replies.ts'
 import { openListener } from '../http/listener.ts'
 import { createPipeline } from '../http/pipeline.ts'
-import { clientAddress } from '../http/request/client-address.ts'
+import { createClientAddresses } from '../http/request/request-head.ts'
 import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
 import { openIdentity } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
@@ -33,7 +33,15 @@ import type { LocalFaults } from './faults.ts'
 import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
 import { watchInstallation } from './installation.ts'
 import { createLiveController } from './live-controller.ts'
-import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, readTls, streamSettingsOf } from './options.ts'
+import {
+  lifetimesOf,
+  liveLimitsOf,
+  proxiesOf,
+  queryLimitsOf,
+  rateLimitsOf,
+  readTls,
+  streamSettingsOf,
+} from './options.ts'
 import { lazyPages } from './pages.ts'
 import { checkBeforeStart, readDeclared, readStartFiles } from './preflight.ts'
 import { reloadSettings } from './reload.ts'
@@ -244,13 +252,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
 
     const base = new URL(issuer).pathname.replace(/\/$/, '')
     const pages = lazyPages(base, brand, { console: config.console, account: runs('identity'), documentation: true })
-    const addressesOf = ({ trustedProxies, limitExempt }: Config) =>
-      clientAddress({
-        trustedProxies,
-        exempt: limitExempt,
-        onUnlistedProxy: (address) => logger.warn({ address }, UNLISTED_PROXY),
-      })
-    let addressOf = addressesOf(config)
+    const addresses = createClientAddresses(proxiesOf(config), (address) => logger.warn({ address }, UNLISTED_PROXY))
     const connections = limitConnections(listener.server, config, { logger, metrics })
     const pipeline = createPipeline({
       groups: routeGroups({
@@ -279,13 +281,10 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
       base,
       problemPage: pages.problemPage,
       unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
-      addressOf: (request) => addressOf(request),
+      addressOf: addresses.of,
       authenticate,
       rateLimits,
-      admit(request) {
-        if (isFailed) throw failed()
-        connections.admit(request)
-      },
+      admit: connections.admit,
       metrics,
       logger,
       tracing,
@@ -312,15 +311,18 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     /** Everything except the ports, on which it says why: nothing of this node may touch the database any more. */
     async function close(reason: string): Promise<void> {
       logger.error({ reason }, 'this node does not serve any more: upgrade it, or correct its settings, and restart it')
-      answerClosed(listener, reason, { logger, metrics, addressOf, base })
+      answerClosed(listener, reason, { logger, metrics, addressOf: addresses.of, base })
       stopping.abort()
       query?.stopLive()
       await streaming?.gateway.drain()
       await cleanup.run()
     }
 
+    const fail = (): void => {
+      isFailed = true
+      connections.refuseAll(failed())
+    }
     const stop = async (reason: StopReason): Promise<void> => {
-      isFailed = reason === 'failed'
       const isReplaced = reason === 'replaced'
       if (!isReplaced) stopping.abort()
       // A worker that failed is not missed: the others answer.
@@ -363,14 +365,12 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
             gateway,
             logger,
           },
-          setProxies(next) {
-            addressOf = addressesOf(next)
-          },
+          setProxies: addresses.setNetworks,
           applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
         })
       },
       stop(reason = 'stopped') {
-        if (reason === 'failed') isFailed = true
+        if (reason === 'failed') fail()
         stopped ??= stop(reason)
         return stopped
       },

@@ -43,7 +43,7 @@ export interface IssuerOptions {
   readonly signer: Signer
   readonly clock: Clock
   /** Of access tokens, unless their client has its own. */
-  readonly lifetimeMs: () => number
+  readonly lifetimes: { readonly accessTokenMs: number }
   /** Whether a browser session has ended. */
   readonly sessionEnded: (sessionId: string) => boolean
 }
@@ -51,8 +51,8 @@ export interface IssuerOptions {
 const LOGOUT_TOKEN_SECONDS = 120
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-export function createIssuer({ name, signer, clock, lifetimeMs, sessionEnded }: IssuerOptions): Issuer {
-  const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimeMs())
+export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: IssuerOptions): Issuer {
+  const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimes.accessTokenMs)
   /** No token outlives its grant: a grant that has been deleted can no longer be revoked. */
   const grantSecondsLeft = ({ expiresAt }: Grant, now: number) => Math.max(1, Math.ceil((expiresAt - now) / 1000))
   /** With offline access a token outlives its session and then no longer names it; without, it ends with the session. */

@@ -52,13 +52,26 @@ export interface SignerOptions extends KeyRotationOptions {
 }
 
 const ROTATION_CHECK_MS = 60_000
-/** Keys are also published and removed by the passing of time. */
-const JWKS_CACHE_MS = 1_000
+/** Keys are also published, used and removed by the passing of time. */
+const IN_USE_MS = 1_000
+
+interface PrivateKey {
+  readonly kid: string
+  readonly privateKey: KeyObject
+}
+
+/** What follows from the stored keys at a time. */
+interface KeysInUse {
+  readonly from: readonly StoredKey[]
+  readonly at: number
+  readonly jwks: Jwks
+  readonly signing: PrivateKey | undefined
+}
 
 export async function openSigner(options: SignerOptions): Promise<Signer> {
   const { keys, sealingKey, clock, bus, audit, onError } = options
   let stored: readonly StoredKey[] = []
-  let published: { readonly from: readonly StoredKey[]; readonly jwks: Jwks; readonly at: number } | undefined
+  let inUse: KeysInUse | undefined
   const privateKeys = new Map<string, KeyObject>()
   const publicKeys = new Map<string, KeyObject>()
   const withdrawn = new Set<string>()
@@ -78,7 +91,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
 
   return {
     async sign(type, claims) {
-      const { kid, privateKey } = signingKey() ?? (await reloadSigningKey())
+      const { kid, privateKey } = keysInUse().signing ?? (await reloadSigningKey())
       const input = `${headerOf(type, kid)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
       return `${input}.${await signOnPool(input, privateKey)}`
     },
@@ -94,14 +107,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
       // The key may have been withdrawn in the meantime.
       return isValid && publicKeys.get(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
     },
-    jwks() {
-      const now = clock()
-      if (published?.from !== stored || Math.abs(now - published.at) >= JWKS_CACHE_MS) {
-        const keys = stored.filter((key) => isPublished(key, now)).map(toPublishedKey)
-        published = { from: stored, jwks: { keys }, at: now }
-      }
-      return published.jwks
-    },
+    jwks: () => keysInUse().jwks,
     close() {
       clearInterval(timer)
       unsubscribe()
@@ -109,18 +115,23 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
     },
   }
 
-  function signingKey(): { kid: string; privateKey: KeyObject } | undefined {
-    const key = signingKeyOf(stored, clock())
-    const privateKey = key === undefined ? undefined : privateKeys.get(key.kid)
-    return key === undefined || privateKey === undefined ? undefined : { kid: key.kid, privateKey }
+  function keysInUse(): KeysInUse {
+    const now = clock()
+    if (inUse?.from !== stored || Math.abs(now - inUse.at) >= IN_USE_MS) {
+      const keys = stored.filter((key) => isPublished(key, now)).map(toPublishedKey)
+      const { kid = '' } = signingKeyOf(stored, now) ?? {}
+      const privateKey = privateKeys.get(kid)
+      inUse = { from: stored, at: now, jwks: { keys }, signing: privateKey && { kid, privateKey } }
+    }
+    return inUse
   }
 
   /** For when the signing key was withdrawn and its successor has not been loaded yet. */
-  async function reloadSigningKey(): Promise<{ kid: string; privateKey: KeyObject }> {
+  async function reloadSigningKey(): Promise<PrivateKey> {
     await reload()
-    const key = signingKey()
-    if (key === undefined) throw new Error('There is no signing key')
-    return key
+    const { signing } = keysInUse()
+    if (signing === undefined) throw new Error('There is no signing key')
+    return signing
   }
 
   async function rotate(): Promise<void> {

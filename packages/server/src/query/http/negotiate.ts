@@ -1,6 +1,6 @@
 /** Content negotiation: the format and the compression of a result (RFC 9110 §12.5). */
 import { byQuality } from '../../http/request/accept.ts'
-import type { QueryValues } from '../../http/request/request-target.ts'
+import type { QueryValues } from '../../http/request/request-head.ts'
 import { refuse } from '../errors.ts'
 import type { Encoding, Format } from '../results/encoding.ts'
 

@@ -14,7 +14,7 @@ import {
   type Statement,
   type TableView,
 } from 'gatehouse-iql'
-import type { QueryValues } from '../../http/request/request-target.ts'
+import type { QueryValues } from '../../http/request/request-head.ts'
 import { refuse } from '../errors.ts'
 import { type Json, writeJson } from '../json.ts'
 import type { KeyColumn } from '../plan/planner.ts'

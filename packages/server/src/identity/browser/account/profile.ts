@@ -1,5 +1,5 @@
 /** The profile of the account pages: what people may change about themselves, checked. */
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { isTimeZone } from '../../../lib/time-zones.ts'

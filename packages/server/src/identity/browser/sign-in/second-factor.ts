@@ -1,6 +1,6 @@
 /** The second step of a sign-in: a code, a passkey or a recovery code. */
 
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Factor } from '../../../store/accounts/factors.ts'
 import type { User } from '../../../store/accounts/users.ts'

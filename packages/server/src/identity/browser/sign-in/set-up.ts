@@ -1,7 +1,7 @@
 /** One-time links: an invited person, or one who forgot the password, chooses a password; the first administrator is created. */
 
 import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { administratorRole, hasAdministrator } from '../../../store/accounts/administrators.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
