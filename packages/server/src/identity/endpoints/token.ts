@@ -3,7 +3,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import { FORM, type Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import {

@@ -3,7 +3,7 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { RevocationList } from '../../events/revocation-list.ts'
 import type { Parameters } from '../../http/request/body.ts'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Grant, NewGrant } from '../../store/authorizations/grants.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Client, GrantType } from '../../store/clients/client-metadata.ts'

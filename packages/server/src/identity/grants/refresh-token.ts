@@ -1,6 +1,6 @@
 /** The refresh token grant (RFC 6749 §6) with rotation: reuse of a rotated token revokes the grant (RFC 9700 §4.14.2). */
 
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { RefreshToken } from '../../store/authorizations/refresh-tokens.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { type ClientRequest, required } from '../clients/client-request.ts'

@@ -1,7 +1,7 @@
 /** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2) and logout tokens (Back-Channel Logout §2.4). */
 import { hash, randomUUID } from 'node:crypto'
 import { audiencesOf, type Clock, IDENTITY_AUDIENCE, seconds } from 'gatehouse-protocol'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { pooledRandomBytes } from '../../store/keys/opaque.ts'

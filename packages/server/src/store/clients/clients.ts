@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
-import { USER_ID_PREFIX } from '../accounts/users.ts'
+import { USER_ID_PREFIX } from '../accounts/user.ts'
 import type { Schema } from '../database/schema.ts'
 import { newId } from '../keys/opaque.ts'
 import { type Client, type ClientMetadata, type ClientSecret, toClient } from './client-metadata.ts'

@@ -2,7 +2,7 @@
 
 import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
-import type { User } from '../../../store/accounts/users.ts'
+import type { User } from '../../../store/accounts/user.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
 import { BUSY_SECONDS } from '../../attempts.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
