@@ -1,11 +1,15 @@
-/** Client authentication (RFC 6749 §2.3): client_secret_basic, client_secret_post, or `none` for public clients. */
-
+/**
+ * The request of a client to an OAuth endpoint: its form (RFC 6749 §3.2), and the authentication of the client (§2.3) by
+ * client_secret_basic, client_secret_post, or `none` for public clients.
+ */
+import { timingSafeEqual } from 'node:crypto'
 import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Context } from '../../http/context.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
-import type { Parameters } from '../../http/request/form.ts'
+import { isForm, type Parameters, readParameters } from '../../http/request/body.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
-import { secretMatches } from '../../store/clients/clients.ts'
+import type { AuthMethod, Client, ClientSecret } from '../../store/clients/client-metadata.ts'
+import { secretDigest } from '../../store/clients/clients.ts'
 import { digestOf } from '../../store/keys/opaque.ts'
 import { refuse } from '../oauth-error.ts'
 import type { ClientDirectory } from './client-directory.ts'
@@ -18,14 +22,8 @@ export interface ClientAuthEnv {
   readonly clock: Clock
 }
 
-export interface Caller {
-  readonly address: string
-  readonly requestId: string
-  /** The Authorization header. */
-  readonly authorization: string | undefined
-  /** For the log line of the request. */
-  identify(caller: { readonly client?: string; readonly user?: string }): void
-}
+/** What an OAuth endpoint uses of a request, besides its form. */
+export type ClientRequest = Pick<Context, 'address' | 'id' | 'headers' | 'identify'>
 
 interface Credentials {
   readonly method: AuthMethod
@@ -34,10 +32,28 @@ interface Credentials {
   readonly secrets: readonly string[]
 }
 
-export async function authenticateClient(caller: Caller, form: Parameters, env: ClientAuthEnv): Promise<Client> {
-  const credentials = readCredentials(caller.authorization, form)
+/** C-41, C-43: the body is a form, and each parameter occurs once. */
+export function formOf(context: Context): Parameters {
+  if (!isForm(context)) throw refuse('invalid_request', 'The body must be application/x-www-form-urlencoded')
+  const form = readParameters(String(context.body))
+  if (form.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
+  return form
+}
+
+export function required(form: Parameters, name: string): string {
+  const value = form.get(name)
+  if (value === undefined) throw refuse('invalid_request', `The parameter ${name} is missing`)
+  return value
+}
+
+export async function authenticateClient(
+  request: ClientRequest,
+  form: Parameters,
+  env: ClientAuthEnv,
+): Promise<Client> {
+  const credentials = readCredentials(request.headers.authorization, form)
   const { clientId, method, secrets } = credentials
-  const retryAfter = method === 'none' ? 0 : env.secretThrottle.retryAfter(clientId, caller.address)
+  const retryAfter = method === 'none' ? 0 : env.secretThrottle.retryAfter(clientId, request.address)
   if (retryAfter > 0) {
     throw refuse('temporarily_unavailable', 'Too many failed attempts', {
       status: 429,
@@ -45,7 +61,7 @@ export async function authenticateClient(caller: Caller, form: Parameters, env: 
     })
   }
   const client = await env.clients.find(clientId)
-  if (client !== undefined) caller.identify({ client: client.id })
+  if (client !== undefined) request.identify({ client: client.id })
   const now = env.clock()
   // Compare every secret even for an unknown client: the response time must not tell whether it exists.
   const secretIsRight = secrets.map((secret) => secretMatches(client, clientId, secret, now)).includes(true)
@@ -55,17 +71,17 @@ export async function authenticateClient(caller: Caller, form: Parameters, env: 
     client.authMethods.has(method) &&
     (method === 'none' ? client.public : secretIsRight)
   if (isAuthenticated) {
-    env.rateLimits.countCaller('token', caller.address, { client: client.id })
+    env.rateLimits.countCaller('token', request.address, { client: client.id })
     return client
   }
-  if (method !== 'none') env.secretThrottle.recordFailure(clientId, caller.address)
+  if (method !== 'none') env.secretThrottle.recordFailure(clientId, request.address)
   // An unknown client was looked up in the store; a known one came from the cache.
   if (client !== undefined) await env.clients.spendLookupTime(clientId)
   env.audit.record({
     event: 'client.refused',
     ...(client === undefined ? {} : { client: client.id }),
-    address: caller.address,
-    requestId: caller.requestId,
+    address: request.address,
+    requestId: request.id,
     details: { method, reason: reasonOf(client, method) },
   })
   // An unknown id is not repeated: it may be a secret in the wrong place.
@@ -130,6 +146,32 @@ function notAuthenticated(why: string) {
     why,
     headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' },
   })
+}
+
+/** The secret that last authenticated each client, to save the digest when it comes again. Dropped when the client is reloaded. */
+const lastVerified = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
+
+/** Compares with every valid secret, each in constant time. An unknown client takes as long. */
+export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
+  const offered = Buffer.from(secret)
+  const last = client === undefined ? undefined : lastVerified.get(client)
+  if (last !== undefined && isEqual(last.secret, offered) && isValid(last.stored, now)) return true
+  const digest = Buffer.from(secretDigest(clientId, secret))
+  let matches = false
+  for (const stored of client?.secrets ?? []) {
+    if (!isEqual(Buffer.from(stored.digest), digest) || !isValid(stored, now)) continue
+    matches = true
+    if (client !== undefined) lastVerified.set(client, { secret: new Uint8Array(offered), stored })
+  }
+  return matches
+}
+
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function isValid({ expiresAt }: ClientSecret, now: number): boolean {
+  return expiresAt === undefined || now < expiresAt
 }
 
 /** Slows down guessing of client secrets per client and address: the client itself, at another address, is not affected. */
