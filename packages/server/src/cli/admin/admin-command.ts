@@ -1,7 +1,7 @@
 /** An administration command: its syntax, the requests it makes, and its output. */
 import type { AdminRoute } from '../../admin/route.ts'
-import type { Arguments, OptionTable } from '../args.ts'
-import { type JsonObject, membersOf } from '../output/json.ts'
+import type { Arguments, OptionName, OptionTable } from '../args.ts'
+import type { JsonObject } from '../output/json.ts'
 
 export interface AdminCommand {
   readonly name: string
@@ -16,7 +16,6 @@ export interface AdminCommand {
 
 export interface AdminCommandCall {
   readonly args: Arguments
-  readonly positionals: readonly string[]
   readonly request: AdminRequest
   /** Reads a new password from a prompt without echo, or from stdin. */
   readPassword(prompt: string): Promise<string>
@@ -56,24 +55,6 @@ export function pagePath(path: string, args: Arguments, others: JsonObject = {})
   return query.size === 0 ? path : `${path}?${query}`
 }
 
-/** Changes an object. A list that is given replaces the one before: what it leaves out is told. */
-export async function change(request: AdminRequest, target: string, body: JsonObject): Promise<Output> {
-  const before = membersOf((await request('GET', target)).body)
-  const { body: after } = await request('PATCH', target, { body, ifMatch: '*' })
-  const removed = Object.keys(body).flatMap((name) => {
-    const kept = wordsOf(name, membersOf(after)[name])
-    const gone = wordsOf(name, before[name]).filter((word) => !kept.includes(word))
-    return gone.length === 0 ? [] : [`${name}: ${gone.join(' ')}`]
-  })
-  return { kind: 'object', body: after, removed }
-}
-
-/** Of a list, or of the scopes of a client, which are one text. */
-function wordsOf(name: string, value: unknown): readonly string[] {
-  if (Array.isArray(value)) return value.map(String)
-  return name === 'scope' && typeof value === 'string' ? value.split(' ') : []
-}
-
 /** One segment of a path. */
 export function segment(text: string | undefined): string {
   return encodeURIComponent(text ?? '')
@@ -84,7 +65,13 @@ export function withoutUndefined(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }
 
-/** Of an option that takes `true` or `false`. */
-export function flagOf(text: 'true' | 'false' | undefined): boolean | undefined {
+/** The value of an option that takes `true` or `false`. */
+export function readBoolean(args: Arguments, name: OptionName): boolean | undefined {
+  const text = args.choice(name, ['true', 'false'])
   return text === undefined ? undefined : text === 'true'
+}
+
+/** The values of a repeatable option; undefined if it is not given, so that a patch leaves the list as it is. */
+export function readList(args: Arguments, name: OptionName): readonly string[] | undefined {
+  return args.has(name) ? args.values(name) : undefined
 }

@@ -10,12 +10,11 @@ import { readNewPassword } from '../sign-in/password.ts'
 import type { AdminCommand, AdminRequest, Output } from './admin-command.ts'
 
 export async function runAdminCommand(command: AdminCommand, args: Arguments): Promise<void> {
-  const { positionals } = args
   const loaded = await loadSettings(args)
-  if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(positionals))
+  if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(args.positionals))
   const { request, close } = await connect(loaded)
   try {
-    const output = await command.run({ args, positionals, request, readPassword: readNewPassword })
+    const output = await command.run({ args, request, readPassword: readNewPassword })
     await print(output, args.has('--json'))
   } finally {
     await close()
