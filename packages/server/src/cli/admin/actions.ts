@@ -1,6 +1,6 @@
 /** What most administration commands do: list, show, create, change or delete one kind of resource. */
 import type { Arguments, OptionName } from '../args.ts'
-import type { JsonObject } from '../output/json.ts'
+import { type JsonObject, membersOf } from '../output/json.ts'
 import { type AdminCommand, type AdminCommandCall, pagePath, segment } from './admin-command.ts'
 
 type Run = AdminCommand['run']
@@ -35,8 +35,25 @@ export function create(path: string | PathOf, bodyOf: (args: Arguments) => JsonO
   }
 }
 
+/** Changes a resource. A list that is given replaces the one before: what it leaves out is printed. */
 export function change(collection: string, bodyOf: (args: Arguments) => JsonObject): Run {
-  return async (call) => ({ kind: 'object', body: await patch(call, collection, bodyOf(call.args)) })
+  return async (call) => {
+    const body = bodyOf(call.args)
+    const before = membersOf((await call.request('GET', named(collection)(call.args))).body)
+    const after = await patch(call, collection, body)
+    const removed = Object.keys(body).flatMap((name) => {
+      const kept = wordsOf(name, membersOf(after)[name])
+      const gone = wordsOf(name, before[name]).filter((word) => !kept.includes(word))
+      return gone.length === 0 ? [] : [`${name}: ${gone.join(' ')}`]
+    })
+    return { kind: 'object', body: after, removed }
+  }
+}
+
+/** Of a list, or of the scopes of a client, which are one text. */
+function wordsOf(name: string, value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.map(String)
+  return name === 'scope' && typeof value === 'string' ? value.split(' ') : []
 }
 
 export function setDisabled(collection: string, noun: string, disabled: boolean): Run {

@@ -36,7 +36,7 @@ export interface AdminResponse {
 /** What is printed; with `--json` it is the body of the response. */
 export type Output =
   | { readonly kind: 'table'; readonly columns: readonly string[]; readonly body: unknown }
-  | { readonly kind: 'object'; readonly body: unknown }
+  | { readonly kind: 'object'; readonly body: unknown; readonly removed?: readonly string[] }
   | { readonly kind: 'text'; readonly text: string; readonly body?: unknown; readonly failed?: boolean }
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
 

@@ -50,6 +50,8 @@ async function print(output: Output, json: boolean): Promise<void> {
   else if (output.kind === 'text') process.stdout.write(`${printableLines(output.text)}\n`)
   else if (output.kind === 'object') printObject(output.body)
   else printItems(output.columns, output.body)
+  if (output.kind === 'object')
+    for (const line of output.removed ?? []) process.stderr.write(`gatehouse: removed from ${printable(line)}\n`)
   const { silent, next, items, total } = membersOf(output.body)
   // With --json it is in the output.
   const after = typeof next === 'string' && !json ? new URLSearchParams(next.split('?')[1]).get('after') : null
