@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 
 async function serveWithHung(t: TestContext) {
   const { place, leave } = await openPlace('sqlite')
-  const flags = ['--workers', '2', '--worker-timeout', '1', '--stream-drain-time', '0.1', '--data', place.dataFolder]
+  const flags = ['--workers', '2', '--worker-timeout', '2', '--stream-drain-time', '0.1', '--data', place.dataFolder]
   const server = await serveProcess(flags)
   const lines = (message: string) =>
     server
@@ -17,7 +17,7 @@ async function serveWithHung(t: TestContext) {
       .stdout.split('\n')
       .filter((line) => line.includes(`"msg":"${message}`))
       .map((line): { worker: number; pid: number; node: string } => JSON.parse(line))
-  await until('all workers have started', 5000, () => lines('all workers have started').length === 1)
+  await until('all workers have started', 20_000, () => lines('all workers have started').length === 1)
   const pids = lines('started').map(({ node }) => Number(node.slice(hostname().length + 1)))
   t.after(async () => {
     server.child.kill('SIGKILL')
@@ -32,7 +32,7 @@ async function serveWithHung(t: TestContext) {
 
 test('a worker that hangs is killed and replaced', async (t) => {
   const { server, lines, hung } = await serveWithHung(t)
-  await until('it is replaced', 5000, () => lines('started').length === 3)
+  await until('it is replaced', 20_000, () => lines('started').length === 3)
   assert.ok(!isRunning(hung))
   assert.deepEqual(
     lines('a worker gives no sign of life').map(({ pid }) => pid),
@@ -53,7 +53,7 @@ test('a worker that hangs does not hold up a reload, nor a later one', async (t)
   const { server, lines } = await serveWithHung(t)
   for (const reloads of [1, 2]) {
     server.child.kill('SIGHUP')
-    await until('all are replaced', 10_000, () => lines('all workers have been replaced').length === reloads)
+    await until('all are replaced', 20_000, () => lines('all workers have been replaced').length === reloads)
   }
 })
 

@@ -39,7 +39,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
     postgresFlags: [
       '-c',
-      'max_connections=200',
+      'max_connections=300',
       '-c',
       'shared_buffers=64MB',
       '-c',
