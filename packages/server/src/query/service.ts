@@ -83,6 +83,8 @@ export interface QueryOptions {
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
   readonly onSlow?: SlowLog['onSlow']
+  /** A statement goes on in the database although it was stopped. */
+  readonly onStuck?: EngineOptions['onStuck']
   readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
@@ -162,6 +164,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     availability,
     log,
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
+    onStuck: options.onStuck,
   })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {

@@ -154,6 +154,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
           onError: (error) => logger.error({ err: error }, 'query service error'),
           onAvailability: logAvailability(logger, 'query'),
           onSlow: (slow) => logger.warn(slow, 'slow statement'),
+          onStuck: (stuck) => logger.warn(stuck, 'a statement goes on in the database'),
         })
       : undefined
     cleanup.add(() => query?.close())

@@ -144,6 +144,20 @@ export interface Stoppable {
   readonly signal: AbortSignal
   /** It has waited for its turn, and runs from now on: so does its time limit. */
   restart?(): void
+  /** What the log shows of it. */
+  readonly statement?: string
+  /** The database goes on with it although it was stopped: it is listed, and counts, until the returned function is called. */
+  outlive?(): () => void
+}
+
+/** A statement that a database goes on with although it was told to stop. */
+export interface StuckStatement {
+  readonly owner: string
+  /** Its first characters. */
+  readonly statement: string
+  /** The process of the database. */
+  readonly pid: number
+  readonly ignores: 'cancellation' | 'termination'
 }
 
 /** The statement runs once for each parameter set. */

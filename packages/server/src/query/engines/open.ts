@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Availability } from '../../lib/availability.ts'
 import type { SharedFile } from '../../store/database/shared-file.ts'
-import type { Engine, TempLimits } from './engine.ts'
+import type { Engine, StuckStatement, TempLimits } from './engine.ts'
 import type { LogLimits } from './live-source.ts'
 
 export interface EngineOptions {
@@ -26,6 +26,8 @@ export interface EngineOptions {
   readonly log: LogLimits
   /** The most bytes of temporary files. */
   readonly temp: TempLimits
+  /** Told of statements that the database does not stop; the embedded engine ends its processes. */
+  readonly onStuck?: ((stuck: StuckStatement) => void) | undefined
 }
 
 /** Only the engine in use is loaded. */
@@ -54,5 +56,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     availability: options.availability,
     log: options.log,
     temp: options.temp,
+    onStuck: options.onStuck ?? (() => {}),
   })
 }

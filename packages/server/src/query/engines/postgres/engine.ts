@@ -1,5 +1,5 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
 import { readTempFileLimit } from '../../../store/database/temp-files.ts'
 import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
@@ -20,6 +20,7 @@ import { streamRows } from './read.ts'
 import { rowReader, SCHEMA, toPostgres } from './representation.ts'
 import { Responsiveness } from './responsiveness.ts'
 import { prepareDatabase } from './setup/setup.ts'
+import { type OnStuck, StuckBackends } from './stuck-backends.ts'
 import { tempFileSetting } from './temp-files.ts'
 import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
 
@@ -35,6 +36,7 @@ export interface PostgresOptions {
   readonly availability: Availability
   readonly log: LogLimits
   readonly temp: TempLimits
+  readonly onStuck: OnStuck
 }
 
 /** For each node, beside the connections of long queries. */
@@ -85,9 +87,10 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const pools = [queries, reads, writes]
   // PostgreSQL runs all of them with the same priority.
   const slots = new FairSlots(connections, waiting, { long: options.connections, isHalfForOthers: true })
-  const acquire = acquireFrom(queries, slots)
+  const stuck = new StuckBackends(owner, options.onStuck)
+  const acquire = acquireFrom(queries, slots, stuck)
   // One at a time, since they lock one another out: the other connection is left for everything else.
-  const acquireChange = acquireFrom(owner, new FairSlots(1, waiting))
+  const acquireChange = acquireFrom(owner, new FairSlots(1, waiting), stuck)
   const signal = new CommitSignal(url, owner)
   const live = new PostgresLiveSource({
     signal,
@@ -95,8 +98,9 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     acquire,
     limits: options.log,
   })
-  const prepareBatched = createBatchedReads({ pool: reads, connections: CONNECTIONS.reads, waiting, milliseconds })
-  const writeBatched = createBatchedWrites({ pool: writes, waiting, milliseconds })
+  const batches = { waiting, milliseconds, onLate: (client: PoolClient) => stuck.watchBatch(client) }
+  const prepareBatched = createBatchedReads({ ...batches, pool: reads, connections: CONNECTIONS.reads })
+  const writeBatched = createBatchedWrites({ ...batches, pool: writes })
   return {
     kind: 'postgres',
     dialect: POSTGRES,
@@ -146,7 +150,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     }),
     live,
     get load() {
-      const total = pools.reduce((sum, pool) => sum + pool.totalCount, 0)
+      const total = pools.reduce((sum, pool) => sum + pool.totalCount, stuck.size)
       const busy = pools.reduce((sum, pool) => sum - pool.idleCount, total)
       return { busy, total, waiting: slots.waiting, stoppedWrites: 0 }
     },
@@ -154,6 +158,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     async close() {
       await signal.close()
       await Promise.all(pools.map((pool) => pool.end()))
+      await stuck.close().catch(() => {})
       await owner.end()
     },
   }
