@@ -10,6 +10,7 @@ import { Catalogue } from './catalogue/catalogue.ts'
 import { createTables, type Tables } from './catalogue/tables.ts'
 import type { Engine } from './engines/engine.ts'
 import { type EngineOptions, openEngine } from './engines/open.ts'
+import { DEFAULT_RESPONSE_LIMITS, type ResponseLimits } from './engines/stored-responses.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
@@ -54,6 +55,8 @@ export interface QueryLimits {
   readonly logChanges: number
   /** Saved queries and boards. */
   readonly documentsPerOwner: number
+  /** Stored for requests with an Idempotency-Key. */
+  readonly responses: ResponseLimits
 }
 
 export const DEFAULT_QUERY_LIMITS: QueryLimits = {
@@ -75,6 +78,7 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   logMs: 600_000,
   logChanges: 1_000_000,
   documentsPerOwner: 500,
+  responses: DEFAULT_RESPONSE_LIMITS,
 }
 
 export interface QueryOptions {
@@ -164,6 +168,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     availability,
     log,
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
+    responses: limits.responses,
     onStuck: options.onStuck,
   })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
@@ -193,6 +198,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const endpoints: QueryEndpoints[] = []
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
+    engine.trimResponses().catch(onError)
     auditTable.trim().catch(onError)
     engine.live.trim().catch(onError)
   }, CLEANUP_INTERVAL_MS)

@@ -28,6 +28,8 @@ export interface Engine {
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined>
   /** Deletes stored responses older than this time, in microseconds. */
   deleteResponsesBefore(time: bigint): Promise<void>
+  /** Bounds the number and the bytes of stored responses. */
+  trimResponses(): Promise<void>
   readonly auditCopy: AuditCopy
   /** Saved queries and boards. */
   readonly documents: DocumentRows

@@ -7,6 +7,7 @@ import { createDocumentRows, DOCUMENTS, type DocumentStatement } from '../docume
 import type { Engine, TempLimits } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
+import { type ResponseLimits, StoredResponses } from '../stored-responses.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
 import { POSTGRES } from './dialect/dialect.ts'
@@ -22,7 +23,7 @@ import { Responsiveness } from './responsiveness.ts'
 import { prepareDatabase } from './setup/setup.ts'
 import { type OnStuck, StuckBackends } from './stuck-backends.ts'
 import { tempFileSetting } from './temp-files.ts'
-import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
+import { deleteResponsesBefore, findResponse, isOneStatement, REQUESTS, write } from './write.ts'
 
 export interface PostgresOptions {
   readonly url: string
@@ -36,6 +37,7 @@ export interface PostgresOptions {
   readonly availability: Availability
   readonly log: LogLimits
   readonly temp: TempLimits
+  readonly responses: ResponseLimits
   readonly onStuck: OnStuck
 }
 
@@ -101,6 +103,15 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const batches = { waiting, milliseconds, onLate: (client: PoolClient) => stuck.watchBatch(client) }
   const prepareBatched = createBatchedReads({ ...batches, pool: reads, connections: CONNECTIONS.reads })
   const writeBatched = createBatchedWrites({ ...batches, pool: writes })
+  const responses = new StoredResponses(
+    {
+      table: REQUESTS,
+      placeholder: (position) => `$${position}`,
+      read: async (sql, parameters) => (await owner.query(sql, [...parameters])).rows,
+      write: ({ sql, parameters }) => owner.query(sql, [...parameters]),
+    },
+    options.responses,
+  )
   return {
     kind: 'postgres',
     dialect: POSTGRES,
@@ -118,7 +129,10 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     async write(request) {
       try {
         const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
-        return batched ?? (await write(acquire, request))
+        if (batched !== undefined) return batched
+        const reply = await write(acquire, request)
+        responses.count(request, reply)
+        return reply
       } finally {
         // What failed may have been committed, or not.
         live.committed(request.tables)
@@ -132,6 +146,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     change: (request) => change(acquireChange, request, tempFiles),
     findResponse: (key) => withClient(owner, (client) => findResponse(client, key)),
     deleteResponsesBefore: (time) => deleteResponsesBefore(owner, time),
+    trimResponses: () => responses.trim(),
     auditCopy: createAuditCopy({
       table: POSTGRES_AUDIT_TABLE,
       placeholder: (position) => `$${position}`,
