@@ -1,5 +1,5 @@
 /** Bounds the stored responses of requests with an Idempotency-Key: their number and their bytes, of each owner and in all. */
-import type { Cell } from '../results/encoding.ts'
+import type { Cell } from '../model/result.ts'
 import type { SqlStatement } from './catalogue-sql.ts'
 import type { Bindable } from './emit/slots.ts'
 import type { WriteReply, WriteRequest } from './engine.ts'
