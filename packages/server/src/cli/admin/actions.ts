@@ -39,14 +39,15 @@ export function create(path: string | PathOf, bodyOf: (args: Arguments) => JsonO
 export function change(collection: string, bodyOf: (args: Arguments) => JsonObject): Run {
   return async (call) => {
     const body = bodyOf(call.args)
-    const before = membersOf((await call.request('GET', named(collection)(call.args))).body)
-    const after = await patch(call, collection, body)
+    const before = new Map(Object.entries(membersOf((await call.request('GET', named(collection)(call.args))).body)))
+    const changed = await patch(call, collection, body)
+    const after = new Map(Object.entries(membersOf(changed)))
     const removed = Object.keys(body).flatMap((name) => {
-      const kept = wordsOf(name, membersOf(after)[name])
-      const gone = wordsOf(name, before[name]).filter((word) => !kept.includes(word))
+      const kept = wordsOf(name, after.get(name))
+      const gone = wordsOf(name, before.get(name)).filter((word) => !kept.includes(word))
       return gone.length === 0 ? [] : [`${name}: ${gone.join(' ')}`]
     })
-    return { kind: 'object', body: after, removed }
+    return { kind: 'object', body: changed, removed }
   }
 }
 
