@@ -11,9 +11,9 @@ export interface LiveLimits {
   readonly rows: number
   /** Of all results of this node, in memory. */
   readonly bytes: number
-  /** A result that nobody follows is kept this long, for those that come back. */
+  /** A result without followers is kept this long, for clients that come back. */
   readonly keepMs: number
-  /** The time after the last message at which the next one tells the position only. */
+  /** A Progress message with the current position is sent this long after the last message. */
   readonly progressMs: number
 }
 
@@ -70,7 +70,7 @@ export function tooManyRows({ rows }: LiveLimits): Refusal {
   return refuse('Limit.Rows', `The result has more than ${rows} rows, which is the limit of a live statement`)
 }
 
-/** What one owner may have of the memory: others always find some. */
+/** The most memory that one owner may have, so that others always find some. */
 export function shareOf({ bytes }: LiveLimits): number {
   return bytes / 2
 }
@@ -87,7 +87,7 @@ export function shuttingDown(): Refusal {
   return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
 }
 
-/** A fault of ours, which is in the log. */
+/** For a fault of the server, which is in the log. */
 export function failed(): Refusal {
   return refuse('Limit.Overload', 'The statement could not be evaluated')
 }

@@ -1,4 +1,4 @@
-/** Runs the reads of live queries: within the time limit, so few at once that others find readers, and fairly by owner. */
+/** Runs the reads of live queries: within the time limit, fairly by owner, and on at most half of the readers. */
 import { Refusal } from 'gatehouse-protocol'
 import { isBounded } from '../../engines/cost-class.ts'
 import { FairSlots } from '../../engines/fair-slots.ts'
@@ -24,14 +24,14 @@ export interface ReaderOptions {
 
 /** Short reads at once. */
 const SHORT_READS = 8
-/** Results as they were that are read, or wait to be: clients that come back beyond these get a snapshot, which they share. */
+/** Former results being read or waiting to be. Further clients that come back get a snapshot, which they share. */
 const MAX_FORMER_READS = 64
 
 export class LiveReader {
   readonly source: LiveSource
   readonly limits: LiveLimits
   readonly #options: ReaderOptions
-  /** Half of what queries have, so that these always find something. */
+  /** Half of the slots that queries have, so that these always find a free one. */
   readonly #long: FairSlots
   readonly #short = new FairSlots(SHORT_READS, Number.POSITIVE_INFINITY)
   readonly #closing = new AbortController()
@@ -50,19 +50,19 @@ export class LiveReader {
     return this.#running
   }
 
-  /** Reads that wait for their turn before they ask the database. */
+  /** Reads that wait for a slot. */
   get waiting(): number {
     return this.#long.waiting + this.#short.waiting
   }
 
-  /** The whole result. Refuses one that is beyond the limits. `onStart` is called when the read waits no more. */
+  /** The whole result. Refuses one that is beyond the limits. `onStart` is called when the read begins. */
   readWhole(target: LiveTarget, onStart?: () => void): Promise<LiveReply> {
     return this.#readWhole(target, target.read(), target.readsAuditLog, onStart)
   }
 
   /**
-   * The whole result as it was at these positions. Undefined if that cannot be read, or too much of the kind is asked for. Rejects
-   * with LostPosition if it is not known.
+   * The whole result as it was at these positions. Undefined if it cannot be read, or if too many such reads are waiting. Rejects with
+   * LostPosition if the change log does not reach back to them.
    */
   async readFormer(target: LiveTarget, positions: Positions): Promise<LiveReply | undefined> {
     const parts = this.#formerReads < MAX_FORMER_READS ? target.readFormer(positions) : undefined
@@ -155,7 +155,7 @@ export class LiveReader {
   }
 }
 
-/** The time of one read. To wait for a reader is no part of it. */
+/** The time limit of one read. Waiting for a reader does not count. */
 class Run {
   readonly #milliseconds: number
   readonly #controller = new AbortController()
