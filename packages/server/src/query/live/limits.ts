@@ -1,5 +1,6 @@
 /** The limits of live queries, the count of live statements of each connection and user, and the refusals. */
 import type { Refusal } from 'gatehouse-protocol'
+import { decrement, increment } from '../../lib/counts.ts'
 import { refuse } from '../errors.ts'
 
 export interface LiveLimits {
@@ -44,26 +45,20 @@ export class StatementCounts {
     check(this.#byUser.get(user) ?? 0, perUser, 'You have')
     check(this.#total, perNode, 'The server has')
     this.#total++
-    change(this.#byConnection, connection, 1)
-    change(this.#byUser, user, 1)
+    increment(this.#byConnection, connection)
+    increment(this.#byUser, user)
   }
 
   remove(connection: string, user: string): void {
     this.#total--
-    change(this.#byConnection, connection, -1)
-    change(this.#byUser, user, -1)
+    decrement(this.#byConnection, connection)
+    decrement(this.#byUser, user)
   }
 }
 
 function check(count: number, limit: number, who: string): void {
   if (count < limit) return
   throw refuse('Limit.Live', `${who} ${count} live statements, which is the limit`)
-}
-
-function change(counts: Map<string, number>, name: string, by: number): void {
-  const count = (counts.get(name) ?? 0) + by
-  if (count === 0) counts.delete(name)
-  else counts.set(name, count)
 }
 
 export function tooManyRows({ rows }: LiveLimits): Refusal {

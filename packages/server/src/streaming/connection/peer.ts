@@ -2,8 +2,8 @@
 
 import { CLOSE_CODES, type CloseName, type Message, type Moment } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
+import { increment } from '../../lib/counts.ts'
 import type { Codec } from '../codec/codec.ts'
-import { increment } from '../metrics.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast } from '../topics/hub.ts'
 import { frameDeflated } from '../websocket/deflate.ts'

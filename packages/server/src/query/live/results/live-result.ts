@@ -1,6 +1,7 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
 
 import type { Refusal } from 'gatehouse-protocol'
+import { decrement, increment } from '../../../lib/counts.ts'
 import { BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import type { Positions } from '../../engines/live-source.ts'
 import type { LiveMessage, ResetReason } from '../contract.ts'
@@ -211,15 +212,10 @@ export class LiveResult {
     return new SnapshotMessages(this.#state, {
       head: { method, keyNames: plan.keyNames, columns, isAnswer },
       position,
-      count: (readers) => this.#count(rows, readers),
+      open: () => increment(this.#reading, rows),
+      close: () => decrement(this.#reading, rows),
       isCurrent: () => this.#state.rows === rows,
     })
-  }
-
-  #count(rows: LiveState['rows'], readers: 1 | -1): void {
-    const count = (this.#reading.get(rows) ?? 0) + readers
-    if (count === 0) this.#reading.delete(rows)
-    else this.#reading.set(rows, count)
   }
 
   /** Encodes a step once for all subscribers at the same version. A failure is not kept: the next call tries again. */
@@ -247,11 +243,11 @@ export class LiveResult {
 
   async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
     const { rows } = this.#state
-    this.#count(rows, 1)
+    increment(this.#reading, rows)
     try {
       return await work
     } finally {
-      this.#count(rows, -1)
+      decrement(this.#reading, rows)
     }
   }
 

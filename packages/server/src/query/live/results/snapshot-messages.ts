@@ -10,8 +10,9 @@ import { type LiveMessages, type SnapshotHead, snapshotPiece } from './messages.
 export interface SnapshotEnv {
   readonly head: SnapshotHead
   readonly position: string
-  /** Counts the readers of the state. Its rows do not change while there are any. */
-  readonly count: (readers: 1 | -1) => void
+  /** Count the readers of the state. Its rows do not change while there are any. */
+  readonly open: () => void
+  readonly close: () => void
   /** Whether the result still has this state. */
   readonly isCurrent: () => boolean
 }
@@ -56,10 +57,10 @@ export class SnapshotMessages implements LiveMessages {
   }
 
   open(): void {
-    this.#env.count(1)
+    this.#env.open()
   }
 
   close(): void {
-    this.#env.count(-1)
+    this.#env.close()
   }
 }
