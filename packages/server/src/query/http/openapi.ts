@@ -3,8 +3,8 @@ import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '.
 import { QUERY_ERRORS } from '../errors.ts'
 import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/contract.ts'
 import { OPERATORS } from './criteria.ts'
-import { EVENT_STREAM, MEDIA_TYPES } from './negotiate.ts'
 import { DEFAULT_PAGE, MAX_PAGE } from './page-parameters.ts'
+import { EVENT_STREAM, MEDIA_TYPES } from './request.ts'
 
 export function describeQuery(): ApiRoute[] {
   return [

@@ -1,7 +1,7 @@
 /** Revocation: updates the stored grants and records the event that every node applies, in one transaction. All calls are idempotent. */
 import type { Clock, GateEvent } from 'gatehouse-protocol'
 import type { Roles } from '../accounts/roles.ts'
-import type { User } from '../accounts/users.ts'
+import type { User } from '../accounts/user.ts'
 import { type EventTransactionEnv, transactWithEvents } from '../cluster/event-transaction.ts'
 import { createEvents, type Events } from '../cluster/events.ts'
 import type { Stores } from '../stores.ts'

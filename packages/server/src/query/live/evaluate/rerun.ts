@@ -2,17 +2,19 @@
 
 import type { Refusal } from 'gatehouse-protocol'
 import { BACKGROUND, inTurns } from '../../../lib/turns.ts'
+import { refuse } from '../../errors.ts'
 import { difference, type LiveState, stateOf } from '../results/difference.ts'
 import type { LiveResult } from '../results/live-result.ts'
 import type { LiveTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv } from './evaluator.ts'
-import type { LiveReader } from './reader.ts'
+import type { LiveReader, ReadOptions } from './reader.ts'
 
 export class Rerun extends Evaluator {
   readonly tables: readonly string[]
   readonly method
   readonly isRepeated: boolean
   readonly #result: LiveResult
+  readonly #reading = new AbortController()
 
   constructor(result: LiveResult, env: EvaluatorEnv) {
     super(env)
@@ -29,6 +31,7 @@ export class Rerun extends Evaluator {
 
   leave(): void {
     this.close()
+    this.#reading.abort(refuse('Limit.Cancelled', 'The statement has ended'))
   }
 
   protected async evaluate(evaluation: Evaluation): Promise<readonly LiveResult[]> {
@@ -42,7 +45,7 @@ export class Rerun extends Evaluator {
     }
     const isLost = [...found.values()].includes('lost')
     const { version } = result
-    await evaluateWhole(result, reader, { ...evaluation, isLost })
+    await evaluateWhole(result, reader, { ...evaluation, isLost, signal: this.#reading.signal })
     watches.hasRead(this, result.positions)
     return result.version === version ? [] : [result]
   }
@@ -56,10 +59,10 @@ export class Rerun extends Evaluator {
 export async function evaluateWhole(
   result: LiveResult,
   reader: LiveReader,
-  { startedAt, onStart, isLost }: Pick<Evaluation, 'startedAt'> & Partial<Evaluation> & { readonly isLost: boolean },
+  { startedAt, isLost, ...options }: Pick<Evaluation, 'startedAt'> & ReadOptions & { readonly isLost: boolean },
 ): Promise<void> {
   const { evaluator } = result
-  const { next, positions } = await readState(result.target, reader, result.state, onStart)
+  const { next, positions } = await readState(result.target, reader, options, result.state)
   const changes = isLost ? undefined : await inTurns(difference(result.state, next), BACKGROUND)
   // The result has another evaluator by now, or none.
   if (result.evaluator !== evaluator) return
@@ -67,8 +70,8 @@ export async function evaluateWhole(
   else result.commit(next, changes, positions, startedAt)
 }
 
-export async function readState(target: LiveTarget, reader: LiveReader, held?: LiveState, onStart?: () => void) {
-  const { rows, positions } = await reader.readWhole(target, onStart)
+export async function readState(target: LiveTarget, reader: LiveReader, options: ReadOptions, held?: LiveState) {
+  const { rows, positions } = await reader.readWhole(target, options)
   const { isOrdered, keyNames } = target.plan
   const next = await inTurns(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held), BACKGROUND)
   return { next, positions }
