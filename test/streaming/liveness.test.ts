@@ -49,9 +49,9 @@ test('a message, a ping or a fragment counts as a frame', async (t) => {
   assert.equal((await client.next()).TransactionID, 2)
 })
 
-test('drain: no new connections, requests in progress finish, closes with 1012 are spread over the drain time', async () => {
+test('drain: no new connections, requests in progress finish, closes with 1012 are spread over the drain time', async (t) => {
   const controller = createTestController()
-  const { port, gateway, stop } = await openGateway({ controllers: [controller], settings: { streamDrainTime: 400 } })
+  const { port, gateway } = await startGateway(t, { controllers: [controller], settings: { streamDrainTime: 400 } })
   const clients = await Promise.all(Array.from({ length: 20 }, () => connect(port)))
   const busy = clients[19]
   assert.ok(busy)
@@ -79,7 +79,6 @@ test('drain: no new connections, requests in progress finish, closes with 1012 a
   )
   const early = times.filter((after) => after < 200).length
   assert.ok(early > 4 && early < 15, `${early} of 19 were closed in the first half`)
-  await stop()
 })
 
 test('drain does not wait indefinitely for an operation that never ends', async () => {

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { atOnce, BACKGROUND, inTurns } from '../../../packages/server/src/lib/turns.ts'
+import { BACKGROUND, inTurns } from '../../../packages/server/src/lib/turns.ts'
 import { isPosition, PositionSeal } from '../../../packages/server/src/query/live/position.ts'
 import { difference, type LiveState, stateOf } from '../../../packages/server/src/query/live/results/difference.ts'
 import { LiveResult } from '../../../packages/server/src/query/live/results/live-result.ts'
 import { deriveKey } from '../../support/derived-key.ts'
+import { atOnce } from '../../support/steps.ts'
 import { Applier } from './applier.ts'
 import { listed, SEAL, targetWith } from './result-target.ts'
 

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BOOLEAN, decimal, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from 'gatehouse-iql'
-import { atOnce } from '../../../packages/server/src/lib/turns.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../../packages/server/src/query/results/live-rows.ts'
+import { atOnce } from '../../support/steps.ts'
 
 const rowsIn = (text: string) => atOnce(readLiveRows(text))
 const column = (name: string, type: IqlType) => ({ name, type, nullable: true })

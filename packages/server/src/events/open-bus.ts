@@ -17,7 +17,7 @@ export function openBus(
 ): Promise<Bus> {
   if (database.engine === 'postgres')
     return openDurableBus({ events, feed: new PostgresFeed({ url, events, onError }), onError })
-  // Other workers are told of events, not of every commit: most commits, such as those of refresh tokens, bring them nothing to read.
+  // Other workers are notified of events, not of every commit: most commits, such as those of refresh tokens, concern only this one.
   const announce = shared && (() => shared.committed())
   return openDurableBus({ events, feed: createSqliteFeed(database, onError, shared), onError, announce })
 }

@@ -1,4 +1,7 @@
-/** Events of other processes on a SQLite file, for example the command line: polls `pragma data_version`, which changes when another connection commits. Other workers say when they have. */
+/**
+ * Events of other processes on a SQLite file, for example the command line: polls `pragma data_version`, which changes when another
+ * connection commits. Other workers announce their events.
+ */
 
 import { sql } from 'kysely'
 import type { Database } from '../store/database/database.ts'

@@ -1,4 +1,4 @@
-/** Whether the database serves: one report when it stops, one when it serves again, however many statements fail between. */
+/** Whether the database serves: one report when it stops and one when it serves again, not one for each statement that fails. */
 import { concernsWrites, unavailableReason } from './unavailable.ts'
 
 export type AvailabilityChange =
@@ -58,7 +58,7 @@ export function logAvailability(logger: AvailabilityLog, database: string): (cha
   }
 }
 
-/** Without the stack: it tells only which statement came first. */
+/** Without the stack, which shows only which statement failed first. */
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

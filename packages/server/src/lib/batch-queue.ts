@@ -8,7 +8,7 @@ export interface BatchQueueOptions {
   readonly start: () => void
 }
 
-/** Requests come in bursts, and callers that were just answered return within a turn or two: waiting for them costs little. */
+/** Requests arrive in bursts, and callers that were just answered come back within a turn or two: waiting for them costs little. */
 export class BatchQueue<Item> {
   readonly #options: BatchQueueOptions
   #items: Item[] = []

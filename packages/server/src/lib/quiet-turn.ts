@@ -1,15 +1,15 @@
-/** Waits for a short turn of the event loop in which nothing came: what is closed right after it has nothing waiting. */
+/** Waits for a short turn of the event loop in which nothing arrived: a port that is closed right after it leaves no client waiting. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
 const LONGEST_WAIT_MS = 3_000
-/** In a longer turn something may have come after the event loop looked. */
+/** In a longer turn something may have arrived after the event loop polled. */
 const SHORT_TURN_MS = 0.2
-/** A busy machine may have no such turns: after this time, longer and longer ones will do. */
+/** A busy machine may have no such turns: after this time, longer and longer turns are accepted. */
 const PATIENCE_MS = 1_000
 
-/** `hasCome` tells whether anything has come since it was last asked. */
+/** `hasCome` returns whether anything has arrived since its last call. */
 export async function quietTurn(hasCome: () => boolean): Promise<void> {
-  // Before the first whole turn.
+  // What arrived before the first whole turn does not count.
   await nextTurn()
   hasCome()
   const began = performance.now()

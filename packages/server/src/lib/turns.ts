@@ -34,14 +34,6 @@ export function afterTurns<Result, Then>(steps: Steps<Result>, then: (result: Re
   return result instanceof Promise ? result.then(then) : then(result)
 }
 
-/** Does all the work in this turn: for work that is known to be short. */
-export function atOnce<Result>(steps: Steps<Result>): Result {
-  for (;;) {
-    const step = steps.next()
-    if (step.done) return step.value
-  }
-}
-
 function continueLater<Result>(steps: Steps<Result>, share: TurnShare): Promise<Result> {
   return new Promise((resolve, reject) => {
     const act = (): void => {

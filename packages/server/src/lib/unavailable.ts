@@ -1,4 +1,4 @@
-/** Tells errors of a database that cannot serve now, which a caller may retry, from faults; and says why in a few words. */
+/** Distinguishes outages of a database, after which a caller may retry, from faults, and names the reason in a few words. */
 
 /** By the result code of SQLite, the errno of the network or the SQLSTATE of PostgreSQL. The first match counts. */
 const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
@@ -54,7 +54,7 @@ export class StatementTimeout extends Error {
   }
 }
 
-/** A reporter of errors that leaves outages to the one line which tells of them. */
+/** Reports all errors except outages, which `Availability` reports once. */
 export function exceptOutages(report: (error: unknown) => void): (error: unknown) => void {
   return (error) => {
     if (!isUnavailable(error)) report(error)

@@ -1,4 +1,5 @@
 /** The counters of the gateway, and how they appear as metrics. */
+import { increment } from '../lib/counts.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
 export class StreamCounters {
@@ -38,10 +39,6 @@ const LIMITS: ReadonlySet<string> = new Set([
 export function countError({ errors, limited }: StreamCounters, code: string, context: string): void {
   increment(errors, code)
   if (code === 'Limited') increment(limited, LIMITS.has(context) ? context : 'other')
-}
-
-export function increment<Key>(counts: Map<Key, number>, key: Key): void {
-  counts.set(key, (counts.get(key) ?? 0) + 1)
 }
 
 interface MeasuredGateway {

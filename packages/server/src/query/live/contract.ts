@@ -1,4 +1,4 @@
-/** What a transport and the live queries exchange: a request, the messages, and what becomes of a subscription. */
+/** The contract between live queries and their transports: requests, messages and subscriptions. */
 
 import type { ParameterInput } from 'gatehouse-iql'
 import type { Principal, Refusal } from 'gatehouse-protocol'
@@ -31,8 +31,8 @@ export interface LiveRequest {
 export type ResetReason = 'Rights' | 'Definition' | 'Expired' | 'Overflow'
 
 /**
- * One message for a subscriber. All subscribers that are sent the same get the same object, so that a transport can keep what
- * it has encoded by the identity of the object.
+ * One message for a subscriber. Subscribers that are sent the same message get the same object, so that a transport can cache what it
+ * has encoded by the identity of the object.
  */
 export interface LiveMessage {
   readonly kind: 'Snapshot' | 'Change' | 'Progress' | 'Reset'
@@ -40,7 +40,7 @@ export interface LiveMessage {
   readonly text: string
   /** Undefined for a Reset and for every piece but the last. */
   readonly position: string | undefined
-  /** The memory of the text, and of what a transport encodes once for all. */
+  /** The memory of the text and of its encoding, which all subscribers share. */
   readonly bytes: number
 }
 
@@ -50,7 +50,7 @@ export interface LiveSink {
   send(message: LiveMessage): void
   /** While true nothing is sent. The transport calls `drained` when it turns false. */
   readonly isCongested: boolean
-  /** The statement has ended, and nothing follows. It is called at most once, and not after `close`. A transport that cannot tell it closes. */
+  /** The statement has ended, and nothing follows. Called at most once, and not after `close`. A transport that cannot send it closes the connection. */
   end(reason: Refusal): void
 }
 

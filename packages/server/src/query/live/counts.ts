@@ -13,7 +13,7 @@ export class LiveCounts {
   #observeDelivery: ((seconds: number) => void) | undefined
   #observeRun: ((outcome: string, milliseconds: number) => void) | undefined
 
-  /** From a commit, as this node learned of it, to the messages for those who follow. */
+  /** The time from when this node learned of a commit until its messages were sent. */
   delivered(milliseconds: number): void {
     this.#observeDelivery?.(milliseconds / 1000)
   }

@@ -1,5 +1,6 @@
 /** The limits of live queries, the count of live statements of each connection and user, and the refusals. */
 import type { Refusal } from 'gatehouse-protocol'
+import { decrement, increment } from '../../lib/counts.ts'
 import { refuse } from '../errors.ts'
 
 export interface LiveLimits {
@@ -11,9 +12,9 @@ export interface LiveLimits {
   readonly rows: number
   /** Of all results of this node, in memory. */
   readonly bytes: number
-  /** A result that nobody follows is kept this long, for those that come back. */
+  /** A result without followers is kept this long, for clients that come back. */
   readonly keepMs: number
-  /** The time after the last message at which the next one tells the position only. */
+  /** A Progress message with the current position is sent this long after the last message. */
   readonly progressMs: number
 }
 
@@ -44,14 +45,14 @@ export class StatementCounts {
     check(this.#byUser.get(user) ?? 0, perUser, 'You have')
     check(this.#total, perNode, 'The server has')
     this.#total++
-    change(this.#byConnection, connection, 1)
-    change(this.#byUser, user, 1)
+    increment(this.#byConnection, connection)
+    increment(this.#byUser, user)
   }
 
   remove(connection: string, user: string): void {
     this.#total--
-    change(this.#byConnection, connection, -1)
-    change(this.#byUser, user, -1)
+    decrement(this.#byConnection, connection)
+    decrement(this.#byUser, user)
   }
 }
 
@@ -60,17 +61,11 @@ function check(count: number, limit: number, who: string): void {
   throw refuse('Limit.Live', `${who} ${count} live statements, which is the limit`)
 }
 
-function change(counts: Map<string, number>, name: string, by: number): void {
-  const count = (counts.get(name) ?? 0) + by
-  if (count === 0) counts.delete(name)
-  else counts.set(name, count)
-}
-
 export function tooManyRows({ rows }: LiveLimits): Refusal {
   return refuse('Limit.Rows', `The result has more than ${rows} rows, which is the limit of a live statement`)
 }
 
-/** What one owner may have of the memory: others always find some. */
+/** The most memory that one owner may have, so that others always find some. */
 export function shareOf({ bytes }: LiveLimits): number {
   return bytes / 2
 }
@@ -87,7 +82,7 @@ export function shuttingDown(): Refusal {
   return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
 }
 
-/** A fault of ours, which is in the log. */
+/** For a fault of the server, which is in the log. */
 export function failed(): Refusal {
   return refuse('Limit.Overload', 'The statement could not be evaluated')
 }

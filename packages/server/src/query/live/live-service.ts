@@ -165,7 +165,7 @@ export class LiveService implements LiveQueries {
     return this.#subscribers.size
   }
 
-  /** Statements that are run now, or wait until they can be. They count as queries. */
+  /** Statements that are running or waiting for a reader. They count as queries. */
   get load(): { readonly running: number; readonly waiting: number } {
     return this.#reader
   }
@@ -217,7 +217,7 @@ export class LiveService implements LiveQueries {
     subscriber.principal = principal
     if (target.identity === before.identity) return
     this.#targets.set(subscriber, target)
-    // What it still has of the old result may be what the caller may not see any more.
+    // Messages of the old result may contain rows that the caller may no longer see.
     subscriber.leave()
     subscriber.reset(shapeOf(before) === shapeOf(target) ? 'Rights' : 'Definition')
     this.#follow(subscriber, target).catch((error: unknown) => {
@@ -235,7 +235,7 @@ export class LiveService implements LiveQueries {
     if (isWanted && result.endedBy !== undefined) throw result.endedBy
   }
 
-  /** A database that is away is waited for. Undefined if the subscriber wants something else by then. */
+  /** Retries while the database is unavailable. Undefined if the subscriber has another target by then. */
   async #acquireWhenPossible(subscriber: Subscriber, target: LiveTarget): Promise<LiveResult | undefined> {
     while (this.#targets.get(subscriber) === target) {
       try {
@@ -249,7 +249,7 @@ export class LiveService implements LiveQueries {
     return undefined
   }
 
-  /** A table that is still there, but not for this caller, is a matter of rights. */
+  /** If a table still exists, but not for this caller, the reason is a lost right. */
   #whyUnbound({ plan }: LiveTarget, { scopes }: Principal, error: unknown): Refusal {
     const { snapshot } = this.#options.catalogue
     const view = viewFor(snapshot, scopes)
@@ -297,7 +297,7 @@ function keyOf({ principal, requestId }: LiveRequest): string {
   return `${ownerOf(principal)}\n${requestId}`
 }
 
-/** What a caller sees of the tables and views, apart from which rows. */
+/** The columns and keys of the tables and views, as far as the caller sees them. */
 function shapeOf({ plan }: LiveTarget): string {
   const tables = plan.tables.map(({ columns, primaryKey }) => [columns, primaryKey])
   return JSON.stringify([tables, plan.views.map(({ columns, view }) => [columns, view?.text])])

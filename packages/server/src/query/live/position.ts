@@ -1,6 +1,6 @@
 /**
- * The position of a live result as clients hold it: which version of which result, and the positions of its tables. It is sealed, since
- * the positions of tables tell how much was written that the client may not see.
+ * The position of a live result as clients hold it: which version of which result, and the positions of its tables. It is sealed: the
+ * positions of tables would reveal how much is written that the client may not see.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -11,10 +11,10 @@ import { type Positions, packPositions, unpackPositions } from '../engines/live-
 import type { LiveTarget } from './target.ts'
 
 export interface Position {
-  /** The id of the result that told it. */
+  /** The id of the result that it is a position of. */
   readonly resultId: string
   readonly version: number
-  /** Undefined if they are too long: then the position is of use only where the result is. */
+  /** Undefined if they are too long: then only the node that holds the result can resume at the position. */
   readonly tables: Positions | undefined
 }
 
@@ -24,7 +24,7 @@ export type DeriveKey = (purpose: string) => Buffer
 type Bound = Pick<LiveTarget, 'fingerprint' | 'tables'>
 
 const MAX_LENGTH = 512
-/** Positions of former versions of the program have at least so many: they are expired, and not malformed. */
+/** The length of a position that an earlier release wrote: such a position is expired, not malformed. */
 const MIN_BYTES = 17
 const DAY_MS = 86_400_000
 /** The number of the day, three bytes as text. */
@@ -37,7 +37,7 @@ const VERSION_BYTES = 6
 const FORM_AT = VERSION_AT + VERSION_BYTES
 const LENGTH_AT = FORM_AT + 1
 const TABLES_AT = LENGTH_AT + 2
-/** The length tells only how many of these there are, and not how many digits a counter has. */
+/** Padding to whole blocks hides how many digits a counter has. */
 const BLOCK_BYTES = 16
 /** With what `seal` adds, and the day, it is not longer than 512 characters. */
 const MAX_BYTES = 22 * BLOCK_BYTES
@@ -78,7 +78,7 @@ export class PositionSeal {
     return header + seal(plain, this.#keyOf(header), fingerprint)
   }
 
-  /** Undefined if it is of another result, or not one of ours. */
+  /** Undefined if it belongs to another result, or is not a position of this installation. */
   read(text: string, { fingerprint, tables }: Bound): Position | undefined {
     const header = text.slice(0, DAY_LENGTH)
     try {
@@ -103,7 +103,7 @@ export class PositionSeal {
   }
 }
 
-/** Whether a text can be a position, of whatever result. */
+/** Whether a text has the form of a position. */
 export function isPosition(text: string): boolean {
   if (text.length > MAX_LENGTH || !/^[\w-]+$/.test(text)) return false
   const bytes = Buffer.from(text, 'base64url')

@@ -1,4 +1,4 @@
-/** All live results of this node: shared by those who follow them, kept for a while for those who come back. */
+/** All live results of this node: shared by their followers, and kept for a while after the last one has left. */
 import { TurnQueue } from '../../lib/turns.ts'
 import type { LiveCounts } from './counts.ts'
 import type { EvaluatorEnv } from './evaluate/evaluator.ts'
@@ -14,14 +14,14 @@ import type { LiveTarget } from './target.ts'
 
 interface Entry {
   readonly target: LiveTarget
-  /** Its users follow the result or wait for it. */
+  /** Its users are the followers of the result and the subscribers that wait for it. */
   readonly charge: Charge
-  /** Resolves when the result has been read, or brought up to date after nobody followed it. */
+  /** Resolves when the result has been read or, if it had no followers, brought up to date. */
   ready: Promise<LiveResult>
   result: LiveResult | undefined
-  /** Ends what is read for it. */
+  /** Aborts the reads of the result. */
   readonly reading: AbortController
-  /** Undefined while somebody follows the result. */
+  /** Undefined while the result has followers. */
   idleSince: number | undefined
 }
 
@@ -36,7 +36,7 @@ export class ResultCache {
   readonly #env: EvaluatorEnv
   readonly #seal: PositionSeal
   readonly #entries = new Map<string, Entry>()
-  /** Results that nobody follows; the one used longest ago is first. */
+  /** Results without followers; the one used longest ago is first. */
   readonly #idle = new Set<Entry>()
   readonly #families = new Map<string, Family>()
   readonly #reruns = new Map<LiveResult, Rerun>()
@@ -69,7 +69,7 @@ export class ResultCache {
       this.#idle.delete(entry)
       entry.ready = this.#wake(entry, entry.result)
     }
-    // It has to share the memory from now on, and may be ended because of it.
+    // From now on its owner is charged for a part of the memory, and the user may be ended because of it.
     entry.charge.add(user)
     const leave = (): void => this.#leave(entry, user)
     signal?.addEventListener('abort', leave)
@@ -156,7 +156,7 @@ export class ResultCache {
     if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
     entry.result = result
     charge.resize(result.bytes)
-    // Those who wait for it were ended, because it takes too much.
+    // It takes too much memory, so all users who waited for it were ended.
     if (charge.size === 0) throw tooManyOwnBytes()
     this.#tend(result)
     return result
@@ -169,7 +169,7 @@ export class ResultCache {
     const isLost = [...found.values()].includes('lost')
     if (isLost)
       await evaluateWhole(result, reader, { startedAt: performance.now(), isLost, signal: entry.reading.signal })
-    // Dropped meanwhile: those who wanted it were ended, because it takes too much.
+    // Dropped meanwhile: it takes too much memory, and its users were ended.
     if (this.#entries.get(result.target.identity) !== entry) throw tooManyOwnBytes()
     this.#tend(result)
     if (found.size > 0 && !isLost) await result.evaluator?.bringUpToDate()

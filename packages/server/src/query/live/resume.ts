@@ -21,7 +21,7 @@ export type Start =
 
 const EXPIRED: Start = { kind: 'expired' }
 
-/** After a restart many clients come back at once, most of them with the same positions. */
+/** Reads are shared: after a restart many clients come back at once, most of them with the same positions. */
 export class Resumes {
   readonly #reader: LiveReader
   readonly #seal: PositionSeal
@@ -41,7 +41,7 @@ export class Resumes {
       return { kind: 'version', version: position.version }
     const { tables: positions } = position
     if (positions === undefined || positions.size === 0 || target.readsSystemTables) return EXPIRED
-    // Told by another node, or before the changes that are kept. This node may be behind the one that told it.
+    // The position is of another node, or older than the changes in memory. This node may be behind that one.
     await result.evaluator?.bringUpToDate()
     const { version } = result
     const found = await this.#reader.source.changedSince(positions)
@@ -64,7 +64,7 @@ export class Resumes {
   /** The changed rows as they were tell which of them the client has. */
   async #stepFromKeys(result: LiveResult, family: FamilyTarget, position: string): Promise<Step | undefined> {
     const { version } = result
-    // What runs already may not know the changes of this version.
+    // A read that is already running may not see the changes of this version.
     const former = await this.#keys.readAnew(`${family.identity}\n${position}`, async () => {
       const reply = await this.#reader.readChangedFormer(family, position)
       return inTurns(formerKeysOf(reply), BACKGROUND)

@@ -18,7 +18,7 @@ import { ownerOf } from '../run/running.ts'
 import type { LiveRequest } from './contract.ts'
 
 export interface LiveTarget {
-  /** Statements with the same identity have the same result, no matter who runs them. */
+  /** Statements with the same identity have the same result, for every caller. */
   readonly identity: string
   readonly fingerprint: string
   readonly method: LiveMethod
@@ -141,7 +141,7 @@ function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env:
   return () => ({ parameters, ...claims, views, milliseconds: env.clock() })
 }
 
-/** Which views a caller may read follows from the scopes, which are fixed, and the catalogue. */
+/** Values that can differ between two runs. The views follow from the scopes, which are fixed, and the catalogue. */
 const CHANGING: ReadonlySet<SlotSource['kind']> = new Set<SlotSource['kind']>(['now', 'today', 'since', 'views'])
 
 /** The values that do not change from one run to the next, in a form that JSON can write. */

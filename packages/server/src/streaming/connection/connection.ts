@@ -91,7 +91,7 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionMemb
     this.#updateReading()
   }
 
-  /** A fault of ours ends only this connection. */
+  /** A fault of the server ends only this connection. */
   onFault(error: unknown): void {
     this.env.onFault(error, this.caller.connectionId)
     this.#close('internalError', 'the server failed')

@@ -29,7 +29,7 @@ export class MessageRate {
     this.#messages = new TokenBucket(settings, now)
   }
 
-  /** Whether one more message, of so many bytes, may be executed. */
+  /** Whether one more message of this size may be executed. */
   take(now: number, bytes: number): boolean {
     if (bytes >= BYTES_PER_UNIT) this.charge(Math.floor(bytes / BYTES_PER_UNIT), now)
     if (this.#messages.take(now)) return true

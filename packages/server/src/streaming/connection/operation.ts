@@ -136,7 +136,7 @@ export class Operation implements Call {
       const result = await promise
       claimed = this.#claimAnswer()
       if (claimed) this.#complete(request, result)
-      // Nobody waits for it any more.
+      // The operation was aborted in the meantime.
       else if (result instanceof OwnSubscriber) result.close()
     } catch (error) {
       if (claimed || this.#claimAnswer()) this.#fail(error)
@@ -191,7 +191,7 @@ export class Operation implements Call {
       if (snapshot !== undefined) transport.send(push(controller, name, snapshot))
       for (const broadcast of missed) subscriptions.deliver(broadcast, now)
     } catch (error) {
-      // The snapshot cannot be encoded. The client is told that the Sub failed, so the subscription must not exist.
+      // The snapshot cannot be encoded. The client gets an error for its Sub, so the subscription must not exist.
       subscriptions.remove(topicKey(controller, name))
       throw error
     }

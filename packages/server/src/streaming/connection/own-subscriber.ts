@@ -1,4 +1,4 @@
-/** A connection's end of a subscription that its topic runs: what the topic may send when, and what it is told. */
+/** A connection's end of a subscription that its topic runs: when the topic may send, and which events it is notified of. */
 import type { JsonText, Principal, Refusal } from 'gatehouse-protocol'
 import {
   type Call,
@@ -82,7 +82,7 @@ export class OwnSubscriber implements SubscriberSink {
     }
   }
 
-  /** A client that cannot be told must not wait for messages that do not come. */
+  /** If the end cannot be sent, the connection is closed: the client would wait for messages that never come. */
   #tellEnd(reason: Refusal): void {
     const { transport, onEnd } = this.#host
     try {

@@ -2,8 +2,8 @@
 
 import { CLOSE_CODES, type CloseName, type Message, type Moment } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
+import { increment } from '../../lib/counts.ts'
 import type { Codec } from '../codec/codec.ts'
-import { increment } from '../metrics.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast } from '../topics/hub.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
@@ -23,7 +23,7 @@ export interface PeerOptions {
   readonly onClosed: (peer: Peer) => void
 }
 
-/** While so many bytes of replies are queued, further requests wait. What is pushed to subscribers may fill the whole send queue. */
+/** While more bytes of replies than this are queued, further requests wait. Pushed messages may fill the whole send queue. */
 const MAX_BYTES_OF_REPLIES = 32 * 1024
 /** How long a client may take to answer a close frame. */
 const CLOSE_TIMEOUT = 5_000

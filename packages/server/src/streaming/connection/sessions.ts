@@ -1,5 +1,6 @@
 /** The connections and sessions of each user: how many are allowed, and which session a newer one displaces. */
 import type { Principal } from 'gatehouse-protocol'
+import { decrement, increment } from '../../lib/counts.ts'
 import type { StreamSettings } from '../settings.ts'
 import { refuse } from '../topics/controller.ts'
 
@@ -37,11 +38,11 @@ export class Sessions {
     const user = this.#users.get(subject) ?? { members: new Map(), sessions: new Map() }
     const before = user.members.get(member)
     if (before === session) return
-    if (before !== undefined) leave(user.sessions, before)
+    if (before !== undefined) decrement(user.sessions, before)
     else if (this.isFull(subject)) throw refuse('Limited', 'connections per user')
     this.#users.set(subject, user)
     user.members.set(member, session)
-    user.sessions.set(session, (user.sessions.get(session) ?? 0) + 1)
+    increment(user.sessions, session)
     if (user.sessions.size > this.#settings.streamMaxSessionsPerUser) this.#displaceOldest(user)
   }
 
@@ -50,7 +51,7 @@ export class Sessions {
     const session = user?.members.get(member)
     if (user === undefined || session === undefined) return
     user.members.delete(member)
-    leave(user.sessions, session)
+    decrement(user.sessions, session)
     if (user.members.size === 0) this.#users.delete(subject)
   }
 
@@ -61,12 +62,6 @@ export class Sessions {
       for (const [member, session] of [...members]) if (session === oldest) member.displace()
     }
   }
-}
-
-function leave(sessions: Map<string, number>, session: string): void {
-  const left = (sessions.get(session) ?? 1) - 1
-  if (left === 0) sessions.delete(session)
-  else sessions.set(session, left)
 }
 
 /** All connections that trace back to one sign-in share a session, however often its tokens are renewed. */

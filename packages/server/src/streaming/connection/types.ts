@@ -16,7 +16,7 @@ export interface Transport {
   sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void
   /**
    * Whether subscriptions that their topic runs must wait. They fill only a part of the send queue, so that they alone
-   * never make the connection a slow one. Once it was true, the connection is told when it no longer is.
+   * never make the connection a slow one. After it was true, `Subscriptions.onDrained` is called when it turns false.
    */
   readonly isCongested: boolean
   /** Pauses or resumes reading from the client. */

@@ -1,6 +1,7 @@
 /** Limits the number of open connections, in total and for each network address; none is opened while the server is stopping. */
 
 import { Refusal } from 'gatehouse-protocol'
+import { decrement, increment } from '../../lib/counts.ts'
 import { networkOf } from '../../lib/network.ts'
 import type { StreamSettings } from '../settings.ts'
 
@@ -45,14 +46,10 @@ export class ConnectionLimits {
     this.check(address)
     const network = networkOf(address)
     this.#total++
-    this.#byNetwork.set(network, (this.#byNetwork.get(network) ?? 0) + 1)
-    return () => this.#release(network)
-  }
-
-  #release(network: string): void {
-    const left = (this.#byNetwork.get(network) ?? 1) - 1
-    this.#total--
-    if (left === 0) this.#byNetwork.delete(network)
-    else this.#byNetwork.set(network, left)
+    increment(this.#byNetwork, network)
+    return () => {
+      this.#total--
+      decrement(this.#byNetwork, network)
+    }
   }
 }

@@ -4,9 +4,10 @@
  */
 import type { Socket } from 'node:net'
 import { CLOSE_CODES, type MonotonicClock } from 'gatehouse-protocol'
+import { increment } from '../../lib/counts.ts'
 import { IdleTimer } from '../connection/idle-timer.ts'
 import type { QueueLimit, QueueOwner, Queues } from '../connection/queue-bounds.ts'
-import { increment, type StreamCounters } from '../metrics.ts'
+import type { StreamCounters } from '../metrics.ts'
 import type { StreamSettings } from '../settings.ts'
 import { frameDeflated, type Windows } from '../websocket/deflate.ts'
 import { frameMessage } from '../websocket/frame.ts'

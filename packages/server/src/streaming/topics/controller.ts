@@ -119,7 +119,7 @@ export interface Call {
   readonly caller: Caller
   /** Aborted by Cancel, by a timeout and when the subscription or the connection ends. */
   readonly signal: AbortSignal
-  /** Whether the signal is aborted, for a handler that needs to know no more: to create a signal takes time. */
+  /** Whether the signal is aborted. Cheaper than `signal`, which is created on first use. */
   readonly isAborted: boolean
 }
 
@@ -160,7 +160,7 @@ export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Re
   return new Refusal(code, 400, text, cause === undefined ? {} : { cause })
 }
 
-/** The same with a problem document, which the message carries beside `Data`. */
+/** The same with a problem document, which the message carries in addition to `Data`. */
 export function refuseWithProblem(code: StreamErrorCode, context: string, problem: object): Refusal {
   return new Refusal(code, 400, context, { members: { Problem: problem } })
 }

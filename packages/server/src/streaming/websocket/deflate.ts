@@ -66,7 +66,7 @@ export function describeWindows({ server, client }: Windows): string {
 
 /** A longer message is compressed on another thread: on this one it would hold up all other connections. */
 const MAX_SYNC_BYTES = 16 * 1024
-const deflateOnThread = promisify<Buffer, object, Buffer>(deflateRaw)
+const deflateAsync = promisify<Buffer, object, Buffer>(deflateRaw)
 /** Half of the threads of Node's pool, which others need as well. */
 const compressions = createSemaphore(2, Number.POSITIVE_INFINITY)
 
@@ -83,7 +83,7 @@ export function frameDeflated(
   const options = { level: 3, memLevel: 4, windowBits, chunkSize, finishFlush: constants.Z_SYNC_FLUSH }
   if (length <= MAX_SYNC_BYTES) return frameCompressed(withoutTail(deflateRawSync(payload, options)), isText)
   const frame = frameOnThread(Buffer.from(payload), options, isText)
-  // The connection may end before it awaits the frame; then nobody needs to know of a failure.
+  // The connection may end before it awaits the frame; then a failure does not matter.
   frame.catch(ignore)
   return frame
 }
@@ -91,9 +91,14 @@ export function frameDeflated(
 function ignore(): void {}
 
 async function frameOnThread(payload: Buffer, options: object, isText: boolean): Promise<Buffer> {
-  const outcome = await compressions.run(() => deflateOnThread(payload, options))
+  return frameCompressed(withoutTail(await inPool(() => deflateAsync(payload, options))), isText)
+}
+
+/** Waits for a thread of the pool. */
+async function inPool<Result>(work: () => Promise<Result>): Promise<Result> {
+  const outcome = await compressions.run(work)
   if (outcome === 'full') throw new Error('The queue of compressions has no limit')
-  return frameCompressed(withoutTail(outcome.result), isText)
+  return outcome.result
 }
 
 /**
@@ -131,11 +136,7 @@ export async function inflateOnThread(
 ): Promise<Buffer> {
   const inflation = new Inflation(data, windowBits, maxBytes)
   try {
-    while (!inflation.isComplete) {
-      const outcome = await compressions.run(() => inflateAsync(inflation.input, inflation.options))
-      if (outcome === 'full') throw new Error('The queue of compressions has no limit')
-      inflation.add(outcome.result)
-    }
+    while (!inflation.isComplete) inflation.add(await inPool(() => inflateAsync(inflation.input, inflation.options)))
     return checked(inflation.message, isBinary)
   } catch (error) {
     throw asFrameError(error)

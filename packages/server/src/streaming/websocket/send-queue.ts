@@ -93,7 +93,7 @@ export class SendQueue {
     }
   }
 
-  /** For what Node calls: a fault of ours ends only this connection. */
+  /** For callbacks of Node: a fault of the server ends only this connection. */
   #guard(act: () => void): void {
     try {
       act()

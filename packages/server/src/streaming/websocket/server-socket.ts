@@ -20,7 +20,7 @@ export interface SocketHandler {
   onDrain(): void
   /** The closing handshake has begun: the client closes, or broke the protocol and is closed with this code. */
   onClosing(code: number): void
-  /** A fault of ours. */
+  /** A fault of the server. */
   onFault(error: unknown): void
   /** The connection is closed; the code is that of the client, 1006 without one (§7.1.5). */
   onClosed(code: number): void
@@ -33,7 +33,7 @@ export interface SocketOptions {
 }
 
 /**
- * After so much work the other connections have their turn; Node itself would read two megabytes from one socket first.
+ * After this much work the other connections have their turn; Node itself would read two megabytes from one socket first.
  * A message counts as one and more by its length, since it is decompressed, parsed and answered at once.
  */
 const MAX_WORK_PER_TURN = 8
@@ -111,7 +111,7 @@ export class ServerSocket {
     tcp.on('close', () => this.#guard(() => this.#onTcpClosed()))
   }
 
-  /** For everything that Node calls: a fault of ours ends only this connection. */
+  /** For everything that Node calls: a fault of the server ends only this connection. */
   #guard(act: () => void): void {
     try {
       act()

@@ -27,13 +27,13 @@ export interface EvaluatorEnv {
 /** One run of an evaluator, by the monotonic clock. */
 export interface Evaluation {
   readonly startedAt: number
-  /** Call it when a read begins that had to wait: the wait does not make the evaluation a long one. */
+  /** Call it when a read that had to wait begins: the wait does not count as time of the evaluation. */
   readonly onStart: () => void
 }
 
 const MAX_FAILURES = 3
 const RETRY_MS = 1000
-/** How often results are evaluated that change by themselves. */
+/** The interval at which results that depend on the time are evaluated. */
 const REPEAT_MS = 1000
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
@@ -51,7 +51,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
   #startedAt = Number.NEGATIVE_INFINITY
-  /** Not before this time, whatever the rates allow. */
+  /** The next evaluation begins no earlier, even if the rates allow it. */
   #notBefore = Number.NEGATIVE_INFINITY
   #failures = 0
 
@@ -158,7 +158,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     this.#schedule()
   }
 
-  /** A change can concern thousands of results or followers, and each message that is sent takes a while. */
+  /** Pauses in between: a change can concern thousands of results and followers. */
   *#publish(changed: readonly LiveResult[]): Steps<void> {
     for (const result of changed) {
       yield* result.publish()
@@ -167,7 +167,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     }
   }
 
-  /** A database that is away is waited for. A statement that fails otherwise ends, at once or when it keeps failing. */
+  /** While the database is unavailable the evaluation is retried. A statement that fails otherwise ends, at once or at the third failure in a row. */
   #fail(error: unknown): void {
     const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
     this.#failures++

@@ -22,13 +22,13 @@ export class Family extends Evaluator {
   readonly isRepeated = false
   readonly #table: string
   readonly #members = new Map<string, LiveResult>()
-  /** Members that were read by themselves: their positions differ from that of the others. */
+  /** Members that were read individually: their positions differ from that of the others. */
   readonly #fresh = new Set<LiveResult>()
-  /** Of all other members. */
+  /** The position of all other members. */
   #position: string | undefined
-  /** Which of the other members holds a key. A row has one value in each column, so that no two do. */
+  /** Which of the other members holds a key. At most one does: a row has one value in each column. */
   readonly #holders = new Map<string, LiveResult>()
-  /** The members that take part in the evaluation that is running. One that leaves does not come back to it. */
+  /** The members of the running evaluation. A member that leaves does not come back to it. */
   #taking: Set<LiveResult> = new Set()
 
   constructor(target: FamilyTarget, env: EvaluatorEnv) {
@@ -74,7 +74,7 @@ export class Family extends Evaluator {
     for (const member of [...this.#members.values()]) member.end(reason)
   }
 
-  /** Every key that changed since then for any member is read. To read a key too many does no harm. */
+  /** The position to read changes from: that of the member that is furthest behind. Reading more keys than needed is harmless. */
   #oldestPosition(): string | 'unclear' {
     let oldest = this.#position
     for (const member of this.#fresh) {
@@ -167,7 +167,7 @@ export class Family extends Evaluator {
     else if (this.#holders.get(key) === member) this.#holders.delete(key)
   }
 
-  /** Reads each member by itself. Only those whose own read fails end. */
+  /** Reads each member individually. Only those whose own read fails end. */
   async #evaluateEach(
     members: ReadonlySet<LiveResult>,
     startedAt: number,

@@ -1,4 +1,4 @@
-/** Runs the reads of live queries: within the time limit, so few at once that others find readers, and fairly by owner. */
+/** Runs the reads of live queries: within the time limit, fairly by owner, and on at most half of the readers. */
 import { Refusal } from 'gatehouse-protocol'
 import { FairSlots } from '../../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../../engines/live-source.ts'
@@ -23,22 +23,22 @@ export interface ReaderOptions {
 }
 
 export interface ReadOptions {
-  /** Called when the read waits no more. */
+  /** Called when the read begins. */
   readonly onStart?: (() => void) | undefined
-  /** Aborted when nobody wants the result any more. */
+  /** Aborted when the result has no users any more. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** Short reads at once. */
 const SHORT_READS = 8
-/** Results as they were that are read, or wait to be: clients that come back beyond these get a snapshot, which they share. */
+/** Former results being read or waiting to be. Further clients that come back get a snapshot, which they share. */
 const MAX_FORMER_READS = 64
 
 export class LiveReader {
   readonly source: LiveSource
   readonly limits: LiveLimits
   readonly #options: ReaderOptions
-  /** Half of what queries have, so that these always find something; one is left to reads that turn out to be short. */
+  /** Half of the slots that queries have, so that these always find a free one; one is left to reads that turn out to be short. */
   readonly #long: FairSlots
   readonly #short = new FairSlots(SHORT_READS, Number.POSITIVE_INFINITY)
   readonly #closing = new AbortController()
@@ -58,7 +58,7 @@ export class LiveReader {
     return this.#running
   }
 
-  /** Reads that wait for their turn before they ask the database. */
+  /** Reads that wait for a slot. */
   get waiting(): number {
     return this.#long.waiting + this.#short.waiting
   }
@@ -69,8 +69,8 @@ export class LiveReader {
   }
 
   /**
-   * The whole result as it was at these positions. Undefined if that cannot be read, or too much of the kind is asked for. Rejects
-   * with LostPosition if it is not known.
+   * The whole result as it was at these positions. Undefined if it cannot be read, or if too many such reads are waiting. Rejects with
+   * LostPosition if the change log does not reach back to them.
    */
   async readFormer(target: LiveTarget, positions: Positions): Promise<LiveReply | undefined> {
     const parts = this.#formerReads < MAX_FORMER_READS ? target.readFormer(positions) : undefined
@@ -150,7 +150,7 @@ export class LiveReader {
   /** Long reads that have to make way wait for their turn again. */
   async #take<Result>(
     slots: FairSlots,
-    { owner, statement, wanted }: Turn,
+    { owner, statement, wanted }: WantedRead,
     run: Run,
     work: (signal: AbortSignal, begin: () => void) => Promise<Result>,
   ): Promise<Result> {
@@ -175,14 +175,14 @@ export class LiveReader {
   }
 }
 
-/** Whose read it is, and as long as it is wanted. */
-interface Turn {
+/** Whose read it is, and how long it is wanted. */
+interface WantedRead {
   readonly owner: string
   readonly statement?: string
   readonly wanted?: AbortSignal | undefined
 }
 
-/** The time of one read. To wait for a reader is no part of it. */
+/** The time limit of one read. Waiting for a reader does not count. */
 class Run {
   readonly #milliseconds: number
   readonly #controller = new AbortController()

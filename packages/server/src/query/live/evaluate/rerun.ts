@@ -38,7 +38,7 @@ export class Rerun extends Evaluator {
     const result = this.#result
     const { reader, watches } = this.env
     const found = await reader.source.changedSince(result.positions)
-    // A table may have been marked because of what this very result has seen already.
+    // The table may have been marked because of a commit that this result has already seen.
     if (found.size === 0 && !this.isRepeated && !result.target.readsSystemTables) {
       watches.hasNothingNew(result.positions)
       return []
@@ -55,7 +55,7 @@ export class Rerun extends Evaluator {
   }
 }
 
-/** Reads the whole result, and turns it into changes, or into a state that nothing leads to if changes were lost. */
+/** Reads the whole result and commits the difference; replaces the state if changes were lost. */
 export async function evaluateWhole(
   result: LiveResult,
   reader: LiveReader,
@@ -64,7 +64,7 @@ export async function evaluateWhole(
   const { evaluator } = result
   const { next, positions } = await readState(result.target, reader, options, result.state)
   const changes = isLost ? undefined : await inTurns(difference(result.state, next), BACKGROUND)
-  // It was given to another evaluator meanwhile, or to none.
+  // The result has another evaluator by now, or none.
   if (result.evaluator !== evaluator) return
   if (changes === undefined) result.replace(next, positions, startedAt)
   else result.commit(next, changes, positions, startedAt)

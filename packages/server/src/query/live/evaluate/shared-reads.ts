@@ -1,10 +1,10 @@
-/** Reads of the same that are asked for at the same time, done once. */
+/** Runs equal reads that are requested at the same time once. */
 export class SharedReads<Result> {
   readonly #running = new Map<string, Promise<Result>>()
-  /** Each begins when the one that runs has ended. */
+  /** Each begins when the running one has ended. */
   readonly #next = new Map<string, Promise<Result>>()
 
-  /** For what does not change: shares a read that runs already. */
+  /** For data that does not change: shares a read that is already running. */
   read(key: string, run: () => Promise<Result>): Promise<Result> {
     return this.#running.get(key) ?? this.#start(key, run)
   }

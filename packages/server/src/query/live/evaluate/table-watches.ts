@@ -1,4 +1,4 @@
-/** Learns of commits and says who reads the tables that have changed: one question to the database for all of them. */
+/** After commits, asks the database once which of all watched tables have changed, and marks the evaluators that read them. */
 import type { LiveSource, Positions, TablePosition } from '../../engines/live-source.ts'
 
 export interface Watcher {
@@ -10,14 +10,14 @@ export interface Watcher {
 interface Watch {
   readonly watchers: Set<Watcher>
   /**
-   * No watcher that is not marked is older than this. Undefined when all were marked: the first that reads the table
-   * afterwards sets it.
+   * Every watcher that is not marked has read the table at this position or a later one. Undefined after all were marked: the first
+   * that reads the table then sets it.
    */
   seen: TablePosition | undefined
 }
 
 const RETRY_MS = 1000
-/** The database is not asked of all tables sooner than so many times as long as that took. */
+/** Waits PAUSE × the duration of the last poll before polling all tables again. */
 const PAUSE = 2
 
 export class TableWatches {
@@ -26,11 +26,11 @@ export class TableWatches {
   readonly #watches = new Map<string, Watch>()
   #stopListening: (() => void) | undefined
   #isAsking = false
-  /** The tables that may have been written to since the database was asked. */
+  /** The tables that may have changed since the last poll. */
   #written = new Set<string>()
-  /** Others may have been written to as well: another program has committed, or another node. */
+  /** Any table may have changed: another program or node has committed. */
   #isAnyWritten = false
-  /** When the first of them was, by the monotonic clock. */
+  /** The time of the first of these commits, by the monotonic clock. */
   #writtenAt: number | undefined
   #notAllBefore = Number.NEGATIVE_INFINITY
   #retry: NodeJS.Timeout | undefined
@@ -50,7 +50,7 @@ export class TableWatches {
     if (this.#watches.size === 0) return
     this.#stopListening ??= this.#source.onCommit((tables) => this.#onCommit(tables))
     this.hasRead(watcher, positions)
-    // Nobody told it of commits between its read and now.
+    // It may have missed commits between its read and now.
     this.#onCommit(new Set(watcher.tables))
   }
 
@@ -69,7 +69,7 @@ export class TableWatches {
       const watch = this.#watches.get(table)
       if (watch === undefined) continue
       const order = watch.seen === undefined ? 0 : this.#source.compare(position, watch.seen)
-      // Another epoch: what the others have read is void.
+      // Another epoch: the positions of the others are void.
       if (order === undefined) mark(watch, performance.now())
       else if (order < 0) watcher.markDirty(performance.now())
       watch.seen ??= position
@@ -98,7 +98,7 @@ export class TableWatches {
     void this.#ask()
   }
 
-  /** What this node writes is asked for by its table, however many others are watched. */
+  /** After a commit of this node only the tables that it wrote to are polled. */
   async #ask(): Promise<void> {
     if (this.#isAsking) return
     this.#isAsking = true
@@ -112,7 +112,7 @@ export class TableWatches {
         if (tables === this.#watches) this.#notAllBefore = now + PAUSE * (now - began)
       }
     } catch (error) {
-      // The commit must not be forgotten because the database could not be asked.
+      // The poll failed, so the commit is still unseen.
       this.#isAnyWritten = true
       this.#onError(error)
       this.#askLater(RETRY_MS)
@@ -121,7 +121,7 @@ export class TableWatches {
     }
   }
 
-  /** The tables to ask the database of; undefined if there is nothing to ask now. */
+  /** The tables to poll; undefined if there is nothing to poll now. */
   #takeWritten(): { keys(): Iterable<string> } | undefined {
     const wait = this.#notAllBefore - performance.now()
     const isAllDue = this.#isAnyWritten && wait <= 0

@@ -16,7 +16,7 @@ export interface LiveState {
   readonly bytes: number
 }
 
-/** What a row takes beside its texts, about. */
+/** About what a row takes in addition to its texts. */
 const ROW_BYTES = 120
 
 export function sizeOfRow(key: string, row: string | undefined): number {
@@ -41,7 +41,7 @@ export class Changes extends Map<string, string | undefined> {
 
 export type ChangedRows = ReadonlyMap<string, string | undefined>
 
-/** What a key takes beside its texts, about. */
+/** About what a key takes in addition to its texts. */
 const KEY_BYTES = 60
 
 /** `held` is the state before: its texts are kept where they are the same. */

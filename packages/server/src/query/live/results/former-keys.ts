@@ -8,7 +8,7 @@ export interface FormerKeys {
   readonly changed: { readonly size: number; has(key: string): boolean; keys(): Iterable<string> }
   /** Those whose rows belonged to the members of the family, by the routes of these. */
   readonly held: ReadonlyMap<string, ReadonlySet<string>>
-  /** Those of which nobody knows whether their rows belonged to any. */
+  /** Keys for which it is not known whether their rows belonged to a member. */
   readonly unknown: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** The recent changes of a live result, for subscribers that are behind and for those that come back. */
+/** The recent changes of a live result, for subscribers that are behind and clients that come back. */
 import type { Changes } from './difference.ts'
 
 /** What a small result may keep beyond its own size. */
@@ -25,7 +25,7 @@ export class History {
     return version <= this.#version && version >= this.#version - this.#batches.length
   }
 
-  /** A new version. The last changes are kept in any case: who has the version before is not slow. */
+  /** A new version. The last changes are always kept: a subscriber with the version before is not slow. */
   add(changes: Changes, limits: { readonly keys: number; readonly bytes: number }): void {
     this.#version++
     this.#batches.push(changes)
@@ -40,7 +40,7 @@ export class History {
     while (this.#batches.length > (kept === 'last' ? 1 : 0)) this.#dropOldest()
   }
 
-  /** A new version that nothing leads to. */
+  /** A new version that no changes lead to. */
   clear(): void {
     this.#version++
     while (this.#batches.length > 0) this.#dropOldest()

@@ -1,6 +1,7 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
 
 import type { Refusal } from 'gatehouse-protocol'
+import { decrement, increment } from '../../../lib/counts.ts'
 import { BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import type { Positions } from '../../engines/live-source.ts'
 import type { LiveMessage, ResetReason } from '../contract.ts'
@@ -13,13 +14,13 @@ import { changePieces, type LiveMessages, type PutEntry, progressMessage } from 
 import { ROWS_PER_STEP } from './row-steps.ts'
 import { SnapshotMessages } from './snapshot-messages.ts'
 
-/** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
+/** A subscriber of the result. Neither method throws, so that a fault of one does not concern the others. */
 export interface Follower {
   resultChanged(): void
   end(reason: Refusal): void
 }
 
-/** What keeps a result up to date while somebody follows it. */
+/** Keeps a result up to date while it has followers. */
 export interface ResultEvaluator {
   /** The changes per second that a follower wants. */
   addRate(rate: number): void
@@ -46,14 +47,14 @@ interface KeptStep extends Omit<Step, 'messages'> {
 /** Longer changes are applied to a copy of the rows, in several turns. */
 const MAX_AT_ONCE = 1000
 const MAX_LENGTH_AT_ONCE = 1024 * 1024
-/** Told of a change between two yields: each is sent a message, which takes some microseconds. */
+/** Followers between two pauses: each is sent a message, which takes some microseconds. */
 const FOLLOWERS_PER_STEP = 16
-/** A row that was there, with a text that no row has. */
+/** Stands for a row that the client has, but whose text is not known. No row has this text. */
 const NOT_KNOWN = ''
-/** What a result takes beside its rows and its SQL, about. */
+/** About what a result takes in addition to its rows and its SQL. */
 const RESULT_BYTES = 4096
 
-/** A position is told for so long, if the result does not change. */
+/** A sealed position is reused this long while the result does not change. */
 const POSITION_MS = 1000
 
 export class LiveResult {
@@ -61,16 +62,16 @@ export class LiveResult {
   readonly id = newResultId()
   readonly target: LiveTarget
   readonly followers = new Set<Follower>()
-  /** Undefined while nobody follows it. */
+  /** Undefined while the result has no followers. */
   evaluator: ResultEvaluator | undefined
   #endedBy: Refusal | undefined
   #state: LiveState
   #positions: Positions
   #version = 1
-  /** The versions before it are void. */
+  /** Earlier versions are void. */
   #generation = 1
   #changedAt = 0
-  /** How many read the rows of a state in slices. Meanwhile they do not change, but other rows take their place. */
+  /** How many readers the rows of a state have. Rows that are being read are not changed: the next state has a copy. */
   readonly #reading = new Map<LiveState['rows'], number>()
   readonly #ownBytes: number
   readonly #history = new History(1)
@@ -81,8 +82,8 @@ export class LiveResult {
   /** By whether they answer a resume. */
   readonly #snapshots = new Map<boolean, SnapshotMessages>()
   /**
-   * To this version, by the version before and whether they answer a resume. They are kept while they are encoded, and then kept
-   * alive by the subscribers that are being sent them, who are charged for them.
+   * Steps to this version, by the version before and whether they answer a resume. They are kept while they are encoded; then the
+   * subscribers that are being sent them keep them alive, and are charged for them.
    */
   readonly #steps = new Map<string, Promise<Step> | KeptStep>()
 
@@ -106,7 +107,7 @@ export class LiveResult {
     return this.#ownBytes + this.#state.bytes + this.#history.bytes
   }
 
-  /** Memory is scarce: those who are behind, or come back, may need a snapshot. Returns the bytes that are left. */
+  /** Frees memory: subscribers that are behind, and clients that come back, may then need a snapshot. Returns the bytes that are left. */
   shortenHistory(kept: 'last' | 'none'): number {
     this.#history.shorten(kept)
     return this.bytes
@@ -179,7 +180,7 @@ export class LiveResult {
     this.commit({ ...held, bytes }, changes, positions, at)
   }
 
-  /** A state that nothing leads to: a table was altered or truncated, or its changes are not known. */
+  /** A state that no changes lead to: a table was altered or truncated, or its changes are not known. */
   replace(next: LiveState, positions: Positions, at: number): void {
     this.confirm(positions)
     this.#state = next
@@ -211,18 +212,13 @@ export class LiveResult {
     return new SnapshotMessages(this.#state, {
       head: { method, keyNames: plan.keyNames, columns, isAnswer },
       position,
-      count: (readers) => this.#count(rows, readers),
+      open: () => increment(this.#reading, rows),
+      close: () => decrement(this.#reading, rows),
       isCurrent: () => this.#state.rows === rows,
     })
   }
 
-  #count(rows: LiveState['rows'], readers: 1 | -1): void {
-    const count = (this.#reading.get(rows) ?? 0) + readers
-    if (count === 0) this.#reading.delete(rows)
-    else this.#reading.set(rows, count)
-  }
-
-  /** Encodes what subscribers share. What fails is not kept: the next who asks tries again. */
+  /** Encodes a step once for all subscribers at the same version. A failure is not kept: the next call tries again. */
   #shared(key: string, encode: () => Step | Promise<Step>): Step | Promise<Step> {
     const known = this.#steps.get(key)
     if (known instanceof Promise) return known
@@ -247,11 +243,11 @@ export class LiveResult {
 
   async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
     const { rows } = this.#state
-    this.#count(rows, 1)
+    increment(this.#reading, rows)
     try {
       return await work
     } finally {
-      this.#count(rows, -1)
+      decrement(this.#reading, rows)
     }
   }
 
@@ -274,7 +270,7 @@ export class LiveResult {
     if (unknown.some((key) => !rows.has(key))) return undefined
     const before = new Map<string, string | undefined>()
     for (const key of held.get(route ?? '') ?? []) before.set(key, NOT_KNOWN)
-    // The client does not have the others, whatever has become of them since this version.
+    // The client does not have the other keys, even if they have changed again since this version.
     const others = (keys: Iterable<string>): void => {
       for (const key of keys) if (!before.has(key) && changed.has(key)) before.set(key, undefined)
     }
@@ -302,7 +298,7 @@ export class LiveResult {
     return this.#progress
   }
 
-  /** Tells everybody of the new version. */
+  /** Notifies all followers of the new version. */
   *publish(): Steps<void> {
     let count = 0
     for (const follower of [...this.followers]) {
@@ -311,7 +307,7 @@ export class LiveResult {
     }
   }
 
-  /** It cannot be kept up to date any more. */
+  /** The result can no longer be kept up to date. */
   end(reason: Refusal): void {
     this.#endedBy = reason
     for (const follower of [...this.followers]) follower.end(reason)

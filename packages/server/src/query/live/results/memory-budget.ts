@@ -1,4 +1,4 @@
-/** The memory of live statements: who is charged for what, and who loses what when there is not enough. */
+/** The memory of live statements: charged to their owners, and reclaimed in one pass when there is not enough. */
 import type { Refusal } from 'gatehouse-protocol'
 import { type LiveLimits, shareOf, tooManyBytes, tooManyOwnBytes } from '../limits.ts'
 import type { LiveMessages } from './messages.ts'
@@ -15,21 +15,21 @@ export interface MemoryUser {
 /** What memory is used for. */
 export interface Reclaimable {
   /**
-   * Of a result: forgets the changes that are kept for those who are behind or come back, all of them or all but the last. Returns the
-   * bytes that are left.
+   * Of a result: forgets the recent changes, all of them or all but the last. Subscribers that are behind, and clients that come back,
+   * then need a snapshot. Returns the bytes that are left.
    */
   shorten?(kept: 'last' | 'none'): number
-  /** The last one who used it has lost it. */
+  /** It has no users any more. */
   drop(): void
 }
 
 export interface BudgetEnv {
   readonly limits: LiveLimits
-  /** Drops the result that nobody has used for longest; false if there is none. */
+  /** Drops the result that has had no followers for longest; false if there is none. */
   readonly dropIdle: () => boolean
 }
 
-/** An owner has so much memory, in parts of these charges. */
+/** The memory that an owner is charged for: its parts of these charges. */
 interface Account {
   bytes: number
   readonly charges: Set<Charge>
@@ -64,7 +64,7 @@ export class MemoryBudget {
     return this.#bytes
   }
 
-  /** For a result that nobody uses yet. */
+  /** For a result without users so far. */
   chargeFor(result: Reclaimable): Charge {
     const charge = new Charge(this, result)
     this.#results.add(charge)
@@ -105,7 +105,7 @@ export class MemoryBudget {
     this.#bytes += bytes
   }
 
-  /** Called by charges: what an owner has to answer for has changed. */
+  /** Called by charges: the part of an owner has changed. */
   setPart(owner: string, charge: Charge, before: number, after: number): void {
     const account: Account = this.#accounts.get(owner) ?? { bytes: 0, charges: new Set() }
     account.bytes += after - before
@@ -118,8 +118,8 @@ export class MemoryBudget {
   }
 
   /**
-   * Frees memory until everything is within its limits. Whatever is told to end or to start anew in between changes the counts only:
-   * this pass alone decides what goes next. Each step removes something that no step adds.
+   * Frees memory until everything is within its limits. Subscribers that end or are reset during the pass only change the counts: the
+   * pass alone decides what goes next. Each step removes something that no step adds, so that it terminates.
    */
   reclaim(): void {
     if (this.#isReclaiming || (this.#bytes <= this.#limit && this.#beyondShare.size === 0)) return
@@ -138,7 +138,7 @@ export class MemoryBudget {
     while (isBeyond() && this.#takeFrom(owner, tooManyOwnBytes()));
   }
 
-  /** What is most easily missed goes first. Only then statements end, those of the owner who has the most. */
+  /** Results without followers go first, then recent changes. Statements end last: those of the owner with the most memory. */
   #reclaimAll(): void {
     while (this.#bytes > this.#limit && this.#env.dropIdle());
     if (this.#bytes > this.#limit)
@@ -175,7 +175,7 @@ export class MemoryBudget {
   }
 }
 
-/** The memory of one thing. It is charged in equal parts to the owners of those who use it. */
+/** The memory of a result or of unsent messages, charged in equal parts to the owners of its users. */
 export class Charge {
   readonly #budget: MemoryBudget
   readonly #thing: Reclaimable
@@ -190,7 +190,7 @@ export class Charge {
     this.#thing = thing
   }
 
-  /** And not messages. */
+  /** It is a result, not messages. */
   get isResult(): boolean {
     return this.#thing.shorten !== undefined
   }
@@ -251,7 +251,7 @@ export class Charge {
     this.#thing.drop()
   }
 
-  /** Takes it from an owner, and returns those who used it. */
+  /** Takes it from an owner, and returns the users of this owner. */
   release(owner: string): readonly MemoryUser[] {
     const users = [...this.#users].filter((user) => user.owner === owner)
     for (const user of users) this.#users.delete(user)

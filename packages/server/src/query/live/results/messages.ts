@@ -30,15 +30,15 @@ export interface SnapshotHead {
 
 /** The messages of a step, in order. */
 export interface LiveMessages {
-  /** Whether there are more than so many. */
+  /** Whether there is a message at this index. */
   has(index: number): boolean
-  /** Those before it have been asked for. */
+  /** Messages are asked for in order. */
   at(index: number): LiveMessage
   /** False: a message is encoded when it is asked for. */
   readonly isEncoded: boolean
   /** The memory that they take until they are sent. */
   readonly bytes: number
-  /** A subscriber begins to be sent them, and has been sent them or will not be. */
+  /** A subscriber begins and ends to be sent them. */
   open(): void
   close(): void
 }
@@ -178,7 +178,7 @@ class Piece {
     return messageOf(this.#kind, `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`, position)
   }
 
-  /** An entry that is longer by itself goes alone. */
+  /** A longer entry gets a piece of its own. */
   #hasRoom(entry: string): boolean {
     const bytes = Buffer.byteLength(entry) + 1
     const isEmpty = this.#put === '' && this.#removed === ''

@@ -1,6 +1,6 @@
 /**
- * A live result as it was at one version, for those who are sent all of it. A piece is encoded when somebody can take it, so that a
- * client costs no copy of the result, however slowly it reads.
+ * The messages of a Snapshot: a live result as it was at one version. A piece is encoded when a subscriber can take it, so that a slow
+ * client costs no copy of the result.
  */
 
 import type { LiveMessage } from '../contract.ts'
@@ -10,8 +10,9 @@ import { type LiveMessages, type SnapshotHead, snapshotPiece } from './messages.
 export interface SnapshotEnv {
   readonly head: SnapshotHead
   readonly position: string
-  /** Somebody reads the state, or does not any more. Meanwhile its rows do not change. */
-  readonly count: (readers: 1 | -1) => void
+  /** Count the readers of the state. Its rows do not change while there are any. */
+  readonly open: () => void
+  readonly close: () => void
   /** Whether the result still has this state. */
   readonly isCurrent: () => boolean
 }
@@ -23,7 +24,7 @@ export class SnapshotMessages implements LiveMessages {
   readonly #keys: readonly string[]
   /** The first row of each piece, and of the next. */
   readonly #starts = [0]
-  /** Kept alive by the transports that send them: those who read at the same time share them. */
+  /** Shared by subscribers that are sent them at the same time; kept alive by the transports. */
   readonly #pieces: WeakRef<LiveMessage>[] = []
 
   constructor(state: LiveState, env: SnapshotEnv) {
@@ -56,10 +57,10 @@ export class SnapshotMessages implements LiveMessages {
   }
 
   open(): void {
-    this.#env.count(1)
+    this.#env.open()
   }
 
   close(): void {
-    this.#env.count(-1)
+    this.#env.close()
   }
 }

@@ -20,7 +20,7 @@ export interface SubscriberEnv {
   readonly replan: (subscriber: Subscriber, principal: Principal) => void
   readonly hasEnded: (subscriber: Subscriber) => void
   readonly turns: TurnQueue
-  /** Counts the messages that it has been sent in part, or not yet, while they have to wait. */
+  /** Counts messages that wait to be sent. */
   readonly budget: Pick<MemoryBudget, 'hold' | 'letGo'>
   readonly onError: (error: unknown) => void
 }
@@ -28,7 +28,7 @@ export interface SubscriberEnv {
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
 
-/** Its callers serve others too: a fault ends this statement, with an error, and nothing else. */
+/** A fault ends this statement with an error, and no other: its methods do not throw. */
 export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
   readonly owner: string
@@ -38,7 +38,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   readonly #env: SubscriberEnv
   /** Undefined while another result is read. */
   #result: LiveResult | undefined
-  /** Of the result, when everything in the queue has been sent; 0: a snapshot has to come first. */
+  /** The version of the result that the client has once the queue is sent; 0: a snapshot has to come first. */
   #version = 0
   readonly #queue: UnsentMessages
   /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
@@ -103,13 +103,13 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#pump()
   }
 
-  /** What the client holds is void, and a snapshot follows when there is a result. */
+  /** The rows that the client holds are void. A snapshot follows when there is a result. */
   reset(reason: ResetReason): void {
     this.#startAnew(reason)
     this.#pump()
   }
 
-  /** Nothing is sent now: others are being told the same. */
+  /** Sends nothing now: the memory budget is in the middle of its pass. */
   overflow(): void {
     this.#startAnew('Overflow')
     this.#env.turns.add(() => this.#pump())
@@ -202,7 +202,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.end(failed())
   }
 
-  /** Tells the position if there has been no message for a while. */
+  /** Sends the position if there has been no message for a while. */
   tellProgress(now: number, afterMs: number): void {
     const result = this.#result
     if (result === undefined || this.#version !== result.version || !this.#queue.isEmpty) return
@@ -226,7 +226,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     }
   }
 
-  /** With many subscribers the sink is what costs: it is asked once for each message. `isTurn`: a message may be encoded now. */
+  /** Asks the sink for room once for each message, because that costs most. `isTurn`: a message may be encoded now. */
   #sendAll(isTurn: boolean): void {
     let hasRoom = false
     while (!this.#isHeld && this.#hasMore) {
@@ -252,7 +252,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     else if (!this.#isClosed) this.#queue.hold()
   }
 
-  /** Of all subscribers only so many messages are encoded in one turn of the event loop. */
+  /** Subscribers take turns to encode messages, so that the event loop is not held. */
   #waitForTurn(): void {
     const preparation = ++this.#preparation
     this.#isPreparing = true
@@ -319,7 +319,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     return result.stepFrom(this.#version, isAnswer)
   }
 
-  /** The time between two changes is that between the evaluations they come from: how long these take does not count. */
+  /** The rate limits the time between the evaluations that two changes come from; how long these take does not count. */
   #isDue({ changedAt }: LiveResult): boolean {
     const now = performance.now()
     const dueAt = this.#lastChangeAt + 1000 / this.request.maxRate - TOLERANCE_MS
