@@ -116,7 +116,14 @@ test('an area of the console does not import another', () => {
 })
 
 /** The folders whose parts import each other in one direction only. */
-const LAYERED = ['iql/src', 'server/src', 'server/src/identity']
+const LAYERED = [
+  'iql/src',
+  'server/src',
+  'server/src/http',
+  'server/src/identity',
+  'server/src/identity/browser',
+  'server/src/store',
+]
 
 test('folders import each other in one direction', () => {
   const both: string[] = []

@@ -1,7 +1,7 @@
 /** Administration of a user's second factors, browser sessions and authorized applications. */
 
+import { listApplications } from '../store/authorizations/applications.ts'
 import type { Session } from '../store/authorizations/sessions.ts'
-import { listApplications } from '../store/clients/applications.ts'
 import type { Stores } from '../store/stores.ts'
 import { instant, type JsonObject } from './request/body.ts'
 import { change, type Effects, record } from './request/change.ts'

@@ -1,7 +1,7 @@
 /** Everything that can refuse a start, read and checked before anything is written. */
 import { type Config, issuerOf } from '../config/config.ts'
 import type { Declared } from '../declarative/reconcile.ts'
-import { checkStored } from '../store/database/check-stored.ts'
+import { checkStored } from '../store/check-stored.ts'
 import { POOL_SIZE } from '../store/database/database.ts'
 import type { Controller } from '../streaming/topics/controller.ts'
 import { readBrand } from './options.ts'
