@@ -82,7 +82,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     reply: '{"ended": sessions, "grants": grants, "streams": open streaming connections, which are closed}',
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
-      const streams = await env.live.countStreams(id)
+      const streams = await env.activity.countStreams(id)
       const { sessions, grants } = await change(env, async (stores, { revocations }) => {
         const ended = await stores.sessions.endAllOf(id)
         let revoked = 0
