@@ -84,7 +84,7 @@ function isWanted(wanted: string | undefined, found: string | undefined): boolea
   return wanted === undefined || wanted === found
 }
 
-/** The newest first: of many only so many are sent. */
+/** The newest first, at most `limit` of them. */
 function listing<Item extends OpenStream | RunningQuery>(
   found: readonly Item[],
   { limit, after = '' }: Params,

@@ -36,7 +36,7 @@ export async function readDeclared(config: Config): Promise<Declared | undefined
   return findDeclared(config)
 }
 
-/** The connections to PostgreSQL that a start uses, beside that of its lock: identity, events. */
+/** The connections to PostgreSQL that a start uses, besides that of its lock: identity, events. */
 const START_CONNECTIONS = POOL_SIZE + 1
 /** The catalogue, and the rows of the declarative file. */
 const QUERY_CONNECTIONS = 3

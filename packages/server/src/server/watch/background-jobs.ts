@@ -1,4 +1,4 @@
-/** What runs beside the services: metrics of the process, rate counts shared between nodes, the removal of expired rows. */
+/** What runs besides the services: metrics of the process, rate counts shared between nodes, the removal of expired rows. */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../config/config.ts'
 import { BadSetting } from '../../config/parsers.ts'
