@@ -62,7 +62,7 @@ export class GroupCommit {
   #syncing: Promise<void> | undefined
   /** Resolves when a group that waits for the lock of another process has been committed, or has failed. */
   #locking: Promise<void> | undefined
-  /** Whether the wait for that lock is long enough for a stop of the write that holds it. */
+  /** The wait for that lock is long: waiting writes listen to their signals, which can stop them. */
   #isLongLocked = false
   /** Resolves when the last caller in line has released the connection. */
   #exclusive: Promise<void> | undefined
