@@ -122,7 +122,10 @@ const LAYERED = [
   'server/src/http',
   'server/src/identity',
   'server/src/identity/browser',
+  'server/src/query',
+  'server/src/query/live',
   'server/src/store',
+  'server/src/streaming',
 ]
 
 test('folders import each other in one direction', () => {

@@ -93,7 +93,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       signer,
       clock,
       lifetimes,
-      sessionEnded: revocationList.sessionEnded,
+      sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),
     }),
     signer,
     authenticate: access.authenticate,

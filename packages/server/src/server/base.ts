@@ -76,6 +76,7 @@ export async function openBase(config: Config, port: number, options: StartOptio
       clock,
       onAuditError: exceptOutages((error) => logger.error({ err: error }, 'the audit log could not be written')),
       onAvailability: logAvailability(logger, 'identity'),
+      onMigrated: (run) => logger.info(run, 'the database was migrated'),
       onStatement: tracing && statementSpans(tracing, config.databaseUrl),
       shared: worker?.identityFile,
     },

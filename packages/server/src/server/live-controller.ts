@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Audit, JsonText, type Principal, Refusal } from 'gatehouse-protocol'
 import { asKnown, problemOfQuery } from '../query/http/problem.ts'
-import type { LiveMessage, LiveQueries, LiveSink } from '../query/live/live-query.ts'
+import type { LiveMessage, LiveQueries, LiveSink } from '../query/live/contract.ts'
 import { requirePlatformAccess } from '../query/plan/rights.ts'
 import {
   type Call,
@@ -32,7 +32,15 @@ export function createLiveController(live: LiveQueries, audit: Audit): Controlle
     const requestId = randomUUID()
     try {
       requirePlatformAccess(principal)
-      const request = { ...statement, principal, connectionId, requestId, address, encoding: ENCODING }
+      const request = {
+        ...statement,
+        principal,
+        connectionId,
+        requestId,
+        address,
+        encoding: ENCODING,
+        signal: call.signal,
+      }
       const subscription = await live.subscribe(request, liveSink(sink))
       return { ...guarded(subscription, sink), close: () => subscription.close() }
     } catch (error) {

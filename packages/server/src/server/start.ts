@@ -87,7 +87,7 @@ function answerOtherNodes(
 ): void {
   const gateway = streaming?.gateway
   handleActivityCalls(cluster, {
-    streams: gateway && { list: gateway.liveSessions },
+    streams: gateway && { list: () => gateway.connections() },
     queries: query?.activity,
     tablesOf: query?.tablesOf,
     topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),

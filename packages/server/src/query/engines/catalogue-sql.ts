@@ -12,10 +12,10 @@ import {
   type TableDefinition,
   writeDefinition,
 } from '../catalogue/definition.ts'
+import { keyLimitOf } from '../catalogue/key-limit.ts'
 import { refuse } from '../errors.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
-import { keyLimitOf } from './emit/key-limit.ts'
 import type { Bind, Bindable } from './emit/slots.ts'
 import type { ChangeStep } from './engine.ts'
 

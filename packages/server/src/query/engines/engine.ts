@@ -2,10 +2,10 @@
 
 import type { ResultColumn } from 'gatehouse-iql'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
-import type { Cell, Encoding } from '../results/encoding.ts'
+import type { CostClass } from '../model/cost-class.ts'
+import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { WrittenTable } from './commit-listeners.ts'
-import type { CostClass } from './cost-class.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
 import type { Bind, Bindable, PartsTable, Plan, Slots } from './emit/slots.ts'
@@ -101,14 +101,6 @@ export interface ReadLimits {
   /** The result is truncated after this many rows, and says so. */
   readonly rows: number
   readonly bytes: number
-}
-
-export interface ReadOutcome {
-  readonly rowCount: number
-  /** Which limit left rows out. */
-  readonly truncated: 'no' | 'rows' | 'bytes'
-  /** The key of the last row that was written. */
-  readonly lastKey: readonly Cell[]
 }
 
 /** A small result in memory. */

@@ -1,6 +1,6 @@
 /** Stored responses of requests with an Idempotency-Key: what both engines share. */
 import { refuse } from '../errors.ts'
-import type { Cell } from '../results/encoding.ts'
+import type { Cell } from '../model/result.ts'
 import type { IdempotencyKey, WriteOutcome } from './engine.ts'
 
 /** A row of `_gh_requests`. */

@@ -5,14 +5,14 @@ import { type Authenticate, type Clock, type Principal, Refusal } from 'gatehous
 import type { Bus, GateEvent } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
 import { readBearer } from '../../http/request/authentication.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
-import type { Json } from '../json.ts'
+import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/contract.ts'
 import { shuttingDown } from '../live/limits.ts'
-import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/live-query.ts'
 import { requirePlatformAccess } from '../plan/rights.ts'
 import { EventResponse } from './event-response.ts'
-import { EVENT_STREAM, prefersEvents, valueEncoding } from './negotiate.ts'
-import { checkContentType, queryParameters, readStatement, type StatementRequest } from './request.ts'
+import { checkContentType, EVENT_STREAM, prefersEvents, valueEncoding } from './request.ts'
+import { queryParameters, readStatement, type StatementRequest } from './statement.ts'
 
 export interface LiveEndpointEnv {
   readonly live: LiveQueries
@@ -70,8 +70,12 @@ export class LiveEndpoint {
     const { principal } = context
     if (this.#isStopping) throw shuttingDown()
     const response = new EventResponse(context, { clock, onClosed: () => this.#remove(response) })
+    const left = new AbortController()
+    const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client has left'))
+    context.response.once('close', leave)
     const request = {
       principal,
+      signal: left.signal,
       statement: text,
       parameters: values satisfies ReadonlyMap<string, ParameterInput>,
       maxRate: readMaxRate(single(context, 'maxrate') ?? maxRate),
@@ -81,7 +85,9 @@ export class LiveEndpoint {
       requestId: context.id,
       address: context.address,
     }
-    response.begin(await live.subscribe(request, response))
+    const subscription = await live.subscribe(request, response)
+    context.response.off('close', leave)
+    response.begin(subscription)
     if (context.method === 'HEAD') context.response.end()
     if (response.isClosed) return
     this.#add(response, readBearer(context.headers.authorization ?? '') ?? '')

@@ -56,7 +56,7 @@ export interface RevocationOptions {
 
 export interface RoleStores {
   readonly roles: Pick<Roles, 'list'>
-  readonly events: Pick<Events, 'live'>
+  readonly events: Pick<Events, 'unexpired'>
 }
 
 export type RevocationsInside = ReturnType<typeof createRevocations>
@@ -119,7 +119,7 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
      * hold them. Without an earlier event that still counts, a new role limits nothing.
      */
     async limitRoles({ roles, events }: RoleStores, change: 'created' | 'changed'): Promise<void> {
-      const earlier = await events.live(['roles-changed'])
+      const earlier = await events.unexpired(['roles-changed'])
       if (change === 'created' && earlier.length === 0) return
       const { at } = cutoff()
       // Changes of roles are made one at a time, but the clocks of nodes differ: the last change has to be the latest.

@@ -1,0 +1,96 @@
+/** What a transport and the live queries exchange: a request, the messages, and what becomes of a subscription. */
+
+import type { ParameterInput } from 'gatehouse-iql'
+import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { LiveMethod } from '../plan/live-method.ts'
+import type { LiveEncoding } from '../results/live-rows.ts'
+
+/** Changes per second. */
+export const MIN_RATE = 1
+export const MAX_RATE = 50
+export const DEFAULT_RATE = 20
+
+export interface LiveRequest {
+  readonly principal: Principal
+  readonly statement: string
+  readonly parameters: ReadonlyMap<string, ParameterInput>
+  /** From `MIN_RATE` to `MAX_RATE`. */
+  readonly maxRate: number
+  /** The position to resume at. `isPosition` says whether a text can be one. */
+  readonly resume: string | undefined
+  readonly encoding: LiveEncoding
+  /** Statements are counted by connection and by user. */
+  readonly connectionId: string
+  /** Unique among the live statements of the caller. */
+  readonly requestId: string
+  readonly address: string
+  /** Aborted when the caller leaves before `subscribe` has resolved: nothing is read for it any more. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export type ResetReason = 'Rights' | 'Definition' | 'Expired' | 'Overflow'
+
+/**
+ * One message for a subscriber. All subscribers that are sent the same get the same object, so that a transport can keep what
+ * it has encoded by the identity of the object.
+ */
+export interface LiveMessage {
+  readonly kind: 'Snapshot' | 'Change' | 'Progress' | 'Reset'
+  /** The JSON text of `Data`. */
+  readonly text: string
+  /** Undefined for a Reset and for every piece but the last. */
+  readonly position: string | undefined
+  /** The memory of the text, and of what a transport encodes once for all. */
+  readonly bytes: number
+}
+
+/** A transport's end of a live statement. */
+export interface LiveSink {
+  /** If it throws, the statement ends. */
+  send(message: LiveMessage): void
+  /** While true nothing is sent. The transport calls `drained` when it turns false. */
+  readonly isCongested: boolean
+  /** The statement has ended, and nothing follows. It is called at most once, and not after `close`. A transport that cannot tell it closes. */
+  end(reason: Refusal): void
+}
+
+export interface LiveSubscription {
+  readonly requestId: string
+  /** The sink is not congested any more. */
+  drained(): void
+  /**
+   * The rights of the caller may have changed. Nothing happens if the statement still means the same; a Reset follows if it
+   * means something else; the subscription ends if the caller may not run it any more.
+   */
+  setPrincipal(principal: Principal): void
+  /** Nothing is sent until `resume`: the token has expired, but the caller may renew it. */
+  pause(): void
+  resume(principal: Principal): void
+  close(): void
+}
+
+/** A live statement as operators see it. */
+export interface LiveListing {
+  readonly requestId: string
+  readonly connectionId: string
+  readonly subject: string
+  readonly clientId: string
+  readonly statement: string
+  readonly method: LiveMethod
+  /** 0 while the first result is read, or waits for its turn. */
+  readonly rows: number
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number
+}
+
+export interface LiveQueries {
+  /**
+   * Rejects with a Refusal if the statement cannot be live or a limit is reached. Resolves when the first message is ready;
+   * messages are sent only in a later turn of the event loop, so that the transport can confirm first.
+   */
+  subscribe(request: LiveRequest, sink: LiveSink): Promise<LiveSubscription>
+  list(): Iterable<LiveListing>
+  /** Ends the live statement of the owner (see `ownerOf`), or of any owner; false if there is none. */
+  end(requestId: string, owner: string | undefined): boolean
+  close(): void
+}
