@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import type { LiveStream } from '../../packages/server/src/admin/ports.ts'
+import type { OpenStream } from '../../packages/server/src/admin/ports.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
 import { onEveryEngine } from '../support/engines.ts'
 
@@ -10,7 +10,7 @@ const PROOF = { amr: ['pwd'], userAgent: 'Firefox', address: '192.0.2.9' }
 
 onEveryEngine('who is signed in', (place, engine) => {
   let admin: TestAdmin
-  const streams: LiveStream[] = []
+  const streams: OpenStream[] = []
   const ids = new Map<string, string>()
   before(async () => {
     const live = { list: () => streams }

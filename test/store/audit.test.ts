@@ -12,7 +12,7 @@ import {
 } from '../../packages/server/src/store/audit/read.ts'
 import { verifyAuditLog } from '../../packages/server/src/store/audit/verify.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { pruneAuditLog } from '../../packages/server/src/store/database/prune.ts'
+import { pruneAuditLog } from '../../packages/server/src/store/prune.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { EXPIRING, prune } from '../../packages/server/src/store/database/prune.ts'
+import { EXPIRING, prune } from '../../packages/server/src/store/prune.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { createTestClock } from '../support/server.ts'
 

@@ -4,14 +4,10 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { type Profile, usernameKey } from '../../packages/server/src/store/accounts/user.ts'
-import {
-  foldText,
-  type SearchHit,
-  searchKeys,
-  searchQuery,
-} from '../../packages/server/src/store/accounts/user-search.ts'
+import { type SearchHit, searchQuery } from '../../packages/server/src/store/accounts/user-search.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { userSearch } from '../../packages/server/src/store/database/migrations/005-user-search.ts'
+import { foldText, searchKeys } from '../../packages/server/src/store/database/search-keys.ts'
 import { createStores } from '../../packages/server/src/store/stores.ts'
 import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'

@@ -2,7 +2,11 @@
 
 import type { Authenticate, GateEvent, Principal } from 'gatehouse-protocol'
 import { adminGroup } from '../../packages/server/src/admin/admin.ts'
-import { createLive, handleLiveCalls, type LocalLive } from '../../packages/server/src/admin/live.ts'
+import {
+  createActivity,
+  handleActivityCalls,
+  type LocalActivity,
+} from '../../packages/server/src/admin/node-activity.ts'
 import type { AdminEnv } from '../../packages/server/src/admin/route.ts'
 import { openCluster } from '../../packages/server/src/events/cluster.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
@@ -47,7 +51,7 @@ const authenticate: Authenticate = async (token) =>
 export async function startTestAdmin(
   place: TestPlace,
   parts: Partial<AdminEnv> = {},
-  here: LocalLive = { streams: undefined, queries: undefined },
+  here: LocalActivity = { streams: undefined, queries: undefined },
 ): Promise<TestAdmin> {
   const database = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
   const clock = Date.now
@@ -67,7 +71,7 @@ export async function startTestAdmin(
     clock,
     onError: fail,
   })
-  handleLiveCalls(cluster, here)
+  handleActivityCalls(cluster, here)
   const env: AdminEnv = {
     database,
     builtInClients: new Map(),
@@ -85,7 +89,7 @@ export async function startTestAdmin(
     },
     hashPassword,
     settings: () => [],
-    live: createLive(cluster),
+    activity: createActivity(cluster),
     stopping: new AbortController().signal,
     ...parts,
   }

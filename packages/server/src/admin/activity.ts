@@ -1,8 +1,8 @@
 /** Administration of what runs on the nodes: the nodes themselves, streaming connections, queries and live statements. */
 import { Refusal } from 'gatehouse-protocol'
 import { subjectNames } from '../store/accounts/subject-names.ts'
-import { cursorOf, readLiveCursor } from './live.ts'
-import type { LiveFilter, LiveItems } from './ports.ts'
+import { cursorOf, readActivityCursor } from './node-activity.ts'
+import type { ActivityFilter, ActivityItems } from './ports.ts'
 import { record } from './request/change.ts'
 import { cursorQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, notFound, part } from './route.ts'
@@ -19,8 +19,8 @@ export const activityRoutes: readonly AdminRoute[] = [
     scope: 'Platform/Admin',
     summary: 'Lists the nodes: version, uptime, readiness, event-loop lag, memory, connections and query slots.',
     reply: LIST_REPLY,
-    async run(_call, { live }) {
-      return { body: await live.nodes() }
+    async run(_call, { activity }) {
+      return { body: await activity.nodes() }
     },
   },
   {
@@ -31,7 +31,7 @@ export const activityRoutes: readonly AdminRoute[] = [
     query: { user: 'Only connections of this user or client, by name or id.', ...cursorQuery('Connections') },
     reply: PAGED_REPLY,
     async run(call, env) {
-      return pageOf('/admin/streams', call, await env.live.streams(await readFilter(call, env)))
+      return pageOf('/admin/streams', call, await env.activity.streams(await readFilter(call, env)))
     },
   },
   {
@@ -42,7 +42,7 @@ export const activityRoutes: readonly AdminRoute[] = [
     reply: KICK_REPLY,
     async run(call, env) {
       const connectionId = part(call, 'connection')
-      const { total: closed, silent } = await env.live.streams({ id: connectionId, limit: 1 })
+      const { total: closed, silent } = await env.activity.streams({ id: connectionId, limit: 1 })
       // It may be on a node that did not reply.
       if (closed === 0 && silent.length === 0) throw notFound('streaming connection', connectionId)
       await env.publish({ kind: 'stream-kick', connectionId })
@@ -62,7 +62,7 @@ export const activityRoutes: readonly AdminRoute[] = [
       if (user === undefined)
         throw new Refusal('admin.bad_parameter', 400, 'The parameter user is required: ?user=alice')
       const subject = await requireSubject(env.stores, user)
-      const { total: closed, silent } = await env.live.streams({ user: subject, limit: 1 })
+      const { total: closed, silent } = await env.activity.streams({ user: subject, limit: 1 })
       await env.publish({ kind: 'stream-kick', subject })
       record(env, call, { event: 'stream.kicked', target: subject, details: { count: closed } })
       return { body: { closed, silent } }
@@ -80,7 +80,7 @@ export const activityRoutes: readonly AdminRoute[] = [
     },
     reply: PAGED_REPLY,
     async run(call, env) {
-      const { items, ...rest } = await env.live.queries(await readFilter(call, env))
+      const { items, ...rest } = await env.activity.queries(await readFilter(call, env))
       const names = await subjectNames(env.database, [...new Set(items.map(({ user }) => String(user)))])
       const named = items.map((item) => ({ ...item, username: names.get(String(item.user)) ?? null }))
       return pageOf('/admin/queries', call, { items: named, ...rest })
@@ -95,22 +95,22 @@ export const activityRoutes: readonly AdminRoute[] = [
     status: 204,
     async run(call, env) {
       const query = part(call, 'query')
-      if (!(await env.live.cancel(query))) throw notFound('running query', query)
+      if (!(await env.activity.cancel(query))) throw notFound('running query', query)
       record(env, call, { event: 'query.cancelled', target: query, details: { query } })
       return { status: 204 }
     },
   },
 ]
 
-function pageOf(path: string, call: AdminCall, { items, ...rest }: LiveItems): AdminReply {
+function pageOf(path: string, call: AdminCall, { items, ...rest }: ActivityItems): AdminReply {
   const { body } = pageReply(path, call, readPage(call), items, { keyOf: cursorOf, present: (item) => item })
   return { body: { ...body, ...rest } }
 }
 
-async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<LiveFilter> {
+async function readFilter(call: AdminCall, { stores }: AdminEnv): Promise<ActivityFilter> {
   const { user, kind } = call.query
   const { after, limit } = readPage(call)
-  readLiveCursor(after)
+  readActivityCursor(after)
   if (kind !== undefined && kind !== 'query' && kind !== 'live')
     throw new Refusal('admin.bad_parameter', 400, 'kind must be query or live')
   return {

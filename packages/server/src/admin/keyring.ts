@@ -1,7 +1,6 @@
 /** Administration of signing keys: rotation on request, retirement, and withdrawal of a compromised key. */
 import type { Clock, GateEvent } from 'gatehouse-protocol'
-import { LONGEST_TOKEN_MS } from '../store/authorizations/revocations.ts'
-import { addKey, signingKeyOf } from '../store/keys/key-rotation.ts'
+import { addKey, LONGEST_TOKEN_MS, signingKeyOf } from '../store/keys/key-rotation.ts'
 import type { SigningKeys } from '../store/keys/signing-keys.ts'
 import type { SigningKeyring } from './ports.ts'
 

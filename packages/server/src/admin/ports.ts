@@ -2,7 +2,7 @@
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 import type { JsonObject } from './request/body.ts'
 
-export interface LiveStream {
+export interface OpenStream {
   readonly connectionId: string
   readonly subject: string | undefined
   readonly username: string | undefined
@@ -14,11 +14,11 @@ export interface LiveStream {
   readonly subscriptions: number
 }
 
-export interface LiveStreams {
-  list(): Iterable<LiveStream>
+export interface OpenStreams {
+  list(): Iterable<OpenStream>
 }
 
-export interface LiveQuery {
+export interface RunningQuery {
   readonly requestId: string
   readonly subject: string
   readonly clientId: string
@@ -28,8 +28,8 @@ export interface LiveQuery {
   readonly startedAt: number
 }
 
-export interface LiveQueries {
-  list(): Iterable<LiveQuery>
+export interface RunningQueries {
+  list(): Iterable<RunningQuery>
   /** With `owner`, only if the query is theirs. False when no such query is running. */
   cancel(requestId: string, owner: string | undefined): boolean
 }
@@ -55,9 +55,9 @@ export interface UserTables {
 }
 
 /** Which of what runs is listed, and how much of it by each node. */
-export interface LiveFilter {
+export interface ActivityFilter {
   readonly user?: string | undefined
-  readonly kind?: LiveQuery['kind'] | undefined
+  readonly kind?: RunningQuery['kind'] | undefined
   readonly id?: string | undefined
   /** The cursor of the last one on the previous page. */
   readonly after?: string | undefined
@@ -65,13 +65,13 @@ export interface LiveFilter {
 }
 
 /** What runs on all nodes, and what any node of a service knows. */
-export interface Live {
-  streams(filter: LiveFilter): Promise<LiveItems>
+export interface Activity {
+  streams(filter: ActivityFilter): Promise<ActivityItems>
   /** The open connections of a user; 0 where no node has the service. */
   countStreams(user: string): Promise<number>
-  queries(filter: LiveFilter): Promise<LiveItems>
+  queries(filter: ActivityFilter): Promise<ActivityItems>
   cancel(requestId: string, owner?: string): Promise<boolean>
-  nodes(): Promise<LiveItems>
+  nodes(): Promise<ActivityItems>
   /** Undefined where no node runs the query service. */
   tablesOf(user: UserRights, page: TablePage): Promise<UserTables | undefined>
   /** Undefined where no node runs the streaming service. */
@@ -79,7 +79,7 @@ export interface Live {
 }
 
 /** The JSON of the replies. */
-export interface LiveItems {
+export interface ActivityItems {
   /** Each with the name of its node. */
   readonly items: readonly JsonObject[]
   /** How many there are, listed or not. */

@@ -6,7 +6,7 @@ import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
-import type { Live, SettingInForce, SigningKeyring } from './ports.ts'
+import type { Activity, SettingInForce, SigningKeyring } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -62,7 +62,7 @@ export interface AdminEnv {
   /** Argon2id as a PHC string; undefined when the queue of the server is full. */
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
-  readonly live: Live
+  readonly activity: Activity
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

@@ -1,7 +1,7 @@
 /** Administration of a user's second factors, browser sessions and authorized applications. */
 
+import { listApplications } from '../store/authorizations/applications.ts'
 import type { Session } from '../store/authorizations/sessions.ts'
-import { listApplications } from '../store/clients/applications.ts'
 import type { Stores } from '../store/stores.ts'
 import { instant, type JsonObject } from './request/body.ts'
 import { change, type Effects, record } from './request/change.ts'
@@ -82,7 +82,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     reply: '{"ended": sessions, "grants": grants, "streams": open streaming connections, which are closed}',
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
-      const streams = await env.live.countStreams(id)
+      const streams = await env.activity.countStreams(id)
       const { sessions, grants } = await change(env, async (stores, { revocations }) => {
         const ended = await stores.sessions.endAllOf(id)
         let revoked = 0

@@ -15,12 +15,12 @@ export const userRightsRoutes: readonly AdminRoute[] = [
     query: { ...pageQuery('Tables', 'name'), prefix: 'Only tables whose names begin with this; case-insensitive.' },
     reply:
       '{"user", "username", "disabled", "roles": [{"name", "scopes"}], "scopes": […], "tables": {"items": [{"name", "issystem", "rights", "rowfilter"}], "next": "the path of the next page or null"}, "topics": [{"controller", "topics": […]}]}; tables and topics are null where no node runs the service.',
-    async run(call, { stores, live }) {
+    async run(call, { stores, activity }) {
       const { id, username, disabled, roles, rights } = await findUser(stores, part(call, 'user'))
       const held = (await stores.roles.list()).filter(({ name }) => roles.includes(name))
       const user: UserRights = { subject: id, username, roles, scopes: [...rights].sort() }
       const page = { ...readPage(call), prefix: call.query.prefix ?? '' }
-      const tables = await live.tablesOf(user, page)
+      const tables = await activity.tablesOf(user, page)
       return {
         body: {
           user: id,
@@ -29,7 +29,7 @@ export const userRightsRoutes: readonly AdminRoute[] = [
           roles: held.map(({ name, scopes }) => ({ name, scopes })),
           scopes: user.scopes,
           tables: tables === undefined ? null : { items: tables.items, next: nextPath(call, tables.next) },
-          topics: (await live.topicsOf(user.scopes)) ?? null,
+          topics: (await activity.topicsOf(user.scopes)) ?? null,
         },
       }
     },

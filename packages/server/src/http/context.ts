@@ -26,7 +26,7 @@ export type ProblemPage = (context: Context, problem: Problem) => void
 
 export class Context {
   readonly request: IncomingMessage
-  /** The caller's Request-Id, or one of ours. */
+  /** The caller's Request-Id, or a new one. */
   readonly id: string
   /** The client's IP address, also behind trusted proxies. */
   readonly address: string
@@ -105,7 +105,7 @@ export class Context {
     this.#caller = { ...this.#caller, ...caller }
   }
 
-  /** Who is calling; only on routes with an access rule, and where a handler has set it. */
+  /** The caller; only on routes with an access rule, and where a handler has set it. */
   get principal(): Principal {
     if (this.#principal === undefined) throw new Error(`${this.route} has no access rule`)
     return this.#principal

@@ -73,7 +73,7 @@ async function acceptWaiting(server: http.Server): Promise<void> {
   server.off('connection', onConnection)
 }
 
-/** Until all connections are closed: those that nobody uses, each time right after the event loop has read what had arrived. */
+/** Until all connections are closed: the idle ones, each time right after the event loop has read what had arrived. */
 async function closeUnused(server: http.Server, open: ReadonlySet<Socket>, closed: AbortSignal): Promise<void> {
   const since = performance.now()
   while (!closed.aborted) {

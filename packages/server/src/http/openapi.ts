@@ -81,7 +81,7 @@ export function describeApi(issuer: string, routes: readonly ApiRoute[]): JsonSc
   }
 }
 
-/** RFC 9457, with the stable code beside it. */
+/** RFC 9457, with the stable code as a further member. */
 const PROBLEM = {
   type: 'object',
   required: ['type', 'title', 'status', 'detail', 'Code'],

@@ -79,7 +79,7 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
       const freed = freedOf(keys)
       const { waitMs, blocked } = await take(counts, keys)
       if (waitMs === 0) return { outcome: 'begun', attempt: begunAttempt(keys) }
-      // An attempt that was counted as a failure may have succeeded meanwhile.
+      // An attempt that was counted as a failure may have succeeded since.
       const mayPass = blocked.every((each) => freed.get(each) !== lines.get(each)?.freed)
       if (mayPass && performance.now() < deadline) continue
       for (const key of keys) leave(key, !blocked.includes(key))

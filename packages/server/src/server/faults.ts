@@ -1,5 +1,5 @@
 /**
- * Errors that nobody caught. Most never come here, because they end where the damage is known: see docs/hardening.md#faults.
+ * Uncaught errors. Most never come here, because they end where the damage is known: see docs/hardening.md#faults.
  *
  * | in | ends |
  * |---|---|
@@ -10,7 +10,7 @@
  * | the log | its line: `telemetry/log.ts` |
  * | a custom controller, its timers and promises included | its own work: `streaming/controllers/scope.ts`, counted here |
  *
- * What else comes here has left something half done of which nobody knows: the server stops in order (`cli/serve/faults.ts`).
+ * Any other error may have left work half done: the server stops in order (`cli/serve/faults.ts`).
  */
 import { currentController } from '../streaming/controllers/scope.ts'
 import { atMostEvery, type Logger } from '../telemetry/log.ts'

@@ -27,7 +27,7 @@ export function servedParts({ console }: Pick<Config, 'console'>): readonly Part
   return console ? [{ name: 'console', file: join(CONSOLE_FOLDER, 'manifest.json') }, documentation] : [documentation]
 }
 
-/** What programs beside the server read. */
+/** What programs other than the server read. */
 export const CLIENT_LIBRARY: PartOfInstallation = {
   name: 'client library',
   file: join(ROOT, 'packages', 'client', 'dist', 'index.js'),

@@ -1,7 +1,7 @@
 /** Everything that can refuse a start, read and checked before anything is written. */
 import { type Config, issuerOf } from '../config/config.ts'
 import type { Declared } from '../declarative/reconcile.ts'
-import { checkStored } from '../store/database/check-stored.ts'
+import { checkStored } from '../store/check-stored.ts'
 import { POOL_SIZE } from '../store/database/database.ts'
 import type { Controller } from '../streaming/topics/controller.ts'
 import { readBrand } from './options.ts'
@@ -36,7 +36,7 @@ export async function readDeclared(config: Config): Promise<Declared | undefined
   return findDeclared(config)
 }
 
-/** The connections to PostgreSQL that a start uses, beside that of its lock: identity, events. */
+/** The connections to PostgreSQL that a start uses, besides that of its lock: identity, events. */
 const START_CONNECTIONS = POOL_SIZE + 1
 /** The catalogue, and the rows of the declarative file. */
 const QUERY_CONNECTIONS = 3

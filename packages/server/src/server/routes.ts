@@ -1,7 +1,7 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
 import { VERSION } from 'gatehouse-protocol'
-import type { Live } from '../admin/ports.ts'
+import type { Activity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { Bus } from '../events/bus.ts'
@@ -29,7 +29,7 @@ export interface RouteParts {
   readonly metrics: Metrics
   /** Of all workers, where there are several. */
   readonly renderMetrics: () => string | Promise<string>
-  readonly live: Live
+  readonly activity: Activity
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
@@ -153,7 +153,7 @@ function consoleRoutes(
 }
 
 async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly RouteGroup[]> {
-  const { resources, identity, bus, live, settings, stopping } = parts
+  const { resources, identity, bus, activity, settings, stopping } = parts
   const { adminGroup } = await import('../admin/admin.ts')
   const { createKeyring } = await import('../admin/keyring.ts')
   const { showSettings } = await import('../admin/settings.ts')
@@ -174,7 +174,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     hashPassword: identity.hashing.hash,
     builtInClients: parts.builtInClients,
     settings: () => showSettings(settings()),
-    live,
+    activity,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

@@ -1,6 +1,6 @@
 /** The composition root: a Config becomes a running server. */
 import { VERSION } from 'gatehouse-protocol'
-import { createLive, handleLiveCalls } from '../admin/live.ts'
+import { createActivity, handleActivityCalls } from '../admin/node-activity.ts'
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createClientErrorHandler } from '../http/client-errors.ts'
@@ -86,7 +86,7 @@ function answerOtherNodes(
   cleanup: Cleanup,
 ): void {
   const gateway = streaming?.gateway
-  handleLiveCalls(cluster, {
+  handleActivityCalls(cluster, {
     streams: gateway && { list: () => gateway.connections() },
     queries: query?.activity,
     tablesOf: query?.tablesOf,
@@ -122,7 +122,7 @@ function answerRequests(
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
   const { query, identity, streaming, metrics, renderMetrics, rateLimits } = services
   const { authenticate } = identity
-  const live = createLive(cluster)
+  const activity = createActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
   const pages = lazyPages(basePath, base.brand, placesOf(config))
   const addresses = createClientAddresses(proxiesOf(config), (address) => logger.warn({ address }, UNLISTED_PROXY))
@@ -136,7 +136,7 @@ function answerRequests(
         rateLimits,
         metrics,
         renderMetrics,
-        live,
+        activity,
         settings,
         builtInClients,
         pages,
@@ -148,7 +148,7 @@ function answerRequests(
         metrics,
         trace: tracing,
         authenticate,
-        cancelElsewhere: (id, owner) => live.cancel(id, owner),
+        cancelElsewhere: (id, owner) => activity.cancel(id, owner),
       }),
       streaming: streaming?.routes,
       stopping: state.stopping,

@@ -1,7 +1,7 @@
 /** How long the steps of a stop may take. */
 import type { Config } from '../config/config.ts'
 
-/** How long requests in flight may take once a stopping server accepts no more, beside the drain time. */
+/** How long requests in flight may take once a stopping server accepts no more, in addition to the drain time. */
 export const STOP_GRACE_MS = 10_000
 /** How long a moment in which no connection waits is looked for, to close the port in. */
 const PORT_MS = 5_000

@@ -6,9 +6,9 @@ export type { Logger }
 export interface LogOptions {
   readonly level: string
   readonly format: 'json' | 'pretty'
-  /** On every line, so that the lines of several nodes can be told apart. */
+  /** On every line, so that the lines of several nodes can be distinguished. */
   readonly node?: string
-  /** The number of a worker, beside the node. */
+  /** The number of a worker, after the node. */
   readonly worker?: number
   readonly destination?: DestinationStream
 }
@@ -24,7 +24,7 @@ export function createLogger({ level, format, node, worker, destination }: LogOp
   return pino(options, destination ?? (format === 'pretty' ? prettyLines() : standardOutput()))
 }
 
-/** Returns a function that calls `report` at once, and then at most so often, with the number of its calls since. */
+/** Returns a function that calls `report` at most once in this time, with the number of its own calls since the last report. */
 export function atMostEvery(milliseconds: number, report: (count: number) => void): () => void {
   let count = 0
   let reportedAt = Number.NEGATIVE_INFINITY
@@ -61,7 +61,7 @@ function standardOutput(): DestinationStream {
   return output
 }
 
-/** Changes the level; what is reported meanwhile is logged at the earlier or the new one, whichever shows more. */
+/** Changes the level; what `report` logs is shown if the earlier or the new level shows it. */
 export function changeLevel(logger: Logger, level: string, report: () => void): void {
   const showsMore = !logger.isLevelEnabled(level)
   if (showsMore) logger.level = level

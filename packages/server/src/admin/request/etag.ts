@@ -1,4 +1,4 @@
-/** Entity tags and If-Match (RFC 9110 §13), so that nobody overwrites a change that they have not seen. */
+/** Entity tags and If-Match (RFC 9110 §13), so that no change is overwritten by one that was made without seeing it. */
 import { hash } from 'node:crypto'
 import { Refusal } from 'gatehouse-protocol'
 import type { AdminCall, AdminReply } from '../route.ts'
@@ -7,9 +7,9 @@ function tagOf(representation: unknown): string {
   return `"${hash('sha256', JSON.stringify(representation), 'base64url').slice(0, 22)}"`
 }
 
-/** `beside` has members that are shown, but cannot be changed here. */
-export function tagged(representation: object, beside: object = {}): AdminReply {
-  return { status: 200, body: { ...representation, ...beside }, headers: { etag: tagOf(representation) } }
+/** `readOnly` has members that are shown, but cannot be changed here. */
+export function tagged(representation: object, readOnly: object = {}): AdminReply {
+  return { status: 200, body: { ...representation, ...readOnly }, headers: { etag: tagOf(representation) } }
 }
 
 /** `once` has members that are shown only in this response, such as a generated secret. */

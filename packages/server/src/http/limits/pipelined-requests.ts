@@ -61,7 +61,7 @@ export class PipelinedRequests {
       const releases = new Set<() => void>()
       waiting = releases
       this.#waiting.set(socket, waiting)
-      // A response that has not been given the connection is not told of its end.
+      // A response that has not been given the connection gets no event when it closes.
       socket.once('close', () => {
         this.#waiting.delete(socket)
         for (const release of releases) release()

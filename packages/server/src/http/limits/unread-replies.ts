@@ -10,7 +10,7 @@ interface Unread {
 export interface UnreadRepliesOptions {
   /** Of this node. */
   readonly maxBytes?: number
-  /** A client that reads nothing for so long is gone, or as good as gone. */
+  /** A client that reads nothing for this time is closed. */
   readonly stallMs?: number
   readonly metrics?: Metrics
 }

@@ -1,4 +1,4 @@
-/** Who is calling: the bearer token of a request (RFC 6750) as a Principal, and whether it has the scope that is needed. */
+/** The caller of a request: its bearer token (RFC 6750) as a Principal, and whether that has the scope that is needed. */
 import type { Socket } from 'node:net'
 import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../context.ts'

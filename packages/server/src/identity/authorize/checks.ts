@@ -1,5 +1,7 @@
 /** Checks every parameter of an authorization request; the order decides which error is reported first. */
+
 import type { Clock } from 'gatehouse-protocol'
+import { wordsOf } from '../../lib/words.ts'
 import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
 import { isChallenge } from '../grants/pkce.ts'
 import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
@@ -99,7 +101,7 @@ function readScopes({ parameters, client }: UncheckedRequest): readonly string[]
 }
 
 function scopeWords({ parameters }: UncheckedRequest): string[] {
-  return [...new Set((parameters.get('scope') ?? '').split(' ').filter((word) => word !== ''))]
+  return [...new Set(wordsOf(parameters.get('scope') ?? ''))]
 }
 
 /** OpenID Connect Core §3.2.2.1, §3.3.2.11: an ID token from the authorization endpoint needs a nonce. */
@@ -144,7 +146,7 @@ const PROMPTS: readonly Prompt[] = ['none', 'login', 'consent', 'select_account'
 
 /** B-50 to B-53. */
 function readPrompt({ parameters }: UncheckedRequest): Prompt[] {
-  const words = (parameters.get('prompt') ?? '').split(' ').filter((word) => word !== '')
+  const words = wordsOf(parameters.get('prompt') ?? '')
   const prompts = words.map((word) => {
     const prompt = PROMPTS.find((known) => known === word)
     if (prompt === undefined) throw refuse('invalid_request', 'prompt contains an unsupported value')

@@ -25,7 +25,7 @@ export function readTarget(parameters: RequestParameters, client: Client): Targe
   return { redirectUri, mode: modeOf(parameters), state }
 }
 
-/** The target for an error in a request object, from the parameters beside it, if their redirect URI is registered (B-59). */
+/** The target for an error in a request object, from the parameters outside it, if their redirect URI is registered (B-59). */
 export function registeredTarget(parameters: RequestParameters, client: Client): Target | undefined {
   const redirectUri = parameters.get('redirect_uri')
   if (redirectUri === undefined || parameters.repeated.has('redirect_uri')) return undefined

@@ -82,7 +82,7 @@ async function check(outer: Parameters, client: Client, env: BrowserEnv): Promis
   return request instanceof Refusal ? refuse(request, target) : { request }
 }
 
-/** An ID token of ours; its expiry does not matter, and no other kind of token passes for one (C-103). */
+/** An ID token that this server issued; its expiry does not matter, and no other kind of token passes for one (C-103). */
 export function hintReader({ signer, issuer }: Pick<BrowserEnv, 'signer' | 'issuer'>) {
   return async (idToken: string) => {
     const claims = (await signer.verify('JWT', idToken))?.claims

@@ -68,12 +68,12 @@ function askCode(
   {
     status = 200,
     userCode,
-    told,
-  }: { readonly status?: number; readonly userCode: string | undefined; readonly told?: (text: Messages) => string },
+    message,
+  }: { readonly status?: number; readonly userCode: string | undefined; readonly message?: (text: Messages) => string },
   env: BrowserEnv,
 ): void {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
-  const formError = told && { text: told(frame.language.messages), field: 'user_code' }
+  const formError = message && { text: message(frame.language.messages), field: 'user_code' }
   sendPage(context.http, deviceCodePage(frame, { userCode, formError }), { status })
 }
 
@@ -95,12 +95,12 @@ async function find(context: SignedInBrowser, userCode: string, env: BrowserEnv)
     const isBusy = attempted.outcome === 'busy'
     const seconds = isBusy ? BUSY_SECONDS : Math.ceil(attempted.waitMs / 1000)
     context.http.setHeader('retry-after', String(seconds))
-    askCode(context, { status: isBusy ? 503 : 429, userCode, told: (text) => text.tryLater(seconds) }, env)
+    askCode(context, { status: isBusy ? 503 : 429, userCode, message: (text) => text.tryLater(seconds) }, env)
     return undefined
   }
   // Wrong, expired and decided codes get the same reply (C-76).
   if (attempted.result === undefined)
-    askCode(context, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
+    askCode(context, { status: 400, userCode, message: (text) => text.wrongUserCode }, env)
   return attempted.result
 }
 
@@ -149,7 +149,7 @@ async function decide(context: SignedInBrowser, userCode: string, form: Paramete
   // Before the approval, which is valid only with it. Like every consent it is listed on the account page.
   if (decision === 'allow') await env.consents.allow(user.id, found.client.id, found.scopes)
   const first = await env.deviceCodes.decide(userCode, decision === 'allow' ? approval : 'denied')
-  if (!first) return askCode(context, { status: 400, userCode, told: (text) => text.wrongUserCode }, env)
+  if (!first) return askCode(context, { status: 400, userCode, message: (text) => text.wrongUserCode }, env)
   env.audit.record({
     event: decision === 'allow' ? 'device.approved' : 'device.refused',
     actor: user.id,

@@ -1,11 +1,15 @@
 /** Sends pages with the strictest content security policy that lets them work. */
 import type { Context } from '../../http/context.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { Brand } from '../pages/brand.ts'
+import type { FormError } from '../pages/form-parts.ts'
 import type { Html } from '../pages/html.ts'
 import type { PageAssets, PageFrame, Place } from '../pages/layout.ts'
+import type { Messages } from '../pages/messages/en.ts'
 import { chooseLanguage } from '../pages/messages/language.ts'
 import type { BrowserContext } from './browser-context.ts'
+import type { FlowInteraction } from './flow.ts'
 
 /** What all pages of this node share. */
 export interface PageSettings {
@@ -35,7 +39,23 @@ export function frameFor(
   }
 }
 
-/** For pages without forms, about nobody. */
+/** The frame of a page within a sign-in, the client that it is for, and the addresses that its form may lead to. */
+export async function frameOfFlow(
+  context: BrowserContext,
+  { details }: FlowInteraction,
+  boundTo: 'browser' | 'session',
+  { pages, clients }: { readonly pages: PageSettings; readonly clients: Pick<ClientDirectory, 'find'> },
+) {
+  const request = details.kind === 'authorize' ? details.request : undefined
+  const client = request === undefined ? undefined : await clients.find(request.clientId)
+  const formAction = client === undefined ? [] : addressesOf(client, request?.target.redirectUri)
+  return { frame: frameFor(pages, context, { uiLocales: request?.uiLocales, boundTo }), request, client, formAction }
+}
+
+/** What a form says after an attempt, in the language of the page. */
+export type FormErrorIn = (text: Messages) => FormError
+
+/** For pages without forms that show nothing about a user. */
 export function anonymousFrame(pages: PageSettings, { headers }: Pick<Context, 'headers'>, locales = ''): PageFrame {
   return { ...pages, language: chooseLanguage(locales, headers['accept-language']), formToken: '' }
 }

@@ -49,7 +49,7 @@ function documentRoute(path: string, read: () => string): Route {
   }
 }
 
-/** The members of the contract in its order, then those that clients need beside them. */
+/** The members of the contract in its order, then the others that clients need. */
 function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
   return {
     issuer,

@@ -16,7 +16,7 @@ export interface IntrospectionEnv extends ClientAuthEnv {
   readonly clock: Clock
 }
 
-/** C-87: the reason is never told. */
+/** C-87: the reply never gives the reason. */
 const INACTIVE = { active: false } as const
 
 export function introspectionRoute(env: IntrospectionEnv): Route {

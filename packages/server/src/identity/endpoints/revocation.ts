@@ -21,7 +21,7 @@ export function revocationRoute(env: RevocationEnv): Route {
 async function revoke(context: Context, env: RevocationEnv): Promise<void> {
   const form = formOf(context)
   const client = await authenticateClient(context, form, env)
-  // token_type_hint is not needed (§2.1): our tokens can be told apart.
+  // token_type_hint is not needed (§2.1): the token itself shows its type.
   const revoked = await revokeToken(required(form, 'token'), client.id, env)
   if (revoked !== undefined) {
     env.audit.record({

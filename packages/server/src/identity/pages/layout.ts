@@ -7,7 +7,7 @@ import type { Language } from './messages/language.ts'
 export interface PageFrame {
   readonly brand: Brand
   readonly language: Language
-  /** The path of the issuer, which prefixes every URL of ours; empty at the root. */
+  /** The path of the issuer, the prefix of every URL of this server; empty at the root. */
   readonly base: string
   readonly assets: PageAssets
   /** The places that this node serves. */
@@ -71,7 +71,7 @@ export interface SiteParts extends Head {
   readonly place?: Place
   /** At the right end of the bar. */
   readonly tools?: Html | undefined
-  /** `main` and what stands beside it; `main` has the id `content`. */
+  /** `main` and its siblings; `main` has the id `content`. */
   readonly body: Html
 }
 

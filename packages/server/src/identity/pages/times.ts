@@ -1,4 +1,4 @@
-/** Dates and times for people: in their time zone if they have set one, with UTC beside it on hover. */
+/** Dates and times for people: in their time zone if they have set one, with UTC on hover. */
 import { type Html, html } from './html.ts'
 import type { PageFrame } from './layout.ts'
 

@@ -1,8 +1,10 @@
 /** Authenticates access tokens (RFC 9068): a raw token in, a Principal out. A token seen before costs no signature check. */
+
 import { hash } from 'node:crypto'
 import { type Authenticate, type Clock, type Principal, seconds } from 'gatehouse-protocol'
 import type { RevocationList, TokenOrigin } from '../../events/revocation-list.ts'
 import { LruMap } from '../../lib/lru-map.ts'
+import { wordsOf } from '../../lib/words.ts'
 import { readTokenId } from './issuer.ts'
 import type { SignedByUs, Signer } from './signer.ts'
 
@@ -142,7 +144,7 @@ const scopeSets = new LruMap<ReadonlySet<string>>(1_000)
 function scopesOf(text: string): ReadonlySet<string> {
   let scopes = scopeSets.get(text)
   if (scopes === undefined) {
-    scopes = new Set(text.split(' ').filter((name) => name !== ''))
+    scopes = new Set(wordsOf(text))
     scopeSets.set(text, scopes)
   }
   return scopes

@@ -1,4 +1,4 @@
-/** What runs beside the services: metrics of the process, rate counts shared between nodes, the removal of expired rows. */
+/** What runs besides the services: metrics of the process, rate counts shared between nodes, the removal of expired rows. */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../config/config.ts'
 import { BadSetting } from '../../config/parsers.ts'
@@ -11,7 +11,7 @@ import { createPipeline } from '../../http/pipeline.ts'
 import { connectionAddress } from '../../http/request/request-head.ts'
 import { exceptOutages } from '../../lib/unavailable.ts'
 import { syncRateCounts } from '../../store/cluster/rate-count-sync.ts'
-import { startPruning } from '../../store/database/prune.ts'
+import { startPruning } from '../../store/prune.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
 import { watchProcess } from '../../telemetry/process-metrics.ts'

@@ -1,4 +1,4 @@
-/** Whether a node may still serve its database, beside the others; and what it answers when it may not. */
+/** Whether a node may still serve the database that it shares with others, and what it answers when it may not. */
 
 import { Refusal } from 'gatehouse-protocol'
 import { healthRoutes } from '../../http/health.ts'

@@ -40,7 +40,7 @@ interface Entry {
   /** With the beginnings of words marked. */
   readonly markedTitle: string
   readonly markedText: string
-  /** About how the product is made: rarely what somebody looks for. */
+  /** About how the product is made: rarely what a reader looks for. */
   readonly isBackground: boolean
 }
 

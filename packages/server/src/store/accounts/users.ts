@@ -4,8 +4,9 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
+import { searchKeys } from '../database/search-keys.ts'
 import { type Profile, selectUsers, toUsers, USER_ID_PREFIX, type User, usernameKey } from './user.ts'
-import { listUsers, searchKeys } from './user-search.ts'
+import { listUsers } from './user-search.ts'
 
 export interface NewUser {
   readonly username: string

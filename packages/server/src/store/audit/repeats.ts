@@ -13,7 +13,7 @@ const COUNTED_FROM_SECOND: ReadonlySet<AuditEventName> = new Set(['authorization
 /** Beyond these, refusals are counted by their name and network alone, then by their name. */
 const KINDS_OF_NETWORK = 100
 const MOST_KINDS = 10_000
-/** The details that tell kinds apart: words of ours. Others are numbers, ids, or texts of the caller. */
+/** The details that distinguish kinds: words that this program chooses. Others are numbers, ids, or texts of the caller. */
 const TELLING = new Set('reason error grant_type scope method methods path needs kind what provider'.split(' '))
 
 /** Events that differ in nothing that matters. */

@@ -1,8 +1,10 @@
 /** Device authorizations (RFC 8628): the device polls with its device code, a user decides with the user code; the first decision counts. */
+
 import { randomInt } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
 import { type Selectable, sql } from 'kysely'
 import { networkOf } from '../../lib/network.ts'
+import { wordsOf } from '../../lib/words.ts'
 import type { Database } from '../database/database.ts'
 import type { DeviceCodeRow } from '../database/schema.ts'
 import { digestOf, newSecret } from '../keys/opaque.ts'
@@ -160,7 +162,7 @@ function toRequest(row: Selectable<DeviceCodeRow>): DeviceRequest {
   const approval: DeviceApproval | undefined = row.details === '' ? undefined : JSON.parse(row.details)
   return {
     clientId: row.client_id,
-    scopes: row.scopes.split(' ').filter((scope) => scope !== ''),
+    scopes: wordsOf(row.scopes),
     state: toState(row.state),
     approval,
     createdAt: row.created_at,

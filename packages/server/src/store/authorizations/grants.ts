@@ -2,6 +2,7 @@
 
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
+import { wordsOf } from '../../lib/words.ts'
 import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
 import { prepare } from '../database/prepared-query.ts'
 import type { GrantRow, Schema } from '../database/schema.ts'
@@ -188,7 +189,7 @@ function listGrants(db: Kysely<Schema>, clock: Clock) {
         .execute()
       return rows.map(({ client_id, scopes, first, last }) => ({
         clientId: client_id,
-        scopes: splitScopes(scopes),
+        scopes: wordsOf(scopes),
         createdAt: Number(first),
         updatedAt: Number(last),
       }))
@@ -222,17 +223,13 @@ export function toGrant(row: Selectable<GrantRow>): Grant {
     clientId: row.client_id,
     userId: row.user_id,
     sessionId: row.session_id ?? undefined,
-    scopes: splitScopes(row.scopes),
+    scopes: wordsOf(row.scopes),
     authTime: row.auth_time,
     details,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
     revokedAt: row.revoked_at ?? undefined,
   }
-}
-
-function splitScopes(scopes: string): string[] {
-  return scopes.split(' ').filter((scope) => scope !== '')
 }
 
 const KINDS: readonly GrantKind[] = ['authorization_code', 'implicit', 'password', 'device_code']

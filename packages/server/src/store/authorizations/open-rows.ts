@@ -1,4 +1,4 @@
-/** Bounds the rows that anybody can have stored: the oldest of the same browser or network make way for new ones, nobody else's do. */
+/** Bounds the rows that unauthenticated requests create: a new one removes the oldest of the same browser or network, never those of others. */
 import type { RawBuilder } from 'kysely'
 import { sql } from 'kysely'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -17,7 +17,7 @@ export interface OpenRow {
   readonly browser?: string | undefined
 }
 
-/** A page that somebody has left open is worth less than one that somebody opens now. */
+/** A page that was left open is worth less than one that is opened now. */
 export const OPEN_ROWS: OpenRowLimits = { browser: 50, network: 1_000, server: 20_000 }
 
 /** Rows are counted in the database when this part of a limit has been added on this node, so that few requests pay for it. */

@@ -144,7 +144,7 @@ function timedDigest(token: string): string {
   return maskTime(time, token.slice(0, SECRET_LENGTH)).toString('hex') + digestOf(token)
 }
 
-/** So that no part of a token can be told from random bytes (C-33). */
+/** Every part of a token looks like random bytes (C-33). */
 function maskTime(time: Buffer, secret: string): Buffer {
   return masked(time, `gatehouse refresh time ${secret}`)
 }

@@ -4,11 +4,10 @@ import type { Roles } from '../accounts/roles.ts'
 import type { User } from '../accounts/user.ts'
 import { type EventTransactionEnv, transactWithEvents } from '../cluster/event-transaction.ts'
 import { createEvents, type Events } from '../cluster/events.ts'
+import { LONGEST_TOKEN_MS } from '../keys/key-rotation.ts'
 import type { Stores } from '../stores.ts'
 import type { Grants } from './grants.ts'
 
-/** Upper limit of every access token's lifetime, whatever the client's metadata says. */
-export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
 /** How long a revocation is kept. A token of a revoked grant may have been issued a moment before, and not arrived yet. */
 const KEPT_MS = LONGEST_TOKEN_MS + 60_000
 

@@ -2,6 +2,7 @@
 
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
+import { wordsOf } from '../../lib/words.ts'
 import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
 import type { Schema, SessionRow } from '../database/schema.ts'
 import { digestOf, newId, newSecret } from '../keys/opaque.ts'
@@ -299,7 +300,7 @@ function toSession(row: Selectable<SessionRow>): Session {
     id: row.id,
     userId: row.user_id,
     authTime: row.auth_time,
-    amr: row.amr.split(' ').filter((method) => method !== ''),
+    amr: wordsOf(row.amr),
     browserState: row.browser_state,
     userAgent: row.user_agent,
     address: row.address,

@@ -16,7 +16,7 @@ export interface DataLocation {
   readonly url: string
 }
 
-/** Writes to a temporary folder beside the target, and renames it when it is complete and verified. */
+/** Writes to a temporary folder in the same place as the target, and renames it when it is complete and verified. */
 export async function takeBackup(location: DataLocation, target: string, masterKey: MasterKey): Promise<Manifest> {
   const finished = resolve(target)
   const parent = dirname(finished)

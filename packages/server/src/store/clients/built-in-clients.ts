@@ -4,7 +4,7 @@ import type { ClientMetadata } from './client-metadata.ts'
 
 export type BuiltInClients = ReadonlyMap<string, ClientMetadata>
 
-/** Nobody else may register under these, whether or not they are enabled here. */
+/** No other client may register under these, whether or not they are enabled here. */
 export const BUILT_IN_CLIENT_IDS: ReadonlySet<string> = new Set(['gatehouse-console'])
 
 export function builtInClients({ issuer, console }: { issuer: string; console: boolean }): BuiltInClients {

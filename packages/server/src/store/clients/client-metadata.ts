@@ -1,4 +1,5 @@
 /** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
+import { wordsOf } from '../../lib/words.ts'
 
 /** As stored in the database and written in a declarative file. Members from `code_challenge_methods` on are our own. */
 export interface ClientMetadata {
@@ -130,7 +131,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
       (metadata.grant_types ?? ['authorization_code']).flatMap((name) => knownAs(name, GRANT_TYPES) ?? []),
     ),
     responseTypes: new Set((metadata.response_types ?? ['code']).flatMap((name) => parseResponseType(name) ?? [])),
-    scopes: new Set((metadata.scope ?? 'openid').split(' ').filter((scope) => scope !== '')),
+    scopes: new Set(wordsOf(metadata.scope ?? 'openid')),
     frontchannelLogout: logout(metadata.frontchannel_logout_uri, metadata.frontchannel_logout_session_required),
     backchannelLogout: logout(metadata.backchannel_logout_uri, metadata.backchannel_logout_session_required),
     jwks: metadata.jwks?.keys ?? [],

@@ -1,4 +1,4 @@
-/** The registry of nodes on one database: who must not serve beside whom, and the replies to calls that go to all of them. */
+/** The registry of nodes on one database: which of them must not serve at the same time, and the replies to calls that go to all of them. */
 import { hostname } from 'node:os'
 import type { Clock } from 'gatehouse-protocol'
 import { currentVersion, type Database, type Engine } from '../database/database.ts'

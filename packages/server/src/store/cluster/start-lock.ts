@@ -40,7 +40,7 @@ async function lockFolder({ dataFolder: folder, onWait, signal }: StartLockOptio
     const opened = inodeOf(file)
     const database = new SqliteDatabase(file, { timeout: 0 })
     await waitForLock(database, tellOnce, signal)
-    // Another server may have removed the file meanwhile, when it released its lock: then this one locks nobody out.
+    // Another server may have removed the file when it released its lock: then the lock of this one excludes no other.
     if (opened !== undefined && inodeOf(file) === opened) return () => release(database)
     database.close()
   }

@@ -44,7 +44,7 @@ const LISTEN_AFTER_MS = 20
 const MAX_GROUP_MS = 20
 
 /**
- * A group is committed, then synced beside the event loop, and only then acknowledged. Writes that arrive meanwhile form the next
+ * A group is committed, then synced off the event loop, and only then acknowledged. Writes that arrive meanwhile form the next
  * group: they need a later sync in any case, and the slower the disk is, the more of them share it.
  * As in other databases with group commit, readers may see rows that are not on disk yet; their writer has not been answered.
  */
@@ -62,7 +62,7 @@ export class GroupCommit {
   #syncing: Promise<void> | undefined
   /** Resolves when a group that waits for the lock of another process has been committed, or has failed. */
   #locking: Promise<void> | undefined
-  /** Whether that lock has been waited for so long that a write can be stopped meanwhile. */
+  /** The wait for that lock is long: waiting writes listen to their signals, which can stop them. */
   #isLongLocked = false
   /** Resolves when the last caller in line has released the connection. */
   #exclusive: Promise<void> | undefined
@@ -127,7 +127,7 @@ export class GroupCommit {
 
   /**
    * Begins a transaction once no other process has locked the file, unless the oldest write has waited too long; writes that arrive
-   * meanwhile join the group. A worker that has a long write is told who waits, and may stop it for them.
+   * meanwhile join the group. A worker that has a long write learns which others wait, and may stop it for them.
    */
   async waitForLock(
     begin: () => void,

@@ -225,7 +225,7 @@ class CachedDatabase {
   }
 }
 
-/** Other workers are told of events (`events/open-bus.ts`), not of every commit. */
+/** Other workers are notified of events (`events/open-bus.ts`), not of every commit. */
 function waitingOnly({ waiting }: SharedFile): Pick<SharedFile, 'committed' | 'waiting'> {
   return { waiting, committed() {} }
 }

@@ -1,11 +1,12 @@
 /** Rotation of signing keys (RSA-2048, RS256): published before first use, and until the last token they signed has expired. */
 import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { LONGEST_TOKEN_MS } from '../authorizations/revocations.ts'
 import { WrongMasterKey } from './master-key.ts'
 import { seal, unseal } from './opaque.ts'
 import type { SigningKeys, StoredKey } from './signing-keys.ts'
 
+/** Upper limit of every access token's lifetime, whatever the client's metadata says. */
+export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
 /** The purpose that private keys are sealed for. */
 export const SEALED_KEY = 'gatehouse signing key'
 const LONGEST_PUBLISHED_AHEAD_MS = 24 * 3600 * 1000

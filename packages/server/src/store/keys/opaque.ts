@@ -17,7 +17,7 @@ export function pooledRandomBytes(count: number): Buffer {
   return bytes
 }
 
-/** For the id of a row, 128 bits unless told. It never starts with a dash: a command line would take it for an option. */
+/** For the id of a row, 128 bits by default. It never starts with a dash: a command line would take it for an option. */
 export function newId(bytes = 16): string {
   for (;;) {
     const id = pooledRandomBytes(bytes).toString('base64url')
@@ -40,7 +40,7 @@ const TAG = 16
 
 /**
  * AES-256-GCM. The purpose is authenticated too, so that a value sealed for one use cannot be opened in another.
- * A key object is considerably faster than passing the bytes; who seals often keeps one.
+ * A key object is considerably faster than the bytes of the key: keep one to seal often.
  */
 export function seal(plain: Buffer, key: Buffer | KeyObject, purpose: string): string {
   const iv = pooledRandomBytes(IV)

@@ -1,7 +1,7 @@
 /** The sections about access: the sessions of a person, and the applications that may act for them. Each can be ended. */
 import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
-import { listApplications } from '../../../store/clients/applications.ts'
+import { listApplications } from '../../../store/authorizations/applications.ts'
 import { applicationsSection, sessionsSection } from '../../pages/account-sections.ts'
 import { confirmPage } from '../../pages/confirm.ts'
 import { lostScopeList } from '../../pages/form-parts.ts'

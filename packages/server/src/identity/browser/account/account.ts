@@ -12,7 +12,7 @@ import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { type OwnNeeds, type OwnPage, pathOf } from '../flow.ts'
-import { frameFor, sendPage } from '../page-reply.ts'
+import { type FormErrorIn, frameFor, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
 import { signOut } from '../sign-out/end-session.ts'
 import { type EndedSession, endInside, recordEnd } from '../sign-out/session-end.ts'
@@ -92,21 +92,21 @@ export function addressOf(section: Section, done: Done, env: BrowserEnv): string
 export interface SectionReply {
   /** The query string of the request, which may say what happened. */
   readonly query?: Parameters
-  readonly told?: ((text: Messages) => FormError) | undefined
+  readonly error?: FormErrorIn | undefined
 }
 
 export function sendSection(
   context: SignedInBrowser,
   section: Section,
   body: (frame: PageFrame, formError: FormError | undefined) => Html,
-  { query, told }: SectionReply,
+  { query, error }: SectionReply,
   env: BrowserEnv,
 ): void {
   const { user, http } = context
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const { messages } = frame.language
   const done = query?.get('done')
-  const formError = told?.(messages)
+  const formError = error?.(messages)
   const page = accountPage(frame, {
     section,
     username: user.username,
@@ -128,14 +128,9 @@ export function zoneOf({ user }: SignedInBrowser): string | undefined {
   return typeof zoneinfo === 'string' && zoneinfo !== '' ? zoneinfo : undefined
 }
 
-function showPassword(
-  context: SignedInBrowser,
-  env: BrowserEnv,
-  told?: (text: Messages) => FormError,
-  status = 400,
-): void {
+function showPassword(context: SignedInBrowser, env: BrowserEnv, error?: FormErrorIn, status = 400): void {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
-  const formError = told?.(frame.language.messages)
+  const formError = error?.(frame.language.messages)
   const page = passwordPage(frame, { username: context.user.username, leastPassword: SHORTEST_PASSWORD, formError })
   sendPage(context.http, page, { status: formError === undefined ? 200 : status, scripts: "'self'" })
 }

@@ -170,7 +170,7 @@ async function removeFactor(context: SignedInBrowser, form: Parameters, env: Bro
   })
   switch (removal.outcome) {
     case 'kept':
-      return showSecurity(context, { told: (text) => ({ text: text.factorRequired }) }, env)
+      return showSecurity(context, { error: (text) => ({ text: text.factorRequired }) }, env)
     case 'removed': {
       const { kind, id: factor, label } = removal.factor
       env.audit.record({

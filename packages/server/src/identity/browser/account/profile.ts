@@ -5,7 +5,6 @@ import { languageTag } from '../../../lib/language-tags.ts'
 import { isTimeZone } from '../../../lib/time-zones.ts'
 import type { Profile, User } from '../../../store/accounts/user.ts'
 import { PROFILE_FIELDS, type ProfileField, profileSection } from '../../pages/account-sections.ts'
-import type { FormError } from '../../pages/form-parts.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import type { SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
@@ -60,11 +59,10 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   const { user } = context
   const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
   const before = profileOf(user)
-  for (const [name, { isValid, told }] of CHECKS) {
+  for (const [name, { isValid, message }] of CHECKS) {
     // What an administrator has set is kept as it is.
     if (given[name] === '' || given[name] === before[name] || isValid(given[name])) continue
-    const fault = (text: Messages): FormError => ({ text: told(text), field: name })
-    return showProfile(context, given, { told: fault }, env)
+    return showProfile(context, given, { error: (text) => ({ text: message(text), field: name }) }, env)
   }
   const texts = { ...given, locale: languageTag(given.locale) ?? given.locale }
   const members = new Map(Object.entries(user.profile))
@@ -82,12 +80,12 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
 
 interface Check {
   readonly isValid: (text: string) => boolean
-  readonly told: (text: Messages) => string
+  readonly message: (text: Messages) => string
 }
 
 const CHECKS: ReadonlyMap<ProfileField, Check> = new Map([
-  ['email', { isValid: (text) => /^[^\s@]+@[^\s@]+$/.test(text), told: (text) => text.badEmail }],
-  ['website', { isValid: (text) => /^https?:\/\//i.test(text), told: (text) => text.badWebsite }],
-  ['locale', { isValid: (text) => languageTag(text) !== undefined, told: (text) => text.badLocale }],
-  ['zoneinfo', { isValid: isTimeZone, told: (text) => text.badZoneinfo }],
+  ['email', { isValid: (text) => /^[^\s@]+@[^\s@]+$/.test(text), message: (text) => text.badEmail }],
+  ['website', { isValid: (text) => /^https?:\/\//i.test(text), message: (text) => text.badWebsite }],
+  ['locale', { isValid: (text) => languageTag(text) !== undefined, message: (text) => text.badLocale }],
+  ['zoneinfo', { isValid: isTimeZone, message: (text) => text.badZoneinfo }],
 ] satisfies [ProfileField, Check][])

@@ -5,13 +5,12 @@ import type { User } from '../../../store/accounts/user.ts'
 import { seal, unseal } from '../../../store/keys/opaque.ts'
 import { newRecoveryCodes, recoveryDigest } from '../../factors/recovery-codes.ts'
 import { base32, matchTotp, newTotpSecret, totpUri } from '../../factors/totp.ts'
-import type { FormError } from '../../pages/form-parts.ts'
 import { qrSvg } from '../../pages/qr.ts'
 import { authenticatorSetUpPage, recoveryCodesPage } from '../../pages/second-factor.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired } from '../flow.ts'
-import { frameFor, sendPage } from '../page-reply.ts'
+import { type FormErrorIn, frameFor, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { SEALED_TOTP } from './second-factor.ts'
 
@@ -68,10 +67,7 @@ export async function showSetUp(
   context: SignedInBrowser,
   place: SetUpPlace,
   env: BrowserEnv,
-  again?: {
-    readonly secret: Buffer
-    readonly told: (text: ReturnType<typeof frameFor>['language']['messages']) => FormError
-  },
+  again?: { readonly secret: Buffer; readonly error: FormErrorIn },
 ): Promise<void> {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
   const secret = again?.secret ?? newTotpSecret()
@@ -82,7 +78,7 @@ export async function showSetUp(
     key: base32(secret).replace(/(.{4})(?=.)/g, '$1 '),
     // Nothing is stored until a code proves that the app has the secret; the page carries it sealed.
     sealed: seal(secret, env.sealingKey, purposeOf(context.user)),
-    formError: again?.told(frame.language.messages),
+    formError: again?.error(frame.language.messages),
   })
   sendPage(context.http, page, { status: again === undefined ? 200 : 400 })
 }
@@ -96,7 +92,7 @@ export async function takeSetUp(
   const secret = openSealed(form.get('sealed'), context.user, env)
   const step = matchTotp(secret, form.get('code') ?? '', env.clock())
   if (step === undefined) {
-    return showSetUp(context, place, env, { secret, told: (text) => ({ text: text.wrongCode, field: 'code' }) })
+    return showSetUp(context, place, env, { secret, error: (text) => ({ text: text.wrongCode, field: 'code' }) })
   }
   const label = form.get('label')?.slice(0, 60) ?? 'Authenticator'
   const sealed = seal(secret, env.sealingKey, SEALED_TOTP)

@@ -6,13 +6,12 @@ import type { RevocationsInside } from '../../../store/authorizations/revocation
 import type { Session } from '../../../store/authorizations/sessions.ts'
 import type { Stores } from '../../../store/stores.ts'
 import { BUSY_SECONDS } from '../../attempts.ts'
-import type { FormError } from '../../pages/form-parts.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import { forcedChangePage } from '../../pages/new-password.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress } from '../flow.ts'
-import { addressesOf, frameFor, sendPage } from '../page-reply.ts'
+import { type FormErrorIn, frameOfFlow, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { isFresh, signInFirst } from './factor-set-up.ts'
 import { clientIdOf } from './sign-in.ts'
@@ -43,9 +42,9 @@ export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
 }
 
 /** What the page says after an attempt. */
-export interface Told {
+export interface FormReply {
   readonly status: number
-  readonly told: (text: Messages) => FormError
+  readonly error: FormErrorIn
   /** For `Retry-After`. */
   readonly seconds?: number
 }
@@ -54,22 +53,20 @@ async function showForcedChange(
   context: SignedInBrowser,
   flow: FlowInteraction,
   env: BrowserEnv,
-  again?: Told,
+  again?: FormReply,
 ): Promise<void> {
-  const request = flow.details.kind === 'authorize' ? flow.details.request : undefined
-  const client = request === undefined ? undefined : await env.clients.find(request.clientId)
-  const frame = frameFor(env.pages, context, { uiLocales: request?.uiLocales, boundTo: 'session' })
+  const { frame, formAction } = await frameOfFlow(context, flow, 'session', env)
   const page = forcedChangePage(frame, {
     flow: flow.handle,
     username: context.user.username,
     leastPassword: SHORTEST_PASSWORD,
-    formError: again?.told(frame.language.messages),
+    formError: again?.error(frame.language.messages),
   })
   if (again?.seconds !== undefined) context.http.setHeader('retry-after', String(again.seconds))
   return sendPage(context.http, page, {
     status: again?.status ?? 200,
     scripts: "'self'",
-    formAction: client === undefined ? [] : addressesOf(client, request?.target.redirectUri),
+    formAction,
   })
 }
 
@@ -81,11 +78,11 @@ async function takeForcedChange(
 ): Promise<void> {
   const { user, session } = context
   const hashed = await hashNew(form.get('new_password'), user.passwordHash, env)
-  if ('told' in hashed) return showForcedChange(context, flow, env, hashed)
+  if ('error' in hashed) return showForcedChange(context, flow, env, hashed)
   const ended = await env.revocations.inTransaction((revocations, stores) =>
     replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt),
   )
-  // Hashing takes time: somebody has replaced the password meanwhile, perhaps to lock this browser out.
+  // Hashing takes time: the password was replaced during it, perhaps to lock this browser out.
   if (ended === undefined) throw expired()
   recordReplaced(context, user.id, ended, { client: clientIdOf(flow), reason: 'required' }, env)
   const current = await env.users.findById(user.id)
@@ -103,10 +100,10 @@ export async function hashNew(
   password: string | undefined,
   currentHash: string | undefined,
   { hashing }: Pick<BrowserEnv, 'hashing'>,
-): Promise<{ readonly hash: string } | Told> {
-  const bad = (told: (text: Messages) => string): Told => ({
+): Promise<{ readonly hash: string } | FormReply> {
+  const bad = (message: (text: Messages) => string): FormReply => ({
     status: 400,
-    told: (text) => ({ text: told(text), field: 'new_password' }),
+    error: (text) => ({ text: message(text), field: 'new_password' }),
   })
   if (password === undefined || password.length < SHORTEST_PASSWORD)
     return bad((text) => text.passwordTooShort(SHORTEST_PASSWORD))
@@ -115,7 +112,7 @@ export async function hashNew(
   if (isSame === true) return bad((text) => text.samePassword)
   const hash = isSame === undefined ? undefined : await hashing.hash(password)
   if (hash === undefined)
-    return { status: 503, seconds: BUSY_SECONDS, told: (text) => ({ text: text.tryLater(BUSY_SECONDS) }) }
+    return { status: 503, seconds: BUSY_SECONDS, error: (text) => ({ text: text.tryLater(BUSY_SECONDS) }) }
   return { hash }
 }
 

@@ -10,13 +10,12 @@ import { makeGuess } from '../../factors/factor-throttle.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
 import { recoveryDigest } from '../../factors/recovery-codes.ts'
 import { matchTotp } from '../../factors/totp.ts'
-import type { FormError } from '../../pages/form-parts.ts'
 import { secondFactorPage } from '../../pages/second-factor.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction, type HalfSignedIn, noteProgress, spendChallenge } from '../flow.ts'
-import { addressesOf, frameFor, sendPage } from '../page-reply.ts'
+import { type FormErrorIn, frameOfFlow, sendPage } from '../page-reply.ts'
 import { clientIdOf, completeSignIn } from './sign-in.ts'
 
 /** The purpose under which authenticator secrets are sealed at rest. */
@@ -61,32 +60,27 @@ async function showSecondFactor(
   flow: FlowInteraction,
   byRecovery: boolean,
   env: BrowserEnv,
-  formError?: {
-    readonly status: number
-    readonly told: (text: ReturnType<typeof frameFor>['language']['messages']) => FormError
-  },
+  again?: { readonly status: number; readonly error: FormErrorIn },
 ): Promise<void> {
   const { user, factors } = await halfway(flow, env)
-  const request = flow.details.kind === 'authorize' ? flow.details.request : undefined
-  const client = request === undefined ? undefined : await env.clients.find(request.clientId)
   const passkeys = factors.filter(({ kind }) => kind === 'passkey')
   const asked = passkeys.length === 0 ? undefined : await passkeyChallenge(env.issuer.name, passkeys)
   if (asked !== undefined) await noteProgress(flow, { challenge: asked.challenge }, env.flows)
   const hasAuthenticator = factors.some(({ kind }) => kind === 'totp')
-  const frame = frameFor(env.pages, context, { uiLocales: request?.uiLocales, boundTo: 'browser' })
+  const { frame, formAction } = await frameOfFlow(context, flow, 'browser', env)
   const page = secondFactorPage(frame, {
     flow: flow.handle,
     username: displayNameOf(user),
     way: byRecovery ? 'recovery' : hasAuthenticator ? 'authenticator' : 'passkey',
     hasAuthenticator: hasAuthenticator || passkeys.length > 0,
     hasRecovery: factors.some(({ kind }) => kind === 'recovery'),
-    formError: formError?.told(frame.language.messages),
+    formError: again?.error(frame.language.messages),
     passkeyOptions: asked?.options,
   })
   return sendPage(context.http, page, {
-    status: formError?.status ?? 200,
+    status: again?.status ?? 200,
     ...(asked === undefined ? {} : { scripts: "'self'" }),
-    formAction: client === undefined ? [] : addressesOf(client, request?.target.redirectUri),
+    formAction,
   })
 }
 
@@ -119,7 +113,7 @@ async function takeCode(
       })
     return showSecondFactor(context, flow, byRecovery, env, {
       status: isBusy ? 503 : 429,
-      told: (text) => ({ text: text.tryLater(seconds) }),
+      error: (text) => ({ text: text.tryLater(seconds) }),
     })
   }
   const { result: good } = attempted
@@ -176,7 +170,7 @@ function refuseFactor(
   })
   return showSecondFactor(context, flow, byRecovery, env, {
     status: 401,
-    told: (text) => (method === 'pop' ? { text: text.passkeyFailed } : { text: text.wrongCode, field: 'code' }),
+    error: (text) => (method === 'pop' ? { text: text.passkeyFailed } : { text: text.wrongCode, field: 'code' }),
   })
 }
 

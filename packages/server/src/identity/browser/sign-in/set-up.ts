@@ -14,7 +14,7 @@ import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts
 import type { BrowserEnv } from '../env.ts'
 import { beginFlow, expired } from '../flow.ts'
 import { frameFor, sendPage } from '../page-reply.ts'
-import { hashNew, recordReplaced, replacePassword, type Told } from './new-password.ts'
+import { type FormReply, hashNew, recordReplaced, replacePassword } from './new-password.ts'
 import { passFirstFactor } from './sign-in.ts'
 
 /** Opening a link does not use it: programs that preview links open them too. */
@@ -42,10 +42,10 @@ async function takeLink(context: BrowserContext, form: Parameters, env: BrowserE
     return showLink(context, open, env, {
       username: form.get('username'),
       status: 400,
-      told: (text) => ({ text: text.badUsername, field: 'username' }),
+      error: (text) => ({ text: text.badUsername, field: 'username' }),
     })
   const hashed = await hashNew(form.get('new_password'), undefined, env)
-  if ('told' in hashed) return showLink(context, open, env, { ...hashed, username })
+  if ('error' in hashed) return showLink(context, open, env, { ...hashed, username })
   const { user } = open
   if (user === undefined) return createAdministrator(context, open, { username, hash: hashed.hash }, env)
   const ended = await env.revocations.inTransaction(async (revocations, stores) =>
@@ -84,10 +84,10 @@ function showLink(
   context: BrowserContext,
   { token, user, link }: OpenLink,
   env: BrowserEnv,
-  again?: Told & { readonly username?: string | undefined },
+  again?: FormReply & { readonly username?: string | undefined },
 ): void {
   const frame = frameFor(env.pages, context, { boundTo: 'browser' })
-  const shared = { token, leastPassword: SHORTEST_PASSWORD, formError: again?.told(frame.language.messages) }
+  const shared = { token, leastPassword: SHORTEST_PASSWORD, formError: again?.error(frame.language.messages) }
   const page =
     user === undefined
       ? firstAdministratorPage(frame, { ...shared, username: again?.username ?? '' })
@@ -139,7 +139,7 @@ async function createAdministrator(
     return showLink(context, open, env, {
       username,
       status: 400,
-      told: (text) => ({ text: text.usernameTaken, field: 'username' }),
+      error: (text) => ({ text: text.usernameTaken, field: 'username' }),
     })
   const facts = { actor: created.id, address: context.http.address, requestId: context.http.id }
   const details = { source: 'set-up link' }

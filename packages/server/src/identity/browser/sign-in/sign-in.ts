@@ -6,12 +6,11 @@ import type { User } from '../../../store/accounts/user.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
 import { BUSY_SECONDS } from '../../attempts.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
-import type { FormError } from '../../pages/form-parts.ts'
 import { signInPage } from '../../pages/sign-in.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress, spendChallenge } from '../flow.ts'
-import { addressesOf, answerHead, frameFor, sendPage } from '../page-reply.ts'
+import { answerHead, type FormErrorIn, frameOfFlow, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
 import { endSession } from '../sign-out/session-end.ts'
 
@@ -59,7 +58,7 @@ interface Shown {
   readonly status?: number
   /** Empty to sign in as another person. */
   readonly username?: string | undefined
-  readonly told?: (text: Texts) => FormError
+  readonly error?: FormErrorIn
 }
 
 async function showSignIn(
@@ -69,9 +68,7 @@ async function showSignIn(
   shown: Shown = {},
 ): Promise<void> {
   const { details } = flow
-  const request = details.kind === 'authorize' ? details.request : undefined
-  const client = request === undefined ? undefined : await env.clients.find(request.clientId)
-  const frame = frameFor(env.pages, context, { uiLocales: request?.uiLocales, boundTo: 'browser' })
+  const { frame, request, client, formAction } = await frameOfFlow(context, flow, 'browser', env)
   const { options, challenge } = await passkeyChallenge(env.issuer.name)
   await noteProgress(flow, { challenge }, env.flows)
   const username = shown.username ?? request?.loginHint ?? context.user?.username ?? ''
@@ -80,18 +77,16 @@ async function showSignIn(
     client: client?.name,
     isDevice: details.kind === 'own' && details.page.name === 'device',
     username: username === '' ? undefined : username,
-    formError: shown.told?.(frame.language.messages),
+    formError: shown.error?.(frame.language.messages),
     again: context.user !== undefined && shown.username !== '',
     passkeyOptions: options,
   })
   return sendPage(context.http, page, {
     status: shown.status ?? 200,
     scripts: "'self'",
-    formAction: client === undefined ? [] : addressesOf(client, request?.target.redirectUri),
+    formAction,
   })
 }
-
-type Texts = ReturnType<typeof frameFor>['language']['messages']
 
 async function signInByPassword(
   context: BrowserContext,
@@ -103,7 +98,7 @@ async function signInByPassword(
   const password = form.get('password')
   if (username === undefined || password === undefined) {
     const field = username === undefined ? 'username' : 'password'
-    return showSignIn(context, flow, env, { status: 400, username, told: (text) => ({ text: text.required, field }) })
+    return showSignIn(context, flow, env, { status: 400, username, error: (text) => ({ text: text.required, field }) })
   }
   const verdict = await env.checkPassword({
     username,
@@ -119,21 +114,21 @@ async function signInByPassword(
       return showSignIn(context, flow, env, {
         status: 401,
         username,
-        told: (text) => ({ text: text.wrongCredentials, field: 'password' }),
+        error: (text) => ({ text: text.wrongCredentials, field: 'password' }),
       })
     case 'delayed':
       context.http.setHeader('retry-after', String(verdict.seconds))
       return showSignIn(context, flow, env, {
         status: 429,
         username,
-        told: (text) => ({ text: text.tryLater(verdict.seconds) }),
+        error: (text) => ({ text: text.tryLater(verdict.seconds) }),
       })
     case 'busy':
       context.http.setHeader('retry-after', String(BUSY_SECONDS))
       return showSignIn(context, flow, env, {
         status: 503,
         username,
-        told: (text) => ({ text: text.tryLater(BUSY_SECONDS) }),
+        error: (text) => ({ text: text.tryLater(BUSY_SECONDS) }),
       })
   }
 }
@@ -156,7 +151,7 @@ async function signInByPasskey(
       requestId: context.http.id,
       details: { reason: 'passkey', methods: ['pop'] },
     })
-    return showSignIn(context, noted, env, { status: 401, told: (text) => ({ text: text.passkeyFailed }) })
+    return showSignIn(context, noted, env, { status: 401, error: (text) => ({ text: text.passkeyFailed }) })
   }
   return passFirstFactor(context, noted, user, ['pop', 'user', 'mfa'], env)
 }

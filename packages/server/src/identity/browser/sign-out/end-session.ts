@@ -131,7 +131,7 @@ export async function signOut(
       : [addParameters(client.frontchannelLogout.uri, { iss: env.issuer.name, sid: ended.session.id }, 'query')],
   )
   const asking = clientId === undefined ? undefined : await env.clients.find(clientId)
-  // No redirect to a client that has been disabled meanwhile.
+  // No redirect to a client that was disabled after the request.
   const next = asking === undefined || asking.disabled ? undefined : wanted
   if (next !== undefined && frames.length === 0) {
     context.http.setHeader('cache-control', 'no-store')

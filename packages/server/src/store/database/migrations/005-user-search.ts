@@ -1,7 +1,7 @@
 /** What users are found by besides their username: the display name, the family name and the e-mail address, folded and indexed. */
 import { type Kysely, sql } from 'kysely'
-import { searchKeys } from '../../accounts/user-search.ts'
 import type { Schema } from '../schema.ts'
+import { searchKeys } from '../search-keys.ts'
 import { isSqlite } from './is-sqlite.ts'
 
 const COLUMNS = ['name_key', 'family_key', 'email_key'] as const

@@ -1,7 +1,7 @@
 /** The applications that may act for a user: by consent, or by a grant that needed none (password grant, first-party client). */
 
-import type { Grants } from '../authorizations/grants.ts'
-import type { Consents } from './consents.ts'
+import type { Consents } from '../clients/consents.ts'
+import type { Grants } from './grants.ts'
 
 export interface Application {
   readonly clientId: string

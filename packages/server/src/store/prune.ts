@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from 'gatehouse-protocol'
 import { sql } from 'kysely'
-import { rowOf } from '../audit/audit.ts'
-import { extendChain } from '../audit/chain.ts'
-import type { Database } from './database.ts'
+import { rowOf } from './audit/audit.ts'
+import { extendChain } from './audit/chain.ts'
+import type { Database } from './database/database.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR

@@ -3,13 +3,13 @@
 import { Refusal } from 'gatehouse-protocol'
 import type { Cluster, ClusterCaller, ClusterReplies, Params } from '../events/cluster.ts'
 import type {
-  Live,
-  LiveFilter,
-  LiveItems,
-  LiveQueries,
-  LiveQuery,
-  LiveStream,
-  LiveStreams,
+  Activity,
+  ActivityFilter,
+  ActivityItems,
+  OpenStream,
+  OpenStreams,
+  RunningQueries,
+  RunningQuery,
   TablePage,
   UserRights,
   UserTables,
@@ -17,10 +17,10 @@ import type {
 import { instant, type JsonObject } from './request/body.ts'
 import { readTimeCursor, type TimeCursor, writeTimeCursor } from './request/page.ts'
 
-export interface LocalLive {
+export interface LocalActivity {
   /** Undefined where the service does not run on this node. */
-  readonly streams?: LiveStreams | undefined
-  readonly queries?: LiveQueries | undefined
+  readonly streams?: OpenStreams | undefined
+  readonly queries?: RunningQueries | undefined
   readonly tablesOf?: ((user: UserRights, page: TablePage) => UserTables) | undefined
   readonly topicsOf?: ((scopes: readonly string[]) => readonly object[]) | undefined
   /** The state of this node. */
@@ -28,17 +28,18 @@ export interface LocalLive {
 }
 
 /** Makes this node reply with what runs on it. */
-export function handleLiveCalls(cluster: Pick<Cluster, 'handle'>, here: LocalLive): void {
+export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: LocalActivity): void {
   const { streams, queries, tablesOf, topicsOf, node } = here
   if (streams !== undefined)
     cluster.handle('streams', (params) => {
-      const isListed = ({ subject, connectionId }: LiveStream) =>
+      const isListed = ({ subject, connectionId }: OpenStream) =>
         isWanted(params.user, subject) && isWanted(params.id, connectionId)
       return listing([...streams.list()].filter(isListed), params, presentStream)
     })
   if (queries !== undefined) {
     cluster.handle('queries', (params) => {
-      const isListed = ({ subject, kind }: LiveQuery) => isWanted(params.user, subject) && isWanted(params.kind, kind)
+      const isListed = ({ subject, kind }: RunningQuery) =>
+        isWanted(params.user, subject) && isWanted(params.kind, kind)
       return listing([...queries.list()].filter(isListed), params, presentQuery)
     })
     cluster.handle('cancel', ({ query = '', owner }) => queries.cancel(query, owner))
@@ -49,7 +50,7 @@ export function handleLiveCalls(cluster: Pick<Cluster, 'handle'>, here: LocalLiv
   if (node !== undefined) cluster.handle('node', node)
 }
 
-export function createLive({ callAll, callAny }: ClusterCaller): Live {
+export function createActivity({ callAll, callAny }: ClusterCaller): Activity {
   return {
     streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
     async countStreams(user) {
@@ -83,27 +84,27 @@ function isWanted(wanted: string | undefined, found: string | undefined): boolea
   return wanted === undefined || wanted === found
 }
 
-/** The newest first: of many only so many are sent. */
-function listing<Item extends LiveStream | LiveQuery>(
+/** The newest first, at most `limit` of them. */
+function listing<Item extends OpenStream | RunningQuery>(
   found: readonly Item[],
   { limit, after = '' }: Params,
   present: (item: Item) => JsonObject,
 ): JsonObject {
-  const last = readLiveCursor(after)
+  const last = readActivityCursor(after)
   const items = found
     .filter((item) => last === undefined || newestFirst(last, placeOf(item)) < 0)
     .sort((one, other) => newestFirst(placeOf(one), placeOf(other)))
   return { total: found.length, items: items.slice(0, Number(limit)).map(present) }
 }
 
-function placeOf(item: LiveStream | LiveQuery): TimeCursor {
+function placeOf(item: OpenStream | RunningQuery): TimeCursor {
   return 'openedAt' in item
     ? { createdAt: item.openedAt, id: item.connectionId }
     : { createdAt: item.startedAt, id: item.requestId }
 }
 
 /** Callers choose the ids of their requests. */
-export function readLiveCursor(text: string): TimeCursor | undefined {
+export function readActivityCursor(text: string): TimeCursor | undefined {
   return readTimeCursor(text, /^[\x21-\x7e]{1,128}$/)
 }
 
@@ -121,12 +122,12 @@ function newestFirst(one: TimeCursor, other: TimeCursor): number {
 }
 
 /** Strings only, see `Params`. */
-function paramsOf({ limit, ...filter }: LiveFilter): Params {
+function paramsOf({ limit, ...filter }: ActivityFilter): Params {
   const given = Object.entries(filter).filter((entry): entry is [string, string] => entry[1] !== undefined)
   return { ...Object.fromEntries(given), limit: String(limit) }
 }
 
-function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: number): LiveItems {
+function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: number): ActivityItems {
   const lists = replies.flatMap(({ node, body }) =>
     isObject(body) && isList(body.items) ? [{ node, items: body.items, total: Number(body.total) }] : [],
   )
@@ -149,7 +150,7 @@ function isList(value: unknown): value is readonly JsonObject[] {
   return Array.isArray(value)
 }
 
-function presentStream(stream: LiveStream): JsonObject {
+function presentStream(stream: OpenStream): JsonObject {
   return {
     id: stream.connectionId,
     user: stream.subject ?? null,
@@ -162,7 +163,7 @@ function presentStream(stream: LiveStream): JsonObject {
   }
 }
 
-function presentQuery(query: LiveQuery): JsonObject {
+function presentQuery(query: RunningQuery): JsonObject {
   return {
     id: query.requestId,
     user: query.subject,
