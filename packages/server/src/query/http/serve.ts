@@ -196,7 +196,7 @@ class Exchange {
     return bytes
   }
 
-  /** What follows the rows of a result. Throws where the format cannot tell that rows are missing. */
+  /** What follows the rows of a result. Throws if rows are missing and the format cannot report it. */
   #endOf({ cursor, isOwnLimit }: PlannedRequest, outcome: ReadOutcome): ResultEnd {
     const { truncated, rowCount } = outcome
     const isTruncated = truncated === 'bytes' || (truncated === 'rows' && isOwnLimit !== true)

@@ -117,7 +117,7 @@ export class RunningQueries {
     return size
   }
 
-  /** Refuses a query that may not begin. A query that is answered inline is only checked, since nobody can see or stop it. */
+  /** Refuses a query that may not begin. A query that is answered inline is only checked, since it ends before it could be listed or stopped. */
   check(principal: Principal, requestId: string): void {
     const queries = this.#byUser.size === 0 ? undefined : this.#byUser.get(ownerOf(principal))
     if (queries?.has(requestId))
