@@ -52,8 +52,8 @@ export async function sendStream(
   try {
     first = await chunks.next()
     second = first.done ? Promise.resolve(first) : chunks.next()
-    // A small chunk is the last one: after it comes the outcome, or an error that can still have a status. So it does at once after
-    // a whole result.
+    // A small chunk is the last one: the outcome follows, or an error that can still have a status. The outcome of a larger result that
+    // is one chunk follows at once.
     const isSmall = first.done || first.value.byteLength < CHUNK_BYTES
     known = await (isSmall ? second : Promise.race([second, immediate(undefined)]))
   } catch (error) {

@@ -80,7 +80,7 @@ export interface RunningLimits {
 }
 
 /** A running query as operators see it. */
-export interface LiveQuery {
+export interface QueryInfo {
   readonly requestId: string
   readonly subject: string
   readonly clientId: string
@@ -145,8 +145,8 @@ export class RunningQueries {
     return entry
   }
 
-  *list(): Generator<LiveQuery> {
-    for (const queries of this.#byUser.values()) for (const { live } of queries.values()) yield live
+  *list(): Generator<QueryInfo> {
+    for (const queries of this.#byUser.values()) for (const { info } of queries.values()) yield info
   }
 
   /** Cancels the query of the owner (see `ownerOf`), or of any owner; false if there is none. */
@@ -167,20 +167,20 @@ export class RunningQueries {
 }
 
 class Entry implements RunningQuery {
-  readonly live: LiveQuery
+  readonly info: QueryInfo
   readonly #limits: RunningLimits
   #forget: () => void
   #controller: AbortController | undefined
   #timer: NodeJS.Timeout | undefined
 
-  constructor(live: LiveQuery, limits: RunningLimits, forget: () => void) {
-    this.live = live
+  constructor(info: QueryInfo, limits: RunningLimits, forget: () => void) {
+    this.info = info
     this.#limits = limits
     this.#forget = forget
   }
 
   get requestId(): string {
-    return this.live.requestId
+    return this.info.requestId
   }
 
   get signal(): AbortSignal {
