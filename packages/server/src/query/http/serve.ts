@@ -88,7 +88,7 @@ async function answerLater(exchange: Exchange, pending: PlannedRequest | Promise
     running.end()
   }
   try {
-    const planned = await pending
+    const planned = pending instanceof Promise ? await pending : pending
     if (pending instanceof Promise) running.signal.throwIfAborted()
     const result = await execute({ ...exchange.callOf(planned), running }, env)
     await exchange.send(planned, result, running, done)
