@@ -6,7 +6,7 @@ import { SYSTEM_TABLES, type SystemTable } from '../../packages/server/src/query
 import { QUERY_ERRORS } from '../../packages/server/src/query/errors.ts'
 import { OPERATORS } from '../../packages/server/src/query/http/criteria.ts'
 import { EVENT_STREAM, MEDIA_TYPES } from '../../packages/server/src/query/http/request.ts'
-import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/live-query.ts'
+import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/contract.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 const LIMITS: readonly SettingName[] = [

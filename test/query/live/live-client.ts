@@ -8,7 +8,7 @@ import type {
   LiveRequest,
   LiveSink,
   LiveSubscription,
-} from '../../../packages/server/src/query/live/live-query.ts'
+} from '../../../packages/server/src/query/live/contract.ts'
 import { CALLERS, type QueryServer } from '../query-server.ts'
 import { Applier } from './applier.ts'
 

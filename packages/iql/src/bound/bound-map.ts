@@ -9,66 +9,16 @@ import type {
   BoundSelect,
   Source,
 } from './bound-query.ts'
+import { withKeys, withOperands } from './bound-walk.ts'
 
 /** What takes the place of a column; the column itself where it stays. */
 export type Replace = (column: Column) => BoundExpression
 
 export function mapExpression(node: BoundExpression, replace: Replace): BoundExpression {
-  const map = (operand: BoundExpression): BoundExpression => mapExpression(operand, replace)
-  const mapIf = (operand: BoundExpression | undefined) => (operand === undefined ? undefined : map(operand))
-  switch (node.kind) {
-    case 'column':
-      return replace(node)
-    case 'literal':
-    case 'parameter':
-    case 'claim':
-    case 'output':
-      return node
-    case 'scalar-query':
-    case 'exists':
-      return { ...node, query: mapQuery(node.query, replace) }
-    case 'group-key':
-      return { ...node, expression: map(node.expression) }
-    case 'claim-in':
-    case 'widen':
-    case 'fit':
-    case 'cast':
-    case 'negate':
-    case 'not':
-    case 'is-null':
-      return { ...node, operand: map(node.operand) }
-    case 'in-query':
-      return { ...node, operand: map(node.operand), query: mapQuery(node.query, replace) }
-    case 'arithmetic':
-    case 'compare':
-      return { ...node, left: map(node.left), right: map(node.right) }
-    case 'logic':
-      return { ...node, operands: node.operands.map(map) }
-    case 'like':
-      return { ...node, operand: map(node.operand), pattern: map(node.pattern), escape: mapIf(node.escape) }
-    case 'between':
-      return { ...node, operand: map(node.operand), low: map(node.low), high: map(node.high) }
-    case 'in-list':
-      return { ...node, operand: map(node.operand), items: node.items.map(map) }
-    case 'case': {
-      const branches = node.branches.map(({ when, result }) => ({ when: map(when), result: map(result) }))
-      return { ...node, operand: mapIf(node.operand), branches, otherwise: mapIf(node.otherwise) }
-    }
-    case 'coalesce':
-    case 'call':
-      return { ...node, arguments: node.arguments.map(map) }
-    case 'nullif':
-      return { ...node, value: map(node.value), right: map(node.right) }
-    case 'aggregate': {
-      const orderBy = mapOrder(node.orderBy, replace)
-      return { ...node, arguments: node.arguments.map(map), orderBy, filter: mapIf(node.filter) }
-    }
-    case 'window': {
-      const partitionBy = node.partitionBy.map(map)
-      const orderBy = mapOrder(node.orderBy, replace)
-      return { ...node, arguments: node.arguments.map(map), filter: mapIf(node.filter), partitionBy, orderBy }
-    }
-  }
+  if (node.kind === 'column') return replace(node)
+  const mapped = withOperands(node, (operand) => mapExpression(operand, replace))
+  const isSubquery = mapped.kind === 'scalar-query' || mapped.kind === 'exists' || mapped.kind === 'in-query'
+  return isSubquery ? { ...mapped, query: mapQuery(mapped.query, replace) } : mapped
 }
 
 export function mapQuery(query: BoundQuery, replace: Replace): BoundQuery {
@@ -145,6 +95,6 @@ function mapSource(source: Source, replace: Replace): Source {
   }
 }
 
-export function mapOrder(items: readonly BoundOrder[], replace: Replace): BoundOrder[] {
-  return items.map((item) => ({ ...item, expression: mapExpression(item.expression, replace) }))
+export function mapOrder(items: readonly BoundOrder[], replace: Replace): readonly BoundOrder[] {
+  return withKeys(items, (key) => mapExpression(key, replace))
 }

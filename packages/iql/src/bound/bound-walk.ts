@@ -5,6 +5,20 @@ type BoundSelect = Extract<BoundBody, { kind: 'select' }>
 
 /** The direct operands, without the queries of sub-queries. */
 export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
+  const operands: BoundExpression[] = []
+  withOperands(node, (operand) => {
+    operands.push(operand)
+    return operand
+  })
+  return operands
+}
+
+/** The expression with other operands, which `map` is called for in their order. The queries of sub-queries stay. */
+export function withOperands(
+  node: BoundExpression,
+  map: (operand: BoundExpression) => BoundExpression,
+): BoundExpression {
+  const optional = (operand: BoundExpression | undefined) => operand && map(operand)
   switch (node.kind) {
     case 'literal':
     case 'parameter':
@@ -13,9 +27,9 @@ export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
     case 'output':
     case 'scalar-query':
     case 'exists':
-      return []
+      return node
     case 'group-key':
-      return [node.expression]
+      return { ...node, expression: map(node.expression) }
     case 'claim-in':
     case 'widen':
     case 'fit':
@@ -24,32 +38,46 @@ export function operandsOf(node: BoundExpression): readonly BoundExpression[] {
     case 'not':
     case 'is-null':
     case 'in-query':
-      return [node.operand]
+      return { ...node, operand: map(node.operand) }
     case 'arithmetic':
     case 'compare':
-      return [node.left, node.right]
+      return { ...node, left: map(node.left), right: map(node.right) }
     case 'logic':
-      return node.operands
+      return { ...node, operands: node.operands.map(map) }
     case 'like':
-      return [node.operand, node.pattern, ...present(node.escape)]
+      return { ...node, operand: map(node.operand), pattern: map(node.pattern), escape: optional(node.escape) }
     case 'between':
-      return [node.operand, node.low, node.high]
+      return { ...node, operand: map(node.operand), low: map(node.low), high: map(node.high) }
     case 'in-list':
-      return [node.operand, ...node.items]
+      return { ...node, operand: map(node.operand), items: node.items.map(map) }
     case 'case': {
-      const branches = node.branches.flatMap(({ when, result }) => [when, result])
-      return [...present(node.operand), ...branches, ...present(node.otherwise)]
+      const operand = optional(node.operand)
+      const branches = node.branches.map(({ when, result }) => ({ when: map(when), result: map(result) }))
+      return { ...node, operand, branches, otherwise: optional(node.otherwise) }
     }
     case 'coalesce':
     case 'call':
-      return node.arguments
+      return { ...node, arguments: node.arguments.map(map) }
     case 'nullif':
-      return [node.value, node.right]
-    case 'aggregate':
-      return [...node.arguments, ...keysOf(node.orderBy), ...present(node.filter)]
-    case 'window':
-      return [...node.arguments, ...present(node.filter), ...node.partitionBy, ...keysOf(node.orderBy)]
+      return { ...node, value: map(node.value), right: map(node.right) }
+    case 'aggregate': {
+      const [args, orderBy] = [node.arguments.map(map), withKeys(node.orderBy, map)]
+      return { ...node, arguments: args, orderBy, filter: optional(node.filter) }
+    }
+    case 'window': {
+      const [args, filter] = [node.arguments.map(map), optional(node.filter)]
+      const partitionBy = node.partitionBy.map(map)
+      return { ...node, arguments: args, filter, partitionBy, orderBy: withKeys(node.orderBy, map) }
+    }
   }
+}
+
+/** The sort keys with other expressions. */
+export function withKeys(
+  items: readonly BoundOrder[],
+  map: (key: BoundExpression) => BoundExpression,
+): readonly BoundOrder[] {
+  return items.map((item) => ({ ...item, expression: map(item.expression) }))
 }
 
 export type QueryPart =

@@ -2,36 +2,15 @@
 import type { Expression, OrderItem } from './ast-query.ts'
 
 export function childrenOf(expression: Expression): readonly Expression[] {
-  switch (expression.kind) {
-    case 'unary':
-    case 'is-null':
-    case 'is-truth':
-    case 'cast':
-    case 'in-query':
-      return [expression.operand]
-    case 'binary':
-      return [expression.left, expression.right]
-    case 'like':
-      return [expression.operand, expression.pattern, ...present(expression.escape)]
-    case 'between':
-      return [expression.operand, expression.low, expression.high]
-    case 'in-list':
-      return [expression.operand, ...expression.items]
-    case 'case': {
-      const branches = expression.branches.flatMap(({ when, result }) => [when, result])
-      return [...present(expression.operand), ...branches, ...present(expression.otherwise)]
-    }
-    case 'call': {
-      const { arguments: args, orderBy, filter, over } = expression
-      const window = over === undefined ? [] : [...over.partitionBy, ...keysOf(over.orderBy)]
-      return [...args, ...keysOf(orderBy), ...present(filter), ...window]
-    }
-    default:
-      return []
-  }
+  const children: Expression[] = []
+  withChildren(expression, (child) => {
+    children.push(child)
+    return child
+  })
+  return children
 }
 
-/** The expression with other children; one without children is returned as it is. */
+/** The expression with other children, which `map` is called for in their order; one without children is returned as it is. */
 export function withChildren(expression: Expression, map: (child: Expression) => Expression): Expression {
   const orders = (items: readonly OrderItem[]) => items.map((item) => ({ ...item, expression: map(item.expression) }))
   const optional = (child: Expression | undefined) => child && map(child)
@@ -55,23 +34,18 @@ export function withChildren(expression: Expression, map: (child: Expression) =>
     case 'in-list':
       return { ...expression, operand: map(expression.operand), items: expression.items.map(map) }
     case 'case': {
+      const operand = optional(expression.operand)
       const branches = expression.branches.map(({ when, result }) => ({ when: map(when), result: map(result) }))
-      return {
-        ...expression,
-        operand: optional(expression.operand),
-        branches,
-        otherwise: optional(expression.otherwise),
-      }
+      return { ...expression, operand, branches, otherwise: optional(expression.otherwise) }
     }
     case 'call': {
       const { arguments: args, orderBy, filter, over } = expression
-      const window = over && { ...over, partitionBy: over.partitionBy.map(map), orderBy: orders(over.orderBy) }
       return {
         ...expression,
         arguments: args.map(map),
         orderBy: orders(orderBy),
         filter: optional(filter),
-        over: window,
+        over: over && { ...over, partitionBy: over.partitionBy.map(map), orderBy: orders(over.orderBy) },
       }
     }
     default:
@@ -96,12 +70,4 @@ export function sizeOf(expression: Expression, sizes: Map<Expression, number>): 
   for (const child of childrenOf(expression)) size += sizeOf(child, sizes)
   sizes.set(expression, size)
   return size
-}
-
-function keysOf(items: readonly OrderItem[]): Expression[] {
-  return items.map(({ expression }) => expression)
-}
-
-function present(expression: Expression | undefined): Expression[] {
-  return expression === undefined ? [] : [expression]
 }

@@ -1,5 +1,5 @@
 /** What callers run on this node, as operators see it: queries, and live statements until they end. */
-import type { LiveQueries } from './live/live-query.ts'
+import type { LiveQueries } from './live/contract.ts'
 import type { QueryInfo, RunningQueries } from './run/running.ts'
 
 export interface ListedQuery extends QueryInfo {

@@ -11,9 +11,9 @@ import type { Engine } from './engines/engine.ts'
 import { type EngineOptions, openEngine } from './engines/open.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
+import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
-import { LiveStatements } from './live/live-queries.ts'
-import type { LiveQueries } from './live/live-query.ts'
+import { LiveService } from './live/live-service.ts'
 import type { DeriveKey } from './live/position.ts'
 import { Planner } from './plan/planner.ts'
 import type { TablePage } from './plan/rights.ts'
@@ -172,7 +172,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const running = new RunningQueries(limits, clock)
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
   const slowLog: SlowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
-  const live = new LiveStatements({
+  const live = new LiveService({
     engine,
     catalogue,
     planner,
@@ -259,7 +259,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
 interface Watched {
   readonly engine: Engine
   readonly running: RunningQueries
-  readonly live: LiveStatements
+  readonly live: LiveService
 }
 
 function watch(metrics: Metrics | undefined, { engine, running, live }: Watched): void {

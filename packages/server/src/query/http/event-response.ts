@@ -3,7 +3,7 @@
 import type { Clock, Principal, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { refuse } from '../errors.ts'
-import type { LiveMessage, LiveSink, LiveSubscription } from '../live/live-query.ts'
+import type { LiveMessage, LiveSink, LiveSubscription } from '../live/contract.ts'
 import { problemFor } from './problem.ts'
 import { EVENT_STREAM } from './request.ts'
 

@@ -15,7 +15,7 @@ import {
   type TableView,
 } from 'gatehouse-iql'
 import type { Context } from '../../http/context.ts'
-import type { QueryValues } from '../../http/request/request-target.ts'
+import type { QueryValues } from '../../http/request/request-head.ts'
 import type { Json } from '../../lib/exact-json.ts'
 import { inTurns, type Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'

@@ -15,7 +15,7 @@ import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
 import type { Catalogue } from '../run/catalogue.ts'
 import { ownerOf } from '../run/running.ts'
-import type { LiveRequest } from './live-query.ts'
+import type { LiveRequest } from './contract.ts'
 
 export interface LiveTarget {
   /** Statements with the same identity have the same result, no matter who runs them. */
