@@ -9,6 +9,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { type Activity, createActivity } from './activity.ts'
 import type { Engine } from './engines/engine.ts'
 import { type EngineOptions, openEngine } from './engines/open.ts'
+import { DEFAULT_RESPONSE_LIMITS, type ResponseLimits } from './engines/stored-responses.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import type { LiveQueries } from './live/contract.ts'
@@ -54,6 +55,8 @@ export interface QueryLimits {
   readonly logChanges: number
   /** Saved queries and boards. */
   readonly documentsPerOwner: number
+  /** Stored for requests with an Idempotency-Key. */
+  readonly responses: ResponseLimits
 }
 
 export const DEFAULT_QUERY_LIMITS: QueryLimits = {
@@ -75,6 +78,7 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   logMs: 600_000,
   logChanges: 1_000_000,
   documentsPerOwner: 500,
+  responses: DEFAULT_RESPONSE_LIMITS,
 }
 
 export interface QueryOptions {
@@ -83,6 +87,8 @@ export interface QueryOptions {
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
   readonly onSlow?: SlowLog['onSlow']
+  /** A statement goes on in the database although it was stopped. */
+  readonly onStuck?: EngineOptions['onStuck']
   readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
@@ -162,6 +168,8 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     availability,
     log,
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
+    responses: limits.responses,
+    onStuck: options.onStuck,
   })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {
@@ -190,6 +198,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const endpoints: QueryEndpoints[] = []
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
+    engine.trimResponses().catch(onError)
     auditTable.trim().catch(onError)
     engine.live.trim().catch(onError)
   }, CLEANUP_INTERVAL_MS)

@@ -28,6 +28,8 @@ export interface Engine {
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined>
   /** Deletes stored responses older than this time, in microseconds. */
   deleteResponsesBefore(time: bigint): Promise<void>
+  /** Bounds the number and the bytes of stored responses. */
+  trimResponses(): Promise<void>
   readonly auditCopy: AuditCopy
   /** Saved queries and boards. */
   readonly documents: DocumentRows
@@ -136,6 +138,20 @@ export interface Stoppable {
   readonly signal: AbortSignal
   /** It has waited for its turn, and runs from now on: so does its time limit. */
   restart?(): void
+  /** What the log shows of it. */
+  readonly statement?: string
+  /** The database goes on with it although it was stopped: it is listed, and counts, until the returned function is called. */
+  outlive?(): () => void
+}
+
+/** A statement that a database goes on with although it was told to stop. */
+export interface StuckStatement {
+  readonly owner: string
+  /** Its first characters. */
+  readonly statement: string
+  /** The process of the database. */
+  readonly pid: number
+  readonly ignores: 'cancellation' | 'termination'
 }
 
 /** The statement runs once for each parameter set. */

@@ -171,6 +171,9 @@ class Entry implements RunningQuery {
   readonly #limits: RunningLimits
   #forget: () => void
   #controller: AbortController | undefined
+  #hasEnded = false
+  /** The database goes on with it. */
+  #isOutlived = false
   #timer: NodeJS.Timeout | undefined
 
   constructor(info: QueryInfo, limits: RunningLimits, forget: () => void) {
@@ -216,8 +219,22 @@ class Entry implements RunningQuery {
     this.#controller?.abort(reason)
   }
 
+  get statement(): string {
+    return this.live.statement
+  }
+
+  outlive(): () => void {
+    this.#isOutlived = true
+    return () => {
+      this.#isOutlived = false
+      if (this.#hasEnded) this.end()
+    }
+  }
+
   end(): void {
     clearTimeout(this.#timer)
+    this.#hasEnded = true
+    if (this.#isOutlived) return
     this.#forget()
     // Once: the next query of the user may have the same id.
     this.#forget = nothing

@@ -16,6 +16,7 @@ export interface BatchedReadOptions {
   readonly connections: number
   readonly waiting: number
   readonly milliseconds: number
+  readonly onLate?: (client: PoolClient) => void
 }
 
 export type PrepareBatchedRead = (
