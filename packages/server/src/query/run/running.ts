@@ -220,7 +220,7 @@ class Entry implements RunningQuery {
   }
 
   get statement(): string {
-    return this.live.statement
+    return this.info.statement
   }
 
   outlive(): () => void {
