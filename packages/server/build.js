@@ -111,7 +111,7 @@ function leaveOutCommands(build) {
 
 /** Packages and large modules of Node that only what is imported later uses. In one file, every import would be done at the start. */
 const LATER = [
-  ...['apache-arrow', 'marked', 'pg', 'ws', 'yaml'],
+  ...['marked', 'pg', 'ws', 'yaml'],
   ...['async_hooks', 'child_process', 'cluster', 'dns', 'https', 'readline', 'readline/promises', 'worker_threads'].map(
     (name) => `node:${name}`,
   ),

@@ -15,7 +15,6 @@ const NOT_AT_START = [
   '@simplewebauthn/server',
   '@msgpack/msgpack',
   'ajv',
-  'apache-arrow',
   'lean-qr',
   'pg',
   'typebox',

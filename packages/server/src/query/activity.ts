@@ -1,8 +1,8 @@
 /** What callers run on this node, as operators see it: queries, and live statements until they end. */
 import type { LiveQueries } from './live/contract.ts'
-import type { LiveQuery, RunningQueries } from './run/running.ts'
+import type { QueryInfo, RunningQueries } from './run/running.ts'
 
-export interface ListedQuery extends LiveQuery {
+export interface ListedQuery extends QueryInfo {
   readonly kind: 'query' | 'live'
 }
 

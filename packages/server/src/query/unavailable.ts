@@ -10,7 +10,7 @@ export function asUnavailable(error: unknown): Refusal | undefined {
   return reason === undefined ? undefined : unavailable(`The database is not available: ${reason}`)
 }
 
-/** No cause: one line in the log tells when the database goes away, instead of one for each request. */
+/** Without a cause, so that it is not logged for each request: one line in the log says when the database goes away. */
 export function unavailable(detail: string): Refusal {
   return refuse('Data.Unavailable', detail, { headers: { 'Retry-After': RETRY_SECONDS } })
 }

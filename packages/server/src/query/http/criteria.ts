@@ -31,8 +31,8 @@ export function readCriteria(body: Json, table: TableView, values: CallParameter
 }
 
 /**
- * The criteria of a call that writes. A list without a condition would take every row, and most often is a mistake of the client:
- * nobody empties a table by an empty list.
+ * The criteria of a call that writes. A list without a condition would take every row, which is most often a mistake of
+ * the client: it is refused.
  */
 export function requireCriteria(body: Json, table: TableView, values: CallParameters): Expression {
   if (isList(body)) {

@@ -25,7 +25,7 @@ export interface EndpointsEnv extends Omit<ServeEnv, 'slowClients' | 'observe'> 
   readonly activity: Activity
   readonly authenticate: Authenticate
   readonly bus: Pick<Bus, 'subscribe'>
-  /** Cancels a query of the owner, or of anybody, on any node. */
+  /** Cancels a query of the owner, or of any owner, on any node. */
   readonly cancel: (requestId: string, owner: string | undefined) => Promise<boolean>
   readonly limits: EndpointLimits
 }

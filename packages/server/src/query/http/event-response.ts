@@ -22,7 +22,7 @@ const ROUTE = '/query as events'
 /** Proxies and clients close a connection that is silent for long. */
 const COMMENT_MS = 15_000
 const COMMENT = ': \n\n'
-/** A client that reads nothing for so long is gone, or as good as gone. */
+/** A client that reads nothing for this long counts as gone. */
 const STALLED_MS = 60_000
 
 export class EventResponse implements LiveSink {
@@ -124,7 +124,7 @@ export class EventResponse implements LiveSink {
       const problem = JSON.stringify(problemFor(reason, this.context))
       response.end(`event: end\n${retry}data: ${problem}\n\n`)
     } catch (error) {
-      // A client that cannot be told must not wait for events that do not come.
+      // The reason cannot be sent, but the client must not wait for events that do not come.
       log.error({ err: error }, 'the end of a live statement could not be sent')
       response.destroy()
     }

@@ -246,7 +246,7 @@ const SUMMARY_MEMBERS = {
   rights: { type: 'array', items: { enum: ['select', 'insert', 'update', 'delete', 'alter'] } },
   missingscopes: {
     ...STRINGS,
-    description: 'The scopes that you lack to read the rows. Only who may define tables sees such a table.',
+    description: 'The scopes that you lack to read the rows. Only callers that may define tables see such a table.',
   },
 }
 const TABLE_SUMMARY: JsonSchema = {

@@ -26,7 +26,7 @@ export function problemOfQuery(refusal: Refusal): Problem {
   return problemOf(refusal, titleOf(refusal.code))
 }
 
-/** An outage of the database is no fault of ours, and has its own line in the log. */
+/** An outage of the database is logged once, when it begins. It is not an internal error of the server. */
 export function asKnown(error: unknown): unknown {
   return asUnavailable(error) ?? error
 }

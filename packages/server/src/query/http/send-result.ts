@@ -1,4 +1,4 @@
-/** Sends a result: whole when it is small, else as a stream that is read as fast as the client reads. Encodes the rows of writes. */
+/** Sends a long result as a stream, which is read as fast as the client reads; compresses; encodes the rows that a write returns. */
 import { pipeline, type Writable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib'
@@ -11,9 +11,6 @@ import { endOfResult, endOfText, type ResultEnd } from '../results/encoders.ts'
 import type { Result } from '../run/running.ts'
 import { type Coding, MEDIA_TYPES } from './request.ts'
 
-/** Smaller results are not compressed. */
-const WORTH_COMPRESSING = 1024
-
 export interface StreamedResult {
   readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
   /** The first rows are about to be sent, and there are more. */
@@ -24,19 +21,8 @@ export interface StreamedResult {
   readonly done: () => void
 }
 
-export function sendWhole(context: Context, { format }: Encoding, coding: Coding, body: string | Buffer): void {
-  const type = MEDIA_TYPES[format]
-  const length = coding === 'identity' ? 0 : Buffer.byteLength(body)
-  if (coding === 'identity' || length < WORTH_COMPRESSING) {
-    context.send(type, body)
-    return
-  }
-  sendCompressed(context, type, coding, [Buffer.from(body)])
-  context.response.once('close', context.holdUnread(length))
-}
-
 /**
- * A stream holds no more than two chunks in memory.
+ * A stream holds no more than two chunks in memory. The bytes of a result that turns out to be small are returned, not sent.
  * Throws what goes wrong before the first chunk is sent, so that the reply can still have an error status.
  */
 export async function sendStream(
@@ -44,7 +30,7 @@ export async function sendStream(
   encoding: Encoding,
   coding: Coding,
   result: StreamedResult,
-): Promise<void> {
+): Promise<Buffer | undefined> {
   const { chunks, end, done } = result
   let first: Next
   let second: Promise<Next>
@@ -52,8 +38,8 @@ export async function sendStream(
   try {
     first = await chunks.next()
     second = first.done ? Promise.resolve(first) : chunks.next()
-    // A small chunk is the last one: after it comes the outcome, or an error that can still have a status. So it does at once after
-    // a whole result.
+    // A small chunk is the last one: the outcome follows, or an error that can still have a status. The outcome of a larger result that
+    // is one chunk follows at once.
     const isSmall = first.done || first.value.byteLength < CHUNK_BYTES
     known = await (isSmall ? second : Promise.race([second, immediate(undefined)]))
   } catch (error) {
@@ -64,7 +50,7 @@ export async function sendStream(
     done()
     const bytes = first.done ? [] : [first.value]
     if (known?.done) bytes.push(end(known.value))
-    return sendWhole(context, encoding, coding, Buffer.concat(bytes))
+    return Buffer.concat(bytes)
   }
   result.onRows()
   const type = MEDIA_TYPES[encoding.format]
@@ -73,6 +59,7 @@ export async function sendStream(
     const response = context.stream(type)
     pour(bytes, response).catch(() => response.destroy())
   } else sendCompressed(context, type, coding, bytes)
+  return undefined
 }
 
 type Next = IteratorResult<Uint8Array, ReadOutcome>
@@ -104,7 +91,7 @@ async function* rest(
   }
 }
 
-function sendCompressed(
+export function sendCompressed(
   context: Context,
   type: string,
   coding: Exclude<Coding, 'identity'>,

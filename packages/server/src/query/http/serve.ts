@@ -11,8 +11,8 @@ import { execute, readInline } from '../run/execution.ts'
 import type { Call, ExecutionEnv, Result, RunningQueries, RunningQuery } from '../run/running.ts'
 import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { asKnown, problemFor } from './problem.ts'
-import { type Coding, negotiateCoding, type ResultLimits } from './request.ts'
-import { encodeFew, encodeRows, sendStream, sendWhole } from './send-result.ts'
+import { type Coding, MEDIA_TYPES, negotiateCoding, type ResultLimits } from './request.ts'
+import { encodeFew, encodeRows, sendCompressed, sendStream } from './send-result.ts'
 import type { SlowClients } from './slow-clients.ts'
 
 export interface ServeEnv extends ExecutionEnv {
@@ -88,7 +88,7 @@ async function answerLater(exchange: Exchange, pending: PlannedRequest | Promise
     running.end()
   }
   try {
-    const planned = await pending
+    const planned = pending instanceof Promise ? await pending : pending
     if (pending instanceof Promise) running.signal.throwIfAborted()
     const result = await execute({ ...exchange.callOf(planned), running }, env)
     await exchange.send(planned, result, running, done)
@@ -110,6 +110,9 @@ function stopWhenClosed(context: Context, running: RunningQuery): () => void {
   response.on('close', onClose)
   return () => response.off('close', onClose)
 }
+
+/** Smaller results are not compressed. */
+const WORTH_COMPRESSING = 1024
 
 /** One request and its reply. */
 class Exchange {
@@ -149,7 +152,7 @@ class Exchange {
         const body = encodeFew(result, this.#encoding, outcome, end) ?? encodeRows(result, this.#encoding, outcome, end)
         const bytes = body instanceof Promise ? await body : body
         done()
-        sendWhole(this.context, this.#encoding, this.#coding, bytes)
+        this.#sendWhole(bytes)
         this.#succeeded(outcome)
       }
     }
@@ -157,7 +160,7 @@ class Exchange {
 
   sendText(planned: PlannedRequest, text: string, outcome: ReadOutcome): void {
     const end = endOfText(this.#encoding, outcome, this.#endOf(planned, outcome))
-    sendWhole(this.context, this.#encoding, this.#coding, text + end)
+    this.#sendWhole(text + end)
     this.#succeeded(outcome)
   }
 
@@ -168,7 +171,7 @@ class Exchange {
     done: () => void,
   ): Promise<void> {
     this.env.slowClients.watch(this.context, running)
-    await sendStream(this.context, this.#encoding, this.#coding, {
+    const whole = await sendStream(this.context, this.#encoding, this.#coding, {
       chunks,
       onRows: () => {
         if (this.#encoding.format !== 'json') running.beginExport()
@@ -181,6 +184,19 @@ class Exchange {
       failure: (error) => this.#failureInResult(error),
       done,
     })
+    if (whole !== undefined) this.#sendWhole(whole)
+  }
+
+  #sendWhole(body: string | Buffer): void {
+    const { context } = this
+    const type = MEDIA_TYPES[this.#encoding.format]
+    const length = this.#coding === 'identity' ? 0 : Buffer.byteLength(body)
+    if (this.#coding === 'identity' || length < WORTH_COMPRESSING) {
+      context.send(type, body)
+      return
+    }
+    sendCompressed(context, type, this.#coding, [Buffer.from(body)])
+    context.response.once('close', context.holdUnread(length))
   }
 
   #failureInResult(error: unknown): Uint8Array | undefined {
@@ -196,7 +212,7 @@ class Exchange {
     return bytes
   }
 
-  /** What follows the rows of a result. Throws where the format cannot tell that rows are missing. */
+  /** What follows the rows of a result. Throws if rows are missing and the format cannot report it. */
   #endOf({ cursor, isOwnLimit }: PlannedRequest, outcome: ReadOutcome): ResultEnd {
     const { truncated, rowCount } = outcome
     const isTruncated = truncated === 'bytes' || (truncated === 'rows' && isOwnLimit !== true)

@@ -23,7 +23,7 @@ export function reportsTruncation({ format }: Encoding): boolean {
  */
 export type Cell = null | string | bigint | number | boolean | Uint8Array
 
-/** What a read has returned beside the rows. */
+/** What is known of a result when its rows have been read. */
 export interface ReadOutcome {
   readonly rowCount: number
   /** Which limit left rows out. */

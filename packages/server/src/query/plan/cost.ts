@@ -175,7 +175,7 @@ function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
 
 /**
  * Whether the work is bounded by the size of the operands: no sub-query, and no operation whose result can be much larger. A
- * concatenation of values is as long as they are together, and who runs the statement measures them (`sizeOfAll`).
+ * concatenation of values is as long as they are together, and `sizeOfAll` measures them when the statement runs.
  */
 export function isSimple(node: BoundExpression): boolean {
   switch (node.kind) {

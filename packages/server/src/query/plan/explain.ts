@@ -1,4 +1,4 @@
-/** EXPLAIN: how a statement is run, read from its bound tree, so that it tells nothing that the caller may not know. */
+/** EXPLAIN: how a statement is run, read from its bound tree, so that it shows nothing that the caller may not know. */
 
 import type {
   BoundBody,

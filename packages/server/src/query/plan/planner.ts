@@ -104,7 +104,7 @@ export class Planner {
     return this.#shapes.find(shape, text, scopes) ?? this.#planText(scopes, snapshot, text, shape)
   }
 
-  /** A plan with all literals in it: for live statements, which are told apart by their plans. */
+  /** A plan with all literals in it: for live statements, which share results if their plans are equal. */
   planWithLiterals({ scopes }: Principal, snapshot: Snapshot, text: string): Planned {
     this.#follow(snapshot)
     return this.#statements.find(text, scopes) ?? this.#planText(scopes, snapshot, text, undefined)

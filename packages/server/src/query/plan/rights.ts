@@ -36,8 +36,8 @@ export function visibleViews(snapshot: Snapshot, scopes: ReadonlySet<string>): s
 }
 
 /**
- * The view omits every table that these scopes may not read. Who may define tables sees every definition besides: otherwise
- * nobody could find or mend a table whose read scope nobody holds.
+ * The view omits every table that these scopes may not read. A caller that may define tables sees every definition nevertheless:
+ * otherwise a table whose read scope no one holds could be neither found nor fixed.
  */
 export function viewFor(snapshot: Snapshot, scopes: ReadonlySet<string>): CatalogueView {
   const mayDefine = scopes.has(ADMIN_SCOPE)

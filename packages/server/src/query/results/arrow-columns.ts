@@ -1,35 +1,42 @@
 /**
- * Columns of an Arrow record batch, written as bytes (Arrow columnar format, physical memory layout). The library's builders
- * take several times as long for a value as CSV does (bench: query-arrow). Buffers are reused from batch to batch.
+ * Columns of an Arrow record batch, written as bytes (Arrow columnar format, physical memory layout). With the builders of
+ * `apache-arrow` a result of a million rows takes 2.4 times the processor time (2.4 s, not 1.0 s). Buffers are reused from batch
+ * to batch.
  */
-import { Data, type DataType } from 'apache-arrow'
 import { type IqlType, readDate, readTime, readTimestamp } from 'gatehouse-iql'
 import type { Cell } from '../model/result.ts'
 
 export interface ArrowColumn {
   add(cell: Cell): void
   /** The values since the last call, valid until the next `add`. */
-  take(): Data
+  take(): ColumnData
 }
 
-export function arrowColumn(iqlType: IqlType, type: DataType): ArrowColumn {
-  switch (iqlType.kind) {
+export interface ColumnData {
+  readonly length: number
+  readonly nulls: number
+  /** Which values are valid (empty if all are), the offsets of texts, the values. */
+  readonly buffers: readonly Uint8Array[]
+}
+
+export function arrowColumn({ kind }: IqlType): ArrowColumn {
+  switch (kind) {
     case 'Integer':
-      return new WordColumn(type, 2, putInteger)
+      return new WordColumn(2, putInteger)
     case 'Decimal':
-      return new WordColumn(type, 4, putDecimal)
+      return new WordColumn(4, putDecimal)
     case 'Timestamp':
-      return new WordColumn(type, 2, putTimestamp)
+      return new WordColumn(2, putTimestamp)
     case 'Time':
-      return new WordColumn(type, 2, putTime)
+      return new WordColumn(2, putTime)
     case 'Date':
-      return new WordColumn(type, 1, putDate)
+      return new WordColumn(1, putDate)
     case 'Double':
-      return new WordColumn(type, 2, putDouble)
+      return new WordColumn(2, putDouble)
     case 'Boolean':
-      return new BooleanColumn(type)
+      return new BooleanColumn()
     default:
-      return new BytesColumn(type)
+      return new BytesColumn()
   }
 }
 
@@ -54,13 +61,13 @@ class Validity {
     this.nulls++
   }
 
-  take(type: DataType, values: ArrayBufferView, offsets?: Int32Array): Data {
-    const buffers = { 0: offsets, 1: values, 2: this.nulls === 0 ? EMPTY : this.#validBits() }
-    const data = new Data(type, 0, this.length, this.nulls, buffers as ConstructorParameters<typeof Data>[4])
-    if (this.nulls > 0) this.#nullBits.fill(0)
+  take(...buffers: readonly Uint8Array[]): ColumnData {
+    const { length, nulls } = this
+    const valid = nulls === 0 ? EMPTY : this.#validBits()
+    if (nulls > 0) this.#nullBits.fill(0)
     this.length = 0
     this.nulls = 0
-    return data
+    return { length, nulls, buffers: [valid, ...buffers] }
   }
 
   #validBits(): Uint8Array {
@@ -87,15 +94,13 @@ interface Words {
 
 /** Values of one, two or four 32-bit words. */
 class WordColumn implements ArrowColumn {
-  readonly #type: DataType
   readonly #width: number
   readonly #put: Put
   readonly #validity = new Validity()
   #words: Words
   #at = 0
 
-  constructor(type: DataType, width: number, put: Put) {
-    this.#type = type
+  constructor(width: number, put: Put) {
     this.#width = width
     this.#put = put
     this.#words = wordsOf(new ArrayBuffer(FIRST_ROWS * width * 4))
@@ -110,22 +115,16 @@ class WordColumn implements ArrowColumn {
     this.#at += this.#width
   }
 
-  take(): Data {
-    const { buffer } = this.#words.int32
-    const values = new this.#type.ArrayType(buffer, 0, (this.#at * 4) / this.#type.ArrayType.BYTES_PER_ELEMENT)
+  take(): ColumnData {
+    const values = new Uint8Array(this.#words.int32.buffer, 0, this.#at * 4)
     this.#at = 0
-    return this.#validity.take(this.#type, values)
+    return this.#validity.take(values)
   }
 }
 
 class BooleanColumn implements ArrowColumn {
-  readonly #type: DataType
   readonly #validity = new Validity()
   #bits = new Uint8Array(FIRST_ROWS / 8)
-
-  constructor(type: DataType) {
-    this.#type = type
-  }
 
   add(cell: Cell): void {
     const index = this.#validity.length
@@ -134,24 +133,20 @@ class BooleanColumn implements ArrowColumn {
     this.#validity.add(cell !== null)
   }
 
-  take(): Data {
-    const bits = bitsOf(this.#bits, this.#validity.length)
+  take(): ColumnData {
+    // A copy, as the bits are cleared for the next batch.
+    const bits = this.#bits.slice(0, (this.#validity.length + 7) >> 3)
     this.#bits.fill(0)
-    return this.#validity.take(this.#type, bits)
+    return this.#validity.take(bits)
   }
 }
 
 /** Texts as UTF-8, and bytes. */
 class BytesColumn implements ArrowColumn {
-  readonly #type: DataType
   readonly #validity = new Validity()
   #bytes = Buffer.alloc(16 * FIRST_ROWS)
   #offsets = new Int32Array(FIRST_ROWS + 1)
   #end = 0
-
-  constructor(type: DataType) {
-    this.#type = type
-  }
 
   add(cell: Cell): void {
     if (typeof cell === 'string') this.#addText(cell)
@@ -188,16 +183,12 @@ class BytesColumn implements ArrowColumn {
     while (this.#end + more > this.#bytes.length) this.#bytes = Buffer.from(grown(this.#bytes).buffer)
   }
 
-  take(): Data {
-    const data = this.#validity.take(this.#type, this.#bytes, this.#offsets)
+  take(): ColumnData {
+    const offsets = new Uint8Array(this.#offsets.buffer, 0, (this.#validity.length + 1) * 4)
+    const bytes = this.#bytes.subarray(0, this.#end)
     this.#end = 0
-    return data
+    return this.#validity.take(offsets, bytes)
   }
-}
-
-/** A copy, as the bits are cleared for the next batch. */
-function bitsOf(bits: Uint8Array, length: number): Uint8Array {
-  return bits.slice(0, (length + 7) >> 3)
 }
 
 function wordsOf(buffer: ArrayBufferLike): Words {

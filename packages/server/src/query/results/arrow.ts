@@ -1,35 +1,15 @@
-/** The encoder of Arrow streams: record batches with exact types. It is loaded with the first such result. */
-import {
-  AsyncByteQueue,
-  Binary,
-  Bool,
-  type DataType,
-  DateDay,
-  Decimal,
-  Field,
-  Float64,
-  Int64,
-  makeData,
-  RecordBatch,
-  RecordBatchStreamWriter,
-  Schema,
-  Struct,
-  TimeMicrosecond,
-  TimestampMicrosecond,
-  Utf8,
-} from 'apache-arrow'
+/**
+ * The encoder of Arrow streams (Arrow columnar format, "Encapsulated message format"): the schema, then record batches with exact
+ * types. It is loaded with the first such result.
+ */
 import type { IqlType, ResultColumn } from 'gatehouse-iql'
 import type { RowEncoder } from '../model/result.ts'
-import { arrowColumn } from './arrow-columns.ts'
+import { arrowColumn, type ColumnData } from './arrow-columns.ts'
+import { integer, type Node, type Slot, table, writeFlatBuffer } from './flatbuffer.ts'
 
 export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder {
-  const fields = columns.map(({ name, type, nullable }) => new Field(name, arrowType(type), nullable))
-  const schema = new Schema(fields)
-  const struct = new Struct(fields)
-  const bytes = new DrainableQueue()
-  const writer = new RecordBatchStreamWriter({ autoDestroy: false })
-  writer.reset(bytes, schema)
-  const builders = columns.map(({ type }) => arrowColumn(type, arrowType(type)))
+  const builders = columns.map(({ type }) => arrowColumn(type))
+  let schema: Uint8Array | undefined = messageOf(SCHEMA, schemaOf(columns), [])
   let rows = 0
   let pending = 0
   return {
@@ -45,51 +25,100 @@ export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder
       return pending
     },
     take() {
-      if (rows > 0) {
-        const children = builders.map((builder) => builder.take())
-        writer.write(new RecordBatch(schema, makeData({ type: struct, length: rows, nullCount: 0, children })))
-      }
+      const parts = schema === undefined ? [] : [schema]
+      if (rows > 0)
+        parts.push(
+          batchOf(
+            rows,
+            builders.map((builder) => builder.take()),
+          ),
+        )
+      schema = undefined
       rows = 0
       pending = 0
-      return bytes.take()
+      return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
     },
   }
 }
 
-/** Collects what the writer writes. The library's own queue cannot be drained synchronously. */
-class DrainableQueue extends AsyncByteQueue {
-  #written: Uint8Array[] = []
+/** The kinds of messages, and the version V5 of their metadata. */
+const [SCHEMA, RECORD_BATCH] = [1, 3]
+const VERSION = 4
+const ALIGNMENT = 8
 
-  override write(bytes: Uint8Array): void {
-    this.#written.push(bytes)
+function batchOf(rows: number, columns: readonly ColumnData[]): Uint8Array {
+  const nodes = columns.flatMap(({ length, nulls }) => [length, nulls])
+  const body = columns.flatMap(({ buffers }) => buffers)
+  const places: number[] = []
+  let end = 0
+  for (const { byteLength } of body) {
+    places.push(end, byteLength)
+    end += padded(byteLength)
   }
-
-  take(): Uint8Array {
-    const taken = Buffer.concat(this.#written)
-    this.#written = []
-    return taken
-  }
+  const batch = table(
+    integer(8, rows),
+    { kind: 'structs', count: columns.length, integers: nodes },
+    { kind: 'structs', count: body.length, integers: places },
+  )
+  return messageOf(RECORD_BATCH, batch, body)
 }
 
-function arrowType(type: IqlType): DataType {
+/** A continuation marker, the length of the metadata, the metadata, and the buffers of the body at aligned places. */
+function messageOf(kind: number, header: Node, body: readonly Uint8Array[]): Uint8Array {
+  const bodyLength = body.reduce((length, { byteLength }) => length + padded(byteLength), 0)
+  const metadata = writeFlatBuffer(table(integer(2, VERSION), integer(1, kind), header, integer(8, bodyLength)))
+  const message = Buffer.allocUnsafeSlow(8 + metadata.length + bodyLength)
+  message.writeUInt32LE(0xffff_ffff, 0)
+  message.writeUInt32LE(metadata.length, 4)
+  message.set(metadata, 8)
+  let at = 8 + metadata.length
+  for (const bytes of body) {
+    const next = at + padded(bytes.byteLength)
+    message.set(bytes, at)
+    message.fill(0, at + bytes.byteLength, next)
+    at = next
+  }
+  return message
+}
+
+function padded(length: number): number {
+  return Math.ceil(length / ALIGNMENT) * ALIGNMENT
+}
+
+function schemaOf(columns: readonly ResultColumn[]): Node {
+  const fields = columns.map(({ name, type, nullable }) => {
+    const [kind, ...slots] = arrowType(type)
+    // Readers require the list of children, even if it is empty.
+    const children: Node = { kind: 'tables', tables: [] }
+    const text: Node = { kind: 'text', text: name }
+    return table(text, integer(1, nullable ? 1 : 0), integer(1, kind), table(...slots), undefined, children)
+  })
+  return table(undefined, { kind: 'tables', tables: fields })
+}
+
+/** The number of the type in the union `Type` of Schema.fbs, and the slots of its table. */
+function arrowType(type: IqlType): readonly [kind: number, ...slots: Slot[]] {
   switch (type.kind) {
     case 'Integer':
-      return new Int64()
-    case 'Decimal':
-      return new Decimal(type.scale, type.precision, 128)
+      return [2, integer(4, 64), integer(1, 1)]
     case 'Double':
-      return new Float64()
-    case 'Boolean':
-      return new Bool()
-    case 'Timestamp':
-      return new TimestampMicrosecond('UTC')
-    case 'Date':
-      return new DateDay()
-    case 'Time':
-      return new TimeMicrosecond()
+      return [3, integer(2, 2)]
     case 'Binary':
-      return new Binary()
+      return [4]
+    case 'Boolean':
+      return [6]
+    case 'Decimal':
+      return [7, integer(4, type.precision), integer(4, type.scale), integer(4, 128)]
+    case 'Date':
+      return [8, integer(2, DAYS)]
+    case 'Time':
+      return [9, integer(2, MICROSECONDS), integer(4, 64)]
+    case 'Timestamp':
+      return [10, integer(2, MICROSECONDS), { kind: 'text', text: 'UTC' }]
     default:
-      return new Utf8()
+      return [5]
   }
 }
+
+const DAYS = 0
+const MICROSECONDS = 2

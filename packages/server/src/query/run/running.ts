@@ -80,7 +80,7 @@ export interface RunningLimits {
 }
 
 /** A running query as operators see it. */
-export interface LiveQuery {
+export interface QueryInfo {
   readonly requestId: string
   readonly subject: string
   readonly clientId: string
@@ -117,7 +117,7 @@ export class RunningQueries {
     return size
   }
 
-  /** Refuses a query that may not begin. A query that is answered inline is only checked, since nobody can see or stop it. */
+  /** Refuses a query that may not begin. A query that is answered inline is only checked, since it ends before it could be listed or stopped. */
   check(principal: Principal, requestId: string): void {
     const queries = this.#byUser.size === 0 ? undefined : this.#byUser.get(ownerOf(principal))
     if (queries?.has(requestId))
@@ -145,8 +145,8 @@ export class RunningQueries {
     return entry
   }
 
-  *list(): Generator<LiveQuery> {
-    for (const queries of this.#byUser.values()) for (const { live } of queries.values()) yield live
+  *list(): Generator<QueryInfo> {
+    for (const queries of this.#byUser.values()) for (const { info } of queries.values()) yield info
   }
 
   /** Cancels the query of the owner (see `ownerOf`), or of any owner; false if there is none. */
@@ -167,7 +167,7 @@ export class RunningQueries {
 }
 
 class Entry implements RunningQuery {
-  readonly live: LiveQuery
+  readonly info: QueryInfo
   readonly #limits: RunningLimits
   #forget: () => void
   #controller: AbortController | undefined
@@ -176,14 +176,14 @@ class Entry implements RunningQuery {
   #isOutlived = false
   #timer: NodeJS.Timeout | undefined
 
-  constructor(live: LiveQuery, limits: RunningLimits, forget: () => void) {
-    this.live = live
+  constructor(info: QueryInfo, limits: RunningLimits, forget: () => void) {
+    this.info = info
     this.#limits = limits
     this.#forget = forget
   }
 
   get requestId(): string {
-    return this.live.requestId
+    return this.info.requestId
   }
 
   get signal(): AbortSignal {
@@ -220,7 +220,7 @@ class Entry implements RunningQuery {
   }
 
   get statement(): string {
-    return this.live.statement
+    return this.info.statement
   }
 
   outlive(): () => void {

@@ -79,7 +79,7 @@ export const SHARED = {
     maxItems: MAX_ROLES,
   }),
   description:
-    'Who may read the document beside its owner: nobody, everyone who may query, or the holders of the roles.',
+    'Who may read the document besides its owner: no one, everyone who may query, or the holders of the roles.',
 } as const
 
 const DOCUMENT_NAME = name('Shown in lists; need not be unique.', 120)

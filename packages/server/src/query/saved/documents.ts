@@ -151,7 +151,7 @@ export class Documents {
     return this.#env.rows.insert(row, readersOfRow(row), this.#env.perOwner)
   }
 
-  /** Removes the private documents of owners who no longer exist: nobody could read them. Returns how many. */
+  /** Removes the private documents of owners that no longer exist, which no one else can read. Returns how many. */
   async removeOrphans(): Promise<number> {
     const { rows, owners } = this.#env
     let removed = 0
@@ -269,7 +269,7 @@ function readShared(text: string): Shared {
   return text === 'private' || text === 'everyone' ? text : (JSON.parse(text) as readonly string[])
 }
 
-/** Nobody shares with roles that they do not know, apart from administrators. */
+/** Owners share with their own roles. Administrators share with any. */
 function checkRoles(shared: Shared, principal: Principal, already: readonly string[]): void {
   if (typeof shared === 'string' || isAdmin(principal)) return
   const allowed = new Set([...principal.roles, ...already])

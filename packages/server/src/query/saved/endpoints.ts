@@ -10,7 +10,7 @@ import { requirePlatformAccess } from '../plan/rights.ts'
 import { KINDS, MAX_BODY_BYTES } from './document-schema.ts'
 import { type DocumentCaller, type DocumentQuery, type Documents, type PresentedDocument, tagOf } from './documents.ts'
 
-/** Beside the body of the document, which may be written with spaces. */
+/** In addition to the body of the document, which may be written with spaces. */
 const REQUEST_BYTES = 4 * MAX_BODY_BYTES
 const JSON_TYPES = ['application/json', 'application/merge-patch+json']
 

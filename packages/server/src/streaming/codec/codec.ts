@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import type { Encoder } from '@msgpack/msgpack'
 import { DEFAULT_ACTION, JsonText, type Message, type SubProtocol, type TransactionId } from 'gatehouse-protocol'
+import { endOfString } from '../../lib/exact-json.ts'
 import { parseExactly } from './exact-json.ts'
 import { unpackMessage } from './message-pack.ts'
 
@@ -150,7 +151,7 @@ function sourceOfId(text: string): string | undefined {
         depth--
         break
       case '"': {
-        const end = endOfString(text, at)
+        const end = endOfString(text, at) + 1
         if (depth === 1 && isIdKey(text, at, end)) {
           NUMBER_VALUE.lastIndex = end
           source = NUMBER_VALUE.exec(text)?.groups?.number ?? source
@@ -170,15 +171,6 @@ function isIdKey(text: string, start: number, end: number): boolean {
   if (end - start > MAX_ID_KEY_LENGTH) return false
   const key = text.slice(start, end)
   return key === ID_KEY || (key.includes('\\') && JSON.parse(key) === 'TransactionID')
-}
-
-/** The index after the closing quote: the first quote with an even number of backslashes before it. */
-function endOfString(text: string, start: number): number {
-  for (let quote = text.indexOf('"', start + 1); ; quote = text.indexOf('"', quote + 1)) {
-    let before = quote
-    while (text[before - 1] === '\\') before--
-    if ((quote - before) % 2 === 0) return quote + 1
-  }
 }
 
 function digits(id: TransactionId): string {
