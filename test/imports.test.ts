@@ -116,7 +116,10 @@ test('an area of the console does not import another', () => {
 })
 
 /** The folders whose parts import each other in one direction only. */
-const LAYERED = ['iql/src', 'server/src', 'server/src/identity']
+const LAYERED = [
+  ...['iql/src', 'server/src', 'server/src/identity'],
+  ...['server/src/query/engines', 'server/src/query/engines/postgres', 'server/src/query/engines/sqlite'],
+]
 
 test('folders import each other in one direction', () => {
   const both: string[] = []

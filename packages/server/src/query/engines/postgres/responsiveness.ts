@@ -1,7 +1,6 @@
 /** Notices a database server that has stopped answering, while statements wait for it that may take long. */
-import { connect } from 'node:net'
 import type { Pool, PoolClient } from 'pg'
-import { destroyConnection } from './protocol/protocol.ts'
+import { destroyConnection, openSocket } from './protocol/protocol.ts'
 
 /** Statements that take longer let the server be asked, and again after as long. */
 const PATIENCE_MS = 2000
@@ -47,12 +46,11 @@ export class Responsiveness {
 
 /** Every server answers the question whether it has TLS, before it knows who asks. A refused connection is an answer too. */
 function answers(client: PoolClient): Promise<boolean> {
-  const { host, port } = client as unknown as { host: string; port: number }
   const message = Buffer.alloc(8)
   message.writeInt32BE(8, 0)
   message.writeInt32BE(80_877_103, 4)
   return new Promise((resolve) => {
-    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+    const socket = openSocket(client)
     const timer = setTimeout(() => {
       socket.destroy()
       resolve(false)

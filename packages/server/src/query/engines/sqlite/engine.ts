@@ -29,7 +29,6 @@ import { SQLITE_AUDIT_TABLE } from './dialect/system-tables.ts'
 import { asRefusal } from './failure.ts'
 import { LongRow, refuseLongRows } from './functions/functions.ts'
 import { SqliteLiveSource } from './live/live-source.ts'
-import { packSets } from './processes/packed-sets.ts'
 import { ReaderPool } from './processes/reader-pool.ts'
 import { TempBudget } from './processes/temp-budget.ts'
 import { Writer } from './processes/writer.ts'
@@ -241,8 +240,7 @@ async function writeApart(
 ): Promise<WriteReply> {
   // Rows that are known here need not come back from the other process.
   const omitsRows = areGiven(request)
-  const job = { ...request, steps: request.steps.map(packSets), omitsRows }
-  const reply = await runApart(open, owner, job, running)
+  const reply = await runApart(open, owner, { ...request, omitsRows }, running)
   if (reply === undefined) throw new Error('A long write without an outcome')
   if (!omitsRows || reply.isReplay) return reply
   return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }

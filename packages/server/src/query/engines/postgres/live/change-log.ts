@@ -6,8 +6,7 @@ import type { TableDefinition } from '../../../catalogue/definition.ts'
 import { formerColumnsOf, isKept, keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { POSTGRES } from '../dialect/dialect.ts'
-import { columnType, SCHEMA } from '../representation.ts'
-import { ROLE } from '../setup/role.ts'
+import { columnType, ROLE, SCHEMA } from '../representation.ts'
 
 /**
  * One row for each log. `relation` is the log's oid: after a restore it is another. A TRUNCATE changes `epoch`. Rows of

@@ -1,4 +1,4 @@
-/** The statements that one connection keeps prepared: each text is parsed and planned once. */
+/** The statements that one connection keeps prepared. A join of four tables by key takes 1.7 times as long without (../../DESIGN.md). */
 import type { ProtocolConnection } from './protocol.ts'
 
 /** Each takes memory of the database while the connection lives. */
