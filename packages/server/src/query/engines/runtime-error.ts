@@ -57,7 +57,7 @@ export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =
 /** The texts of one row together are longer than a row of a result may be. */
 export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)
-/** Texts that are so long that all copies of them, which the statement makes for one row, would take too much memory. */
+/** The copies of long texts that the statement makes for one row would take too much memory. */
 export const heldTextsError = (maxBytes: number | bigint | string): Refusal =>
   refuse(
     'Limit.Value',

@@ -41,7 +41,7 @@ export function reviveFailure(failure: Failure): Error {
   return Object.assign(new Error(failure.message), { stack: failure.stack })
 }
 
-/** What the caller has done, or has to know, as a Refusal; undefined for a bug of ours. */
+/** The error as a Refusal that the caller gets; undefined for a bug of the service. */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
   if (!(error instanceof Error)) return undefined

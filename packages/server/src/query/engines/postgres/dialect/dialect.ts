@@ -168,7 +168,7 @@ function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation)
   return `SELECT ${names} FROM ${groups}, generate_series(1, ${isBoth ? 'least(n0, n1)' : 'n0 - n1'})`
 }
 
-/** What a value takes in the list beside its bytes. */
+/** The memory of a value in the list, without its bytes. */
 const ITEM_BYTES = 64
 
 function listFitsSql(query: Sql, type: IqlType, maxBytes: number): Sql {

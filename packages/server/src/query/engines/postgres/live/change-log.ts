@@ -1,4 +1,4 @@
-/** The change logs of PostgreSQL: a table beside each table, written by statement triggers, so that every program that writes is seen. */
+/** The change logs of PostgreSQL: one log table for each table, written by statement triggers, so that every program that writes is seen. */
 import { createHash } from 'node:crypto'
 import { isLongType } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'

@@ -236,7 +236,7 @@ function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement
   }
 }
 
-/** `same`: of this log, and not trimmed; whether it has changed is to be asked. */
+/** `same`: of this log, and not trimmed. The table may still have changed. */
 function stateOf(log: LogHead, { snapshot }: Heads, position: TablePosition): 'same' | 'lost' {
   const parsed = parsePosition(position)
   const now = parsePosition(`${log.epoch}.${snapshot}`)

@@ -49,7 +49,7 @@ class PreparedStatements {
     return statement.name
   }
 
-  /** To be called at the end of a round trip. */
+  /** Call at the end of a round trip. */
   settle(hasSucceeded: boolean): void {
     if (this.#sent.length === 0) return
     for (const statement of this.#sent) statement.state = hasSucceeded ? 'ready' : 'unsure'

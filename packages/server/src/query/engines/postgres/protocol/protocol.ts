@@ -19,7 +19,7 @@ export function protocolOf(connection: Connection): ProtocolConnection {
   return connection as unknown as ProtocolConnection
 }
 
-/** Closes the connection to a server that has not answered for so long: everything that waits on it fails. */
+/** Closes the connection to a server that has not answered for this long: everything that waits on it fails. */
 export function destroyConnection(client: PoolClient, milliseconds: number): void {
   const { connection } = client as unknown as { connection: ProtocolConnection }
   connection.stream.destroy(new StatementTimeout(milliseconds))

@@ -64,7 +64,7 @@ export class SqliteLiveSource implements LiveSource {
   readonly #options: SqliteLiveOptions
   readonly #own = new OwnCommits()
   readonly #listeners = new CommitListeners((count) => this.#watch(count > 0))
-  /** After a commit thousands of statements may have something to read, while queries are to be answered. */
+  /** After a commit thousands of statements may read: queries get their turn in between. */
   readonly #inlineReads = new TurnQueue(INLINE_MS)
   #poll: NodeJS.Timeout | undefined
   #stopListening: (() => void) | undefined
