@@ -168,6 +168,15 @@ describe('errors use the name as it was written', () => {
       )
   })
 
+  test('a database URL without its @, as a shell leaves it of one that is not quoted, does not show what may be the password', () => {
+    for (const url of ['postgres://u:12?hidden', 'postgres://u:12/hidden%40host/db', 'postgres://u:12/a/hidden'])
+      assert.throws(
+        () => configOf({ '--database-url': url }),
+        (error: Error) => error instanceof BadSetting && !error.message.includes('hidden'),
+        url,
+      )
+  })
+
   function assertHidden(url: string, password: string): void {
     assert.throws(
       () => configOf({ '--database-url': url }),

@@ -1,7 +1,11 @@
 /** The settings file, in the syntax of systemd.exec(5) EnvironmentFile, and what happens to files that it does not allow. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { parseSettingsFile } from '../../packages/server/src/config/settings-file.ts'
+import { parseSettingsFile, readSettingsFile } from '../../packages/server/src/config/settings-file.ts'
 
 const parse = (text: string) => Object.fromEntries(parseSettingsFile(text, 'gatehouse.env'))
 
@@ -32,4 +36,13 @@ test('a line that systemd would ignore is refused with its number, and is not qu
     assert.throws(() => parse(text), { message: 'Line 3 of gatehouse.env is not written as NAME=VALUE' }, text)
   for (const text of ['\nA="hidden', "\nA='hidden\nB=1", '\nA="a" "hidden'])
     assert.throws(() => parse(text), { message: 'The quote on line 2 of gatehouse.env is not closed' }, text)
+})
+
+test('what is not a file is refused, and a pipe is not waited for', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-settings-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const pipe = join(folder, 'pipe.env')
+  execFileSync('mkfifo', [pipe])
+  for (const path of [folder, pipe]) assert.throws(() => readSettingsFile(path), /cannot be read \(it is not a file\)/)
+  assert.throws(() => readSettingsFile(join(folder, 'none.env')), /cannot be read \(ENOENT\)/)
 })

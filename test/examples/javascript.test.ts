@@ -187,8 +187,14 @@ test('after the restart the page of the Express application moves on, and signin
 
 test('the samples need what the tests have', async () => {
   const read = async (file: string) => JSON.parse(await readFile(new URL(`../../${file}`, import.meta.url), 'utf8'))
-  const { dependencies, devDependencies } = await read('package.json')
-  const here: Record<string, string> = { ...dependencies, ...devDependencies, '@gatehouse/client': 'file:../../client' }
+  const own = await Promise.all(
+    ['package.json', 'packages/server/package.json', 'packages/console/package.json'].map(read),
+  )
+  const here: Record<string, string> = Object.assign(
+    {},
+    ...own.flatMap(({ dependencies, devDependencies }) => [dependencies, devDependencies]),
+    { '@gatehouse/client': 'file:../../packages/client' },
+  )
   for (const name of ['express', 'react']) {
     const { dependencies: needed } = (await read(`examples/${name}/package.json`)) as {
       dependencies: Record<string, string>

@@ -23,10 +23,10 @@ export function parseDatabaseUrl(text: string): string {
       'it must look like postgres://user:password@host:5432/database, with every character of the user and the password percent-encoded that is not a letter or a digit',
     )
   for (const [name, value] of address.searchParams) {
-    if (!PARAMETERS.includes(name)) throw unknown('parameter', name, PARAMETERS)
+    if (!PARAMETERS.includes(name)) throw unknownParameter(name, address)
     if (name !== 'sslmode') continue
     const mode = SSL_MODES.get(value)
-    if (mode === undefined) throw unknown('sslmode', value, [...SSL_MODES.keys()])
+    if (mode === undefined) throw new BadSetting(`the sslmode "${value}" ${instead(value, [...SSL_MODES.keys()])}`)
     address.searchParams.set(name, mode)
   }
   return address.href
@@ -34,17 +34,22 @@ export function parseDatabaseUrl(text: string): string {
 
 /** A character of the password that is not encoded can end it early: what follows then looks like a path or a parameter. */
 function isWellFormed(text: string, { username, password, pathname, search, hash }: URL): boolean {
-  if (/\s/.test(text) || hash !== '' || `${pathname}${search}`.includes('@')) return false
+  if (/\s/.test(text) || hash !== '' || search.includes('@')) return false
   try {
-    for (const part of [username, password, pathname]) decodeURIComponent(part)
-    return true
+    for (const part of [username, password]) decodeURIComponent(part)
+    return !/.[/@]/.test(decodeURIComponent(pathname))
   } catch {
     return false
   }
 }
 
-function unknown(what: string, given: string, known: readonly string[]): BadSetting {
+/** Without an @ it may be the password, of which a character was not encoded. */
+function unknownParameter(name: string, { username }: URL): BadSetting {
+  const shown = username === '' ? 'it has no user, and a parameter that' : `the parameter "${name}"`
+  return new BadSetting(`${shown} ${instead(name, PARAMETERS)}`)
+}
+
+function instead(given: string, known: readonly string[]): string {
   const near = nearest(given, known)
-  const suggestion = near === undefined ? '' : `; did you mean ${near}?`
-  return new BadSetting(`the ${what} "${given}" is not one of ${known.join(', ')}${suggestion}`)
+  return `is not one of ${known.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`
 }

@@ -1,5 +1,5 @@
 /** The settings file: environment variables in the syntax of systemd's EnvironmentFile (systemd.exec(5)), read without a shell. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, statSync } from 'node:fs'
 import { BadSetting } from './parsers.ts'
 
 export interface SettingsFile {
@@ -10,9 +10,11 @@ export interface SettingsFile {
 export function readSettingsFile(path: string): SettingsFile {
   let text: string
   try {
+    // To open a pipe would wait until somebody writes to it.
+    if (!statSync(path).isFile()) throw new Error('it is not a file')
     text = readFileSync(path, 'utf8')
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const reason = error instanceof Error ? ('code' in error ? error.code : error.message) : error
     throw new BadSetting(
       `The settings file ${path} cannot be read (${reason}): check GATEHOUSE_SETTINGS_FILE, or run this as the user of the server`,
     )

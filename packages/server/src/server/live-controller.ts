@@ -32,7 +32,15 @@ export function createLiveController(live: LiveQueries, audit: Audit): Controlle
     const requestId = randomUUID()
     try {
       requirePlatformAccess(principal)
-      const request = { ...statement, principal, connectionId, requestId, address, encoding: ENCODING }
+      const request = {
+        ...statement,
+        principal,
+        connectionId,
+        requestId,
+        address,
+        encoding: ENCODING,
+        signal: call.signal,
+      }
       const subscription = await live.subscribe(request, liveSink(sink))
       return { ...guarded(subscription, sink), close: () => subscription.close() }
     } catch (error) {

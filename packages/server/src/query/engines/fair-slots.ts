@@ -87,7 +87,7 @@ export interface FairSlotsOptions {
  *    an owner has long work, and for ten seconds after some was stopped, what it asks for is expected to be long too unless it
  *    was short in the last ten seconds. Short work goes first, unless no long work runs and some has waited too long.
  * 4. Work in the background gets a slot when nothing else waits, and leaves the last free one to others. If it has waited too long, it
- *    goes before all others, one at a time.
+ *    goes before all others, one at a time in addition to long work.
  * 5. As an option: an owner gets at most half of the slots while others have some, wait, or were served in the last ten seconds.
  */
 export class FairSlots {
@@ -101,7 +101,8 @@ export class FairSlots {
   readonly #expected = new Expectations()
   #held = 0
   #heldLong = 0
-  #heldInBackground = 0
+  /** Slots with work in the background that is not long. */
+  #shortInBackground = 0
   #waiting = 0
   /** The owner that was served last, and the last one before it that is another. */
   #lastServed: Served = NOBODY
@@ -148,7 +149,11 @@ export class FairSlots {
       signal.throwIfAborted()
       const queue = owner?.waiting ?? this.#background
       let hasWaited = false
-      const stopListening = (): void => signal.removeEventListener('abort', abort)
+      let overdue: NodeJS.Timeout | undefined
+      const stopListening = (): void => {
+        signal.removeEventListener('abort', abort)
+        clearTimeout(overdue)
+      }
       const claim: Claim = {
         request,
         key: request.statement === undefined ? undefined : `${request.owner} ${request.statement}`,
@@ -166,6 +171,7 @@ export class FairSlots {
         },
       }
       const abort = (): void => {
+        clearTimeout(overdue)
         queue.splice(queue.indexOf(claim), 1)
         if (owner !== undefined) this.#countWaiting(owner, -1)
         reject(missedTurn(signal.reason))
@@ -178,6 +184,8 @@ export class FairSlots {
       }
       this.#grantFree()
       hasWaited = true
+      if (owner === undefined && queue.includes(claim))
+        overdue = setTimeout(() => this.#grantFree(), OVERDUE_MS + 1).unref()
       if (owner !== undefined && this.#waiting > this.#maxWaiting) this.#refuseNewest(owner)
     })
   }
@@ -194,24 +202,29 @@ export class FairSlots {
   }
 
   #grantFree(): void {
-    const [first] = this.#background
-    if (first !== undefined && isOverdue(first) && this.#heldInBackground === 0 && this.#held < this.#slots)
-      this.#grantInBackground(first)
+    if (this.#shortInBackground === 0 && this.#held < this.#slots) {
+      const overdue = this.#background.find((claim) => isOverdue(claim) && this.#isGrantableInBackground(claim))
+      if (overdue !== undefined) this.#grantInBackground(overdue)
+    }
     for (let next = this.#next(); next !== undefined; next = this.#next()) this.#grantToOwner(next)
     const reserved = this.#slots > 1 ? 1 : 0
     while (this.#waiting === 0 && this.#slots - this.#held > reserved) {
-      const [next] = this.#background
-      if (next === undefined || !this.#grantInBackground(next)) break
+      const next = this.#background.find((claim) => this.#isGrantableInBackground(claim))
+      if (next === undefined) break
+      this.#grantInBackground(next)
     }
   }
 
-  #grantInBackground(claim: Claim): boolean {
-    if (this.#isExpectedLong(claim) && !this.#takeLong(claim)) return false
+  #isGrantableInBackground(claim: Claim): boolean {
+    return !this.#isExpectedLong(claim) || this.#heldLong < this.#maxLong
+  }
+
+  #grantInBackground(claim: Claim): void {
     this.#held++
-    this.#heldInBackground++
-    this.#background.shift()
+    this.#shortInBackground++
+    if (this.#isExpectedLong(claim)) this.#takeLong(claim)
+    this.#background.splice(this.#background.indexOf(claim), 1)
     claim.grant()
-    return true
   }
 
   #grantToOwner({ owner, claim }: Candidate): void {
@@ -274,7 +287,8 @@ export class FairSlots {
     if (owner === undefined ? this.#heldLong >= this.#maxLong : !this.#mayTakeLong(owner)) return false
     claim.isLong = true
     this.#heldLong++
-    if (owner !== undefined) owner.long++
+    if (owner === undefined) this.#shortInBackground--
+    else owner.long++
     return true
   }
 
@@ -320,8 +334,9 @@ export class FairSlots {
   #release({ owner, isLong }: Claim): void {
     this.#held--
     if (isLong) this.#heldLong--
-    if (owner === undefined) this.#heldInBackground--
-    else {
+    if (owner === undefined) {
+      if (!isLong) this.#shortInBackground--
+    } else {
       owner.held--
       if (isLong) owner.long--
       this.#moveToEnd(owner)

@@ -70,8 +70,12 @@ export class LiveEndpoint {
     const { principal } = context
     if (this.#isStopping) throw shuttingDown()
     const response = new EventResponse(context, { clock, onClosed: () => this.#remove(response) })
+    const left = new AbortController()
+    const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client has left'))
+    context.response.once('close', leave)
     const request = {
       principal,
+      signal: left.signal,
       statement: text,
       parameters: values satisfies ReadonlyMap<string, ParameterInput>,
       maxRate: readMaxRate(single(context, 'maxrate') ?? maxRate),
@@ -81,7 +85,9 @@ export class LiveEndpoint {
       requestId: context.id,
       address: context.address,
     }
-    response.begin(await live.subscribe(request, response))
+    const subscription = await live.subscribe(request, response)
+    context.response.off('close', leave)
+    response.begin(subscription)
     if (context.method === 'HEAD') context.response.end()
     if (response.isClosed) return
     this.#add(response, readBearer(context.headers.authorization ?? '') ?? '')

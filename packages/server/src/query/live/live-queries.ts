@@ -51,6 +51,8 @@ export class LiveStatements implements LiveQueries {
   /** By owner and request id. */
   readonly #subscribers = new Map<string, Subscriber>()
   readonly #targets = new Map<Subscriber, LiveTarget>()
+  /** What those will follow that have no result yet. */
+  readonly #starting = new Map<Subscriber, LiveTarget>()
   readonly #subscriberEnv: SubscriberEnv
   readonly #sweep: NodeJS.Timeout
   readonly #stopWatching: () => void
@@ -95,6 +97,8 @@ export class LiveStatements implements LiveQueries {
     } catch (error) {
       subscriber.close()
       throw subscriber.endedBy ?? error
+    } finally {
+      this.#starting.delete(subscriber)
     }
     setImmediate(() => subscriber.start())
     return subscriber
@@ -103,7 +107,8 @@ export class LiveStatements implements LiveQueries {
   async #begin(subscriber: Subscriber): Promise<void> {
     const { request } = subscriber
     for (let target = this.#targetOf(subscriber, request.principal); ; ) {
-      const result = await this.#results.acquire(target, subscriber)
+      this.#starting.set(subscriber, target)
+      const result = await this.#results.acquire(target, subscriber, request.signal)
       try {
         const start = request.resume === undefined ? undefined : await this.#resumes.startAt(request.resume, result)
         if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
@@ -126,12 +131,14 @@ export class LiveStatements implements LiveQueries {
   }
 
   *list(): Generator<LiveListing> {
-    for (const { request, principal, startedAt, result } of this.#subscribers.values()) {
-      if (result === undefined) continue
+    for (const subscriber of this.#subscribers.values()) {
+      const { request, principal, startedAt, result } = subscriber
+      const target = result?.target ?? this.#starting.get(subscriber)
+      if (target === undefined) continue
       const { requestId, connectionId, statement } = request
       const { subject, clientId } = principal
-      const { method } = result.target
-      const rows = result.rowCount
+      const { method } = target
+      const rows = result?.rowCount ?? 0
       yield {
         requestId,
         connectionId,

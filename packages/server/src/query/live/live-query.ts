@@ -24,6 +24,8 @@ export interface LiveRequest {
   /** Unique among the live statements of the caller. */
   readonly requestId: string
   readonly address: string
+  /** Aborted when the caller leaves before `subscribe` has resolved: nothing is read for it any more. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export type ResetReason = 'Rights' | 'Definition' | 'Expired' | 'Overflow'
@@ -75,6 +77,7 @@ export interface LiveListing {
   readonly clientId: string
   readonly statement: string
   readonly method: LiveMethod
+  /** 0 while the first result is read, or waits for its turn. */
   readonly rows: number
   /** Milliseconds since the epoch. */
   readonly startedAt: number

@@ -22,6 +22,13 @@ export interface ReaderOptions {
   readonly catchUpAuditLog: (signal: AbortSignal) => Promise<void>
 }
 
+export interface ReadOptions {
+  /** Called when the read waits no more. */
+  readonly onStart?: (() => void) | undefined
+  /** Aborted when nobody wants the result any more. */
+  readonly signal?: AbortSignal | undefined
+}
+
 /** Short reads at once. */
 const SHORT_READS = 8
 /** Results as they were that are read, or wait to be: clients that come back beyond these get a snapshot, which they share. */
@@ -31,7 +38,7 @@ export class LiveReader {
   readonly source: LiveSource
   readonly limits: LiveLimits
   readonly #options: ReaderOptions
-  /** Half of what queries have, so that these always find something. */
+  /** Half of what queries have, so that these always find something; one is left to reads that turn out to be short. */
   readonly #long: FairSlots
   readonly #short = new FairSlots(SHORT_READS, Number.POSITIVE_INFINITY)
   readonly #closing = new AbortController()
@@ -42,7 +49,8 @@ export class LiveReader {
     this.source = options.source
     this.limits = options.limits
     this.#options = options
-    this.#long = new FairSlots(Math.max(1, Math.floor(options.concurrency / 2)), Number.POSITIVE_INFINITY)
+    const slots = Math.max(2, Math.floor(options.concurrency / 2))
+    this.#long = new FairSlots(slots, Number.POSITIVE_INFINITY, { long: slots - 1 })
   }
 
   /** Whole results that are read now. */
@@ -55,9 +63,9 @@ export class LiveReader {
     return this.#long.waiting + this.#short.waiting
   }
 
-  /** The whole result. Refuses one that is beyond the limits. `onStart` is called when the read waits no more. */
-  readWhole(target: LiveTarget, onStart?: () => void): Promise<LiveReply> {
-    return this.#readWhole(target, target.read(), target.readsAuditLog, onStart)
+  /** The whole result. Refuses one that is beyond the limits. */
+  readWhole(target: LiveTarget, options: ReadOptions): Promise<LiveReply> {
+    return this.#readWhole(target, target.read(), { ...options, readsAuditLog: target.readsAuditLog })
   }
 
   /**
@@ -69,7 +77,7 @@ export class LiveReader {
     if (parts === undefined) return undefined
     this.#formerReads++
     try {
-      return await this.#readWhole(target, parts, false)
+      return await this.#readWhole(target, parts, { readsAuditLog: false })
     } finally {
       this.#formerReads--
     }
@@ -78,8 +86,7 @@ export class LiveReader {
   async #readWhole(
     { text: statement, owner }: LiveTarget,
     read: ReturnType<LiveTarget['read']>,
-    readsAuditLog: boolean,
-    onStart?: () => void,
+    { onStart, signal: wanted, readsAuditLog }: ReadOptions & { readonly readsAuditLog: boolean },
   ): Promise<LiveReply> {
     const { counts, slowLog, catchUpAuditLog } = this.#options
     const parts = this.#request(read)
@@ -90,12 +97,14 @@ export class LiveReader {
       counts.ran(outcome, ms)
       if (ms >= slowLog.limits.slowMs) logSlow(slowLog, { owner, ms, outcome, statement })
     }
-    const started = (): void => {
-      run.restart()
-      onStart?.()
-    }
     try {
-      const reply = await this.#take(slots, parts.owner, run, async (signal) => {
+      const request = { owner: parts.owner, statement, wanted }
+      const reply = await this.#take(slots, request, run, async (signal, begin) => {
+        const started = (): void => {
+          run.restart()
+          begin()
+          onStart?.()
+        }
         this.#running++
         try {
           if (readsAuditLog) await catchUpAuditLog(signal)
@@ -127,7 +136,7 @@ export class LiveReader {
   #readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<LiveReply> {
     const request = this.#request(parts)
     const run = new Run(this.#options.milliseconds)
-    return this.#take(this.#short, request.owner, run, (signal) => this.source.read(request, signal))
+    return this.#take(this.#short, { owner: request.owner }, run, (signal) => this.source.read(request, signal))
   }
 
   close(): void {
@@ -138,21 +147,39 @@ export class LiveReader {
     return { ...parts, maxRows: this.limits.rows, maxBytes: shareOf(this.limits) }
   }
 
+  /** Long reads that have to make way wait for their turn again. */
   async #take<Result>(
     slots: FairSlots,
-    owner: string,
+    { owner, statement, wanted }: Turn,
     run: Run,
-    work: (signal: AbortSignal) => Promise<Result>,
+    work: (signal: AbortSignal, begin: () => void) => Promise<Result>,
   ): Promise<Result> {
-    const slot = await slots.acquire({ owner }, this.#closing)
-    run.restart()
-    try {
-      return await work(AbortSignal.any([run.signal, this.#closing.signal]))
-    } finally {
-      run.end()
-      slot.release()
+    const { signal: closing } = this.#closing
+    const signal = wanted === undefined ? closing : AbortSignal.any([wanted, closing])
+    for (let isLong = false; ; isLong = true) {
+      const slot = await slots.acquire({ owner, statement, isLong }, { signal })
+      const stopped = new AbortController()
+      run.restart()
+      const begin = (): void => {
+        if (slots === this.#long) slot.begin(() => stopped.abort())
+      }
+      try {
+        return await work(AbortSignal.any([run.signal, signal, stopped.signal]), begin)
+      } catch (error) {
+        if (!slot.isPutOff || signal.aborted) throw error
+      } finally {
+        run.end()
+        slot.release()
+      }
     }
   }
+}
+
+/** Whose read it is, and as long as it is wanted. */
+interface Turn {
+  readonly owner: string
+  readonly statement?: string
+  readonly wanted?: AbortSignal | undefined
 }
 
 /** The time of one read. To wait for a reader is no part of it. */

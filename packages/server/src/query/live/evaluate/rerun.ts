@@ -1,10 +1,11 @@
 /** Keeps one result up to date by running its statement again. */
 import type { Refusal } from 'gatehouse-protocol'
+import { refuse } from '../../errors.ts'
 import { difference, type LiveState, stateOf } from '../results/difference.ts'
 import type { LiveResult } from '../results/live-result.ts'
 import type { LiveTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv } from './evaluator.ts'
-import type { LiveReader } from './reader.ts'
+import type { LiveReader, ReadOptions } from './reader.ts'
 import { inSlices } from './slices.ts'
 
 export class Rerun extends Evaluator {
@@ -12,6 +13,7 @@ export class Rerun extends Evaluator {
   readonly method
   readonly isRepeated: boolean
   readonly #result: LiveResult
+  readonly #reading = new AbortController()
 
   constructor(result: LiveResult, env: EvaluatorEnv) {
     super(env)
@@ -28,6 +30,7 @@ export class Rerun extends Evaluator {
 
   leave(): void {
     this.close()
+    this.#reading.abort(refuse('Limit.Cancelled', 'The statement has ended'))
   }
 
   protected async evaluate(evaluation: Evaluation): Promise<readonly LiveResult[]> {
@@ -41,7 +44,7 @@ export class Rerun extends Evaluator {
     }
     const isLost = [...found.values()].includes('lost')
     const { version } = result
-    await evaluateWhole(result, reader, { ...evaluation, isLost })
+    await evaluateWhole(result, reader, { ...evaluation, isLost, signal: this.#reading.signal })
     watches.hasRead(this, result.positions)
     return result.version === version ? [] : [result]
   }
@@ -55,10 +58,10 @@ export class Rerun extends Evaluator {
 export async function evaluateWhole(
   result: LiveResult,
   reader: LiveReader,
-  { startedAt, onStart, isLost }: Pick<Evaluation, 'startedAt'> & Partial<Evaluation> & { readonly isLost: boolean },
+  { startedAt, isLost, ...options }: Pick<Evaluation, 'startedAt'> & ReadOptions & { readonly isLost: boolean },
 ): Promise<void> {
   const { evaluator } = result
-  const { next, positions } = await readState(result.target, reader, result.state, onStart)
+  const { next, positions } = await readState(result.target, reader, options, result.state)
   const changes = isLost ? undefined : await inSlices(difference(result.state, next))
   // It was given to another evaluator meanwhile, or to none.
   if (result.evaluator !== evaluator) return
@@ -66,8 +69,8 @@ export async function evaluateWhole(
   else result.commit(next, changes, positions, startedAt)
 }
 
-export async function readState(target: LiveTarget, reader: LiveReader, held?: LiveState, onStart?: () => void) {
-  const { rows, positions } = await reader.readWhole(target, onStart)
+export async function readState(target: LiveTarget, reader: LiveReader, options: ReadOptions, held?: LiveState) {
+  const { rows, positions } = await reader.readWhole(target, options)
   const { isOrdered, keyNames } = target.plan
   const next = await inSlices(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held))
   return { next, positions }

@@ -19,6 +19,8 @@ interface Entry {
   /** Resolves when the result has been read, or brought up to date after nobody followed it. */
   ready: Promise<LiveResult>
   result: LiveResult | undefined
+  /** Ends what is read for it. */
+  readonly reading: AbortController
   /** Undefined while somebody follows the result. */
   idleSince: number | undefined
 }
@@ -58,8 +60,9 @@ export class LiveResults {
     return this.#families.size
   }
 
-  /** The result, up to date when it is new or was idle. Each call needs one of `release`. */
-  async acquire(target: LiveTarget, user: MemoryUser): Promise<LiveResult> {
+  /** The result, up to date when it is new or was idle. Each call needs one of `release`, unless the signal is aborted before. */
+  async acquire(target: LiveTarget, user: MemoryUser, signal?: AbortSignal): Promise<LiveResult> {
+    signal?.throwIfAborted()
     const entry = this.#entries.get(target.identity) ?? this.#create(target)
     if (entry.idleSince !== undefined && entry.result !== undefined) {
       entry.idleSince = undefined
@@ -68,15 +71,26 @@ export class LiveResults {
     }
     // It has to share the memory from now on, and may be ended because of it.
     entry.charge.add(user)
+    const leave = (): void => this.#leave(entry, user)
+    signal?.addEventListener('abort', leave)
     let result: LiveResult
     try {
       result = await entry.ready
     } catch (error) {
       this.#drop(entry)
       throw error
+    } finally {
+      signal?.removeEventListener('abort', leave)
     }
     if (entry.charge.has(user)) return result
+    signal?.throwIfAborted()
     throw result.endedBy ?? tooManyOwnBytes()
+  }
+
+  /** Waits no more for a result. When nobody else does, it is not read any further. */
+  #leave(entry: Entry, user: MemoryUser): void {
+    if (entry.result !== undefined) this.release(entry.result, user)
+    else if (entry.charge.delete(user) && entry.charge.size === 0) this.#drop(entry)
   }
 
   release(result: LiveResult, user: MemoryUser): void {
@@ -121,17 +135,24 @@ export class LiveResults {
       shorten: (kept) => entry.result?.shortenHistory(kept) ?? 0,
       drop: () => this.#drop(entry),
     })
-    const entry: Entry = { target, charge, ready, result: undefined, idleSince: undefined }
+    const entry: Entry = {
+      target,
+      charge,
+      ready,
+      result: undefined,
+      reading: new AbortController(),
+      idleSince: undefined,
+    }
     this.#entries.set(target.identity, entry)
     resolve(this.#load(entry))
     return entry
   }
 
   async #load(entry: Entry): Promise<LiveResult> {
-    const { target, charge } = entry
-    const { next, positions } = await readState(target, this.#env.reader)
+    const { target, charge, reading } = entry
+    const { next, positions } = await readState(target, this.#env.reader, { signal: reading.signal })
     const result = new LiveResult(target, next, positions, this.#seal)
-    // Dropped while it was read: the service has closed.
+    // Dropped while it was read: the service has closed, or those who waited have left.
     if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
     entry.result = result
     charge.resize(result.bytes)
@@ -146,7 +167,8 @@ export class LiveResults {
     const { reader } = this.#env
     const found = await reader.source.changedSince(result.positions)
     const isLost = [...found.values()].includes('lost')
-    if (isLost) await evaluateWhole(result, reader, { startedAt: performance.now(), isLost })
+    if (isLost)
+      await evaluateWhole(result, reader, { startedAt: performance.now(), isLost, signal: entry.reading.signal })
     // Dropped meanwhile: those who wanted it were ended, because it takes too much.
     if (this.#entries.get(result.target.identity) !== entry) throw tooManyOwnBytes()
     this.#tend(result)
@@ -185,6 +207,7 @@ export class LiveResults {
   #drop(entry: Entry): void {
     if (this.#entries.get(entry.target.identity) !== entry) return
     this.#entries.delete(entry.target.identity)
+    entry.reading.abort(shuttingDown())
     this.#idle.delete(entry)
     this.budget.remove(entry.charge)
     if (entry.result !== undefined) this.#rest(entry.result)
