@@ -6,6 +6,8 @@ COPY packages ./packages
 RUN npm ci --omit=dev --no-audit --no-fund
 RUN node --input-type=module -e "import { buildConsole } from './packages/console/build.js'; await buildConsole()" \
   && node --input-type=module -e "import { buildServer } from './packages/server/build.js'; await buildServer()"
+# What the server needs to run, without what the console and the builds need.
+RUN npm ci --omit=dev --no-audit --no-fund --workspace gatehouse-server
 
 FROM node:24-bookworm-slim
 ENV NODE_ENV=production \

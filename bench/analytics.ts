@@ -1,9 +1,8 @@
-/** Groups, bars and an as-of join over many rows, compared with DuckDB, QuestDB and plain PostgreSQL on the same rows. */
+/** Groups, bars and an as-of join over many rows, compared with plain PostgreSQL on the same rows. */
 import { join } from 'node:path'
 import pg from 'pg'
 import { startPostgres } from '../test/support/postgres.ts'
 import { type Checkout, serve } from './support/checkout.ts'
-import { launchDuckDb, launchQuestDb } from './support/column-stores.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { load, requestBytes } from './support/http-load.ts'
 import type { TreeUse } from './support/process-tree.ts'
@@ -36,10 +35,6 @@ export const analytics: Measurement = {
   subject: startGatehouse,
   async *references() {
     yield await startPlainPostgres()
-    for (const start of [startDuckDb, startQuestDb]) {
-      const peer = await start()
-      if (peer !== undefined) yield peer
-    }
   },
 }
 
@@ -97,43 +92,6 @@ function slices(thousands: number): { readonly from: number; readonly to: number
     from: index * 1000,
     to: Math.min(thousands, (index + 1) * 1000),
   }))
-}
-
-/** Undefined where it cannot be fetched. */
-async function startDuckDb(): Promise<Contender | undefined> {
-  const store = await launchDuckDb()
-  if (store === undefined) return undefined
-  const { port, ask } = store
-  for (const statement of [
-    `CREATE TABLE ticks AS SELECT i AS id, TIMESTAMP '2026-01-01' + to_milliseconds(i * 100) AS ts, 'S' || (i * 7919 % 100) AS symbol, (i % 10000)::DOUBLE / 100 AS price, i % 500 AS qty FROM range(${THOUSANDS * 1000}) AS r(i)`,
-    `CREATE TABLE bids AS SELECT i AS id, TIMESTAMP '2026-01-01' + to_seconds(i) AS ts, 'S' || (i * 7907 % 100) AS symbol, (i % 9999)::DOUBLE / 100 AS bid FROM range(${THOUSANDS * 100}) AS r(i)`,
-  ])
-    await load(port, [{ next: () => ask(statement) }], 0)
-  const statements = {
-    groups: GROUPS,
-    bars: bars("time_bucket(INTERVAL '1 hour', ts)", 'arg_min(price, ts)', 'arg_max(price, ts)'),
-    asof: ASOF,
-  }
-  return contender('DuckDB', port, store, statements, ask)
-}
-
-/** Undefined where it cannot be fetched. */
-async function startQuestDb(): Promise<Contender | undefined> {
-  const store = await launchQuestDb({ isSynced: false })
-  if (store === undefined) return undefined
-  const { port, ask } = store
-  const start = "'2026-01-01T00:00:00.000000Z'::timestamp"
-  for (const statement of [
-    `CREATE TABLE ticks AS (SELECT x - 1 AS id, dateadd('T', ((x - 1) * 100)::int, ${start}) AS ts, ('S' || (x - 1) * 7919 % 100)::symbol AS symbol, ((x - 1) % 10000) / 100.0 AS price, (x - 1) % 500 AS qty FROM long_sequence(${THOUSANDS * 1000})) TIMESTAMP(ts) PARTITION BY DAY`,
-    `CREATE TABLE bids AS (SELECT x - 1 AS id, dateadd('s', (x - 1)::int, ${start}) AS ts, ('S' || (x - 1) * 7907 % 100)::symbol AS symbol, ((x - 1) % 9999) / 100.0 AS bid FROM long_sequence(${THOUSANDS * 100})) TIMESTAMP(ts) PARTITION BY DAY`,
-  ])
-    await load(port, [{ next: () => ask(statement) }], 0)
-  const statements = {
-    groups: GROUPS,
-    bars: 'SELECT symbol, ts AS bar, first(price) AS opening, max(price) AS high, min(price) AS low, last(price) AS closing, sum(qty) AS volume FROM ticks SAMPLE BY 1h',
-    asof: 'SELECT count() AS matches, sum(t.price - q.bid) AS cost FROM ticks AS t ASOF JOIN bids AS q ON (symbol)',
-  }
-  return contender('QuestDB', port, store, statements, ask)
 }
 
 async function startPlainPostgres(): Promise<Contender> {

@@ -1,57 +1,39 @@
-/** Lookups, inserts, ingest and a long result, compared with two databases that store columns: DuckDB and QuestDB. */
-import { byKey, contender, inserting, RATES, streaming, type Work } from './query.ts'
-import { startDuckDb, startQuestDb, startQuestDbUnsynced } from './support/column-peers.ts'
+/** Ingest and a long result, compared with two databases that store columns: DuckDB and QuestDB. */
+import { contender, streaming } from './query.ts'
+import { type ColumnPeer, startDuckDb, startQuestDb } from './support/column-peers.ts'
 import type { Figures, Measurement } from './support/compare.ts'
 import { type Caller, load } from './support/http-load.ts'
-import { type QueryPeer, ROWS, rowOf, startGatehouse, TIMES } from './support/query-peers.ts'
+import { ROWS, rowOf, startGatehouse, TIMES } from './support/query-peers.ts'
 
 /** Of each round. */
 const INGESTED = Number(process.env.BENCH_INGEST_ROWS ?? 200_000)
 const ROWS_PER_REQUEST = 5_000
 const INGEST_CONNECTIONS = 4
 
-const WITH_UNSYNCED = [startDuckDb, startQuestDb, startQuestDbUnsynced]
-
 export const columnStores: readonly Measurement[] = [
-  {
-    name: 'columns-key',
-    about: 'one row by its key; DuckDB and QuestDB',
-    columns: RATES,
-    ratios: aheadOfBoth('rate', { least: 1 }),
-    ...beside(byKey),
-  },
-  {
-    name: 'columns-insert',
-    about: 'durable inserts of one row, 64 at once; DuckDB and QuestDB',
-    columns: RATES,
-    ratios: aheadOfBoth('rate', { least: 1 }),
-    ...beside(inserting, WITH_UNSYNCED),
-  },
   {
     name: 'columns-ingest',
     about: `durable rows in requests of ${ROWS_PER_REQUEST.toLocaleString('en')}, ${INGEST_CONNECTIONS} at once; DuckDB and QuestDB`,
     columns: { rate: 'rows/s', cpu: 'µs each' },
-    ratios: aheadOfBoth('rate', { least: 1 }),
-    ...beside(ingesting, WITH_UNSYNCED),
+    ratios: ['DuckDB', 'QuestDB'].map((to) => ({ column: 'rate', to, least: 1 })),
+    ...beside(ingesting),
   },
   {
     name: 'columns-stream',
     about: `a result of ${(ROWS * TIMES).toLocaleString('en')} rows; DuckDB and QuestDB`,
     columns: { time: 's', cpu: 'ms', growth: 'MiB' },
-    ratios: aheadOfBoth('time', { most: 1 }),
+    ratios: ['DuckDB', 'QuestDB'].map((to) => ({ column: 'time', to, most: 1 })),
     ...beside(streaming),
   },
 ]
 
-function aheadOfBoth(column: string, limit: { least: number } | { most: number }): NonNullable<Measurement['ratios']> {
-  return ['DuckDB', 'QuestDB'].map((to) => ({ column, to, ...limit }))
-}
-
-function beside(work: Work, starts = [startDuckDb, startQuestDb]): Pick<Measurement, 'subject' | 'references'> {
+function beside(
+  work: (peer: ColumnPeer) => (() => Promise<Figures>) | undefined,
+): Pick<Measurement, 'subject' | 'references'> {
   return {
     subject: async (checkout) => contender(await startGatehouse(checkout), work),
     async *references() {
-      for (const start of starts) {
+      for (const start of [startDuckDb, startQuestDb]) {
         const peer = await start()
         if (peer !== undefined) yield contender(peer, work)
       }
@@ -60,11 +42,9 @@ function beside(work: Work, starts = [startDuckDb, startQuestDb]): Pick<Measurem
 }
 
 /** The requests are built before the time starts. */
-function ingesting(peer: QueryPeer): (() => Promise<Figures>) | undefined {
-  const { ingest } = peer
-  if (ingest === undefined) return undefined
+function ingesting(peer: ColumnPeer): () => Promise<Figures> {
   let nextId = ROWS
-  const requestOf = (): Buffer => ingest(Array.from({ length: ROWS_PER_REQUEST }, () => rowOf(nextId++)))
+  const requestOf = (): Buffer => peer.ingest(Array.from({ length: ROWS_PER_REQUEST }, () => rowOf(nextId++)))
   return async () => {
     const requests = Array.from({ length: Math.ceil(INGESTED / ROWS_PER_REQUEST) }, requestOf)
     const rows = requests.length * ROWS_PER_REQUEST

@@ -7,14 +7,16 @@ import { pathToFileURL } from 'node:url'
 import { type Checkout, HERE, serve } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
 import { type Caller, load, requestBytes } from './support/http-load.ts'
-import { KEYCLOAK, OPENID, prepareKeycloak, REALM } from './support/keycloak.ts'
 import { launchPeer, newPort, type Program, temporaryFolder } from './support/program.ts'
 
 const CONNECTIONS = 32
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 3000)
 const WARM_MS = ROUND_MS / 3
-const KEYCLOAK_WARM_MS = 15_000
 const SECRET = 'bench-secret'
+const TOKEN = '/connect/token'
+const USER_SCOPE = 'openid profile Platform/News'
+/** Without openid, with which a refresh would sign an ID token too: client_credentials signs one token. */
+const REFRESH_SCOPE = 'offline_access Platform/News'
 const REDIRECT_URI = 'https://app.example/callback'
 const BASIC = { authorization: `Basic ${Buffer.from(`bench:${SECRET}`).toString('base64')}` }
 const COLUMNS = { rate: '/s', cpu: 'ms each' }
@@ -24,32 +26,7 @@ const BARE_FASTIFY = 'bare Fastify route'
 const BARE_SAME = 'bare node:http doing the same'
 const PEER = 'oidc-provider, in memory'
 
-/** Where a server has its endpoints, and the scopes that it knows. */
-interface Endpoints {
-  readonly token: string
-  readonly introspection: string
-  readonly userinfo: string
-  readonly scope: string
-  /** Without openid, with which a refresh would sign an ID token too: client_credentials signs one token. */
-  readonly refreshScope: string
-}
-
-const OURS: Endpoints = {
-  token: '/connect/token',
-  introspection: '/connect/introspect',
-  userinfo: '/connect/userinfo',
-  scope: 'openid profile Platform/News',
-  refreshScope: 'offline_access Platform/News',
-}
-const THEIRS: Endpoints = {
-  token: `${OPENID}/token`,
-  introspection: `${OPENID}/token/introspect`,
-  userinfo: `${OPENID}/userinfo`,
-  scope: 'openid profile',
-  refreshScope: 'profile',
-}
-
-export const clientCredentials: Work = () => always(requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
+export const clientCredentials: Work = () => always(requestBytes('POST', TOKEN, BASIC, CREDENTIALS_FORM))
 
 export const identity: readonly Measurement[] = [
   {
@@ -62,11 +39,8 @@ export const identity: readonly Measurement[] = [
     ],
     subject: (checkout) => gatehouse('gatehouse', checkout, clientCredentials),
     async *references() {
-      yield peer(BARE_SIGN, 'bare-sign.js', requestBytes('POST', '/connect/token', BASIC, CREDENTIALS_FORM))
+      yield peer(BARE_SIGN, 'bare-sign.js', requestBytes('POST', TOKEN, BASIC, CREDENTIALS_FORM))
       yield peer(PEER, 'oidc-provider-jwt.js', requestBytes('POST', '/token', BASIC, CREDENTIALS_FORM))
-      yield* keycloak(({ endpoints }) =>
-        always(requestBytes('POST', endpoints.token, BASIC, 'grant_type=client_credentials')),
-      )
       yield openssl()
     },
   },
@@ -78,7 +52,6 @@ export const identity: readonly Measurement[] = [
     subject: (checkout) => gatehouse('refresh_token', checkout, refreshing),
     async *references() {
       yield gatehouse('client_credentials', HERE, clientCredentials)
-      yield* keycloak(refreshing)
     },
   },
   {
@@ -97,15 +70,11 @@ export const identity: readonly Measurement[] = [
 ]
 
 /** Prepares the requests of a measurement; returns a caller for each connection. */
-type Work<Server = TestedCheckout> = (server: Server) => (() => Caller) | Promise<() => Caller>
+type Work = (server: TestedCheckout) => (() => Caller) | Promise<() => Caller>
 
-interface TestedServer {
-  readonly endpoints: Endpoints
-  readonly port: number
-}
-
-interface TestedCheckout extends TestedServer {
+interface TestedCheckout {
   readonly checkout: Checkout
+  readonly port: number
   readonly dataFolder: string
 }
 
@@ -127,10 +96,9 @@ function besideSameWork(
   name: string,
   about: string,
   size: number,
-  tokenRequest: (endpoints: Endpoints, token: string) => Buffer,
+  tokenRequest: (token: string) => Buffer,
 ): Measurement {
-  const work: Work<TestedServer> = async (server) =>
-    always(tokenRequest(server.endpoints, (await signIn(server)).access_token))
+  const work: Work = async ({ port }) => always(tokenRequest((await signIn(port, USER_SCOPE)).access_token))
   return {
     name,
     about,
@@ -138,9 +106,8 @@ function besideSameWork(
     ratios: [{ column: 'rate', to: BARE_SAME, least: 0.8 }],
     subject: (checkout) => gatehouse('gatehouse', checkout, work),
     async *references() {
-      yield bareSame((token) => tokenRequest(OURS, token))
-      yield bareFastify(tokenRequest(OURS, 'x'), size)
-      yield* keycloak(work)
+      yield bareSame(tokenRequest)
+      yield bareFastify(tokenRequest('x'), size)
     },
   }
 }
@@ -170,7 +137,7 @@ export async function gatehouse(
   await writeFile(config, JSON.stringify(DECLARATION))
   const flags = { '--port': String(port), '--data': dataFolder, '--config': config, '--log-level': 'warn', ...more }
   const program = await serve(checkout, flags, { readyAt: `http://127.0.0.1:${port}/healthz` })
-  const caller = await work({ checkout, port, dataFolder, endpoints: OURS })
+  const caller = await work({ checkout, port, dataFolder })
   return {
     name,
     measure: () => measure(program, port, caller),
@@ -197,25 +164,6 @@ async function bareSame(requestWith: (token: string) => Buffer): Promise<Contend
   const { access_token } = (await (await fetch(`http://127.0.0.1:${port}/token`)).json()) as { access_token: string }
   const request = requestWith(access_token)
   return { name: BARE_SAME, measure: () => measure(program, port, always(request)), close: program.stop }
-}
-
-/** Nothing if it cannot be fetched. */
-async function* keycloak(work: Work<TestedServer>): AsyncGenerator<Contender> {
-  const prepared = await prepareKeycloak('bench', SECRET)
-  if (prepared === undefined) return
-  const { port } = prepared
-  const program = await prepared.start({ readyAt: `http://127.0.0.1:${port}${REALM}`, readyMs: 120_000 })
-  const caller = await work({ port, endpoints: THEIRS })
-  // It runs on a virtual machine that compiles as it goes.
-  await load(port, Array.from({ length: CONNECTIONS }, caller), KEYCLOAK_WARM_MS)
-  yield {
-    name: KEYCLOAK,
-    measure: () => measure(program, port, caller),
-    async close() {
-      await program.stop()
-      await prepared.remove()
-    },
-  }
 }
 
 export const OPENSSL = 'openssl speed, every processor'
@@ -246,17 +194,15 @@ function always(request: Buffer): () => Caller {
   return () => ({ next: () => request })
 }
 
-async function refreshing(server: TestedServer): Promise<() => Caller> {
+async function refreshing({ port }: TestedCheckout): Promise<() => Caller> {
   const tokens: string[] = []
-  for (let count = 0; count < CONNECTIONS; count++)
-    tokens.push((await signIn(server, server.endpoints.refreshScope)).refresh_token)
+  for (let count = 0; count < CONNECTIONS; count++) tokens.push((await signIn(port, REFRESH_SCOPE)).refresh_token)
   let next = 0
   // Each connection continues with its own token family from round to round.
   return () => {
     const index = next++ % CONNECTIONS
     return {
-      next: () =>
-        requestBytes('POST', server.endpoints.token, BASIC, `grant_type=refresh_token&refresh_token=${tokens[index]}`),
+      next: () => requestBytes('POST', TOKEN, BASIC, `grant_type=refresh_token&refresh_token=${tokens[index]}`),
       onResponse: (_status, body) => {
         tokens[index] = /"refresh_token":"([^"]+)"/.exec(body)?.[1] ?? ''
       },
@@ -270,7 +216,7 @@ const CODES = 60_000
 async function redeeming({ checkout, dataFolder }: TestedCheckout): Promise<() => Caller> {
   const source = (file: string) => import(pathToFileURL(join(checkout.root, 'packages/server/src/store', file)).href)
   const { openDatabase }: typeof import('../packages/server/src/store/database/database.ts') =
-    await source('database.ts')
+    await source('database/database.ts')
   const { createStores }: typeof import('../packages/server/src/store/stores.ts') = await source('stores.ts')
   const database = await openDatabase({ dataFolder, url: '' })
   const stores = createStores(database, Date.now)
@@ -304,24 +250,21 @@ async function redeeming({ checkout, dataFolder }: TestedCheckout): Promise<() =
       if (next === undefined) throw new Error('All prepared codes are used: raise CODES')
       const form = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI, code: next.code }
       const body = new URLSearchParams({ ...form, code_verifier: next.verifier }).toString()
-      return requestBytes('POST', '/connect/token', BASIC, body)
+      return requestBytes('POST', TOKEN, BASIC, body)
     },
   })
 }
 
-function introspecting({ introspection }: Endpoints, token: string): Buffer {
-  return requestBytes('POST', introspection, BASIC, `token=${token}`)
+function introspecting(token: string): Buffer {
+  return requestBytes('POST', '/connect/introspect', BASIC, `token=${token}`)
 }
 
-function readingUserinfo({ userinfo }: Endpoints, token: string): Buffer {
-  return requestBytes('GET', userinfo, { authorization: `Bearer ${token}` })
+function readingUserinfo(token: string): Buffer {
+  return requestBytes('GET', '/connect/userinfo', { authorization: `Bearer ${token}` })
 }
 
-async function signIn(
-  { port, endpoints }: TestedServer,
-  scope = endpoints.scope,
-): Promise<{ access_token: string; refresh_token: string }> {
-  const response = await fetch(`http://127.0.0.1:${port}${endpoints.token}`, {
+async function signIn(port: number, scope: string): Promise<{ access_token: string; refresh_token: string }> {
+  const response = await fetch(`http://127.0.0.1:${port}${TOKEN}`, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'password', username: 'bench', password: SECRET, scope }),
     headers: BASIC,

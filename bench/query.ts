@@ -164,7 +164,10 @@ function withAllPeers(work: Work): Pick<Measurement, 'subject' | 'references'> {
   }
 }
 
-export function contender(peer: QueryPeer, work: Work): Contender {
+export function contender<Peer extends Pick<QueryPeer, 'name' | 'stop'>>(
+  peer: Peer,
+  work: (peer: Peer) => (() => Promise<Figures>) | undefined,
+): Contender {
   const measure = work(peer)
   if (measure === undefined) throw new Error(`${peer.name} cannot do this`)
   return { name: peer.name, measure, close: peer.stop }
@@ -216,12 +219,12 @@ async function loaded(peer: QueryPeer, connections: number, next: () => Buffer):
   }
 }
 
-export function streaming(peer: QueryPeer): (() => Promise<Figures>) | undefined {
+export function streaming(peer: Pick<QueryPeer, 'port' | 'use' | 'everything'>): (() => Promise<Figures>) | undefined {
   const { everything } = peer
   return everything && (() => streamed(peer, everything()))
 }
 
-async function streamed(peer: QueryPeer, request: Buffer): Promise<Figures> {
+async function streamed(peer: Pick<QueryPeer, 'port' | 'use'>, request: Buffer): Promise<Figures> {
   const before = peer.use()
   let most = before.proportionalMiB
   const sampler = setInterval(() => {

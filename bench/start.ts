@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { serve } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
-import { KEYCLOAK, prepareKeycloak, REALM } from './support/keycloak.ts'
 import { benchPath, launch, newPort, type Program, temporaryFolder } from './support/program.ts'
 import { adminToken } from './support/tokens.ts'
 
@@ -39,30 +38,12 @@ export const start: Measurement = {
   async *references() {
     yield peer('oidc-provider, in memory', 'oidc-provider.js', DISCOVERY)
     yield peer('bare node:http', 'bare.js', '/')
-    yield* keycloak()
   },
 }
 
 function peer(name: string, file: string, path: string): Contender {
   const program = () => launch(process.execPath, [benchPath(`peers/${file}`), String(PORT)])
   return { name, measure: () => timed(program, () => answers(path)) }
-}
-
-/** Its first start, which creates the database, is not measured either. */
-async function* keycloak(): AsyncGenerator<Contender> {
-  const prepared = await prepareKeycloak('bench', 'bench-secret')
-  if (prepared === undefined) return
-  const discovery = `http://127.0.0.1:${prepared.port}${REALM}${DISCOVERY}`
-  await (await prepared.start({ readyAt: discovery, readyMs: 120_000 })).stop()
-  yield {
-    name: KEYCLOAK,
-    measure: () =>
-      timed(
-        () => prepared.start(),
-        async () => (await fetch(discovery)).ok,
-      ),
-    close: prepared.remove,
-  }
 }
 
 async function timed(start: () => Promise<Program>, isUp: () => Promise<boolean>): Promise<Figures> {

@@ -1,4 +1,4 @@
-/** Streaming, compared with a bare `ws` server, Socket.IO, NATS and Centrifugo: requests, sign-ins, connections, memory, fan-out. */
+/** Streaming, compared with a bare `ws` server and Socket.IO: requests, sign-ins, connections, memory, fan-out. Fan-out also with NATS and Centrifugo. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { centrifugoPeer } from './support/centrifugo-peer.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
@@ -7,11 +7,12 @@ import {
   bareWsPeer,
   type Connection,
   gatehousePeer,
-  type Keys,
   makeKeys,
   type StreamPeer,
   type StreamServer,
   socketIoPeer,
+  type TopicConnection,
+  type TopicServer,
 } from './support/stream-peers.ts'
 
 /** The only one: a round starts and stops its own server. */
@@ -25,7 +26,7 @@ const SIGN_INS = 8_000
 const WARM_CONNECTS = 2_000
 const CONNECTS = Number(process.env.BENCH_CONNECTS ?? 6_000)
 const IDLE = Number(process.env.BENCH_IDLE ?? 10_000)
-/** A reply of so many bytes is compressed with the settings that the server starts with. */
+/** A reply of this size is compressed with the default settings. */
 const COMPRESSED_BYTES = 2_000
 const RATES = { rate: '1/s', cpu: 'ms per 1000' }
 const AHEAD_OF_SOCKET_IO = { column: 'rate', to: 'Socket.IO', least: 1 }
@@ -59,7 +60,16 @@ export const streamFanOut: Measurement = {
   about: 'messages delivered when one connection publishes to 1,000 subscribers',
   columns: RATES,
   ratios: [AHEAD_OF_SOCKET_IO],
-  ...withAllServers(fanOut),
+  subject: async (checkout) => contender('gatehouse', await gatehousePeer(PORT, checkout), fanOut),
+  async *references() {
+    const keys = await makeKeys()
+    yield contender('bare ws', bareWsPeer(PORT, keys), fanOut)
+    yield contender('Socket.IO', socketIoPeer(PORT, keys), fanOut)
+    const centrifugo = await centrifugoPeer(keys)
+    if (centrifugo !== undefined) yield contender('Centrifugo', centrifugo, fanOut)
+    const nats = await natsPeer()
+    if (nats !== undefined) yield contender('NATS', nats, fanOut)
+  },
 }
 
 export const streamMemory: Measurement = {
@@ -72,7 +82,6 @@ export const streamMemory: Measurement = {
     const keys = await makeKeys()
     yield contender('bare ws', bareWsPeer(PORT, keys), atRest)
     yield contender('Socket.IO', socketIoPeer(PORT, keys), atRest)
-    yield* fetchedServers(keys, atRest)
   },
 }
 
@@ -94,27 +103,23 @@ function withAllServers(measure: Measure, tokens = 0): Pick<Measurement, 'subjec
       const keys = await makeKeys()
       yield contender('bare ws', bareWsPeer(PORT, keys), measure, tokens)
       yield contender('Socket.IO', socketIoPeer(PORT, keys), measure, tokens)
-      yield* fetchedServers(keys, measure, tokens)
     },
   }
-}
-
-/** NATS checks no tokens here. */
-async function* fetchedServers(keys: Keys, measure: Measure, tokens = 0): AsyncGenerator<Contender> {
-  const centrifugo = await centrifugoPeer(keys)
-  if (centrifugo !== undefined) yield contender('Centrifugo', centrifugo, measure, tokens)
-  const nats = tokens === 0 ? await natsPeer() : undefined
-  if (nats !== undefined) yield contender('NATS', nats, measure)
 }
 
 export function requests(server: StreamServer): Promise<Figures> {
   return onConnections(server, (connection) => connection.request())
 }
 
-type Measure = (server: StreamServer, peer: StreamPeer) => Promise<Figures>
+type Measure<Server = StreamServer> = (server: Server, peer: StreamPeer<Server>) => Promise<Figures>
 
 /** Each round has its own server, so that rounds are independent. The tokens are issued before it starts. */
-export function contender(name: string, peer: StreamPeer, measure: Measure, tokens = 0): Contender {
+export function contender<Server extends TopicServer>(
+  name: string,
+  peer: StreamPeer<Server>,
+  measure: Measure<Server>,
+  tokens = 0,
+): Contender {
   return {
     name,
     async measure() {
@@ -192,8 +197,8 @@ async function connectAll(server: StreamServer, tokens: string[]): Promise<numbe
   return count
 }
 
-async function fanOut(server: StreamServer): Promise<Figures> {
-  const subscribers: Connection[] = []
+async function fanOut(server: TopicServer): Promise<Figures> {
+  const subscribers: TopicConnection[] = []
   let delivered = 0
   while (subscribers.length < 1_000) {
     const subscriber = await server.connect()
@@ -217,7 +222,7 @@ async function fanOut(server: StreamServer): Promise<Figures> {
   return figures
 }
 
-async function measured(server: StreamServer, work: () => Promise<number>): Promise<Figures> {
+async function measured(server: TopicServer, work: () => Promise<number>): Promise<Figures> {
   const before = server.use().cpuMs
   const started = performance.now()
   const done = await work()

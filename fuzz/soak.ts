@@ -36,8 +36,8 @@ export async function soak(
           while (performance.now() < end) await runClient(gate, clients++)
         }),
       ).finally(() => clearInterval(publishing))
-      for (let wait = 0; gate.gateway.liveSessions().length > 0 && wait < 500; wait++) await pause(10)
-      assert.equal(gate.gateway.liveSessions().length, 0, 'a connection was left behind')
+      for (let wait = 0; gate.gateway.connections().length > 0 && wait < 500; wait++) await pause(10)
+      assert.equal(gate.gateway.connections().length, 0, 'a connection was left behind')
       globalThis.gc?.()
       await pause(50)
       globalThis.gc?.()

@@ -45,8 +45,8 @@ export async function fuzzGateway(total: number, seed: number): Promise<FuzzRepo
       report.connections++
       if (early === undefined && report.messages + report.frames >= total / 10) early = liveHeapBytes()
     }
-    for (let wait = 0; gate.gateway.liveSessions().length > 0 && wait < 200; wait++) await pause(10)
-    assert.equal(gate.gateway.liveSessions().length, 0, 'a connection was left behind')
+    for (let wait = 0; gate.gateway.connections().length > 0 && wait < 200; wait++) await pause(10)
+    assert.equal(gate.gateway.connections().length, 0, 'a connection was left behind')
     assert.deepEqual(gate.log, [], 'the gateway failed')
     const grownBytes = liveHeapBytes() - (early ?? 0)
     assert.ok(grownBytes < MAX_GROWTH, `the heap grew by ${grownBytes} bytes`)

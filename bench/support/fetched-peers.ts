@@ -1,32 +1,21 @@
 /** Peers that are large or no npm packages: fetched once into bench/.peers, by npm, Maven or Go. What cannot be fetched is left out. */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { benchPath } from './program.ts'
 
 const FOLDER = benchPath('.peers')
-const KEYCLOAK = '26.0.7'
 const QUESTDB = '9.1.0'
 const NATS = 'v2.10.24'
 const CENTRIFUGO = 'v5.4.9'
 const DUCKDB = '1.5.6-r.1'
 
-/** The folder of Keycloak's distribution, prepared for a production start with its embedded database. */
-export function keycloakFolder(): string | undefined {
-  return fetched('Keycloak', `keycloak-${KEYCLOAK}`, (target) => {
-    copyArtifact(`org.keycloak:keycloak-quarkus-dist:${KEYCLOAK}:zip`)
-    const unpacked = join(FOLDER, 'unpacking')
-    mkdirSync(unpacked, { recursive: true })
-    run('jar', ['xf', join(FOLDER, `keycloak-quarkus-dist-${KEYCLOAK}.zip`)], unpacked)
-    const folder = join(unpacked, `keycloak-${KEYCLOAK}`)
-    run('sh', [join(folder, 'bin/kc.sh'), 'build', '--db=dev-file', '--health-enabled=true'])
-    renameSync(folder, target)
-  })
-}
-
 /** QuestDB's jar, which contains the server. */
 export function questdbJar(): string | undefined {
-  return fetched('QuestDB', `questdb-${QUESTDB}.jar`, () => copyArtifact(`org.questdb:questdb:${QUESTDB}:jar`))
+  return fetched('QuestDB', `questdb-${QUESTDB}.jar`, () => {
+    const artifact = `-Dartifact=org.questdb:questdb:${QUESTDB}:jar`
+    run('mvn', ['-q', 'dependency:copy', artifact, `-DoutputDirectory=${FOLDER}`, '-Dmdep.useBaseVersion=true'])
+  })
 }
 
 /** The folder with DuckDB's package. */
@@ -40,7 +29,7 @@ export function duckdbFolder(): string | undefined {
 /** The program of NATS. */
 export function natsServer(): string | undefined {
   return fetched('NATS', 'nats-server', () =>
-    run('go', ['install', `github.com/nats-io/nats-server/v2@${NATS}`], FOLDER, { GOBIN: FOLDER }),
+    run('go', ['install', `github.com/nats-io/nats-server/v2@${NATS}`], { GOBIN: FOLDER }),
   )
 }
 
@@ -67,14 +56,9 @@ function fetched(peer: string, name: string, fetch: (target: string) => void): s
   }
 }
 
-function copyArtifact(artifact: string): void {
-  const args = ['-q', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${FOLDER}`]
-  run('mvn', [...args, '-Dmdep.useBaseVersion=true'], FOLDER)
-}
-
-function run(program: string, args: readonly string[], cwd = FOLDER, environment: NodeJS.ProcessEnv = {}): string {
+function run(program: string, args: readonly string[], environment: NodeJS.ProcessEnv = {}): string {
   const { status, error, stderr, stdout } = spawnSync(program, args, {
-    cwd,
+    cwd: FOLDER,
     env: { ...process.env, ...environment },
     encoding: 'utf8',
   })

@@ -13,11 +13,7 @@ export interface TreeUse {
 const TICK_MS = 10
 
 export function useOfTree(pid: number): TreeUse {
-  return useOfTrees([pid])
-}
-
-export function useOfTrees(pids: readonly number[]): TreeUse {
-  const uses = pids.flatMap(treeOf).map(useOf)
+  const uses = treeOf(pid).map(useOf)
   return {
     cpuMs: sum(uses.map(({ cpuMs }) => cpuMs)),
     residentMiB: sum(uses.map(({ residentMiB }) => residentMiB)),

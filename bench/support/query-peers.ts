@@ -25,8 +25,6 @@ export interface QueryPeer {
   readonly insert: (id: number) => Buffer
   readonly aggregate?: (() => Buffer) | undefined
   readonly everything?: (() => Buffer) | undefined
-  /** Many rows in one request and one transaction. */
-  readonly ingest?: ((rows: readonly Row[]) => Buffer) | undefined
   stop(): Promise<void>
 }
 
@@ -36,6 +34,7 @@ export interface GatehousePeer extends QueryPeer {
   readonly byKeySelect: (id: number) => Buffer
   readonly aggregate: () => Buffer
   readonly everything: (mediaType?: string) => Buffer
+  /** Many rows in one request and one transaction. */
   readonly ingest: (rows: readonly Row[]) => Buffer
   readonly statement: (iql: string) => Buffer
 }

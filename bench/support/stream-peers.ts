@@ -11,27 +11,34 @@ import { launchPeer, temporaryFolder } from './program.ts'
 import { converse } from './raw-websocket.ts'
 import { serviceToken } from './tokens.ts'
 
-/** One connection of a client. */
-export interface Connection {
-  /** One request and its reply, each with so many bytes of data. */
-  request(bytes?: number): Promise<void>
-  signIn(token: string): Promise<void>
+/** One connection of a client that publishes or subscribes. */
+export interface TopicConnection {
   subscribe(onMessage: () => void): Promise<void>
   publish(): Promise<void>
   end(): void
 }
 
-export interface StreamServer {
+export interface Connection extends TopicConnection {
+  /** One request and its reply, each with this number of bytes of data. */
+  request(bytes?: number): Promise<void>
+  signIn(token: string): Promise<void>
+}
+
+export interface TopicServer {
   use(): TreeUse
-  connect(options?: { deflate?: boolean }): Promise<Connection>
-  /** A connection of its own that signs in with a message and closes. */
-  signInOnce(token: string): Promise<void>
+  connect(): Promise<TopicConnection>
   stop(): Promise<void>
 }
 
+export interface StreamServer extends TopicServer {
+  connect(options?: { deflate?: boolean }): Promise<Connection>
+  /** Opens a connection, signs in with a message and closes the connection. */
+  signInOnce(token: string): Promise<void>
+}
+
 /** A program that can be started repeatedly. */
-export interface StreamPeer {
-  start(): Promise<StreamServer>
+export interface StreamPeer<Server = StreamServer> {
+  start(): Promise<Server>
   /** Different valid tokens, all new to a server that has just started. */
   tokens(count: number): Promise<readonly string[]>
   close(): Promise<void>

@@ -25,7 +25,6 @@ const SERVERS = {
   worker: 'cli/serve/worker.ts',
   'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
-  'verifier-thread': 'identity/tokens/verifier-thread.ts',
 }
 /** Loaded by controllers of users as it is, and by the bundle: a refusal of theirs is one of ours. */
 const SHARED = join(root, '..', 'protocol', 'src', 'refusal.ts')

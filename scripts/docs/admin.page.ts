@@ -16,7 +16,7 @@ There are three ways to the same operations:
 
 ## Remote login
 
-On the machine with the data, register the command line as a client with the scopes that its users may ask for, and give
+On the machine with the data (as \`sudo gate …\` if you have followed the [installation](install.md), which does this too), register the command line as a client with the scopes that its users may ask for, and give
 a user the scopes for administration:
 
 \`\`\`

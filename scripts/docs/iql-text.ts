@@ -76,7 +76,8 @@ error, whatever its \`WHERE\` is. An UPDATE checks keys row by row, in the physi
 
 **Rights.** A table that you may not read does not exist for you. With \`Platform/Admin\`, which defining tables needs, you see and change
 the definition of every table; its rows still need the read scope. A table can have a \`ROW FILTER\` over its columns and the
-caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles). Rows
+caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles;
+\`:role\` is the same; [all of them](configuration.md#tables)). Rows
 for which it is not true do not exist for the caller either, and cannot be written. \`ALTER TABLE trades SET READ SCOPE
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
 later statement on every node, and is recorded in the audit log.

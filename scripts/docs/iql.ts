@@ -19,12 +19,14 @@ import {
   MAX_HELD_VALUES,
   MAX_KEY_BYTES,
   MAX_LIST_BYTES,
+  MAX_SEARCH_STEPS,
   MAX_WITH_USES,
   NO_TABLES,
   OPERATORS,
   parse,
   positionOf,
   RESERVED,
+  SHORT_PART_BYTES,
   SPECIAL_FORMS,
   signatureOf,
   type TableView,
@@ -198,7 +200,11 @@ A statement holds a text once for each expression that reads it and for each fun
 may have ${MAX_HELD_BYTES / 2 ** 20} MiB in this way: a statement with 400 conditions on a column takes texts of ${Math.floor(MAX_HELD_BYTES / 2 ** 10 / 400)} KiB. Longer ones are the
 error \`Limit.Value\`. For parameters this holds everywhere; for columns on PostgreSQL, where it does not concern columns of keys and
 indexes, and a row counts before the conditions of WHERE. On PostgreSQL the minima and maxima of texts that one group has may have
-${MAX_GROUP_BYTES.toLocaleString('en')} bytes together, and the rows of a query after NOT IN, or after IN in a part of a condition, ${MAX_LIST_BYTES / 2 ** 20} MiB (\`Limit.Memory\`).`
+${MAX_GROUP_BYTES.toLocaleString('en')} bytes together, and the rows of a query after NOT IN, or after IN in a part of a condition, ${MAX_LIST_BYTES / 2 ** 20} MiB (\`Limit.Memory\`).
+
+A search for one text in another can take as many steps as their bytes multiplied, and a database cannot interrupt it. So position,
+contains, replace, split_part, LIKE and ILIKE, and the characters of trim, ltrim and rtrim, are refused with \`Limit.Value\` where the product
+is too large. What is searched for may always have ${SHORT_PART_BYTES} bytes; in a text of 1 MiB it may have 1,024.`
 
 const HELD_TEXT = `median, percentile_cont and percentile_disc hold the values of one group at a time. Each of several in a statement
 may hold an equal share, down to a power of two; values of more than 18 digits count as four. A larger group is the error
@@ -213,6 +219,10 @@ function limitsText(): string {
   ])
   rows.push(['bytes of the texts in a key, or in an entry of an index', MAX_KEY_BYTES.toLocaleString('en')])
   rows.push(['bytes of the texts that a statement creates for one row', MAX_CREATED_BYTES.toLocaleString('en')])
+  rows.push([
+    'bytes of a text, multiplied by the bytes of what is searched for in it',
+    MAX_SEARCH_STEPS.toLocaleString('en'),
+  ])
   rows.push(['values that medians and percentiles hold of one group', (MAX_HELD_VALUES - 1).toLocaleString('en')])
   return `## Limits\n\n${table(['limit', 'maximum'], rows)}\n\n${CREATED_TEXT}\n\n${HELD_TEXT}`
 }

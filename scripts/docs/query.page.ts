@@ -3,11 +3,15 @@
 import { typeName } from 'gatehouse-iql'
 import { environmentName, SETTINGS, type SettingName } from '../../packages/server/src/config/config.ts'
 import { SYSTEM_TABLES, type SystemTable } from '../../packages/server/src/query/catalogue/system-tables.ts'
+import { DEFAULT_RESPONSE_LIMITS } from '../../packages/server/src/query/engines/stored-responses.ts'
 import { QUERY_ERRORS } from '../../packages/server/src/query/errors.ts'
 import { OPERATORS } from '../../packages/server/src/query/http/criteria.ts'
-import { EVENT_STREAM, MEDIA_TYPES } from '../../packages/server/src/query/http/negotiate.ts'
-import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/live-query.ts'
+import { EVENT_STREAM, MEDIA_TYPES } from '../../packages/server/src/query/http/request.ts'
+import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/contract.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
+
+const { keysPerOwner, keys, bytesPerOwner, bytes } = DEFAULT_RESPONSE_LIMITS
+const thousands = (count: number): string => count.toLocaleString('en')
 
 const LIMITS: readonly SettingName[] = [
   'queryRows',
@@ -171,6 +175,11 @@ and changes nothing, even if the columns of the table have changed since; it is 
 table. The same key with another body is refused. Statements that read, and those that define tables, do not use the key: a
 definition cannot be made twice, and is refused when it is repeated. The response is stored with the write, so its rows are
 cut at 24 MiB, which \`Truncated\` says; without a key at 64 MiB.
+
+Stored responses are bounded. Of one caller ${thousands(keysPerOwner)} keys are kept and ${bytesPerOwner / 2 ** 20} MiB of responses of more than 4 KiB, of all callers together
+${thousands(keys)} and ${bytes / 2 ** 20} MiB. A caller who stores more loses what is oldest of their own. A long response loses its rows first: a retry
+then still changes nothing and gets \`RowsAffected\`, with no \`Rows\` and \`"Truncated": true\`. In a format that cannot say so, such as CSV, it is
+refused with \`Limit.Bytes\`. Past the number of keys a key is forgotten, and a retry with it is a new request.
 
 Member names are case-insensitive, and a body cannot contain the same member in two spellings. If a member is repeated in the
 same spelling, the last one counts, as it does in a Json value. A body can nest up to 500 levels deep.

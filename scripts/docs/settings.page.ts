@@ -40,7 +40,8 @@ GATEHOUSE_BRAND_NAME=Example Desk
 \`\`\`
 
 A value in quotes may have several lines, or spaces at its ends; a backslash at the end of a line continues it. Other variables
-than settings are set in the environment of the process, where the declarative file can refer to them. A line that is not an
+than settings are set in the environment of the process, where the declarative file can refer to them; \`NODE_EXTRA_CA_CERTS\`
+is honoured too ([your own CA](install.md#your-own-ca)). A line that is not an
 assignment, which systemd would ignore, is an error. Do not let other users read the file: \`gatehouse doctor\` checks it.
 
 ## Reloading
@@ -56,7 +57,7 @@ applies the file. The column SIGHUP of the table says which settings then take e
 
 The log names each changed setting that needs a restart. If anything cannot be used, such as an unknown setting or a damaged certificate,
 the log says so and nothing changes. Flags and the environment of a process cannot change while it runs; that includes the file that
-systemd reads as \`EnvironmentFile\`. What you want to reload belongs into the declarative file. The demonstration does not reload:
+systemd reads as \`EnvironmentFile\`. To change a setting without a restart, put it into the [settings file](#settings-file) or the declarative file: both are read again. The demonstration does not reload:
 SIGHUP ends it, as closing its terminal does.
 
 ## Descriptions

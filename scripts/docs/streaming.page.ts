@@ -1,6 +1,6 @@
 /** docs/streaming.md: the guide for client developers, with the tables of errors, close codes and topics of the program. */
 import { CLOSE_CODES, STREAM_ERRORS } from 'gatehouse-protocol'
-import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/live-query.ts'
+import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/contract.ts'
 import { LIVE_SUMMARY } from '../../packages/server/src/server/live-controller.ts'
 import { authController } from '../../packages/server/src/streaming/controllers/auth.ts'
 import { COMMON_TOPICS } from '../../packages/server/src/streaming/controllers/common.ts'

@@ -258,6 +258,13 @@ onEveryEngine('the copy of the audit log', (place) => {
   })
 })
 
+test('without an administrator the doctor names the command that invites the first one', async () => {
+  const place = await healthy()
+  onDatabase(place, 'delete from user_roles')
+  const { stdout } = await runInProcess(['doctor', '--data', place.dataFolder])
+  assert.match(stdout, /\[access\.no_admin\]\n +→ Run "gatehouse user first-admin"/)
+})
+
 test('the command prints each fault and its fix, and exits with status 1', async () => {
   const place = await healthy()
   await chmod(place.dataFolder, 0o755)

@@ -11,6 +11,7 @@ import { changeDatabase } from '../support/change-database.ts'
 import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
 import { takeSnapshot } from '../support/snapshot.ts'
 
 /** One of each kind: reading, writing, those that used to create a database, and those that are not of the administration. */
@@ -126,6 +127,36 @@ onEveryEngine('migrate --create', (place) => {
       assert.match(stderr, /has schema \d+, but this version uses \d+: .*gatehouse migrate/)
     }
     assert.deepEqual(await takeSnapshot(place()), before)
+  })
+
+  test('a migration that fails is named, with the reason and what to do, and nothing is changed', async () => {
+    const before = await takeSnapshot(place())
+    // What the last migration would add is there already.
+    for (const command of [['migrate'], ['migrate', '--dry-run'], ['serve', '--port', '0']]) {
+      const { status, stderr } = await runInProcess([...command, ...flagsOf(place())])
+      assert.equal(status, 1, command.join(' '))
+      assert.match(
+        stderr,
+        /^gatehouse: The migration \d+ \(node issuers\) of the database \S+ failed: .*(duplicate|exists).* Nothing was changed\. .*\n$/,
+        command.join(' '),
+      )
+    }
+    assert.deepEqual(await takeSnapshot(place()), before)
+  })
+
+  test('a server that migrates says so in its log', async () => {
+    for (const column of ['issuer', 'started_at'])
+      await changeDatabase(place(), `alter table nodes drop column ${column}`)
+    const migrated = ({ log }: TestServer) => log.filter((line) => line.includes('the database was migrated'))
+    const server = await startTestServer(place())
+    await server.stop()
+    const [line = '{}', ...others] = migrated(server)
+    const { level, from, to, milliseconds } = JSON.parse(line)
+    assert.deepEqual([level, from, to, others], ['info', MIGRATIONS.length - 1, MIGRATIONS.length, []])
+    assert.ok(milliseconds >= 0)
+    const again = await startTestServer(place())
+    await again.stop()
+    assert.deepEqual(migrated(again), [])
   })
 })
 

@@ -45,6 +45,8 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'client add robot --grant client_credentials --scope Platform/Market --set access_token_lifetime=600' },
   { args: 'client add kiosk --public --redirect https://kiosk.example/cb --set skip_consent=true' },
   { args: 'client set desk --set skip_consent=true --redirect https://desk.example/new' },
+  { args: 'client set desk --grant authorization_code --grant refresh_token --scope openid' },
+  { args: 'client set desk --grant authorization_code --scope openid' },
   { args: 'client secret desk --others-expire-in 60', keep: { SECRETID: /"id": "([\w-]{22})"/ } },
   { args: 'client secret desk', status: 1 },
   { args: 'client secret desk --remove SECRETID' },

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -12,9 +13,10 @@ import { credentialsFile, writeLogin } from '../../packages/server/src/cli/sign-
 import { loginAuth } from '../../packages/server/src/cli/sign-in/sign-in.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
+import { createCertificate } from '../support/certificate.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
-import { type Finished, launchGatehouse } from '../support/process.ts'
+import { type Finished, launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -328,4 +330,40 @@ test('a damaged credentials file is reported and not used', async () => {
       { status: 1, stderr: `gatehouse: ${damaged} is damaged: remove it and log in again.\n` },
     )
   }
+})
+
+test('a client that the server does not know is named, with the command that registers it', async () => {
+  for (const way of [[], ['--username', 'admin', '--password-file', passwordFile]]) {
+    const { status, stderr } = await remote('login', '--client', 'nobody', ...way)
+    assert.equal(status, 1)
+    assert.match(stderr, /invalid_client.*\nhint: is the client nobody registered\? .* client add nobody --public /)
+  }
+})
+
+test('the certificate of an own CA: the error says what to set, and the settings file may set it', async (t) => {
+  // It would override the file.
+  delete process.env.NODE_EXTRA_CA_CERTS
+  const { cert, key } = createCertificate(['localhost'])
+  let requests = 0
+  const tls = createTlsServer({ cert, key }, (_request, response) => {
+    requests += 1
+    response.writeHead(404).end()
+  }).listen(0, 'localhost')
+  t.after(() => tls.close())
+  await once(tls, 'listening')
+  const address = `https://localhost:${(tls.address() as AddressInfo).port}`
+  const [authority, settings] = [join(home, 'ca.pem'), join(home, 'ca.env')]
+  writeFileSync(authority, cert)
+  const login = (...args: string[]) =>
+    runGatehouse(['login', '--server', address, ...args], { environment: { XDG_CONFIG_HOME: join(home, 'tls') } })
+  assert.match((await login()).stderr, /\(self-signed certificate; if your own CA .* NODE_EXTRA_CA_CERTS [^\n]*\)\n$/)
+  assert.equal(requests, 0)
+  writeFileSync(settings, `NODE_EXTRA_CA_CERTS=${authority}\n`)
+  assert.doesNotMatch((await login('--settings-file', settings)).stderr, /certificate/)
+  assert.ok(requests > 0)
+  writeFileSync(settings, 'NODE_EXTRA_CA_CERTS=/nowhere/ca.pem\n')
+  assert.match(
+    (await login('--settings-file', settings)).stderr,
+    /NODE_EXTRA_CA_CERTS in \S+: \/nowhere\/ca\.pem cannot/,
+  )
 })

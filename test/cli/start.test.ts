@@ -53,7 +53,10 @@ describe('a start that fails prints one line that says what to do', () => {
     const file = join(base, 'a-file')
     writeFileSync(file, '')
     for (const folder of [join(file, 'data'), '/sys/gatehouse'])
-      assert.match(await refusal(['--port', '0', '--data', folder]), /cannot be used.*GATEHOUSE_DATA/)
+      assert.match(
+        await refusal(['--port', '0', '--data', folder]),
+        /cannot be created \(\w+\): make \S+ writable .*GATEHOUSE_DATA/,
+      )
   })
 
   test('the data folder cannot be written', {

@@ -130,7 +130,7 @@ test('failures are one line: a wrong password, an unreachable server, a wrong op
     [1, ['http://127.0.0.1:1'], /cannot be reached/],
     [1, [address, '--version', '9.9'], /status 400: The version must be one of 1\.x, 2\.x/],
     [2, [address, '--username', 'alice'], /--password-file/],
-    [2, [address, '--token-file', '/nowhere'], /cannot be read/],
+    [2, [address, '--token-file', '/nowhere'], /\/nowhere cannot be read by the user \S+ \(ENOENT\)/],
     [2, ['nonsense'], /not a server address/],
     [2, [address, '--wait', 'long'], /--wait takes a number of seconds/],
     [2, [address, '--nonsense'], /Unknown option --nonsense/],
@@ -154,6 +154,13 @@ test('in a pipe an invalid line is reported in one line', async () => {
     assert.equal(status, 2, line)
     assert.match(stderr, /^gatehouse: [^\n]*\n$/, line)
   }
+})
+
+test('in a pipe a request that is refused makes the exit status 1', async () => {
+  const stdin = 'Platform/QueryServerInfo\nPlatform/Nonsense\n'
+  const { status, stdout } = await runInProcess(['stream', address], { stdin })
+  assert.match(stdout, /"Action":"Error"/)
+  assert.equal(status, 1)
 })
 
 test('a session that ends normally writes nothing to stderr', async () => {

@@ -10,8 +10,8 @@ import { checkShape } from '../../packages/server/src/declarative/check-shape.ts
 import { DEMO, DEMO_ROWS } from '../../packages/server/src/declarative/demo.ts'
 import { findDeclared, reconcile, summarise } from '../../packages/server/src/declarative/reconcile.ts'
 import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
+import { secretMatches } from '../../packages/server/src/identity/clients/client-request.ts'
 import { hashPassword, verifyPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
-import { secretMatches } from '../../packages/server/src/store/clients/clients.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
 import { onEveryEngine } from '../support/engines.ts'
@@ -82,7 +82,7 @@ onEveryEngine('reconciling', (place) => {
     assert.deepEqual(await applied(changed), ['update user Alice'])
     const alice = await stores.users.findByUsername('alice')
     assert.ok(await verifyPassword(alice?.passwordHash ?? '', 'second password'))
-    const revocations = await stores.events.live(['subject-cut'])
+    const revocations = await stores.events.unexpired(['subject-cut'])
     assert.ok(revocations.some((event) => event.kind === 'subject-cut' && event.subject === alice?.id))
     assert.deepEqual(await applied(changed), [])
   })
@@ -91,7 +91,7 @@ onEveryEngine('reconciling', (place) => {
     const id = await stores.users.create({ username: 'carol', passwordHash: await hashPassword('her own password') })
     const carol = async () => (await stores.users.findById(id))?.passwordHash ?? ''
     const cuts = async () =>
-      (await stores.events.live(['subject-cut'])).filter((event) => JSON.stringify(event).includes(id))
+      (await stores.events.unexpired(['subject-cut'])).filter((event) => JSON.stringify(event).includes(id))
     const named = (password: string, member = {}) => ({ users: [{ username: 'Carol', password, ...member }] })
     assert.deepEqual(await applied(named('from the file')), ['update user Carol'])
     assert.ok(await verifyPassword(await carol(), 'her own password'))
@@ -142,7 +142,7 @@ onEveryEngine('reconciling', (place) => {
 
   test('changing the scopes of a role publishes one event for the role, none for its holders', async () => {
     assert.deepEqual(await applied({ roles: [{ name: 'trader', scopes: ['Platform/News'] }] }), ['update role trader'])
-    const [event, ...others] = await stores.events.live(['rights-changed', 'roles-changed'])
+    const [event, ...others] = await stores.events.unexpired(['rights-changed', 'roles-changed'])
     assert.deepEqual(others, [])
     assert.partialDeepStrictEqual(event, {
       kind: 'roles-changed',

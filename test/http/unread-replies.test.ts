@@ -6,7 +6,7 @@ import { type TestContext, test } from 'node:test'
 import { UnreadReplies, type UnreadRepliesOptions } from '../../packages/server/src/http/limits/unread-replies.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
 import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
-import { clientAddress } from '../../packages/server/src/http/request/client-address.ts'
+import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import type { Route } from '../../packages/server/src/http/route.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
@@ -39,7 +39,7 @@ async function start(t: TestContext, options: UnreadRepliesOptions = {}) {
       logger,
       metrics,
       unread,
-      addressOf: clientAddress({ trustedProxies: [], exempt: [], onUnlistedProxy: () => {} }),
+      addressOf: connectionAddress,
     }),
   )
   t.after(() => listener.close(0))

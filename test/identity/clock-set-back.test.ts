@@ -1,7 +1,7 @@
 /** A system clock that is set back makes nobody wait longer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createSecretThrottle } from '../../packages/server/src/identity/clients/client-auth.ts'
+import { createSecretThrottle } from '../../packages/server/src/identity/clients/client-request.ts'
 import { createTestClock } from '../support/server.ts'
 
 const HOUR = 3_600_000

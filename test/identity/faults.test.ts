@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import { onEveryEngine, openPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { ALICE, answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
-import { openSwitch, type Switch } from '../support/switch.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import type { UserAgent } from '../support/user-agent.ts'
 import { visit } from '../support/visitor.ts'
 
@@ -85,13 +85,13 @@ describe('an unavailable store', () => {
   test('B-13: an unreachable database is temporarily_unavailable until it is back', async () => {
     const { place: at, leave } = await openPlace('postgres')
     const url = new URL(at.databaseUrl)
-    const wire: Switch = await openSwitch(Number(url.port))
-    url.port = String(wire.port)
+    const proxy = await startTcpProxy(url.hostname, Number(url.port))
+    url.port = String(proxy.port)
     const place = await openSignInPlace({ ...at, databaseUrl: url.href })
     try {
       const agent = place.newAgent()
       assert.ok(answerOf(await ask(place, agent)).has('code'))
-      wire.cut()
+      proxy.cut()
       for (const visitor of [agent, place.newAgent()]) {
         const answer = answerOf(await ask(place, visitor))
         assert.deepEqual([answer.get('error'), answer.get('state')], ['temporarily_unavailable', 'st'])
@@ -113,13 +113,13 @@ describe('an unavailable store', () => {
           headers: { origin, 'access-control-request-method': 'POST' },
         })
       assert.equal((await preflight()).headers.get('access-control-allow-origin'), null)
-      wire.mend()
+      proxy.mend()
       assert.ok(answerOf(await ask(place, agent, { prompt: 'none' })).has('code'))
       assert.equal((await preflight()).headers.get('access-control-allow-origin'), origin)
     } finally {
-      wire.mend()
+      proxy.mend()
       await close(place)
-      wire.close()
+      await proxy.close()
       await leave()
       await stopOwnPostgres()
     }

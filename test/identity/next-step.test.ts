@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { nextStep, type Situation } from '../../packages/server/src/identity/authorize/next-step.ts'
 import type { AuthorizationRequest } from '../../packages/server/src/identity/authorize/request.ts'
-import type { User } from '../../packages/server/src/store/accounts/users.ts'
+import type { User } from '../../packages/server/src/store/accounts/user.ts'
 import type { Session } from '../../packages/server/src/store/authorizations/sessions.ts'
 import { type ClientMetadata, toClient } from '../../packages/server/src/store/clients/client-metadata.ts'
 

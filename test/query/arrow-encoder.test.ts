@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Data, tableFromIPC } from 'apache-arrow'
 import { decimal, type IqlType, type ResultColumn } from 'gatehouse-iql'
+import type { Cell, RowEncoder } from '../../packages/server/src/query/model/result.ts'
 import { createArrowEncoder } from '../../packages/server/src/query/results/arrow.ts'
 import { createByteEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
-import type { Cell, RowEncoder } from '../../packages/server/src/query/results/encoding.ts'
 
 function columnsOf(types: Readonly<Record<string, IqlType>>): ResultColumn[] {
   return Object.entries(types).map(([name, type]) => ({ name, type, nullable: true }))

@@ -24,9 +24,9 @@ import {
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
+import type { Cell, Encoding } from '../../packages/server/src/query/model/result.ts'
 import { createByteEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
 import { TextEncoders } from '../../packages/server/src/query/results/encoders.ts'
-import type { Cell, Encoding } from '../../packages/server/src/query/results/encoding.ts'
 
 const TEXTS = ['', ' ', 'S1', ' a', 'a ', 'a b', 'a,b', '"', '\\', '\t', '\r\n', '\0', '\x1f', '\x7f', '\u00a0x', 'é']
 const LONG_TEXTS = ['😀', '\ud800', '\udc00', '\u2028', 'ſ\ufeff', '-', '=1+1', 'é'.repeat(64), 'x'.repeat(64)]

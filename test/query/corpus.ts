@@ -1,5 +1,6 @@
 /** Corpus files: human-readable statements with their results, run on every engine. */
-import { type Json, readJson, writeJson } from '../../packages/server/src/query/json.ts'
+import type { Json } from '../../packages/server/src/lib/exact-json.ts'
+import { readJson, writeJson } from '../../packages/server/src/query/json.ts'
 import type { QueryServer } from './query-server.ts'
 
 /**

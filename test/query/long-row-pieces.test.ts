@@ -1,8 +1,8 @@
 /** Rows with long texts, encoded in pieces, are byte for byte what the encoders write at once. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { Cell, Encoding } from '../../packages/server/src/query/model/result.ts'
 import { createEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
-import type { Cell, Encoding } from '../../packages/server/src/query/results/encoding.ts'
 import { LongRows } from '../../packages/server/src/query/results/long-rows.ts'
 
 const LENGTH = 300_000

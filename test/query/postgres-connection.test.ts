@@ -117,7 +117,9 @@ test('temporary files are limited where the user may set the limit, or has one; 
   const own = await makeDatabase(`ENCODING 'UTF8' OWNER ${user}`, user)
   const found = async (): Promise<string[]> => {
     const { config } = loadConfig({ flags: { '--data': own.dataFolder, '--database-url': own.databaseUrl } })
-    return (await examine(config)).flatMap(({ code }) => (code === 'database.temp_files' ? [code] : []))
+    return (await examine(config)).flatMap(({ code, mend = '' }) =>
+      code === 'database.temp_files' && mend.includes(`TO ${user} `) ? [code] : [],
+    )
   }
   const sorted = async (tempBytes: number, tempBytesPerUser = tempBytes * 3) => {
     const server = await startQueryServer(own, { limits: { concurrency: 4, tempBytes, tempBytesPerUser } })

@@ -5,7 +5,7 @@ import type { Bus } from '../../packages/server/src/events/bus.ts'
 import { UnreadReplies } from '../../packages/server/src/http/limits/unread-replies.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
 import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
-import { connectionAddress } from '../../packages/server/src/http/request/client-address.ts'
+import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import { logAvailability } from '../../packages/server/src/lib/availability.ts'
 import type { LiveLimits } from '../../packages/server/src/query/live/limits.ts'
 import type { Owners } from '../../packages/server/src/query/saved/documents.ts'
@@ -115,6 +115,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     clock: options.clock ?? Date.now,
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
     onAvailability: logAvailability(logger, 'query'),
+    onStuck: (stuck) => logger.warn(stuck, 'a statement goes on in the database'),
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     deriveKey,
     ...(options.limits === undefined ? {} : { limits: options.limits }),

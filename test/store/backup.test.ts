@@ -267,9 +267,17 @@ onEveryEngine('backup', (place) => {
     await gatehouse(place(), ['backup', target])
     await assert.rejects(gatehouse(place(), ['backup', target]), /exists already/)
     await assert.rejects(gatehouse(place(), ['restore', target]), /not empty/)
+    const nowhere = { ...place(), dataFolder: '/proc/none/data' }
+    await assert.rejects(
+      gatehouse(nowhere, ['restore', target]),
+      /The data folder \/proc\/none\/data cannot be created \(\w+\): make \/proc writable/,
+    )
     if (place().engine === 'postgres') {
       const emptyFolder = { ...place(), dataFolder: join(scratch, 'empty') }
-      await assert.rejects(gatehouse(emptyFolder, ['restore', target]), /already has gatehouse\./)
+      await assert.rejects(
+        gatehouse(emptyFolder, ['restore', target]),
+        /The database postgres:\/\/[^@]+\/\w+ is not empty \(it has gatehouse\.\w+\): name an empty one/,
+      )
     }
   })
 })

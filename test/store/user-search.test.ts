@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { sql } from 'kysely'
+import { type Profile, usernameKey } from '../../packages/server/src/store/accounts/user.ts'
 import {
   foldText,
   type SearchHit,
   searchKeys,
   searchQuery,
 } from '../../packages/server/src/store/accounts/user-search.ts'
-import { type Profile, usernameKey } from '../../packages/server/src/store/accounts/users.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { userSearch } from '../../packages/server/src/store/database/migrations/005-user-search.ts'
 import { createStores } from '../../packages/server/src/store/stores.ts'

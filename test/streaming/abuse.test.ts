@@ -24,7 +24,7 @@ test('a client that sends pings but does not read the pongs is no longer read', 
     await pause(1)
   }
   await pause(100)
-  const [live] = gateway.liveSessions()
+  const [live] = gateway.connections()
   assert.ok(live !== undefined && live.queuedBytes < 1_000_000, `${live?.queuedBytes} bytes are queued`)
   socket.destroy()
 })

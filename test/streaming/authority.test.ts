@@ -222,7 +222,7 @@ test('operators list live sessions and kick one', async (t) => {
   const client = await signedIn(gate)
   const anonymous = await connect(gate.port, { path: '/Platform?version=2.0' })
   await client.request(sub('Market'))
-  const sessions = gate.gateway.liveSessions()
+  const sessions = gate.gateway.connections()
   assert.equal(sessions.length, 2)
   const mine = sessions.find(({ subject }) => subject === 'alice')
   assert.ok(mine)
@@ -233,7 +233,7 @@ test('operators list live sessions and kick one', async (t) => {
   await gate.gateway.kick({ connectionId: mine.connectionId })
   assert.deepEqual(await client.closed, { code: 4000, reason: 'ended by an operator' })
   await anonymous.expectSilence()
-  assert.equal(gate.gateway.liveSessions().length, 1)
+  assert.equal(gate.gateway.connections().length, 1)
 })
 
 test('sessions per user: the oldest is closed with 4000; connections of one sign-in are one session', async (t) => {

@@ -57,7 +57,7 @@ test('after a long message that cannot be decompressed the rest is read, and the
   peer.write(frame({ opcode: OPCODE.text, payload: Buffer.alloc(20_000, 0xff), reserved: 4 }), Buffer.alloc(500_000))
   assert.equal(await peer.closeCode(), 1007)
   // The clock stands still: no time limit ends it.
-  await until('the server has read the end', 2000, () => gateway.liveSessions().length === 0)
+  await until('the server has read the end', 2000, () => gateway.connections().length === 0)
 })
 
 test('requests before the client’s FIN are answered, and then the connection ends', async (t) => {

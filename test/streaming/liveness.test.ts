@@ -106,7 +106,7 @@ test('a slow reader of a coalescing topic gets the latest message when it reads 
   for (let count = 0; count < 1_000; count++) {
     controller.publish('Open', { count, filler })
     if (count % 50 === 0) await pause(1)
-    worst = Math.max(worst, gateway.liveSessions()[0]?.queuedBytes ?? 0)
+    worst = Math.max(worst, gateway.connections()[0]?.queuedBytes ?? 0)
   }
   assert.ok(worst < 512 * 1024, `${worst} bytes were queued`)
   assert.ok(gateway.counters.messagesCoalesced > 100)
@@ -171,7 +171,7 @@ test('a client that does not read its replies is no longer read until it does', 
   const count = 2_000
   for (let id = 0; id < count; id++) client.send({ Controller: 'Test', Topic: 'Echo', TransactionID: id, Data })
   await pause(300)
-  const queued = gateway.liveSessions()[0]?.queuedBytes ?? 0
+  const queued = gateway.connections()[0]?.queuedBytes ?? 0
   assert.ok(queued < 1024 * 1024, `${queued} bytes were queued`)
   assert.ok(gateway.counters.messagesIn < count, 'the server stopped reading')
   client.socket.resume()
@@ -194,7 +194,7 @@ test('a client that reads nothing for a minute with a full queue is closed with 
   // The client reads nothing, so the socket is terminated when the closing handshake times out.
   clock.advance(5_000)
   await pause(50)
-  assert.equal(gateway.liveSessions().length, 0)
+  assert.equal(gateway.connections().length, 0)
   assert.equal(gateway.counters.closes.get(1013), 1)
 })
 
@@ -287,7 +287,7 @@ test('no connection, subscription or session is left after many connects and dis
       else client.socket.close()
     }
     await Promise.all(clients.map(({ closed }) => closed))
-    while (gateway.liveSessions().length > 0) await pause(2)
+    while (gateway.connections().length > 0) await pause(2)
   }
   assert.equal(gateway.counters.connectionsOpened, 200)
   assert.equal(
@@ -349,7 +349,7 @@ test('timeouts and rates do not follow the time of day: it may jump either way',
   busy.socket.pause()
   await until('the client that answers no ping has left', 5_000, () => {
     monotonic.advance(10_000)
-    return gateway.liveSessions().length === 0
+    return gateway.connections().length === 0
   })
   assert.equal(gateway.counters.closes.get(1008), 2)
 })

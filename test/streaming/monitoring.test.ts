@@ -4,8 +4,8 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { type AuditEvent, Refusal } from 'gatehouse-protocol'
-import { clientAddress } from '../../packages/server/src/http/request/client-address.ts'
-import { watchGateway } from '../../packages/server/src/streaming/gateway/metrics.ts'
+import { createClientAddresses } from '../../packages/server/src/http/request/request-head.ts'
+import { watchGateway } from '../../packages/server/src/streaming/metrics.ts'
 import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -145,7 +145,7 @@ test('the address of a client is taken from the headers of trusted proxies only'
     Object.defineProperty(socket, 'remoteAddress', { value: nearest })
     const request = new IncomingMessage(socket)
     if (forwarded !== undefined) request.headers['x-forwarded-for'] = forwarded
-    const addressOf = clientAddress({ trustedProxies: trusted, exempt: [], onUnlistedProxy: () => assert.fail() })
-    assert.equal(addressOf(request), expected)
+    const addresses = createClientAddresses({ trustedProxies: trusted, exempt: [] }, () => assert.fail())
+    assert.equal(addresses.of(request), expected)
   }
 })

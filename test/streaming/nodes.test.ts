@@ -13,7 +13,7 @@ import { stopOwnPostgres } from '../support/postgres.ts'
 import { serveProcess } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
-import { openSwitch, type Switch } from '../support/switch.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
 const TICKER = fileURLToPath(new URL('../../examples/ticker', import.meta.url))
 const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1', '--stream-controllers': TICKER }
@@ -24,7 +24,7 @@ describe('two nodes on one PostgreSQL database', () => {
   let secondFolder: string
   let flags: Record<string, string>
   /** The second node's connection to the database. */
-  let wire: Switch
+  let proxy: TcpProxy
   const nodes: TestServer[] = []
   before(async () => {
     ;({ place, leave } = await openPlace('postgres'))
@@ -32,14 +32,14 @@ describe('two nodes on one PostgreSQL database', () => {
     const masterKey = randomBytes(32).toString('base64')
     flags = { ...FLAGS, '--master-key': masterKey, '--issuer': 'http://localhost:5999' }
     const database = new URL(place.databaseUrl)
-    wire = await openSwitch(Number(database.port))
+    proxy = await startTcpProxy(database.hostname, Number(database.port))
     nodes.push(await startTestServer(place, { flags }))
-    database.port = String(wire.port)
+    database.port = String(proxy.port)
     nodes.push(await startTestServer({ ...place, dataFolder: secondFolder, databaseUrl: database.href }, { flags }))
   })
   after(async () => {
     for (const node of nodes) await node.stop()
-    wire.close()
+    await proxy.close()
     await rm(secondFolder, { recursive: true })
     await leave()
     await stopOwnPostgres()
@@ -147,11 +147,11 @@ describe('two nodes on one PostgreSQL database', () => {
     const [a, b] = bothNodes()
     const tokens = await signIn(a)
     const client = await connect(b.port, bearer(tokens.access_token))
-    wire.cut()
+    proxy.cut()
     await post(a, '/connect/revocation', { client_id: 'demo-cli', token: tokens.refresh_token })
     await pause(10_000)
     assert.equal(client.socket.readyState, client.socket.OPEN)
-    wire.mend()
+    proxy.mend()
     assert.equal((await client.closed).code, 4000)
   })
 

@@ -195,7 +195,7 @@ test('a slow reader stops its topic at half of the send queue, harms no other su
     // The system takes what it can.
     await new Promise((resolve) => setImmediate(resolve))
   }
-  const queued = gateway.liveSessions()[0]?.queuedBytes ?? 0
+  const queued = gateway.connections()[0]?.queuedBytes ?? 0
   assert.ok(queued > 512 * 1024 && queued < 512 * 1024 + 2 * piece, `${queued} bytes are queued after ${sent} messages`)
   assert.deepEqual(feed().told, ['drained'])
   client.socket.resume()

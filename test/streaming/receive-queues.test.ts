@@ -116,10 +116,10 @@ test('a client that goes on sending after the close frame is cut off', async (t)
   socket.write(`GET ${PATH} HTTP/1.1\r\nHost: x\r\n${[...headers, key].join('\r\n')}\r\n\r\n`)
   await once(socket, 'data')
   socket.write(frame({ opcode: text, payload: QUESTION, reserved: 7 }))
-  assert.equal(gateway.liveSessions().length, 1)
+  assert.equal(gateway.connections().length, 1)
   // The clock stands still: no time limit ends it.
   await until('it is closed', 5_000, () => {
     if (socket.writable && socket.writableLength === 0) socket.write(Buffer.alloc(MEBIBYTE))
-    return gateway.liveSessions().length === 0
+    return gateway.connections().length === 0
   })
 })

@@ -266,7 +266,7 @@ test('a peer that disconnects within a frame, within a message or after the upgr
     peer.socket.destroy()
   }
   const end = Date.now() + 2_000
-  while (gate.gateway.liveSessions().length > 0 && Date.now() < end)
+  while (gate.gateway.connections().length > 0 && Date.now() < end)
     await new Promise((resolve) => setTimeout(resolve, 5))
-  assert.equal(gate.gateway.liveSessions().length, 0)
+  assert.equal(gate.gateway.connections().length, 0)
 })

@@ -7,7 +7,7 @@ import {
   QueueBounds,
   type QueueLimit,
   type QueueOwner,
-} from '../../packages/server/src/streaming/gateway/queue-bounds.ts'
+} from '../../packages/server/src/streaming/connection/queue-bounds.ts'
 import { createTestController } from '../support/controllers.ts'
 import { frame, OPCODE, openRaw } from '../support/frames.ts'
 import { startGateway } from '../support/gateway.ts'
@@ -39,7 +39,7 @@ for (const [limit, settings] of [
     for (let published = 0; published < 400 && closed() < 3; published++) {
       controller.publish('Open', { id: published, filler: 'x'.repeat(100_000) })
       assert.equal(((await reader.next()).Data as { id: number }).id, published)
-      const queued = gateway.liveSessions().reduce((sum, { queuedBytes }) => sum + queuedBytes, 0)
+      const queued = gateway.connections().reduce((sum, { queuedBytes }) => sum + queuedBytes, 0)
       // What was already passed to the system when a connection was closed cannot be discarded.
       assert.ok(queued <= 2 * MEBIBYTE + 4 * 256 * 1024, `${queued} bytes are queued`)
     }
@@ -88,7 +88,7 @@ test('a queued frame counts with the objects that hold it, so that many short on
   peer.socket.pause()
   peer.write(frame({ opcode: OPCODE.text, payload: '{"Controller":"Test","Topic":"Open","Action":"Sub"}' }))
   await until('it is subscribed', 5_000, () => controller.subscribers('Open') === 1)
-  const queued = (): number => gateway.liveSessions()[0]?.queuedBytes ?? 0
+  const queued = (): number => gateway.connections()[0]?.queuedBytes ?? 0
   // The system takes nothing any more when the queue stays the same.
   let before = -1
   while (queued() === 0 || queued() !== before) {
@@ -118,7 +118,7 @@ test('requests of a client that does not read their replies wait, long before th
   peer.socket.pause()
   const count = 2_000
   for (let sent = 0; sent < count; sent++) peer.write(ECHO)
-  const queued = (): number => gateway.liveSessions()[0]?.queuedBytes ?? 0
+  const queued = (): number => gateway.connections()[0]?.queuedBytes ?? 0
   let before = -1
   await until('the system takes nothing any more', 10_000, () => {
     const isStable = queued() > 0 && queued() === before
@@ -143,7 +143,7 @@ test('a client that takes none of its replies for the idle timeout is closed, on
     return peer
   }
   const peers = [await open(), await open()]
-  const waiting = () => gateway.liveSessions().filter(({ queuedBytes }) => queuedBytes > 0).length
+  const waiting = () => gateway.connections().filter(({ queuedBytes }) => queuedBytes > 0).length
   await until('both have replies that wait', 10_000, () => waiting() === 2)
   const slow = peers[1]?.socket
   assert.ok(slow)
@@ -181,10 +181,10 @@ test('the queue of a connection that has left does not count', async (t) => {
     const echo = `{"Controller":"Test","Topic":"Echo","TransactionID":1,"Data":"${'x'.repeat(500_000)}"}`
     await until('its queue is full', 5_000, () => {
       peer.write(frame({ opcode: OPCODE.text, payload: echo }))
-      return (gateway.liveSessions()[0]?.queuedBytes ?? 0) > 400_000
+      return (gateway.connections()[0]?.queuedBytes ?? 0) > 400_000
     })
     peer.socket.destroy()
-    await until('it has left', 5_000, () => gateway.liveSessions().length === 0)
+    await until('it has left', 5_000, () => gateway.connections().length === 0)
   }
   assert.deepEqual([...gateway.counters.slowCloses], [])
 })

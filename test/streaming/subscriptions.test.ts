@@ -156,7 +156,7 @@ test('a message reaches every subscriber in its own sub-protocol, and no other c
   await bystander.expectSilence()
   for (const client of clients) await client.expectSilence()
   assert.equal(
-    gateway.liveSessions().reduce((sum, { subscriptions }) => sum + subscriptions, 0),
+    gateway.connections().reduce((sum, { subscriptions }) => sum + subscriptions, 0),
     21,
   )
 })

@@ -280,7 +280,7 @@ test('accept rejects with a Refusal before anything is written, also after the t
     ['stream.invalid_token', 0],
   ])
   assert.equal((await requestUpgrade(port, { Authorization: `Bearer ${await mint.issue()}` })).status, 101)
-  assert.equal(gateway.liveSessions()[0]?.address, '192.0.2.7')
+  assert.equal(gateway.connections()[0]?.address, '192.0.2.7')
 })
 
 async function requestUpgrade(

@@ -72,7 +72,7 @@ async function makeEnvironment(own: string): Promise<Record<string, string>> {
     join(programs, 'npx'),
     `[ "$1" = gatehouse ] || { echo "npx $1 is not part of this repository" >&2; exit 1; }
 shift
-exec '${process.execPath}' '${join(root, 'bin', 'gatehouse.js')}' "$@"`,
+exec '${process.execPath}' '${join(root, 'bin/gatehouse.js')}' "$@"`,
   )
   await writeProgram(
     join(programs, 'npm'),

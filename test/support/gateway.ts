@@ -6,10 +6,10 @@ import type { Bus } from '../../packages/server/src/events/bus.ts'
 import type { RateLimits } from '../../packages/server/src/http/limits/rate-limits.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
 import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
-import { connectionAddress } from '../../packages/server/src/http/request/client-address.ts'
+import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import { startControllers } from '../../packages/server/src/streaming/controllers/start.ts'
-import { createGateway, type Gateway } from '../../packages/server/src/streaming/gateway/gateway.ts'
-import type { StreamSettings } from '../../packages/server/src/streaming/gateway/settings.ts'
+import { Gateway } from '../../packages/server/src/streaming/gateway/gateway.ts'
+import type { StreamSettings } from '../../packages/server/src/streaming/settings.ts'
 import { streamRoutes } from '../../packages/server/src/streaming/streaming.ts'
 import type { Controller } from '../../packages/server/src/streaming/topics/controller.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
@@ -57,7 +57,7 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
   const write = (line: string): void => void (keepsLine(line) && log.push(line))
   const logger = createLogger({ level: 'debug', format: 'json', destination: { write } })
   const defaults = loadConfig({ flags: { '--stream-sweep-interval': '0.005', '--stream-drain-time': '0.05' } }).config
-  const gateway = createGateway({
+  const gateway = new Gateway({
     authenticate: options.authenticate ?? mint.authenticate,
     bus,
     clock,

@@ -60,6 +60,7 @@ export {
   type ViewQuery,
 } from './bound/catalogue-view.ts'
 export { partsOfWrite } from './bound/copied-operands.ts'
+export { longPartOf, MAX_SEARCH_STEPS, SHORT_PART_BYTES } from './bound/search.ts'
 export { concatOperands, type GrowingId, isGrowing, isSmallText, SMALL_TEXT_BYTES } from './bound/text-bound.ts'
 export { type IndexesOf, isCreating, isPlain, type TextWeight, type Weighed, weigh } from './bound/text-weight.ts'
 export { didYouMean } from './errors/did-you-mean.ts'

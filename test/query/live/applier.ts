@@ -1,6 +1,6 @@
 /** The client's side of a live statement: applies messages as the documentation says, and checks that they keep the rules. */
 import assert from 'node:assert/strict'
-import type { LiveMessage, ResetReason } from '../../../packages/server/src/query/live/live-query.ts'
+import type { LiveMessage, ResetReason } from '../../../packages/server/src/query/live/contract.ts'
 
 export interface Entry {
   readonly Key: unknown

@@ -1,13 +1,13 @@
 /** A fault in one subscriber, wherever it happens: its statement ends with an error, the log says why, and nobody else notices. */
+
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Refusal } from 'gatehouse-protocol'
-import { TurnQueue } from '../../../packages/server/src/lib/turns.ts'
+import { atOnce, TurnQueue } from '../../../packages/server/src/lib/turns.ts'
+import type { LiveMessage, LiveSink, LiveSubscription } from '../../../packages/server/src/query/live/contract.ts'
 import { LiveCounts } from '../../../packages/server/src/query/live/counts.ts'
 import { Evaluator, type EvaluatorEnv } from '../../../packages/server/src/query/live/evaluate/evaluator.ts'
-import { atOnce } from '../../../packages/server/src/query/live/evaluate/slices.ts'
-import type { LiveMessage, LiveSink, LiveSubscription } from '../../../packages/server/src/query/live/live-query.ts'
 import { stateOf } from '../../../packages/server/src/query/live/results/difference.ts'
 import { LiveResult } from '../../../packages/server/src/query/live/results/live-result.ts'
 import { Subscriber } from '../../../packages/server/src/query/live/subscriber/subscriber.ts'

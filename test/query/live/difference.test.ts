@@ -1,8 +1,9 @@
 /** Property tests of live results: whatever a subscriber has seen, the messages lead it to the state of the result. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { atOnce, inSlices } from '../../../packages/server/src/query/live/evaluate/slices.ts'
+import { atOnce, BACKGROUND, inTurns } from '../../../packages/server/src/lib/turns.ts'
 import { isPosition, PositionSeal } from '../../../packages/server/src/query/live/position.ts'
 import { difference, type LiveState, stateOf } from '../../../packages/server/src/query/live/results/difference.ts'
 import { LiveResult } from '../../../packages/server/src/query/live/results/live-result.ts'
@@ -295,10 +296,10 @@ test('long work lets other work in between', async () => {
     if (!isDone) setImmediate(turn)
   }
   turn()
-  const before = await inSlices(stateOf(read, { hasKeys: true, isOrdered: true }))
-  const after = await inSlices(stateOf(read.toReversed(), { hasKeys: true, isOrdered: true }, before))
+  const before = await inTurns(stateOf(read, { hasKeys: true, isOrdered: true }), BACKGROUND)
+  const after = await inTurns(stateOf(read.toReversed(), { hasKeys: true, isOrdered: true }, before), BACKGROUND)
   const afterStates = turns
-  const changes = await inSlices(difference(before, after))
+  const changes = await inTurns(difference(before, after), BACKGROUND)
   const afterDifference = turns
   const result = new LiveResult(targetWith(true, ['k']), before, positionsAt(1), SEAL)
   result.commit(after, changes, positionsAt(2), 0)
@@ -328,7 +329,7 @@ test('a few long rows let other work in between too', async () => {
     const result = await work()
     return { result, turns: turns - before }
   }
-  const first = await turnsOf(() => inSlices(stateOf(rows('a'), { hasKeys: true, isOrdered: false })))
+  const first = await turnsOf(() => inTurns(stateOf(rows('a'), { hasKeys: true, isOrdered: false }), BACKGROUND))
   const result = new LiveResult(targetWith(false, ['k']), first.result, positionsAt(1), SEAL)
   const next = atOnce(stateOf(rows('b'), { hasKeys: true, isOrdered: false }))
   result.commit(next, atOnce(difference(result.state, next)), positionsAt(2), 0)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Refusal } from 'gatehouse-protocol'
-import type { LiveMessage } from '../../../packages/server/src/query/live/live-query.ts'
+import type { LiveMessage } from '../../../packages/server/src/query/live/contract.ts'
 import { inLongRuns } from '../../support/engines.ts'
 import { longestTurn } from '../event-loop.ts'
 import { CALLERS, type QueryServer, startQueryServer } from '../query-server.ts'

@@ -1,14 +1,14 @@
 /** A client of live queries in this process: it subscribes, applies what it is sent, and waits for states instead of times. */
 import assert from 'node:assert/strict'
 import type { Principal, Refusal } from 'gatehouse-protocol'
-import { parameterInput } from '../../../packages/server/src/query/http/call-parameters.ts'
-import type { Json } from '../../../packages/server/src/query/json.ts'
+import type { Json } from '../../../packages/server/src/lib/exact-json.ts'
+import { parameterInput } from '../../../packages/server/src/query/http/statement.ts'
 import type {
   LiveMessage,
   LiveRequest,
   LiveSink,
   LiveSubscription,
-} from '../../../packages/server/src/query/live/live-query.ts'
+} from '../../../packages/server/src/query/live/contract.ts'
 import { CALLERS, type QueryServer } from '../query-server.ts'
 import { Applier } from './applier.ts'
 

@@ -1,7 +1,6 @@
 /** An engine with its catalogue and planner, without the HTTP service: statements are run, and read as live queries read them. */
 
 import { Availability } from '../../../packages/server/src/lib/availability.ts'
-import { Catalogue } from '../../../packages/server/src/query/catalogue/catalogue.ts'
 import { changeOf } from '../../../packages/server/src/query/catalogue/change.ts'
 import {
   type Bindable,
@@ -20,6 +19,7 @@ import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
 import type { FormerPlan } from '../../../packages/server/src/query/plan/live-family.ts'
 import { Planner } from '../../../packages/server/src/query/plan/planner.ts'
+import { Catalogue } from '../../../packages/server/src/query/run/catalogue.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { caller } from '../query-server.ts'

@@ -1,7 +1,7 @@
 /** The target of a live result without a database. */
-import type { LiveMessage } from '../../../packages/server/src/query/live/live-query.ts'
+import type { LiveMessage } from '../../../packages/server/src/query/live/contract.ts'
 import { PositionSeal } from '../../../packages/server/src/query/live/position.ts'
-import type { LiveMessages } from '../../../packages/server/src/query/live/subscriber/messages.ts'
+import type { LiveMessages } from '../../../packages/server/src/query/live/results/messages.ts'
 import type { LiveTarget } from '../../../packages/server/src/query/live/target.ts'
 import { deriveKey } from '../../support/derived-key.ts'
 

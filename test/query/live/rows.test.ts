@@ -1,8 +1,9 @@
 /** The text of live rows: what the encoder writes is read again, and texts are equal where values are. */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { BOOLEAN, decimal, INTEGER, type IqlType, JSON_TYPE, TEXT, TIMESTAMP } from 'gatehouse-iql'
-import { atOnce } from '../../../packages/server/src/query/live/evaluate/slices.ts'
+import { atOnce } from '../../../packages/server/src/lib/turns.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveRows } from '../../../packages/server/src/query/results/live-rows.ts'
 
 const rowsIn = (text: string) => atOnce(readLiveRows(text))

@@ -4,6 +4,7 @@ import type { ScalarId } from '../functions/functions.ts'
 import { DECIMAL_DIGITS, type TypeKind } from '../types/types.ts'
 import type { BoundExpression } from './bound-query.ts'
 import { operandsOf } from './bound-walk.ts'
+import { longPartOf } from './search.ts'
 import { isSmallText } from './text-bound.ts'
 
 /** What is not known to have a value is assumed to fail. */
@@ -77,10 +78,15 @@ export function isTotal(node: BoundExpression): boolean {
     case 'cast':
       return node.type.kind === 'Text' && PLAIN_KINDS.has(node.operand.type.kind)
     case 'call':
-      return TOTAL_FUNCTIONS.has(node.function)
+      return TOTAL_FUNCTIONS.has(node.function) && isGiven(longPartOf(node))
     default:
       return false
   }
+}
+
+/** A search for a given text is refused only if that text is very long. */
+function isGiven(part: BoundExpression | undefined): boolean {
+  return part === undefined || part.kind === 'literal' || part.kind === 'parameter'
 }
 
 /** Types whose values have short texts. */

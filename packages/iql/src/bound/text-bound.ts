@@ -18,7 +18,11 @@ const LONGEST_PLAIN_VALUE = 100
 const CHARACTER_BYTES = 4
 
 export function isSmallText(node: BoundExpression): boolean {
-  return textBound(node) <= SMALL_TEXT_BYTES
+  return isTextWithin(node, SMALL_TEXT_BYTES)
+}
+
+export function isTextWithin(node: BoundExpression, bytes: number): boolean {
+  return textBound(node) <= bytes
 }
 
 /** The operands of a || b || c, from left to right. */

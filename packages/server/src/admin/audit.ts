@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AUDIT_EVENTS, Refusal } from 'gatehouse-protocol'
 import { subjectNames } from '../store/accounts/subject-names.ts'
-import { USER_ID_PREFIX } from '../store/accounts/users.ts'
+import { USER_ID_PREFIX } from '../store/accounts/user.ts'
 import {
   type AuditFilter,
   exportAuditLog,

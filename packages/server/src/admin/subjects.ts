@@ -1,6 +1,6 @@
 /** Who a parameter of an administration address names: a user by name or id, or a client, as the subject of their tokens. */
 
-import { USER_ID_PREFIX } from '../store/accounts/users.ts'
+import { USER_ID_PREFIX } from '../store/accounts/user.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import { notFound } from './route.ts'

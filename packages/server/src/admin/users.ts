@@ -4,8 +4,9 @@ import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from 'gatehouse-protocol'
 import { userTarget } from '../declarative/targets.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-hash.ts'
+import { USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
 import type { SearchHit } from '../store/accounts/user-search.ts'
-import { USER_ID_PREFIX, type User, UsernameTaken } from '../store/accounts/users.ts'
+import { UsernameTaken } from '../store/accounts/users.ts'
 import type { Stores } from '../store/stores.ts'
 import {
   badBody,

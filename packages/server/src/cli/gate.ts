@@ -60,9 +60,15 @@ export function explained(error: unknown): unknown {
   return new CommandError(textOf(error))
 }
 
+/** Node's own does not help: the launcher may be an older Node, which does not know the option. */
+const NODE_CA_HINT = /; if the root CA is installed locally, try running Node\.js with --use-system-ca/
+const CA_HINT =
+  '; if your own CA has signed it, set NODE_EXTRA_CA_CERTS to its file, in the environment of this command'
+
 /** The texts of a server are printed in one line each, without what could control a terminal. */
 function textOf(error: GatehouseError): string {
-  const { code, message, details } = error
+  const { code, details } = error
+  const message = error.message.replace(NODE_CA_HINT, CA_HINT)
   const isOurs = error instanceof ConnectionError || /^(client|http)\./.test(code)
   const lines = [printable(isOurs ? message : `${code}: ${message}`)]
   if (error instanceof QueryError && error.statement !== undefined && error.position !== undefined) {

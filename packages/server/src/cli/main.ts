@@ -162,6 +162,7 @@ const SQLITE_ERRORS: readonly (readonly [prefix: string, text: string])[] = [
 const EXPECTED: ReadonlySet<string> = new Set([
   'BadDataFolder',
   'SchemaTooNew',
+  'MigrationFailed',
   'BadDeclaration',
   'BadBackup',
   'Refusal',

@@ -48,7 +48,7 @@ terminal) and each line of stdout is a message from the server. The session ends
 nothing is subscribed to, or when the wait is over. For example: echo 'Platform/QueryServerInfo' | gatehouse stream
 
 The token is renewed before it expires. A lost connection is opened again with a fresh token, and subscriptions go on;
-messages in between are not sent later. The exit status is 1 if a request was not answered, if the server ended the
+messages in between are not sent later. The exit status is 1 if a request was refused or not answered, if the server ended the
 session, or if there is no connection in the end.`,
     examples: [
       'stream --username alice',

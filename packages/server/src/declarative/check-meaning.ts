@@ -1,7 +1,7 @@
 /** Checks what the schema of the declarative file cannot: duplicate names, unknown names, members that contradict each other. */
 import { nearest, originFault, redirectUriFault, SCOPES, secureAddressFault, webAddressFault } from 'gatehouse-protocol'
 import type { Fault } from '../schema/check-schema.ts'
-import { USER_ID_PREFIX, usernameKey } from '../store/accounts/users.ts'
+import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
 

@@ -1,6 +1,7 @@
 /** Reads the current state of what a declaration names, or of everything if it prunes. */
 
-import { type User, type Users, usernameKey } from '../store/accounts/users.ts'
+import { type User, usernameKey } from '../store/accounts/user.ts'
+import type { Users } from '../store/accounts/users.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { Clients } from '../store/clients/clients.ts'
 import type { Stores } from '../store/stores.ts'

@@ -1,6 +1,6 @@
 /** The desired state of a role, user, client, table or view: the declaration with its defaults filled in. */
 
-import type { Profile } from '../store/accounts/users.ts'
+import type { Profile } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
 import type { DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'

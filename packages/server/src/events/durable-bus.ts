@@ -16,12 +16,14 @@ export interface DurableBusOptions {
   readonly events: Pick<Events, 'append' | 'since' | 'lastSeq'>
   readonly feed: Feed
   readonly onError: (error: unknown) => void
+  /** Tells the other processes that use the same file that this one has recorded an event. */
+  readonly announce?: (() => void) | undefined
 }
 
 /** PostgreSQL assigns sequence numbers before commit, so a lower one may appear after a higher one: re-read this many. */
 const OVERLAP = 500
 
-export async function openDurableBus({ events, feed, onError }: DurableBusOptions): Promise<Bus> {
+export async function openDurableBus({ events, feed, onError, announce }: DurableBusOptions): Promise<Bus> {
   const listeners = new Set<Listener>()
   const received = new Set<number>()
   let highest = await events.lastSeq()
@@ -37,7 +39,7 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
   for (const { seq } of await events.since(highest - OVERLAP)) remember(seq)
   await feed.start((recorded) => {
     if (recorded === undefined) catchUp()
-    else receive(recorded)
+    else take(recorded)
   }, markCaughtUp)
 
   return {
@@ -58,7 +60,12 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
     },
   }
 
-  function receive({ seq, event }: RecordedEvent): void {
+  function receive(recorded: RecordedEvent): void {
+    take(recorded)
+    announce?.()
+  }
+
+  function take({ seq, event }: RecordedEvent): void {
     if (received.has(seq)) return
     remember(seq)
     deliver(event, listeners, onError)
@@ -86,7 +93,7 @@ export async function openDurableBus({ events, feed, onError }: DurableBusOption
 
   async function readNew(): Promise<void> {
     try {
-      for (const recorded of await events.since(highest - OVERLAP)) receive(recorded)
+      for (const recorded of await events.since(highest - OVERLAP)) take(recorded)
       markCaughtUp()
     } catch (error) {
       // The feed calls again when the database is back.

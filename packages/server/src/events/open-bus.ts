@@ -5,10 +5,10 @@ import type { Database } from '../store/database/database.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
 import type { Bus } from './bus.ts'
 import { openDurableBus } from './durable-bus.ts'
-import { createPostgresFeed } from './postgres-feed.ts'
+import { PostgresFeed } from './postgres-feed.ts'
 import { createSqliteFeed } from './sqlite-feed.ts'
 
-export async function openBus(
+export function openBus(
   database: Database,
   events: Events,
   url: string,
@@ -16,22 +16,8 @@ export async function openBus(
   shared?: SharedFile,
 ): Promise<Bus> {
   if (database.engine === 'postgres')
-    return openDurableBus({ events, feed: createPostgresFeed({ url, events, onError }), onError })
-  const bus = await openDurableBus({ events, feed: createSqliteFeed(database, onError, shared), onError })
-  return shared === undefined ? bus : announcing(bus, shared)
-}
-
-/** Other workers are told of events, not of every commit: most commits, such as those of refresh tokens, bring them nothing to read. */
-function announcing(bus: Bus, shared: Pick<SharedFile, 'committed'>): Bus {
-  return {
-    ...bus,
-    async publish(event) {
-      await bus.publish(event)
-      shared.committed()
-    },
-    receive(recorded) {
-      bus.receive(recorded)
-      shared.committed()
-    },
-  }
+    return openDurableBus({ events, feed: new PostgresFeed({ url, events, onError }), onError })
+  // Other workers are told of events, not of every commit: most commits, such as those of refresh tokens, bring them nothing to read.
+  const announce = shared && (() => shared.committed())
+  return openDurableBus({ events, feed: createSqliteFeed(database, onError, shared), onError, announce })
 }

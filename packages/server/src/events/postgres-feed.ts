@@ -1,5 +1,6 @@
 /** Events of other nodes on PostgreSQL: LISTEN on a connection of its own, reconnected when it breaks, with slow polling as a fallback. */
 import type pg from 'pg'
+import { type Backoff, pauseAfter } from '../lib/retry.ts'
 import { CHANNEL, type Events, type RecordedEvent } from '../store/cluster/events.ts'
 import { loadPg } from '../store/database/pg.ts'
 import type { Feed } from './durable-bus.ts'
@@ -10,94 +11,93 @@ export interface PostgresFeedOptions {
   readonly onError: (error: unknown) => void
 }
 
-const FIRST_RETRY_MS = 100
-const LONGEST_RETRY_MS = 2_000
+const RECONNECT: Backoff = { firstMs: 100, longestMs: 2_000 }
 /** For a dead connection that has not been noticed, and for connection poolers that do not support LISTEN. */
 const POLL_EVERY_MS = 500
 /** To connect, and to LISTEN. */
 const DEADLINE_MS = 5_000
 
-export function createPostgresFeed({ url, events, onError }: PostgresFeedOptions): Feed {
-  let client: pg.Client | undefined
-  let retry: NodeJS.Timeout | undefined
-  let poll: NodeJS.Timeout | undefined
-  let wait = FIRST_RETRY_MS
-  let lastSeq = 0
-  let stopped = false
-  let isPolling = false
-  let onNews: (recorded?: RecordedEvent) => void = () => {}
-  let onIdle: () => void = () => {}
+export class PostgresFeed implements Feed {
+  readonly #options: PostgresFeedOptions
+  #onNews: (recorded?: RecordedEvent) => void = () => {}
+  #onIdle: () => void = () => {}
+  #client: pg.Client | undefined
+  #retry: NodeJS.Timeout | undefined
+  #poll: NodeJS.Timeout | undefined
+  #failures = 0
+  #lastSeq = 0
+  #isPolling = false
+  #isStopped = false
 
-  return {
-    async start(news, idle) {
-      onNews = news
-      onIdle = idle
-      await listen()
-      poll = setInterval(pollLastSeq, POLL_EVERY_MS)
-      poll.unref()
-    },
-    async stop() {
-      stopped = true
-      clearInterval(poll)
-      clearTimeout(retry)
-      await client?.end().catch(() => {})
-    },
+  constructor(options: PostgresFeedOptions) {
+    this.#options = options
   }
 
-  async function listen(): Promise<void> {
-    const opened = new (loadPg().Client)({
-      connectionString: url,
+  async start(onNews: (recorded?: RecordedEvent) => void, onIdle: () => void): Promise<void> {
+    this.#onNews = onNews
+    this.#onIdle = onIdle
+    await this.#listen()
+    this.#poll = setInterval(() => void this.#pollLastSeq(), POLL_EVERY_MS)
+    this.#poll.unref()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearInterval(this.#poll)
+    clearTimeout(this.#retry)
+    await this.#client?.end().catch(() => {})
+  }
+
+  async #listen(): Promise<void> {
+    const client = new (loadPg().Client)({
+      connectionString: this.#options.url,
       keepAlive: true,
       connectionTimeoutMillis: DEADLINE_MS,
       query_timeout: DEADLINE_MS,
       application_name: 'gatehouse events',
     })
-    let broken = false
-    const onBreak = (error?: Error) => {
-      if (broken) return
-      broken = true
-      if (error !== undefined && !stopped) onError(error)
-      opened.end().catch(() => {})
-      listenLater()
-    }
-    opened.on('error', onBreak)
-    opened.on('end', () => onBreak())
-    opened.on('notification', ({ payload }) => onNews(readPayload(payload ?? '')))
-    client = opened
+    this.#client = client
+    client.on('error', (error) => this.#onBreak(client, error))
+    client.on('end', () => this.#onBreak(client))
+    client.on('notification', ({ payload }) => this.#onNews(readPayload(payload ?? '')))
     try {
-      await opened.connect()
-      await opened.query(`listen ${CHANNEL}`)
+      await client.connect()
+      await client.query(`listen ${CHANNEL}`)
     } catch (error) {
-      onBreak(error instanceof Error ? error : new Error(String(error)))
+      this.#onBreak(client, error)
       return
     }
-    wait = FIRST_RETRY_MS
+    this.#failures = 0
     // Reads what was published while this node was not listening.
-    onNews()
+    this.#onNews()
   }
 
-  function listenLater(): void {
-    if (stopped) return
-    retry = setTimeout(() => listen().catch(onError), wait)
-    retry.unref()
-    wait = Math.min(wait * 2, LONGEST_RETRY_MS)
+  /** A connection that breaks emits several events; only the first counts. */
+  #onBreak(client: pg.Client, error?: unknown): void {
+    if (this.#client !== client) return
+    this.#client = undefined
+    client.end().catch(() => {})
+    if (this.#isStopped) return
+    const { onError } = this.#options
+    if (error !== undefined) onError(error)
+    this.#retry = setTimeout(() => this.#listen().catch(onError), pauseAfter(++this.#failures, RECONNECT))
+    this.#retry.unref()
   }
 
-  function pollLastSeq(): void {
-    if (isPolling) return
-    isPolling = true
-    const polled = events.lastSeq().then(
-      (seq) => {
-        if (seq === lastSeq) return onIdle()
-        lastSeq = seq
-        onNews()
-      },
+  async #pollLastSeq(): Promise<void> {
+    if (this.#isPolling) return
+    this.#isPolling = true
+    try {
+      const seq = await this.#options.events.lastSeq()
+      const isNew = seq !== this.#lastSeq
+      this.#lastSeq = seq
+      if (isNew) this.#onNews()
+      else this.#onIdle()
+    } catch {
       // The database is unavailable; its users report that.
-      () => {},
-    )
-    void polled.finally(() => {
-      isPolling = false
-    })
+    } finally {
+      this.#isPolling = false
+    }
   }
 }
 

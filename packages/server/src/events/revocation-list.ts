@@ -64,98 +64,109 @@ interface RoleLimit extends Cutoff {
 
 export async function openRevocationList(
   bus: Bus,
-  events: Pick<Events, 'live'>,
+  events: Pick<Events, 'unexpired'>,
   clock: Clock,
 ): Promise<RevocationList> {
-  const tokens = new Map<string, Entry>()
-  const grants = new Map<string, Entry>()
-  const sessions = new Map<string, Entry>()
-  const subjects = new Map<string, Cutoff>()
-  const clients = new Map<string, Cutoff>()
-  const userRights = new Map<string, RightsLimit>()
-  const clientScopes = new Map<string, ScopeLimit>()
-  /** At most one entry: an event lists all roles. */
-  const roleRights = new Map<'roles', RoleLimit>()
-  let version = 0
-  const all: readonly Map<string, Entry>[] = [
-    tokens,
-    grants,
-    sessions,
-    subjects,
-    clients,
-    userRights,
-    roleRights,
-    clientScopes,
-  ]
-
+  const list = new LoadedRevocations()
   // Subscribe first, then load: an event in between is applied twice rather than not at all.
-  const unsubscribe = bus.subscribe(add)
-  for (const event of await events.live(KINDS)) add(event)
-  const timer = setInterval(prune, PRUNE_EVERY_MS)
+  const unsubscribe = bus.subscribe((event) => list.add(event))
+  for (const event of await events.unexpired(KINDS)) list.add(event)
+  const timer = setInterval(() => list.prune(clock()), PRUNE_EVERY_MS)
   timer.unref()
+  list.close = () => {
+    unsubscribe()
+    clearInterval(timer)
+  }
+  return list
+}
 
-  return {
-    isRevoked({ tokenId, grantId, sessionId, subject, clientId, issuedAtMs }) {
-      if (tokens.has(tokenId)) return true
-      if (grantId !== undefined && grants.has(grantId)) return true
-      if (sessionId !== undefined && sessions.has(sessionId)) return true
-      if (issuedAtMs <= (subjects.get(subject)?.at ?? 0) || issuedAtMs <= (clients.get(clientId)?.at ?? 0)) return true
-      return limitFor(clientScopes, clientId, issuedAtMs)?.scopes.size === 0
-    },
-    narrow({ subject, clientId, issuedAtMs }, rights) {
-      const user = limitFor(userRights, subject, issuedAtMs)
-      const role = subject === clientId ? undefined : limitFor(roleRights, 'roles', issuedAtMs)
-      const client = limitFor(clientScopes, clientId, issuedAtMs)
-      if (user === undefined && role === undefined && client === undefined) return rights
-      const left = limitRights(user?.roles ?? rights.roles, user, role)
-      const isLeft = (scope: string) =>
-        (client === undefined || client.scopes.has(scope)) && (!isRight(scope) || left.has(scope))
-      if (left.roles.length === rights.roles.length && user === undefined && [...rights.scopes].every(isLeft))
-        return rights
-      return { ...rights, scopes: new Set([...rights.scopes].filter(isLeft)), roles: left.roles }
-    },
-    sessionEnded: (sessionId) => sessions.has(sessionId),
-    get version() {
-      return version
-    },
-    get size() {
-      return all.reduce((sum, entries) => sum + entries.size, 0)
-    },
-    close() {
-      unsubscribe()
-      clearInterval(timer)
-    },
+class LoadedRevocations implements RevocationList {
+  readonly #tokens = new Map<string, Entry>()
+  readonly #grants = new Map<string, Entry>()
+  readonly #sessions = new Map<string, Entry>()
+  readonly #subjects = new Map<string, Cutoff>()
+  readonly #clients = new Map<string, Cutoff>()
+  readonly #userRights = new Map<string, RightsLimit>()
+  readonly #clientScopes = new Map<string, ScopeLimit>()
+  /** At most one entry: an event lists all roles. */
+  readonly #roleRights = new Map<'roles', RoleLimit>()
+  readonly #all: readonly Map<string, Entry>[] = [
+    this.#tokens,
+    this.#grants,
+    this.#sessions,
+    this.#subjects,
+    this.#clients,
+    this.#userRights,
+    this.#roleRights,
+    this.#clientScopes,
+  ]
+  #version = 0
+  close = (): void => {}
+
+  get version(): number {
+    return this.#version
   }
 
-  function add(event: GateEvent): void {
-    version++
+  get size(): number {
+    return this.#all.reduce((sum, entries) => sum + entries.size, 0)
+  }
+
+  isRevoked({ tokenId, grantId, sessionId, subject, clientId, issuedAtMs }: TokenOrigin): boolean {
+    if (this.#tokens.has(tokenId)) return true
+    if (grantId !== undefined && this.#grants.has(grantId)) return true
+    if (sessionId !== undefined && this.#sessions.has(sessionId)) return true
+    if (issuedAtMs <= (this.#subjects.get(subject)?.at ?? 0)) return true
+    if (issuedAtMs <= (this.#clients.get(clientId)?.at ?? 0)) return true
+    return limitFor(this.#clientScopes, clientId, issuedAtMs)?.scopes.size === 0
+  }
+
+  narrow<T extends TokenRights>({ subject, clientId, issuedAtMs }: TokenOrigin, rights: T): T {
+    const user = limitFor(this.#userRights, subject, issuedAtMs)
+    const role = subject === clientId ? undefined : limitFor(this.#roleRights, 'roles', issuedAtMs)
+    const client = limitFor(this.#clientScopes, clientId, issuedAtMs)
+    if (user === undefined && role === undefined && client === undefined) return rights
+    const left = limitRights(user?.roles ?? rights.roles, user, role)
+    const isLeft = (scope: string) =>
+      (client === undefined || client.scopes.has(scope)) && (!isRight(scope) || left.has(scope))
+    if (left.roles.length === rights.roles.length && user === undefined && [...rights.scopes].every(isLeft))
+      return rights
+    return { ...rights, scopes: new Set([...rights.scopes].filter(isLeft)), roles: left.roles }
+  }
+
+  sessionEnded(sessionId: string): boolean {
+    return this.#sessions.has(sessionId)
+  }
+
+  add(event: GateEvent): void {
+    this.#version++
     switch (event.kind) {
       case 'token-revoked':
-        tokens.set(event.tokenId, { expiresAt: event.expiresAt })
+        this.#tokens.set(event.tokenId, { expiresAt: event.expiresAt })
         break
       case 'grant-revoked':
-        grants.set(event.grantId, { expiresAt: event.expiresAt })
+        this.#grants.set(event.grantId, { expiresAt: event.expiresAt })
         break
       case 'session-ended':
-        sessions.set(event.sessionId, { expiresAt: event.expiresAt })
+        this.#sessions.set(event.sessionId, { expiresAt: event.expiresAt })
         break
       case 'subject-cut':
-        keepLater(subjects, event.subject, event)
+        keepLater(this.#subjects, event.subject, event)
         break
       case 'subjects-cut':
-        for (const subject of event.subjects) keepLater(subjects, subject, { at: event.at, expiresAt: event.expiresAt })
+        for (const subject of event.subjects)
+          keepLater(this.#subjects, subject, { at: event.at, expiresAt: event.expiresAt })
         break
       case 'client-cut':
-        keepLater(clients, event.clientId, event)
+        keepLater(this.#clients, event.clientId, event)
         break
       case 'rights-changed':
-        keepLater(userRights, event.subject, { ...event, scopes: new Set(event.scopes) })
+        keepLater(this.#userRights, event.subject, { ...event, scopes: new Set(event.scopes) })
         break
       case 'roles-changed':
-        keepLater(roleRights, 'roles', { ...event, rights: rightsOf(event.roles) })
+        keepLater(this.#roleRights, 'roles', { ...event, rights: rightsOf(event.roles) })
         break
       case 'client-scopes-changed':
-        keepLater(clientScopes, event.clientId, { ...event, scopes: new Set(event.scopes) })
+        keepLater(this.#clientScopes, event.clientId, { ...event, scopes: new Set(event.scopes) })
         break
       case 'stream-kick':
       case 'keys-changed':
@@ -167,9 +178,8 @@ export async function openRevocationList(
     }
   }
 
-  function prune(): void {
-    const now = clock()
-    for (const entries of all) {
+  prune(now: number): void {
+    for (const entries of this.#all) {
       for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key)
     }
   }

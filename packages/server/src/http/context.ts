@@ -6,7 +6,7 @@ import type { Logger } from '../telemetry/log.ts'
 import { type LimitState, limitHeaders } from './limits/rate-limits.ts'
 import type { UnreadReplies } from './limits/unread-replies.ts'
 import { nodeHttp } from './node-http.ts'
-import { pathOf, type QueryValues, readQuery } from './request/request-target.ts'
+import { pathOf, type QueryValues, readQuery } from './request/request-head.ts'
 
 /** On every reply; replies to browsers have more (identity/browser/page-reply.ts). */
 const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-content-type-options', 'nosniff']

@@ -33,17 +33,12 @@ const PREFLIGHT_SECONDS = 7200
 
 /** On every reply, errors included: a page that may call must also see what went wrong. */
 export function setCorsHeaders(context: Context, policy: CorsPolicy): void | Promise<void> {
-  if (policy === '*') {
-    allow(context, '*')
-    return
-  }
-  // Also without an origin: a cache must not give this reply to a page.
-  context.addVary('origin')
   const { origin } = context.headers
-  if (origin === undefined) return
-  return policy(origin).then((isAllowed) => {
-    if (isAllowed) allow(context, origin)
-  })
+  if (policy === '*') allow(context, '*')
+  else if (origin !== undefined)
+    return policy(origin).then((isAllowed) => {
+      if (isAllowed) allow(context, origin)
+    })
 }
 
 function allow(context: Context, origin: string): void {

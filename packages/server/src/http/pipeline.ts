@@ -6,7 +6,6 @@ import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { RequestSpan, Tracing } from '../telemetry/traces.ts'
-import { createAccessLog } from './access-log.ts'
 import { CLIENT_LEFT, Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
 import { PipelinedRequests } from './limits/pipelined-requests.ts'
@@ -15,10 +14,9 @@ import { UnreadReplies } from './limits/unread-replies.ts'
 import { logFailure, replyWithProblem } from './problem.ts'
 import { authenticateRequest } from './request/authentication.ts'
 import { hasBody, readBody } from './request/body.ts'
-import { checkHost } from './request/host-header.ts'
-import { checkTargetLength, localTarget, segmentsOf } from './request/request-target.ts'
+import { checkHost, checkTargetLength, localTarget } from './request/request-head.ts'
 import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
-import { type Match, Router, type WrongMethod } from './router.ts'
+import { type Match, Router, type Unmatched } from './router.ts'
 
 export interface PipelineOptions {
   readonly groups: readonly (RouteGroup | LazyRouteGroups)[]
@@ -46,65 +44,41 @@ export interface Pipeline {
 }
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const {
-    groups,
-    logger,
-    metrics,
-    addressOf,
-    base = '',
-    authenticate = noPrincipal,
-    rateLimits,
-    admit,
-    tracing,
-    problemPage,
-    unmatched,
-    unread = new UnreadReplies(),
-  } = options
-  const router = new Router()
-  const loaders = new Map<RouteGroup, () => Promise<void>>()
-  const prefixes: [prefix: string, group: RouteGroup][] = []
-  for (const group of groups) {
-    if ('load' in group) addLazy(group)
-    else add(group)
-  }
-  const finish = createAccessLog(logger, metrics)
-  const pipelined = new PipelinedRequests(unread)
+  return new RequestPipeline(options)
+}
 
-  return {
-    handle(request, response) {
-      if (!pipelined.concerns(request, response)) begin(request, response)
-      else pipelined.add(request, response, addressOf(request), () => begin(request, response))
-    },
-    upgrade(request, socket, head) {
-      const context = new Context(request, undefined, addressOf(request), targetOf(request), logger)
-      socket.on('error', ignore)
-      // The writer of the 101 response reads the id from here.
-      request.headers['request-id'] = context.id
-      let taken: void | Promise<void>
-      try {
-        taken = takeUpgrade(context, { request, socket, head })
-      } catch (error) {
-        refuse(context, socket, error)
-        return
-      }
-      const accepted = (): void => finish(context, socket.destroyed ? CLIENT_LEFT : 101)
-      if (taken === undefined) accepted()
-      else taken.then(accepted, (error) => refuse(context, socket, error))
-    },
+class RequestPipeline implements Pipeline {
+  readonly #options: PipelineOptions
+  readonly #router: Router
+  readonly #unread: UnreadReplies
+  readonly #pipelined: PipelinedRequests
+  readonly #finish: (context: Context, status: number) => void
+
+  constructor(options: PipelineOptions) {
+    this.#options = options
+    this.#router = new Router(options.groups)
+    this.#unread = options.unread ?? new UnreadReplies()
+    this.#pipelined = new PipelinedRequests(this.#unread)
+    this.#finish = createAccessLog(options.logger, options.metrics)
   }
 
-  function begin(request: IncomingMessage, response: ServerResponse): void {
-    const context = new Context(request, response, addressOf(request), targetOf(request), logger)
-    context.problemPage = problemPage
-    context.unread = unread
-    const span = tracing?.open(request.headers.traceparent)
+  readonly handle: RequestListener = (request, response) => {
+    if (!this.#pipelined.concerns(request, response)) this.#begin(request, response)
+    else this.#pipelined.add(request, response, this.#options.addressOf(request), () => this.#begin(request, response))
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
+    const context = this.#contextOf(request, response)
+    context.problemPage = this.#options.problemPage
+    context.unread = this.#unread
+    const span = this.#options.tracing?.open(request.headers.traceparent)
     if (span !== undefined) context.setHeader('traceresponse', span.header)
     /** After the end of the reply as well as after the client has left. */
     const observe = (): void => {
       // A body that was read in one piece has not reached its end yet.
       request.read()
       const status = statusOf(context)
-      finish(context, status)
+      this.#finish(context, status)
       span?.end({ method: context.method, route: context.route, status, id: context.id })
     }
     // It left while the server was starting.
@@ -117,49 +91,41 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     response.on('error', ignore)
     try {
       checkHost(request)
-      dispatch(context, span)
+      this.#dispatch(context, span)
     } catch (error) {
-      fail(context, undefined, error)
+      this.#fail(context, undefined, error)
     }
   }
 
-  function targetOf({ url = '/' }: IncomingMessage): string {
-    return localTarget(url, base)
+  #contextOf(request: IncomingMessage, response: ServerResponse | undefined): Context {
+    const { addressOf, base = '', logger } = this.#options
+    return new Context(request, response, addressOf(request), localTarget(request.url ?? '/', base), logger)
   }
 
-  function dispatch(context: Context, span: RequestSpan | undefined): void {
-    const found = router.find(context.method, context.path)
-    if (found !== undefined && 'route' in found) {
-      serve(context, found, span)
-      return
-    }
-    const group = found?.group ?? groupOf(context.path)
-    const load = group === undefined ? undefined : loaders.get(group)
-    const fallback = found === undefined ? group?.fallback : undefined
-    if (group !== undefined && fallback !== undefined) {
-      if (isRead(context.method)) serve(context, { route: fallback, group, params: undefined }, span)
-      else refuseUnmatched(context, group, { group, allow: ['GET', 'HEAD'] })
-    } else if (load === undefined || found !== undefined) refuseUnmatched(context, group, found)
+  #dispatch(context: Context, span: RequestSpan | undefined): void {
+    const found = this.#router.find(context.method, context.path)
+    if ('route' in found) this.#serve(context, found, span)
+    else if (found.load === undefined) this.#refuseUnmatched(context, found)
     else
-      load().then(
-        () => dispatch(context, span),
-        (error) => fail(context, undefined, error),
+      found.load().then(
+        () => this.#dispatch(context, span),
+        (error) => this.#fail(context, undefined, error),
       )
   }
 
-  function serve(context: Context, match: Match, span: RequestSpan | undefined): void {
+  #serve(context: Context, match: Match, span: RequestSpan | undefined): void {
     const { route, group, params } = match
     context.route = route.path
     if (route.isProbe === true) context.logLevel = 'debug'
     if (params !== undefined) context.params = params
     if (group.headers !== undefined) context.setHeaders(group.headers)
-    enter(context, group, () => {
+    this.#enter(context, group, () => {
       const { body } = route
-      const act = span === undefined ? () => run(context, match) : () => span.run(() => run(context, match))
+      const act = span === undefined ? () => this.#run(context, match) : () => span.run(() => this.#run(context, match))
       if (body === undefined) return act()
       checkMediaType(context.request, body)
       readBody(context, body.limit, (read) => {
-        if (read instanceof Refusal) return fail(context, group, read)
+        if (read instanceof Refusal) return this.#fail(context, group, read)
         context.body = read
         act()
       })
@@ -167,40 +133,49 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 
   /** What every request of a group passes first, whether or not it matches a route. */
-  function enter(context: Context, group: RouteGroup | undefined, next: () => void): void {
-    const begin = (): void => {
+  #enter(context: Context, group: RouteGroup | undefined, next: () => void): void {
+    this.#withCors(context, group, () => {
       try {
-        if (group?.isProbe === undefined) admit?.(context.request)
-        checkTargetLength(context.target)
-        if (group?.limit !== undefined && rateLimits !== undefined)
-          context.setLimits(rateLimits.countAddress(group.limit, context.address))
+        if (group?.isProbe === undefined) this.#options.admit?.(context.request)
+        this.#checkLimits(context, group)
         next()
       } catch (error) {
-        fail(context, group, error)
+        this.#fail(context, group, error)
       }
-    }
-    withCors(context, group, begin)
+    })
   }
 
   /** Only a page's request waits for its origin to be checked. */
-  function withCors(context: Context, group: RouteGroup | undefined, next: () => void): void {
-    const isSet = group?.cors === undefined ? undefined : setCorsHeaders(context, group.cors)
+  #withCors(context: Context, group: RouteGroup | undefined, next: () => void): void {
+    const policy = group?.cors
+    // RFC 9110 §12.5.5: a cache must not give this reply to a page.
+    if (policy !== undefined && policy !== '*') context.addVary('origin')
+    const isOfPage = policy === '*' || context.headers.origin !== undefined
+    const isSet = policy === undefined || !isOfPage ? undefined : setCorsHeaders(context, policy)
     if (isSet === undefined) next()
-    else isSet.then(next).catch((error) => fail(context, group, error))
+    else isSet.then(next).catch((error) => this.#fail(context, group, error))
   }
 
-  function run(context: Context, { route, group }: Match): void {
+  #checkLimits(context: Context, group: RouteGroup | undefined): void {
+    const { rateLimits } = this.#options
+    checkTargetLength(context.target)
+    if (group?.limit !== undefined && rateLimits !== undefined)
+      context.setLimits(rateLimits.countAddress(group.limit, context.address))
+  }
+
+  #run(context: Context, { route, group }: Match): void {
     try {
-      const replied = route.access === undefined ? route.handle(context) : authorize(context, route, group)
-      if (replied instanceof Promise) replied.catch((error) => fail(context, group, error))
+      const replied = route.access === undefined ? route.handle(context) : this.#authorize(context, route, group)
+      if (replied instanceof Promise) replied.catch((error) => this.#fail(context, group, error))
     } catch (error) {
-      fail(context, group, error)
+      this.#fail(context, group, error)
     }
   }
 
   /** A token that is known already is checked without a promise, and the whole request is served in one turn. */
-  function authorize(context: Context, { access, handle }: Route, { limit }: RouteGroup): void | Promise<void> {
-    const admit = (principal: Principal): void | Promise<void> => {
+  #authorize(context: Context, { access, handle }: Route, { limit }: RouteGroup): void | Promise<void> {
+    const { rateLimits, authenticate = noPrincipal } = this.#options
+    const act = (principal: Principal): void | Promise<void> => {
       context.principal = principal
       access?.(principal, context)
       if (limit !== undefined && rateLimits !== undefined)
@@ -208,31 +183,34 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return handle(context)
     }
     const principal = authenticateRequest(context, authenticate)
-    return principal instanceof Promise ? principal.then(admit) : admit(principal)
+    return principal instanceof Promise ? principal.then(act) : act(principal)
   }
 
-  function refuseUnmatched(context: Context, group: RouteGroup | undefined, found: WrongMethod | undefined): void {
+  #refuseUnmatched(context: Context, { group, allow }: Unmatched): void {
     if (context.method === 'OPTIONS' && context.target === '*') context.end(204)
     // Not counted: a refused preflight hides from the page why, and each call of a page would count twice.
     else if (context.method === 'OPTIONS' && group?.cors !== undefined)
-      withCors(context, group, () => answerPreflight(context, found?.allow))
+      this.#withCors(context, group, () => answerPreflight(context, allow))
     else
-      enter(context, group, () => {
-        if (found === undefined)
-          throw unmatched ?? new Refusal('http.not_found', 404, 'Nothing is served at this address')
-        throw new Refusal('http.method_not_allowed', 405, `This address takes ${found.allow.join(' and ')}`, {
-          headers: { allow: found.allow.join(', ') },
+      this.#enter(context, group, () => {
+        if (allow === undefined)
+          throw this.#options.unmatched ?? notFound('http.not_found', 'Nothing is served at this address')
+        throw new Refusal('http.method_not_allowed', 405, `This address takes ${allow.join(' and ')}`, {
+          headers: { allow: allow.join(', ') },
         })
       })
   }
 
   /** Never throws: what fails here is the matter of this request alone. */
-  function fail(context: Context, group: RouteGroup | undefined, error: unknown): void {
+  #fail(context: Context, group: RouteGroup | undefined, error: unknown): void {
     try {
       if (context.isReplied) {
         context.log.error({ err: error }, 'request failed after the reply had begun')
         context.cutOff()
-      } else replyToError(context, group, error)
+      } else if (group?.fail === undefined || context.route === 'none') {
+        // Paths that match no route get a problem document or a page, whatever the group sends for its own errors.
+        replyWithProblem(context, error)
+      } else group.fail(context, error)
     } catch (failure) {
       // Such as a header that cannot be sent, which the error reply would have too.
       context.log.error({ err: failure }, 'the error reply failed')
@@ -241,83 +219,83 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     }
   }
 
-  /** Paths that match no route get a problem document or a page, whatever the group sends for its own errors. */
-  function replyToError(context: Context, group: RouteGroup | undefined, error: unknown): void {
-    if (group?.fail === undefined || context.route === 'none') replyWithProblem(context, error)
-    else group.fail(context, error)
+  readonly upgrade: Pipeline['upgrade'] = (request, socket, head) => {
+    const context = this.#contextOf(request, undefined)
+    socket.on('error', ignore)
+    // The writer of the 101 response reads the id from here.
+    request.headers['request-id'] = context.id
+    let taken: void | Promise<void>
+    try {
+      taken = this.#takeUpgrade(context, { request, socket, head })
+    } catch (error) {
+      this.#refuseUpgrade(context, socket, error)
+      return
+    }
+    const accepted = (): void => this.#finish(context, socket.destroyed ? CLIENT_LEFT : 101)
+    if (taken === undefined) accepted()
+    else taken.then(accepted, (error) => this.#refuseUpgrade(context, socket, error))
   }
 
-  function takeUpgrade(context: Context, taken: Upgrade): void | Promise<void> {
+  #takeUpgrade(context: Context, taken: Upgrade): void | Promise<void> {
     checkHost(context.request)
     // RFC 6455 §4.1: the method is GET.
     if (context.method !== 'GET')
       throw new Refusal('http.method_not_allowed', 405, 'An upgrade is a GET request', { headers: { allow: 'GET' } })
-    const found = router.find('GET', context.path)
-    if (found === undefined || !('route' in found) || found.route.upgrade === undefined)
-      throw unmatched ?? new Refusal('stream.not_found', 404, 'There is no stream at this path')
+    const found = this.#router.find('GET', context.path)
+    if (!('route' in found) || found.route.upgrade === undefined)
+      throw this.#options.unmatched ?? notFound('stream.not_found', 'There is no stream at this path')
     const { route, group } = found
     context.route = route.path
-    admit?.(context.request)
-    checkTargetLength(context.target)
-    if (group.limit !== undefined && rateLimits !== undefined)
-      context.setLimits(rateLimits.countAddress(group.limit, context.address))
+    this.#options.admit?.(context.request)
+    this.#checkLimits(context, group)
     return route.upgrade?.(context, taken)
   }
 
-  function refuse(context: Context, socket: Duplex, error: unknown): void {
+  #refuseUpgrade(context: Context, socket: Duplex, error: unknown): void {
     if (socket.destroyed) {
       logFailure(context, error)
-      finish(context, CLIENT_LEFT)
+      this.#finish(context, CLIENT_LEFT)
       return
     }
-    context.response.on('close', () => finish(context, statusOf(context)))
-    refuseUpgrade(context, socket, () => fail(context, undefined, error))
+    context.response.on('close', () => this.#finish(context, statusOf(context)))
+    replyToUpgrade(context, socket)
+    this.#fail(context, undefined, error)
   }
+}
 
-  /** The group for an unmatched path: the one with the longest prefix. */
-  function groupOf(path: string): RouteGroup | undefined {
-    const lower = `${segmentsOf(path).join('/').toLowerCase()}/`
-    return prefixes.find(([prefix]) => lower.startsWith(prefix))?.[1]
+/** The last step of every request: writes the log line and counts the request. */
+function createAccessLog(logger: Logger, metrics: Metrics): (context: Context, status: number) => void {
+  /** Routes, methods and statuses are few: the series of each combination are looked up once. */
+  const series = new Map<string, (seconds: number) => void>()
+  return (context, status) => {
+    const { id, method, path, address, route, startedAt } = context
+    const milliseconds = performance.now() - startedAt
+    const key = `${status} ${method} ${route}`
+    let count = series.get(key)
+    if (count === undefined) {
+      count = countRequests(metrics, method, route, status)
+      series.set(key, count)
+    }
+    count(milliseconds / 1000)
+    const level = status < 400 ? context.logLevel : 'info'
+    if (!logger.isLevelEnabled(level)) return
+    const ms = Math.round(milliseconds * 10) / 10
+    // Only the path: the query string and the headers may contain codes and tokens. pino leaves out what is undefined.
+    logger[level]({ reqId: id, req: { method, path, address }, res: { status }, ms, ...context.caller }, 'request')
   }
+}
 
-  function add(group: RouteGroup): void {
-    router.add(group)
-    addPrefixes(group)
-  }
-
-  /** Loads once; after a failure the next request tries again. */
-  function addLazy({ at, limit, load }: LazyRouteGroups): void {
-    const group: RouteGroup = { at, routes: [], ...(limit === undefined ? {} : { limit }) }
-    let loading: Promise<void> | undefined
-    addPrefixes(group)
-    loaders.set(group, () => {
-      loading ??= load().then(
-        (loaded) => {
-          for (const each of loaded) add(each)
-          loaders.delete(group)
-        },
-        (error) => {
-          loading = undefined
-          throw error
-        },
-      )
-      return loading
-    })
-  }
-
-  /** The longest prefix first; of equal ones that of the loaded group, not of the one that loads it. */
-  function addPrefixes(group: RouteGroup): void {
-    for (const at of group.at) prefixes.unshift([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
-    prefixes.sort(([a], [b]) => b.length - a.length)
+function countRequests(metrics: Metrics, method: string, route: string, status: number): (seconds: number) => void {
+  const requests = metrics.counter('gatehouse_http_requests_total', { method, route, status: String(status) })
+  const duration = metrics.histogram('gatehouse_http_request_seconds', { route })
+  return (seconds) => {
+    requests(1)
+    duration(seconds)
   }
 }
 
 function statusOf({ response, incompleteStatus }: Context): number {
   return response.writableFinished ? response.statusCode : incompleteStatus
-}
-
-function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD'
 }
 
 function checkMediaType(request: IncomingMessage, { types }: BodyRule): void {
@@ -327,8 +305,12 @@ function checkMediaType(request: IncomingMessage, { types }: BodyRule): void {
     throw new Refusal('http.unsupported_media_type', 415, 'The content type is not accepted here')
 }
 
+function notFound(code: string, text: string): Refusal {
+  return new Refusal(code, 404, text)
+}
+
 /** The reply to an upgrade that is refused is an ordinary one, after which the connection ends. */
-function refuseUpgrade(context: Context, socket: Duplex, reply: () => void): void {
+function replyToUpgrade(context: Context, socket: Duplex): void {
   if (!(socket instanceof Socket)) throw new Error('Not the socket of an HTTP/1.1 server')
   const { response } = context
   response.shouldKeepAlive = false
@@ -340,7 +322,6 @@ function refuseUpgrade(context: Context, socket: Duplex, reply: () => void): voi
   })
   // Anything else the client sends is discarded.
   socket.resume()
-  reply()
 }
 
 function noPrincipal(): undefined {}

@@ -1,6 +1,6 @@
-/** Finds the route of a path. Paths are case-insensitive, and a trailing slash is significant. */
-import { segmentsOf } from './request/request-target.ts'
-import type { Route, RouteGroup } from './route.ts'
+/** Finds the route of a request. Paths are case-insensitive, and a trailing slash is significant. */
+import { segmentsOf } from './request/request-head.ts'
+import type { LazyRouteGroups, Route, RouteGroup } from './route.ts'
 
 /** A path of the table with its methods. */
 interface Resource {
@@ -15,46 +15,49 @@ export interface Match {
   readonly params: ReadonlyMap<string, string> | undefined
 }
 
-/** A path that is served, but not by this method. */
-export interface WrongMethod {
-  readonly group: RouteGroup
-  /** For the Allow header (RFC 9110 §10.2.1). */
+/** No route serves the request. */
+export interface Unmatched {
+  /** The group with the longest prefix of the path. */
+  readonly group: RouteGroup | undefined
+  /** The methods that the path is served by, for the Allow header (RFC 9110 §10.2.1); undefined for a path that is not served. */
+  readonly allow: readonly string[] | undefined
+  /** Loads the routes of the group, among which the path may be. */
+  readonly load?: () => Promise<void>
+}
+
+interface WrongMethod extends Unmatched {
   readonly allow: readonly string[]
 }
+
+const READ_METHODS = ['GET', 'HEAD']
 
 export class Router {
   /** Paths without parameters by their lower-case form. */
   readonly #fixed = new Map<string, Resource>()
   readonly #parametric: Resource[] = []
+  /** The longest first. */
+  readonly #prefixes: [prefix: string, group: RouteGroup][] = []
+  /** By the groups that stand for those to be loaded. */
+  readonly #loaders = new Map<RouteGroup, () => Promise<void>>()
 
-  add(group: RouteGroup): void {
-    for (const route of group.routes) {
-      const pattern = route.path
-      const segments = pattern.split('/').map((segment) => (isParameter(segment) ? segment : segment.toLowerCase()))
-      const isFixed = !segments.some(isParameter)
-      const resource =
-        (isFixed ? this.#fixed.get(segments.join('/')) : this.#parametric.find((known) => known.pattern === pattern)) ??
-        this.#create(pattern, segments, isFixed)
-      if (resource.routes.has(route.method)) throw new Error(`${route.method} ${pattern} is declared twice`)
-      resource.routes.set(route.method, { route, group, params: undefined })
-      if (route.method === 'GET') resource.routes.set('HEAD', { route: headOf(route), group, params: undefined })
+  constructor(groups: readonly (RouteGroup | LazyRouteGroups)[]) {
+    for (const group of groups) {
+      if ('load' in group) this.#addLazy(group)
+      else this.#add(group)
     }
   }
 
-  #create(pattern: string, segments: readonly string[], isFixed: boolean): Resource {
-    const resource = { pattern, segments, routes: new Map() }
-    if (isFixed) this.#fixed.set(segments.join('/'), resource)
-    else this.#parametric.push(resource)
-    return resource
-  }
-
-  find(method: string, path: string): Match | WrongMethod | undefined {
+  find(method: string, path: string): Match | Unmatched {
     // Most requests name a fixed path as it is declared: one look-up.
     const fixed = this.#fixed.get(path) ?? this.#fixed.get(path.toLowerCase())
     if (fixed !== undefined) return pick(fixed, method, undefined)
     const segments = segmentsOf(path)
     const decoded = path.includes('%') ? this.#fixed.get(segments.join('/').toLowerCase()) : undefined
     if (decoded?.segments.length === segments.length) return pick(decoded, method, undefined)
+    return this.#findParametric(method, segments) ?? this.#fallback(method, segments)
+  }
+
+  #findParametric(method: string, segments: readonly string[]): Match | WrongMethod | undefined {
     let wrong: WrongMethod | undefined
     for (const resource of this.#parametric) {
       if (!matches(resource.segments, segments)) continue
@@ -63,6 +66,63 @@ export class Router {
       wrong = wrong === undefined ? found : { ...wrong, allow: [...new Set([...wrong.allow, ...found.allow])].sort() }
     }
     return wrong
+  }
+
+  #fallback(method: string, segments: readonly string[]): Match | Unmatched {
+    const path = `${segments.join('/').toLowerCase()}/`
+    const group = this.#prefixes.find(([prefix]) => path.startsWith(prefix))?.[1]
+    const load = group && this.#loaders.get(group)
+    if (load !== undefined) return { group, allow: undefined, load }
+    if (group?.fallback === undefined) return { group, allow: undefined }
+    if (!READ_METHODS.includes(method)) return { group, allow: READ_METHODS }
+    return { route: group.fallback, group, params: undefined }
+  }
+
+  #add(group: RouteGroup): void {
+    for (const route of group.routes) {
+      const resource = this.#resourceOf(route.path)
+      if (resource.routes.has(route.method)) throw new Error(`${route.method} ${route.path} is declared twice`)
+      resource.routes.set(route.method, { route, group, params: undefined })
+      if (route.method === 'GET') resource.routes.set('HEAD', { route: headOf(route), group, params: undefined })
+    }
+    this.#addPrefixes(group)
+  }
+
+  #resourceOf(pattern: string): Resource {
+    const segments = pattern.split('/').map((segment) => (isParameter(segment) ? segment : segment.toLowerCase()))
+    const path = segments.some(isParameter) ? undefined : segments.join('/')
+    const known = path === undefined ? this.#parametric.find((each) => each.pattern === pattern) : this.#fixed.get(path)
+    if (known !== undefined) return known
+    const resource = { pattern, segments, routes: new Map() }
+    if (path === undefined) this.#parametric.push(resource)
+    else this.#fixed.set(path, resource)
+    return resource
+  }
+
+  /** Loads once; after a failure the next request tries again. */
+  #addLazy({ at, limit, load }: LazyRouteGroups): void {
+    const group: RouteGroup = { at, routes: [], ...(limit === undefined ? {} : { limit }) }
+    let loading: Promise<void> | undefined
+    this.#addPrefixes(group)
+    this.#loaders.set(group, () => {
+      loading ??= load().then(
+        (loaded) => {
+          for (const each of loaded) this.#add(each)
+          this.#loaders.delete(group)
+        },
+        (error) => {
+          loading = undefined
+          throw error
+        },
+      )
+      return loading
+    })
+  }
+
+  /** Of equal prefixes the loaded group comes before the one that stands for it. */
+  #addPrefixes(group: RouteGroup): void {
+    for (const at of group.at) this.#prefixes.unshift([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
+    this.#prefixes.sort(([a], [b]) => b.length - a.length)
   }
 }
 

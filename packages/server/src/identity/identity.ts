@@ -9,8 +9,8 @@ import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Attempts, createAttempts } from './attempts.ts'
-import { createSecretThrottle, type SecretThrottle } from './clients/client-auth.ts'
 import { type ClientDirectory, createClientDirectory } from './clients/client-directory.ts'
+import { createSecretThrottle, type SecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
 import { createHashing, type Hashing } from './passwords/hashing.ts'
 import { type CheckPassword, createPasswordCheck } from './passwords/password-check.ts'
@@ -92,8 +92,8 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       name: options.issuer,
       signer,
       clock,
-      lifetimeMs: () => lifetimes.accessTokenMs,
-      sessionEnded: revocationList.sessionEnded,
+      lifetimes,
+      sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),
     }),
     signer,
     authenticate: access.authenticate,

@@ -1,5 +1,7 @@
-/** The errors of the OAuth endpoints (RFC 6749 §5.2 and extensions) and what a client can do about each. */
+/** The errors of the OAuth endpoints (RFC 6749 §5.2 and extensions), what a client can do about each, and the error reply. */
 import { Refusal } from 'gatehouse-protocol'
+import type { Context, Headers } from '../http/context.ts'
+import { outageOf } from '../http/problem.ts'
 
 export interface OAuthError {
   readonly status: number
@@ -93,4 +95,37 @@ export function isOAuthError(code: string): code is OAuthErrorCode {
 /** RFC 6749 §4.1.2.1, §5.2: a description is printable ASCII without quotation marks and backslashes. */
 export function printable(text: string): string {
   return text.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, ' ')
+}
+
+/** Exactly what the contract shows on token responses. */
+export const OAUTH_HEADERS: Headers = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' }
+
+/** RFC 6750 §3.1: a request without a token gets a challenge without an error code. */
+export const TOKEN_NEEDED = 'token_needed'
+
+/** RFC 6749 §5.2. */
+export function replyWithOAuthError(context: Context, error: unknown): void {
+  const outage = outageOf(error)
+  if (outage !== undefined) {
+    context.log.debug({ reason: outage.message }, 'refused')
+    context.setHeaders(outage.details.headers ?? {})
+    context.json({ error: 'temporarily_unavailable', error_description: printable(outage.message) }, outage.status)
+    return
+  }
+  if (!(error instanceof Refusal)) {
+    context.log.error({ err: error }, 'failed')
+    context.json({ error: 'server_error', error_description: 'The server failed to answer' }, 500)
+    return
+  }
+  if (error.cause !== undefined) context.log.info({ code: error.code, why: String(error.cause) }, 'refused')
+  const { code, status } = isOAuthError(error.code) ? error : translated(error)
+  context.setHeaders(error.details.headers ?? {})
+  context.json(error.code === TOKEN_NEEDED ? {} : { error: code, error_description: printable(error.message) }, status)
+}
+
+/** Refusals of the pipeline: the body is too large or not a form, there were too many requests, the server takes none. */
+function translated({ status }: Refusal): { code: string; status: number } {
+  if (status === 429 || status === 503) return { code: 'temporarily_unavailable', status }
+  // C-41: a body that is not a form is an invalid request.
+  return { code: 'invalid_request', status: status === 415 ? 400 : status }
 }

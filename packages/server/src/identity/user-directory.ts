@@ -3,7 +3,8 @@
 import type { Clock, GateEvent } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { LruMap } from '../lib/lru-map.ts'
-import type { User, Users } from '../store/accounts/users.ts'
+import type { User } from '../store/accounts/user.ts'
+import type { Users } from '../store/accounts/users.ts'
 
 export interface UserDirectory {
   /** Without a promise if the user is cached. */

@@ -1,18 +1,27 @@
-/** Cuts long work into turns of the event loop, so that other requests are served in between. */
+/** Shares the event loop: long work is cut into turns, and many callers take turns, so that other requests are served in between. */
 
-/** The longest run of work without a turn for others, beside what cannot be divided. */
-const TURN_MS = 8
+/** How long work runs in one turn of the event loop, apart from steps that cannot be divided, and how many turns it waits before the next. */
+export interface TurnShare {
+  readonly milliseconds: number
+  readonly turnsBetween: number
+}
 
-/** So many short steps, such as those of a row, are done between two pauses: each pause reads the clock. */
+/** For work that a request waits for. */
+const FOREGROUND: TurnShare = { milliseconds: 8, turnsBetween: 1 }
+
+/** For work that no request waits for. A request needs several turns of the event loop and should not wait in each of them. */
+export const BACKGROUND: TurnShare = { milliseconds: 2, turnsBetween: 2 }
+
+/** The short steps, such as those of a row, between two pauses: each pause reads the clock. */
 export const STEPS_PER_PAUSE = 32
 
 /** Work that may pause at each `yield`. */
 export type Steps<Result> = Generator<void, Result, void>
 
 /** Short work is done at once, and its result returned; longer work continues in further turns, and its result is awaited. */
-export function inTurns<Result>(steps: Steps<Result>): Result | Promise<Result> {
-  const step = nextTurn(steps)
-  return step.done ? step.value : continueLater(steps)
+export function inTurns<Result>(steps: Steps<Result>, share = FOREGROUND): Result | Promise<Result> {
+  const step = nextTurn(steps, share)
+  return step.done ? step.value : continueLater(steps, share)
 }
 
 /** Calls `then` with the result: at once if it can. */
@@ -25,66 +34,106 @@ export function afterTurns<Result, Then>(steps: Steps<Result>, then: (result: Re
   return result instanceof Promise ? result.then(then) : then(result)
 }
 
-function continueLater<Result>(steps: Steps<Result>): Promise<Result> {
+/** Does all the work in this turn: for work that is known to be short. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+function continueLater<Result>(steps: Steps<Result>, share: TurnShare): Promise<Result> {
   return new Promise((resolve, reject) => {
     const act = (): void => {
       try {
-        const step = nextTurn(steps)
+        const step = nextTurn(steps, share)
         if (step.done) resolve(step.value)
-        else setImmediate(act)
+        else afterTurnsOfOthers(share.turnsBetween, act)
       } catch (error) {
         reject(error)
       }
     }
-    setImmediate(act)
+    afterTurnsOfOthers(share.turnsBetween, act)
   })
 }
 
-function nextTurn<Result>(steps: Steps<Result>): IteratorResult<void, Result> {
-  const end = performance.now() + TURN_MS
+function afterTurnsOfOthers(turns: number, act: () => void): void {
+  setImmediate(turns > 1 ? () => afterTurnsOfOthers(turns - 1, act) : act)
+}
+
+function nextTurn<Result>(steps: Steps<Result>, { milliseconds }: TurnShare): IteratorResult<void, Result> {
+  const end = performance.now() + milliseconds
   let step = steps.next()
   while (!step.done && performance.now() < end) step = steps.next()
   return step
 }
 
-/** Work that cannot be divided, of many callers: in the order in which it came, and of all of it only so much in one turn. */
+/**
+ * Work of many callers, each piece of which cannot be divided: done in order of arrival, for a limited time in each turn of the event
+ * loop. What is added during a turn waits for the next one, so that a caller who adds more goes to the end of the queue.
+ */
 export class TurnQueue {
   readonly #milliseconds: number
   #waiting: (() => void)[] = []
   #isScheduled = false
 
-  constructor(milliseconds = TURN_MS) {
+  constructor(milliseconds = FOREGROUND.milliseconds) {
     this.#milliseconds = milliseconds
   }
 
-  run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    const { promise, resolve, reject } = Promise.withResolvers<Result>()
-    this.#waiting.push(() => {
-      try {
-        resolve(work())
-      } catch (error) {
-        reject(error)
-      }
-    })
+  add(work: () => void): void {
+    this.#waiting.push(work)
     this.#schedule()
-    return promise
+  }
+
+  run<Result>(work: () => Result | Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.add(() => {
+        try {
+          resolve(work())
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#waiting.length === 0) return
+    if (this.#isScheduled) return
     this.#isScheduled = true
-    setImmediate(() => {
-      this.#isScheduled = false
-      this.#turn()
-      this.#schedule()
-    })
+    setImmediate(() => this.#turn())
   }
 
   #turn(): void {
     const end = performance.now() + this.#milliseconds
-    let done = 0
-    do this.#waiting[done++]?.()
-    while (done < this.#waiting.length && performance.now() < end)
-    this.#waiting = this.#waiting.slice(done)
+    const due = this.#waiting
+    let next = 0
+    this.#isScheduled = false
+    this.#waiting = []
+    try {
+      do due[next++]?.()
+      while (next < due.length && performance.now() < end)
+    } finally {
+      // An error must not cost the others their turn.
+      if (next < due.length) this.#waiting = [...due.slice(next), ...this.#waiting]
+      if (this.#waiting.length > 0) this.#schedule()
+    }
   }
+}
+
+let turn = 1
+let isTurnEnding = false
+
+/** The number of the turn of the event loop: everything that is read from sockets before `setImmediate` runs is in one turn. */
+export function currentTurn(): number {
+  if (!isTurnEnding) {
+    isTurnEnding = true
+    setImmediate(endTurn)
+  }
+  return turn
+}
+
+function endTurn(): void {
+  isTurnEnding = false
+  turn++
 }

@@ -224,7 +224,7 @@ export const QUERY_ERRORS = {
     status: 422,
     title: 'A text is too long',
     advice:
-      'Create a shorter text, or fewer texts in one statement: together they have at most 16 MiB for each row, and a row of a result 32 MiB. The texts of a key, or of an entry of an index, have at most 2,500 bytes together.',
+      'Create a shorter text, or fewer texts in one statement: together they have at most 16 MiB for each row, and a row of a result 32 MiB. The texts of a key, or of an entry of an index, have at most 2,500 bytes together. Search for a shorter text, or in a part of the text: the bytes of both, multiplied, are at most 2^30.',
   },
   'Limit.Overload': {
     status: 503,

@@ -1,12 +1,9 @@
-/** JSON without rounding: a number that a double cannot hold keeps its text. Also reads JSON values as values of columns. */
+/** The JSON of requests: its limits, its errors, and its values as values of columns. No number is rounded. */
 
 import { FORMS, type IqlType, type IqlValue, type Read, readValue, typeName } from 'gatehouse-iql'
+import { endOfString, isRawNumber, type Json, losesDigits, parseExactly, parseInSteps } from '../lib/exact-json.ts'
 import type { Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
-import { parseInSteps } from './json-steps.ts'
-import { isRawNumber, type Json, measureJson, parseJson, type RawNumber } from './json-text.ts'
-
-export type { Json, RawNumber }
 
 export function readJson(text: string): Json {
   return refuseSyntax(() => {
@@ -42,6 +39,77 @@ function refuseSyntax<Result>(read: () => Result): Result {
     if (!(error instanceof SyntaxError)) throw error
     throw refuse('Request.BadJson', `The body is not JSON: ${error.message}`)
   }
+}
+
+/** A number that a double cannot hold keeps its text. */
+function parseJson(text: string, mayLoseDigits: boolean): Json {
+  return mayLoseDigits ? parseExactly(text) : JSON.parse(text)
+}
+
+/** A value nested much deeper could not be serialized again. */
+const MAX_DEPTH = 500
+/** Parsing and reading more values would hold the event loop for too long. */
+const MAX_VALUES = 100_000
+/** No type has as many digits. */
+const MAX_NUMBER_LENGTH = 1000
+/** Characters that are measured in one step. */
+const STEP_LENGTH = 64 * 1024
+
+/** Refuses what nests too deep or has too many values before anything is built from it. The text need not be JSON. */
+function* measureJson(text: string): Steps<{ readonly mayLoseDigits: boolean }> {
+  let depth = 0
+  let values = 1
+  let strings = 0
+  let mayLoseDigits = false
+  let pause = STEP_LENGTH
+  for (let at = 0; at < text.length; at++) {
+    if (at >= pause) {
+      pause = at + STEP_LENGTH
+      yield
+    }
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      strings++
+      at = endOfString(text, at)
+    } else if (code === COMMA) values++
+    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+      values++
+      if (++depth > MAX_DEPTH) throw refuse('Request.BadJson', `The body nests more than ${MAX_DEPTH} levels deep`)
+    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth--
+    else if (code >= ZERO && code <= NINE) {
+      const end = endOfNumber(text, at)
+      if (end - at > MAX_NUMBER_LENGTH)
+        throw refuse('Request.BadJson', `The body has a number of more than ${MAX_NUMBER_LENGTH} characters`)
+      mayLoseDigits ||= losesDigits(text, at, end)
+      at = end - 1
+    }
+    // A value has a name at most, and may itself be a string.
+    if (values > MAX_VALUES || strings > 2 * MAX_VALUES)
+      throw refuse('Request.TooLarge', `The body has more than ${MAX_VALUES} values; send fewer at once`)
+  }
+  return { mayLoseDigits }
+}
+
+const [QUOTE, COMMA, ZERO, NINE] = [0x22, 0x2c, 0x30, 0x39]
+const [POINT, UPPER_E, LOWER_E, PLUS, MINUS] = [0x2e, 0x45, 0x65, 0x2b, 0x2d]
+const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+function endOfNumber(text: string, start: number): number {
+  let end = start
+  while (isOfNumber(text.charCodeAt(end)) && end - start <= MAX_NUMBER_LENGTH) end++
+  return end
+}
+
+/** Digits, a point, an exponent and its sign. */
+function isOfNumber(code: number): boolean {
+  return (
+    (code >= ZERO && code <= NINE) ||
+    code === POINT ||
+    code === LOWER_E ||
+    code === UPPER_E ||
+    code === PLUS ||
+    code === MINUS
+  )
 }
 
 /** The digits of a number as they were sent; undefined if the value is not a number. */

@@ -6,24 +6,25 @@ import type { Bus } from '../events/bus.ts'
 import type { RouteGroup } from '../http/route.ts'
 import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { Catalogue } from './catalogue/catalogue.ts'
-import { createTables, type Tables } from './catalogue/tables.ts'
+import { type Activity, createActivity } from './activity.ts'
 import type { Engine } from './engines/engine.ts'
 import { type EngineOptions, openEngine } from './engines/open.ts'
+import { DEFAULT_RESPONSE_LIMITS, type ResponseLimits } from './engines/stored-responses.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
+import type { LiveQueries } from './live/contract.ts'
 import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
-import { LiveStatements } from './live/live-queries.ts'
-import type { LiveQueries } from './live/live-query.ts'
+import { LiveService } from './live/live-service.ts'
 import type { DeriveKey } from './live/position.ts'
 import { Planner } from './plan/planner.ts'
 import type { TablePage } from './plan/rights.ts'
 import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
-import { type Activity, createActivity } from './run/activity.ts'
 import { type AuditSource, createAuditTable } from './run/audit-table.ts'
+import { Catalogue } from './run/catalogue.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { RunningQueries } from './run/running.ts'
 import type { SlowLog } from './run/slow-log.ts'
+import { createTables, type Tables } from './run/tables.ts'
 import { Documents, type Owners } from './saved/documents.ts'
 import { savedGroup } from './saved/endpoints.ts'
 import { asUnavailable } from './unavailable.ts'
@@ -54,6 +55,8 @@ export interface QueryLimits {
   readonly logChanges: number
   /** Saved queries and boards. */
   readonly documentsPerOwner: number
+  /** Stored for requests with an Idempotency-Key. */
+  readonly responses: ResponseLimits
 }
 
 export const DEFAULT_QUERY_LIMITS: QueryLimits = {
@@ -75,6 +78,7 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   logMs: 600_000,
   logChanges: 1_000_000,
   documentsPerOwner: 500,
+  responses: DEFAULT_RESPONSE_LIMITS,
 }
 
 export interface QueryOptions {
@@ -83,6 +87,8 @@ export interface QueryOptions {
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
   readonly onSlow?: SlowLog['onSlow']
+  /** A statement goes on in the database although it was stopped. */
+  readonly onStuck?: EngineOptions['onStuck']
   readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
@@ -162,6 +168,8 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     availability,
     log,
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
+    responses: limits.responses,
+    onStuck: options.onStuck,
   })
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {
@@ -172,7 +180,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const running = new RunningQueries(limits, clock)
   const auditTable = createAuditTable(auditLog, engine.auditCopy)
   const slowLog: SlowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
-  const live = new LiveStatements({
+  const live = new LiveService({
     engine,
     catalogue,
     planner,
@@ -190,6 +198,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
   const endpoints: QueryEndpoints[] = []
   const cleanup = setInterval(() => {
     engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
+    engine.trimResponses().catch(onError)
     auditTable.trim().catch(onError)
     engine.live.trim().catch(onError)
   }, CLEANUP_INTERVAL_MS)
@@ -259,7 +268,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
 interface Watched {
   readonly engine: Engine
   readonly running: RunningQueries
-  readonly live: LiveStatements
+  readonly live: LiveService
 }
 
 function watch(metrics: Metrics | undefined, { engine, running, live }: Watched): void {

@@ -1,8 +1,13 @@
 /** The connections of the server: as many as it may open files for, less what it needs itself, and a bound for each address. */
-import type { IncomingMessage, Server } from 'node:http'
+import type { Server } from 'node:http'
 import type { Config } from '../config/config.ts'
-import { boundConnections, type ConnectionBound } from '../http/limits/connection-bound.ts'
-import { keepProbeConnections, PROBE_CONNECTIONS } from '../http/limits/probe-connections.ts'
+import {
+  type Admission,
+  boundConnections,
+  type ConnectionBound,
+  keepProbeConnections,
+  PROBE_CONNECTIONS,
+} from '../http/limits/connections.ts'
 import { atMostEvery, type Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openFilesLimit } from '../telemetry/open-files.ts'
@@ -31,10 +36,8 @@ export function areFew(connections: number | undefined): boolean {
   return connections !== undefined && connections < FEW_CONNECTIONS
 }
 
-export interface ConnectionLimits {
-  /** Throws for a request that there is no room for. */
-  readonly admit: (request: IncomingMessage) => void
-  readonly setBound: (bound: ConnectionBound) => void
+export interface ConnectionLimits extends Admission {
+  setBound(bound: ConnectionBound): void
 }
 
 export function limitConnections(
@@ -60,10 +63,9 @@ export function limitConnections(
   const setBound = boundConnections(server, boundOf(config), () =>
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'address' }),
   )
-  if (most === undefined) return { admit: () => {}, setBound }
-  const admit = keepProbeConnections(server, most, () => {
+  const admission = keepProbeConnections(server, most ?? Number.POSITIVE_INFINITY, () => {
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'node' })
     report()
   })
-  return { admit, setBound }
+  return { ...admission, setBound }
 }

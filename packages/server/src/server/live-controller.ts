@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Audit, JsonText, type Principal, Refusal } from 'gatehouse-protocol'
 import { asKnown, problemOfQuery } from '../query/http/problem.ts'
-import type { LiveMessage, LiveQueries, LiveSink } from '../query/live/live-query.ts'
+import type { LiveMessage, LiveQueries, LiveSink } from '../query/live/contract.ts'
 import { requirePlatformAccess } from '../query/plan/rights.ts'
 import {
   type Call,

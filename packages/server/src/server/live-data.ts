@@ -1,8 +1,9 @@
 /** Reads the `Data` of a subscription to a live statement. */
-import { parameterInput } from '../query/http/call-parameters.ts'
-import { isList, isObject, type Json, readJson } from '../query/json.ts'
-import { rawNumber } from '../query/json-text.ts'
-import { DEFAULT_RATE, type LiveRequest, MAX_RATE, MIN_RATE } from '../query/live/live-query.ts'
+
+import { type Json, rawNumber } from '../lib/exact-json.ts'
+import { parameterInput } from '../query/http/statement.ts'
+import { isList, isObject, readJson } from '../query/json.ts'
+import { DEFAULT_RATE, type LiveRequest, MAX_RATE, MIN_RATE } from '../query/live/contract.ts'
 import { type Call, members, refuse, textMember } from '../streaming/topics/controller.ts'
 
 export type LiveData = Pick<LiveRequest, 'statement' | 'parameters' | 'maxRate' | 'resume'>

@@ -18,6 +18,10 @@ export function rateLimitsOf(config: Config) {
   return { budgets, exempt: config.limitExempt }
 }
 
+export function proxiesOf({ trustedProxies, limitExempt: exempt }: Config) {
+  return { trustedProxies, exempt }
+}
+
 export function boundOf({ maxConnectionsPerAddress: most, trustedProxies, limitExempt }: Config) {
   return { most, exempt: [...trustedProxies, ...limitExempt] }
 }

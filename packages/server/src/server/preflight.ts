@@ -59,6 +59,6 @@ export async function checkBeforeStart(config: Config, port: number, declared: D
 /** Undefined on a node without the query service. */
 async function checksOfTables({ services, data: dataFolder, databaseUrl: url }: Config) {
   if (!services.includes('query')) return undefined
-  const { checksOfStored } = await import('../query/catalogue/stored-tables.ts')
+  const { checksOfStored } = await import('../query/run/stored-tables.ts')
   return checksOfStored({ dataFolder, url, clock: Date.now })
 }

@@ -1,10 +1,11 @@
 /** Brings settings that were read again (SIGHUP) into force in a running server. */
-import { type Config, fileName } from '../config/config.ts'
+import { fileName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { takeOver } from '../config/reload.ts'
-import type { ConnectionBound } from '../http/limits/connection-bound.ts'
+import type { ConnectionBound } from '../http/limits/connections.ts'
 import type { AdjustableRateLimits } from '../http/limits/rate-limits.ts'
 import type { Listener } from '../http/listener.ts'
+import type { ProxyNetworks } from '../http/request/request-head.ts'
 import type { Identity } from '../identity/identity.ts'
 import type { QueryService } from '../query/service.ts'
 import type { Gateway } from '../streaming/gateway/gateway.ts'
@@ -13,6 +14,7 @@ import {
   boundOf,
   lifetimesOf,
   liveLimitsOf,
+  proxiesOf,
   queryLimitsOf,
   rateLimitsOf,
   readTls,
@@ -28,7 +30,7 @@ export interface ReloadParts {
   readonly rateLimits: Pick<AdjustableRateLimits, 'setLimits'>
   readonly setConnectionBound: (bound: ConnectionBound) => void
   /** Which proxies are trusted, and which addresses are exempt from limits. */
-  readonly setProxies: (config: Config) => void
+  readonly setProxies: (networks: ProxyNetworks) => void
   readonly identity: Pick<Identity, 'setLifetimes'>
   readonly query: Pick<QueryService, 'setLimits'> | undefined
   readonly gateway: Pick<Gateway, 'setSettings'> | undefined
@@ -55,7 +57,7 @@ export async function reloadSettings(
   }
   parts.rateLimits.setLimits(rateLimitsOf(config))
   parts.setConnectionBound(boundOf(config))
-  parts.setProxies(config)
+  parts.setProxies(proxiesOf(config))
   parts.identity.setLifetimes(lifetimesOf(config))
   parts.query?.setLimits(queryLimitsOf(config), liveLimitsOf(config))
   parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))

@@ -30,14 +30,15 @@ export interface ResourceOptions {
   readonly onAuditError: (error: unknown) => void
   readonly onStatement?: DatabaseOptions['onStatement']
   readonly onAvailability?: DatabaseOptions['onAvailability']
+  readonly onMigrated?: DatabaseOptions['onMigrated']
   readonly shared?: DatabaseOptions['shared']
 }
 
 export async function openResources(config: Config, options: ResourceOptions, cleanup: Cleanup): Promise<Resources> {
-  const { onStatement, onAvailability, shared } = options
+  const { onStatement, onAvailability, onMigrated, shared } = options
   const masterKey = openMasterKey(openDataFolder(config.data), config.masterKey)
   const place = { dataFolder: config.data, url: config.databaseUrl }
-  const database = await openDatabase({ ...place, onStatement, onAvailability, shared })
+  const database = await openDatabase({ ...place, onStatement, onAvailability, onMigrated, shared })
   return assemble(config, { masterKey, database }, options, cleanup)
 }
 

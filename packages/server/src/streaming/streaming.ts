@@ -4,9 +4,9 @@ import { isPlatformScope, Refusal, SCOPES, STREAM_PATH, VERSION } from 'gatehous
 import { requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createGateway, type Gateway, type GatewayOptions } from './gateway/gateway.ts'
-import { watchGateway } from './gateway/metrics.ts'
-import type { StreamSettings } from './gateway/settings.ts'
+import { Gateway, type GatewayOptions } from './gateway/gateway.ts'
+import { watchGateway } from './metrics.ts'
+import type { StreamSettings } from './settings.ts'
 
 export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'settings'> {
   readonly settings: StreamSettings
@@ -22,7 +22,7 @@ export interface Streaming {
 
 export async function openStreaming(options: StreamingOptions): Promise<Streaming> {
   const { settings, name, metrics, ...rest } = options
-  const gateway = createGateway({
+  const gateway = new Gateway({
     ...rest,
     settings,
     server: { Name: name, Class: 'Gatehouse', Version: VERSION },

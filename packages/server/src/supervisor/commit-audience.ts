@@ -1,38 +1,38 @@
-/** Which workers listen to commits of which file, and what each of the others has been told about that. */
+/** Which workers listen to commits of which file. Each worker is informed whether any other one listens. */
 import type { SharedFileName } from './messages.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** A message for each group of writes wakes two processes: it is sent only where somebody listens. */
+/** A message about a commit wakes two processes, so a worker sends it only while another worker listens. */
 export class CommitAudience {
   readonly #listening = new Map<WorkerProcess, Set<SharedFileName>>()
-  /** The files of which each worker knows that another one listens. */
-  readonly #told = new Map<WorkerProcess, Set<SharedFileName>>()
+  /** The files that each worker knows to have a listener among the others. */
+  readonly #informed = new Map<WorkerProcess, Set<SharedFileName>>()
 
   add(worker: WorkerProcess): void {
     this.#listening.set(worker, new Set())
-    this.#told.set(worker, new Set())
+    this.#informed.set(worker, new Set())
     void worker.ended.then(() => {
       const files = this.#listening.get(worker) ?? []
       this.#listening.delete(worker)
-      this.#told.delete(worker)
-      for (const file of files) this.#tell(file)
+      this.#informed.delete(worker)
+      for (const file of files) this.#inform(file)
     })
   }
 
-  /** A worker that was started later learns of the others when it begins to listen itself, as each does to the identity file. */
+  /** Informs all workers. One that started later learns about the others here: every worker begins to listen to the identity file. */
   change(worker: WorkerProcess, file: SharedFileName, isListening: boolean): void {
     const files = this.#listening.get(worker)
     if (isListening) files?.add(file)
     else files?.delete(file)
-    for (const each of ['identity', 'query'] as const) this.#tell(each)
+    for (const each of ['identity', 'query'] as const) this.#inform(each)
   }
 
-  #tell(file: SharedFileName): void {
-    for (const [worker, told] of this.#told) {
+  #inform(file: SharedFileName): void {
+    for (const [worker, informed] of this.#informed) {
       const isListened = [...this.#listening].some(([other, files]) => other !== worker && files.has(file))
-      if (isListened === told.has(file)) continue
-      if (isListened) told.add(file)
-      else told.delete(file)
+      if (isListened === informed.has(file)) continue
+      if (isListened) informed.add(file)
+      else informed.delete(file)
       worker.send({ kind: 'listened', file, isListened })
     }
   }

@@ -1,4 +1,4 @@
-/** Passes on what workers tell each other. */
+/** Passes messages between the workers. */
 import { CommitAudience } from './commit-audience.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { MetricsCollector } from './metrics.ts'
@@ -23,7 +23,7 @@ export class Exchange {
     void worker.ended.then(() => this.#workers.delete(worker))
   }
 
-  /** What is about its start and its stop is handled by the process itself. */
+  /** WorkerProcess handles the messages about its start and its stop. */
   #receive(from: WorkerProcess, message: FromWorker): void {
     this.#onSign(from)
     if (message.kind === 'committed' || message.kind === 'waiting') this.#sendOthers(from, message)

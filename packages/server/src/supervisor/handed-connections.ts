@@ -7,9 +7,9 @@ interface Closeable {
 
 export class HandedConnections {
   readonly #child: Worker['process']
-  /** What the messages of `node:cluster` call the ports that the worker serves. */
+  /** The keys by which the messages of `node:cluster` name the ports that the worker serves. */
   readonly #ports = new Set<unknown>()
-  /** Those that the worker has not confirmed, by the number of the message. */
+  /** Connections that the worker has not confirmed, by the number of the message. */
   readonly #waiting = new Map<unknown, Closeable>()
   #count = 0
 
@@ -25,7 +25,7 @@ export class HandedConnections {
     child.on('internalMessage', (message: unknown) => {
       if (typeof message === 'object' && message !== null && 'ack' in message) this.#waiting.delete(message.ack)
     })
-    // Node would keep its copy of a connection that was not confirmed open forever: its client would wait instead of trying again.
+    // Node never closes its copy of an unconfirmed connection: the client would wait forever instead of trying again.
     child.once('exit', () => {
       for (const handle of this.#waiting.values()) handle.close()
     })
@@ -40,8 +40,8 @@ export class HandedConnections {
   }
 
   /**
-   * As if the worker had closed its ports, but at once: its own message would arrive later, after further connections. The last worker's
-   * closes the port itself. If Node should not understand it, the worker closes them later.
+   * Simulates the message with which the worker closes its ports: its own would arrive later, after further connections. When the
+   * last worker closes a port, Node stops listening. If a version of Node ignores this message, the worker closes the ports itself.
    */
   closePorts(): void {
     for (const key of this.#ports) this.#child.emit('internalMessage', { cmd: 'NODE_CLUSTER', act: 'close', key })
@@ -55,7 +55,7 @@ export class HandedConnections {
   }
 }
 
-/** A message of `node:cluster` about a port, which is called by its key. */
+/** A message of `node:cluster` about a port, which it names by a key. */
 interface AboutPort {
   readonly key: unknown
   readonly act?: unknown

@@ -5,13 +5,13 @@ import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
 import type { FromWorker, SharedFileName, StartOrder, ToWorker } from './messages.ts'
 
-/** The supervisor closes the ports soon, unless it or another worker hangs. */
+/** The supervisor closes the ports within milliseconds, unless it or another worker hangs. */
 const LONGEST_CLOSE_MS = 5_000
 
 type RatesListener = (from: string, counts: readonly RateCount[]) => void
 
 export class Link {
-  /** What the supervisor orders first. */
+  /** The first order of the supervisor. */
   readonly order: Promise<StartOrder>
   /** Resolves when the supervisor wants this worker to stop. */
   readonly stopped: Promise<{ readonly isReplaced: boolean }>
@@ -55,7 +55,7 @@ export class Link {
     this.send({ kind: 'online' })
   }
 
-  /** Nothing is sent once the supervisor has ended: then this process ends too. */
+  /** Does nothing once the supervisor has ended: this process is about to end too. */
   send(message: FromWorker, whenSent = (): void => {}): void {
     if (process.connected) process.send?.(message, undefined, {}, whenSent)
   }
@@ -65,7 +65,7 @@ export class Link {
     if (everyMs > 0) setInterval(() => this.send({ kind: 'alive' }), everyMs).unref()
   }
 
-  /** To be called before the process ends. */
+  /** Call it before the process ends. */
   sendLastMetrics(): Promise<void> {
     return new Promise((resolve) => this.send({ kind: 'last metrics', text: this.#ownMetrics() }, resolve))
   }

@@ -1,4 +1,4 @@
-/** Finds workers that hang: each says several times within the timeout that it is alive. */
+/** Finds workers that hang: those that send no message within the timeout. A worker sends several signs of life in that time. */
 import type { WorkerProcess } from './worker-process.ts'
 
 /** Signs of life within the timeout. */
@@ -13,7 +13,7 @@ export function signInterval(timeoutMs: number): number {
 
 export class Liveness {
   readonly #onHung: (worker: WorkerProcess) => void
-  /** How often each was looked at since its last sign. Time is not compared: a machine that sleeps is no worker that hangs. */
+  /** The checks since the last sign of each worker. Counts, not times: after a machine has slept, no worker is late. */
   readonly #silent = new Map<WorkerProcess, number>()
   #timer: NodeJS.Timeout | undefined
 
@@ -21,7 +21,7 @@ export class Liveness {
     this.#onHung = onHung
   }
 
-  /** 0: no worker is taken for hung. */
+  /** 0 turns the checks off. */
   setTimeout(timeoutMs: number): void {
     clearInterval(this.#timer)
     if (timeoutMs > 0) this.#timer = setInterval(() => this.#look(), signInterval(timeoutMs)).unref()
@@ -32,7 +32,7 @@ export class Liveness {
     void worker.ended.then(() => this.#silent.delete(worker))
   }
 
-  /** Any message is one. */
+  /** Every message is a sign of life. */
   receivedSign(worker: WorkerProcess): void {
     if (this.#silent.has(worker)) this.#silent.set(worker, 0)
   }

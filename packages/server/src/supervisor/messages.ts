@@ -1,4 +1,4 @@
-/** What the supervisor and its workers tell each other over the channel between the processes. */
+/** The messages between the supervisor and its workers. */
 import type { LoadedConfig } from '../config/load.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 
@@ -7,7 +7,7 @@ export type SharedFileName = 'identity' | 'query'
 
 export interface StartOrder extends Pick<LoadedConfig, 'texts' | 'sources'> {
   readonly number: number
-  /** Prints what a start prints beside the log. */
+  /** This worker prints the banner and the link for the first administrator. */
   readonly isFirst: boolean
   readonly opensPortLast: boolean
   readonly appliesFile: boolean
@@ -23,7 +23,7 @@ export type ToWorker =
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   /** Another worker waits for the lock, with writes of these owners. */
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
-  /** Whether any other worker listens to commits: if none does, none needs to be told. */
+  /** Whether any other worker listens to commits. If none does, commits are not announced. */
   | { readonly kind: 'listened'; readonly file: SharedFileName; readonly isListened: boolean }
   /** What another worker has counted. */
   | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
@@ -36,7 +36,7 @@ export type FromWorker =
   /** The channel is read: the order to start can be sent. */
   | { readonly kind: 'online' }
   | { readonly kind: 'started' }
-  /** Nothing else to tell: its event loop runs. */
+  /** A sign of life: the event loop runs. */
   | { readonly kind: 'alive' }
   /** It stops, and waits until the ports are closed. */
   | { readonly kind: 'closing' }
@@ -44,7 +44,7 @@ export type FromWorker =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
-  /** It wants to be told of commits of the others, or no longer. */
+  /** Whether it wants to know about commits of the others. */
   | { readonly kind: 'listening'; readonly file: SharedFileName; readonly isListening: boolean }
   | { readonly kind: 'rates'; readonly counts: readonly RateCount[] }
   | { readonly kind: 'all metrics wanted'; readonly id: number }

@@ -12,7 +12,7 @@ interface Scrape {
 
 export class MetricsCollector {
   readonly #merged = new MergedMetrics()
-  /** What each worker has last told, of those that run. */
+  /** The last metrics of each running worker. */
   readonly #last = new Map<WorkerProcess, string>()
   readonly #workers = new Set<WorkerProcess>()
   readonly #scrapes = new Map<number, Scrape>()

@@ -1,10 +1,10 @@
-/** The settings as workers get them. */
+/** The settings that workers get. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { type LoadedConfig, parseTexts } from '../config/load.ts'
 
-/** Maxima that protect the memory and the processors of a machine. Connections are handed out in turn, so that equal parts fit. */
+/** Maxima that protect the memory and the processors of a machine. Each worker gets an equal part, as it gets an equal part of the connections. */
 const DIVIDED = [
   'queryConcurrency',
   'queryWaiting',
@@ -15,12 +15,12 @@ const DIVIDED = [
   'streamSendQueueBytesPerNode',
   'streamMaxConnections',
 ] as const
-/** One user gets at most one query slot less than there are. */
+/** With one query slot, a user could have none: a user never gets the last one. */
 const LEAST_PART = 2
 
 /**
- * The settings of one worker: its part of what the machine allows. Maxima of one user or address hold for each worker, because those
- * who lose their worker all come to the others.
+ * The settings of one worker: its part of what the machine allows. Maxima for one user or address are not divided: when a worker
+ * ends, all its clients reconnect to the others.
  */
 export function partOf(config: Config): Config {
   const parts = DIVIDED.map((name) => {
@@ -30,7 +30,7 @@ export function partOf(config: Config): Config {
   return { ...config, ...Object.fromEntries(parts) }
 }
 
-/** With a free port in the place of each 0: a worker that is started later must open the same one. */
+/** Replaces port 0 by a free port: workers that start later must open the same port. */
 export async function withPorts(settings: LoadedConfig): Promise<LoadedConfig> {
   const { host, port, metricsHost, metricsPort } = settings.config
   const texts = {

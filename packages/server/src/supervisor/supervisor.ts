@@ -20,11 +20,11 @@ export interface SupervisorOptions {
   readonly logger: Logger
 }
 
-/** The pause before a worker is started again; it doubles with each one that ends soon after its start. */
+/** The pause before a worker is restarted. It doubles each time that a worker ends soon after its start. */
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 10_000
 const SOON_MS = 10_000
-/** Such ends in a row after which nothing more is tried, if no worker is left. */
+/** After this number of failures in a row the supervisor gives up, if no worker is left. */
 const MOST_FAILURES = 5
 
 export class Supervisor {
@@ -35,10 +35,10 @@ export class Supervisor {
   readonly #exchange = new Exchange((worker) => this.#liveness.receivedSign(worker))
   /** Every process that has not ended. */
   readonly #all = new Set<WorkerProcess>()
-  /** The one that answers for each number. */
+  /** The worker that serves under each number. */
   readonly #current = new Map<number, WorkerProcess>()
   readonly #failures = new Map<number, number>()
-  /** The names of those that ended unexpectedly, by number. */
+  /** The node names of workers that ended unexpectedly, by number. */
   readonly #lastNames = new Map<number, string>()
   readonly #failed = Promise.withResolvers<never>()
   readonly #stopping = new AbortController()
@@ -48,7 +48,7 @@ export class Supervisor {
     this.#given = settings
     this.#settings = settings
     this.#logger = logger
-    // The supervisor accepts connections and hands them out in turn: where workers accept, the kernel favours a few of them.
+    // The supervisor accepts connections and hands them out in turn. If the workers accepted them, the kernel would favour a few.
     cluster.schedulingPolicy = cluster.SCHED_RR
     cluster.setupPrimary({ exec: program, args: [] })
     this.#liveness.setTimeout(settings.config.workerTimeout)
@@ -91,14 +91,14 @@ export class Supervisor {
     return (await Promise.all(ends)).every(({ code }) => code === 0)
   }
 
-  /** Once all workers are ready for it, and in a moment in which no connection waits to be handed out. */
+  /** Waits until all workers are ready for it and no connection waits to be handed out. */
   async #closePorts(workers: readonly WorkerProcess[]): Promise<void> {
     await Promise.all(workers.map(({ closing }) => closing))
     let handed = 0
     await quietTurn(() => {
       const before = handed
       handed = workers.reduce((sum, { connections }) => sum + connections.count, 0)
-      // A worker that has confirmed all would be handed those that wait.
+      // Waiting connections go to a worker that has confirmed all of its own.
       return (
         handed !== before || !workers.some(({ state, connections }) => state !== 'ended' && connections.areConfirmed)
       )
@@ -117,7 +117,7 @@ export class Supervisor {
       try {
         await this.#startWorker(number, { appliesFile: index === 0 })
       } catch (error) {
-        // A later one fails for another reason than its settings.
+        // The first has started with the new settings, so they are not why a later one fails.
         if (index === 0) this.#settings = before
         throw error
       }
@@ -150,7 +150,7 @@ export class Supervisor {
     this.#all.add(worker)
     this.#exchange.add(worker)
     this.#liveness.add(worker)
-    // One that stops alone leaves the ports to the others.
+    // If only this worker stops, the others keep the ports.
     void worker.closing.then(() => this.#stopping.signal.aborted || worker.send({ kind: 'ports closed' }))
     const since = performance.now()
     void worker.ended.then((end) => {
@@ -177,7 +177,7 @@ export class Supervisor {
     void this.#keepAlive(number)
   }
 
-  /** Starts a worker, again and again until one answers. */
+  /** Starts a worker; tries again until one answers. */
   async #keepAlive(number: number): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted && !this.#current.has(number)) {
@@ -196,7 +196,7 @@ export class Supervisor {
     }
   }
 
-  /** Workers that answer go on without the missing one. */
+  /** If other workers answer, the server goes on without the missing one. */
   #countFailure(number: number, error: unknown): void {
     const failures = (this.#failures.get(number) ?? 0) + 1
     this.#failures.set(number, failures)

@@ -3,7 +3,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { HandedConnections } from './handed-connections.ts'
 import type { FromWorker, StartOrder, ToWorker } from './messages.ts'
 
-/** A worker that did not come up; the message is for the operator. */
+/** A worker did not start; the message is for the operator. */
 export class StartRefused extends Error {
   override name = 'StartRefused'
 }
@@ -36,7 +36,7 @@ export class WorkerProcess {
     this.ended = ended
     this.closing = closing
     this.started = started
-    // The caller may wait for the start and gets the reason, or not.
+    // A caller that does not wait for the start does not have to handle its failure.
     started.catch(() => {})
     worker.on('message', (message: FromWorker) => {
       if (message.kind === 'online') this.send({ kind: 'start', order })
@@ -48,7 +48,7 @@ export class WorkerProcess {
       }
       this.#onMessage(message)
     })
-    // The process is gone already; its end is told by another event.
+    // The process is gone already; the event `exit` reports its end.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => {
       this.state = 'ended'
@@ -70,14 +70,14 @@ export class WorkerProcess {
     if (this.#worker.isConnected()) this.#worker.send(message)
   }
 
-  /** One that is replaced does not say that the machine stops. */
+  /** A replaced worker does not announce that the machine stops. */
   async stop(isReplaced: boolean): Promise<Ended> {
     if (this.state !== 'ended') this.state = 'stopping'
     this.send({ kind: 'stop', isReplaced })
     return this.ended
   }
 
-  /** One that does not answer is stopped by nothing else. */
+  /** Nothing else stops a worker that does not answer. */
   kill(): void {
     this.#worker.process.kill('SIGKILL')
   }

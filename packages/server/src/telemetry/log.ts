@@ -17,9 +17,9 @@ export function createLogger({ level, format, node, worker, destination }: LogOp
   const options = {
     level,
     base: node === undefined ? null : { node, ...(worker !== undefined && { worker }) },
-    timestamp: () => `,"time":"${new Date().toISOString()}"`,
+    timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    serializers: { req: describeRequest, res: describeReply, err: describeError },
+    serializers: { err: describeError },
   }
   return pino(options, destination ?? (format === 'pretty' ? prettyLines() : standardOutput()))
 }
@@ -67,24 +67,6 @@ export function changeLevel(logger: Logger, level: string, report: () => void): 
   if (showsMore) logger.level = level
   report()
   logger.level = level
-}
-
-/** Only the path: the query string and headers may contain codes and tokens. */
-function describeRequest(request: {
-  method?: string
-  url?: string
-  ip?: string
-  socket?: { remoteAddress?: string }
-}): object {
-  return {
-    method: request.method,
-    path: request.url?.split('?', 1)[0],
-    address: request.ip ?? request.socket?.remoteAddress,
-  }
-}
-
-function describeReply(reply: { statusCode?: number }): object {
-  return { status: reply.statusCode }
 }
 
 /** Only message and stack: a database error may carry the row that failed. */

@@ -1,8 +1,8 @@
 /** The query of an administration address: the parameters that its route names, each once. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { readParameters } from '../../http/request/form.ts'
-import { queryStringOf } from '../../http/request/request-target.ts'
+import { readParameters } from '../../http/request/body.ts'
+import { queryStringOf } from '../../http/request/request-head.ts'
 import type { AdminRoute } from '../route.ts'
 
 export function readQuery(url: string, route: AdminRoute): Record<string, string> {

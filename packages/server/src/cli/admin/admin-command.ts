@@ -1,6 +1,6 @@
 /** An administration command: its syntax, the requests it makes, and its output. */
 import type { AdminRoute } from '../../admin/route.ts'
-import type { Arguments, OptionTable } from '../args.ts'
+import type { Arguments, OptionName, OptionTable } from '../args.ts'
 import type { JsonObject } from '../output/json.ts'
 
 export interface AdminCommand {
@@ -16,7 +16,6 @@ export interface AdminCommand {
 
 export interface AdminCommandCall {
   readonly args: Arguments
-  readonly positionals: readonly string[]
   readonly request: AdminRequest
   /** Reads a new password from a prompt without echo, or from stdin. */
   readPassword(prompt: string): Promise<string>
@@ -37,7 +36,7 @@ export interface AdminResponse {
 /** What is printed; with `--json` it is the body of the response. */
 export type Output =
   | { readonly kind: 'table'; readonly columns: readonly string[]; readonly body: unknown }
-  | { readonly kind: 'object'; readonly body: unknown }
+  | { readonly kind: 'object'; readonly body: unknown; readonly removed?: readonly string[] }
   | { readonly kind: 'text'; readonly text: string; readonly body?: unknown; readonly failed?: boolean }
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
 
@@ -66,7 +65,13 @@ export function withoutUndefined(members: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 }
 
-/** Of an option that takes `true` or `false`. */
-export function flagOf(text: 'true' | 'false' | undefined): boolean | undefined {
+/** The value of an option that takes `true` or `false`. */
+export function readBoolean(args: Arguments, name: OptionName): boolean | undefined {
+  const text = args.choice(name, ['true', 'false'])
   return text === undefined ? undefined : text === 'true'
+}
+
+/** The values of a repeatable option; undefined if it is not given, so that a patch leaves the list as it is. */
+export function readList(args: Arguments, name: OptionName): readonly string[] | undefined {
+  return args.has(name) ? args.values(name) : undefined
 }

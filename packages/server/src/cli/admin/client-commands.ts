@@ -1,18 +1,12 @@
 /** `gatehouse client …`, `gatehouse role …`, `gatehouse scope …` */
-import type { OptionTable } from '../args.ts'
+import type { Arguments, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { type JsonObject, parseJson } from '../output/json.ts'
-import {
-  type AdminCommand,
-  type AdminCommandCall,
-  flagOf,
-  type Output,
-  PAGE_OPTIONS,
-  pagePath,
-  segment,
-  withoutUndefined,
-} from './admin-command.ts'
+import { change, create, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
+import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
 
+const CLIENTS = '/admin/clients'
+const ROLES = '/admin/roles'
 const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
 
 const METADATA: OptionTable = {
@@ -41,19 +35,14 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: PAGE_OPTIONS,
     summary: 'Lists clients.',
     examples: ['client list', 'client list --json'],
-    async run({ args, request }) {
-      const { body } = await request('GET', pagePath('/admin/clients', args))
-      return { kind: 'table', columns: ['client_id', 'client_name', 'grant_types', 'scope', 'disabled'], body }
-    },
+    run: listPage(CLIENTS, ['client_id', 'client_name', 'grant_types', 'scope', 'disabled']),
   },
   {
     name: 'client show',
     positionals: ['CLIENT'],
     summary: 'Shows a client and its secrets, without their values.',
     examples: ['client show desk-app'],
-    async run({ positionals: [client], request }) {
-      return { kind: 'object', body: (await request('GET', `/admin/clients/${segment(client)}`)).body }
-    },
+    run: show(CLIENTS),
   },
   {
     name: 'client add',
@@ -65,14 +54,11 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
       'client add robot --grant client_credentials --scope Platform/Market',
       'client add gatehouse-cli --public --grant device_code --grant refresh_token --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market"',
     ],
-    async run(call) {
-      const body = {
-        client_id: call.positionals[0],
-        ...(call.args.has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
-        ...readMetadata(call),
-      }
-      return { kind: 'object', body: (await call.request('POST', '/admin/clients', { body })).body }
-    },
+    run: create(CLIENTS, (args) => ({
+      client_id: args.positionals[0],
+      ...(args.has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
+      ...readMetadata(args),
+    })),
   },
   {
     name: 'client set',
@@ -80,11 +66,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: METADATA,
     summary: 'Changes a client; a list that is given replaces the earlier one.',
     examples: ['client set desk-app --redirect https://desk.example/new', 'client set desk-app --skip-consent true'],
-    async run(call) {
-      const target = `/admin/clients/${segment(call.positionals[0])}`
-      const response = await call.request('PATCH', target, { body: readMetadata(call), ifMatch: '*' })
-      return { kind: 'object', body: response.body }
-    },
+    run: change(CLIENTS, readMetadata),
   },
   {
     name: 'client disable',
@@ -92,14 +74,14 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     summary: 'Disables a client and revokes all its tokens at once.',
     examples: ['client disable desk-app --yes'],
     confirm: ([client]) => `Revoke all tokens of the client ${client}?`,
-    run: (call) => setDisabled(call, true),
+    run: setDisabled(CLIENTS, 'client', true),
   },
   {
     name: 'client enable',
     positionals: ['CLIENT'],
     summary: 'Enables a disabled client.',
     examples: ['client enable desk-app'],
-    run: (call) => setDisabled(call, false),
+    run: setDisabled(CLIENTS, 'client', false),
   },
   {
     name: 'client remove',
@@ -107,10 +89,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     summary: 'Deletes a client.',
     examples: ['client remove desk-app --yes'],
     confirm: ([client]) => `Permanently delete the client ${client}?`,
-    async run({ positionals: [client], request }) {
-      await request('DELETE', `/admin/clients/${segment(client)}`)
-      return { kind: 'text', text: `The client ${client} was deleted.` }
-    },
+    run: remove(CLIENTS, (client) => `The client ${client} was deleted.`),
   },
   {
     name: 'client secret',
@@ -121,26 +100,21 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     },
     summary: 'Adds a second secret, which is shown only once, or removes one.',
     examples: ['client secret desk-app --others-expire-in 86400', 'client secret desk-app --remove 9xA…'],
-    async run({ args, positionals: [client], request }) {
-      const target = `/admin/clients/${segment(client)}/secrets`
-      const secret = args.value('--remove')
-      if (secret !== undefined) {
-        await request('DELETE', `${target}/${segment(secret)}`)
-        return { kind: 'text', text: `The secret ${secret} was removed.` }
-      }
-      const body = withoutUndefined({ others_expire_in: args.integer('--others-expire-in') })
-      return { kind: 'object', body: (await request('POST', target, { body })).body }
-    },
+    run: removeOr(
+      '--remove',
+      named(CLIENTS, 'secrets'),
+      (secret) => `The secret ${secret} was removed.`,
+      create(named(CLIENTS, 'secrets'), (args) =>
+        withoutUndefined({ others_expire_in: args.integer('--others-expire-in') }),
+      ),
+    ),
   },
   {
     name: 'role list',
     options: PAGE_OPTIONS,
     summary: 'Lists roles.',
     examples: ['role list'],
-    async run({ args, request }) {
-      const { body } = await request('GET', pagePath('/admin/roles', args))
-      return { kind: 'table', columns: ['name', 'scopes', 'require_second_factor', 'description'], body }
-    },
+    run: listPage(ROLES, ['name', 'scopes', 'require_second_factor', 'description']),
   },
   {
     name: 'role add',
@@ -148,10 +122,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: ROLE,
     summary: 'Creates a role.',
     examples: ['role add trader --scope Platform/Trading --scope Platform/Market'],
-    async run(call) {
-      const body = { name: call.positionals[0], ...readRole(call) }
-      return { kind: 'object', body: (await call.request('POST', '/admin/roles', { body })).body }
-    },
+    run: create(ROLES, (args) => ({ name: args.positionals[0], ...readRole(args) })),
   },
   {
     name: 'role set',
@@ -159,11 +130,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     options: ROLE,
     summary: 'Changes a role, with immediate effect for the users who have it.',
     examples: ['role set trader --scope Platform/Trading'],
-    async run(call) {
-      const target = `/admin/roles/${segment(call.positionals[0])}`
-      const response = await call.request('PATCH', target, { body: readRole(call), ifMatch: '*' })
-      return { kind: 'object', body: response.body }
-    },
+    run: change(ROLES, readRole),
   },
   {
     name: 'role remove',
@@ -171,33 +138,26 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     summary: 'Deletes a role; users who have it lose its scopes.',
     examples: ['role remove trader --yes'],
     confirm: ([role]) => `Delete the role ${role} and withdraw its scopes from all users who have it?`,
-    async run({ positionals: [role], request }) {
-      await request('DELETE', `/admin/roles/${segment(role)}`)
-      return { kind: 'text', text: `The role ${role} was deleted.` }
-    },
+    run: remove(ROLES, (role) => `The role ${role} was deleted.`),
   },
   {
     name: 'scope list',
     summary: 'Lists the scopes, the resource of each, and the roles that grant it.',
     examples: ['scope list'],
-    async run({ request }) {
-      const { body } = await request('GET', '/admin/scopes')
-      return { kind: 'table', columns: ['name', 'resource', 'roles'], body }
-    },
+    run: list('/admin/scopes', ['name', 'resource', 'roles']),
   },
 ]
 
-function readMetadata({ args }: AdminCommandCall): JsonObject {
-  const list = (name: `--${string}`) => (args.has(name) ? args.values(name) : undefined)
+function readMetadata(args: Arguments): JsonObject {
   return {
     ...withoutUndefined({
       client_name: args.value('--name'),
-      redirect_uris: list('--redirect'),
-      grant_types: list('--grant')?.map((grant) => (grant === 'device_code' ? DEVICE_CODE : grant)),
-      response_types: list('--response'),
-      scope: list('--scope')?.join(' '),
-      allowed_origins: list('--origin'),
-      skip_consent: flagOf(args.choice('--skip-consent', ['true', 'false'])),
+      redirect_uris: readList(args, '--redirect'),
+      grant_types: readList(args, '--grant')?.map((grant) => (grant === 'device_code' ? DEVICE_CODE : grant)),
+      response_types: readList(args, '--response'),
+      scope: readList(args, '--scope')?.join(' '),
+      allowed_origins: readList(args, '--origin'),
+      skip_consent: readBoolean(args, '--skip-consent'),
     }),
     ...Object.fromEntries([...args.pairs('--set')].map(([name, text]) => [name, readMember(name, text)])),
   }
@@ -209,16 +169,10 @@ function readMember(name: string, text: string): unknown {
   return value
 }
 
-function readRole({ args }: AdminCommandCall): JsonObject {
-  const factor = args.choice('--second-factor', ['true', 'false'])
+function readRole(args: Arguments): JsonObject {
   return withoutUndefined({
-    scopes: args.has('--scope') ? args.values('--scope') : undefined,
+    scopes: readList(args, '--scope'),
     description: args.value('--description'),
-    require_second_factor: factor === undefined ? undefined : factor === 'true',
+    require_second_factor: readBoolean(args, '--second-factor'),
   })
-}
-
-async function setDisabled({ positionals: [client], request }: AdminCommandCall, disabled: boolean): Promise<Output> {
-  const { body } = await request('PATCH', `/admin/clients/${segment(client)}`, { body: { disabled }, ifMatch: '*' })
-  return { kind: 'text', text: `The client ${client} is ${disabled ? 'disabled' : 'enabled'}.`, body }
 }

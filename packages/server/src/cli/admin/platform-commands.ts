@@ -1,13 +1,13 @@
-/** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `settings …` */
-import type { OptionName, OptionTable } from '../args.ts'
+/** `gatehouse keys …`, `session …`, `queries …`, `audit …`, `nodes …`, `backups …`, `settings …` */
+import type { Arguments, OptionName, OptionTable } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { type JsonObject, membersOf } from '../output/json.ts'
+import { create, list, listPage, named, remove } from './actions.ts'
 import {
   type AdminCommand,
   type AdminCommandCall,
   type AdminRequest,
   PAGE_OPTIONS,
-  pagePath,
   segment,
   withoutUndefined,
 } from './admin-command.ts'
@@ -28,10 +28,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'keys list',
     summary: 'Lists the signing keys.',
     examples: ['keys list'],
-    async run({ request }) {
-      const { body } = await request('GET', '/admin/keys')
-      return { kind: 'table', columns: ['kid', 'state', 'active_from', 'retired_at', 'removed_after'], body }
-    },
+    run: list('/admin/keys', ['kid', 'state', 'active_from', 'retired_at', 'removed_after']),
   },
   {
     name: 'keys rotate',
@@ -40,10 +37,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     },
     summary: 'Creates a signing key that is published now and signs later.',
     examples: ['keys rotate', 'keys rotate --active-in 0'],
-    async run({ args, request }) {
-      const body = withoutUndefined({ active_in: args.integer('--active-in') })
-      return { kind: 'object', body: (await request('POST', '/admin/keys', { body })).body }
-    },
+    run: create('/admin/keys', (args) => withoutUndefined({ active_in: args.integer('--active-in') })),
   },
   {
     name: 'keys retire',
@@ -54,11 +48,11 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     summary: 'Retires a signing key, which then never signs again.',
     examples: ['keys retire 7fX… --yes', 'keys retire 7fX… --compromised --yes'],
     confirm: ([kid]) => `Permanently retire the key ${kid}?`,
-    async run({ args, positionals: [kid], request }) {
+    async run({ args, request }) {
       const isCompromised = args.has('--compromised')
-      await request('DELETE', `/admin/keys/${segment(kid)}${isCompromised ? '?compromised=true' : ''}`)
+      await request('DELETE', `${named('/admin/keys')(args)}${isCompromised ? '?compromised=true' : ''}`)
       const text = isCompromised ? 'is removed, and its tokens are refused' : 'is retired'
-      return { kind: 'text', text: `The key ${kid} ${text}.` }
+      return { kind: 'text', text: `The key ${args.positionals[0]} ${text}.` }
     },
   },
   {
@@ -66,14 +60,11 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     options: { '--user': { value: 'USER', help: 'only sessions of this user or client' }, ...PAGE_OPTIONS },
     summary: 'Lists the live streaming sessions of all nodes, newest first.',
     examples: ['session list', 'session list --user alice --server https://gate.example.com'],
-    async run({ args, request }) {
-      const { body } = await request('GET', pagePath('/admin/streams', args, { user: args.value('--user') }))
-      return {
-        kind: 'table',
-        columns: ['id', 'username', 'client', 'address', 'opened_at', 'subscriptions', 'node'],
-        body,
-      }
-    },
+    run: listPage(
+      '/admin/streams',
+      ['id', 'username', 'client', 'address', 'opened_at', 'subscriptions', 'node'],
+      (args) => ({ user: args.value('--user') }),
+    ),
   },
   {
     name: 'session kick',
@@ -104,10 +95,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'queries list',
     summary: 'Lists the running queries and live statements of all nodes.',
     examples: ['queries list', 'queries list --server https://gate.example.com'],
-    async run({ request }) {
-      const { body } = await request('GET', '/admin/queries')
-      return { kind: 'table', columns: ['id', 'kind', 'username', 'client', 'started_at', 'node', 'statement'], body }
-    },
+    run: list('/admin/queries', ['id', 'kind', 'username', 'client', 'started_at', 'node', 'statement']),
   },
   {
     name: 'queries cancel',
@@ -115,10 +103,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     summary: 'Cancels a running query, or ends a live statement, on any node.',
     examples: ['queries cancel 0b1c… --yes'],
     confirm: ([query]) => `Cancel the query ${query}?`,
-    async run({ positionals: [query], request }) {
-      await request('DELETE', `/admin/queries/${segment(query)}`)
-      return { kind: 'text', text: `The query ${query} was cancelled.` }
-    },
+    run: remove('/admin/queries', (query) => `The query ${query} was cancelled.`),
   },
   {
     name: 'audit list',
@@ -129,27 +114,25 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
       'audit list --changes',
       'audit list --actor alice --since 2026-11-01T00:00:00Z --json',
     ],
-    async run(call) {
-      const { body } = await call.request('GET', `/admin/audit?${filter(call, ['--limit'])}`)
-      return { kind: 'table', columns: ['seq', 'at', 'event', 'actor', 'client', 'target', 'address', 'details'], body }
-    },
+    run: list(
+      (args) => `/admin/audit?${filter(args, ['--limit'])}`,
+      ['seq', 'at', 'event', 'actor', 'client', 'target', 'address', 'details'],
+    ),
   },
   {
     name: 'audit follow',
     options: FILTERS,
     summary: 'Prints what is added to the audit log from now on, as one JSON object per line.',
     examples: ['audit follow', 'audit follow --event signin --server https://gate.example.com'],
-    async run(call) {
-      return { kind: 'lines', lines: followLog(call) }
-    },
+    run: async (call) => ({ kind: 'lines', lines: followLog(call) }),
   },
   {
     name: 'audit export',
     options: FILTERS,
     summary: 'Writes the audit log, oldest first, as one JSON object per line.',
     examples: ['audit export > audit.ndjson', 'audit export --since 2026-11-01T00:00:00Z'],
-    async run(call) {
-      const { lines } = await call.request('GET', `/admin/audit/export?${filter(call)}`)
+    async run({ args, request }) {
+      const { lines } = await request('GET', `/admin/audit/export?${filter(args)}`)
       if (lines === undefined) throw new Error('The export is not NDJSON')
       return { kind: 'lines', lines }
     },
@@ -190,20 +173,19 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     options: { '--limit': { value: 'COUNT', help: 'the number of entries (default 20)' } },
     summary: 'Lists the last backups and restores that the audit log knows of.',
     examples: ['backups list'],
-    async run({ args, request }) {
-      const limit = args.integer('--limit', { least: 1, most: 1000 })
-      const { body } = await request('GET', `/admin/backups${limit === undefined ? '' : `?limit=${limit}`}`)
-      return { kind: 'table', columns: ['kind', 'at', 'rows', 'bytes', 'node'], body }
-    },
+    run: list(
+      (args) => {
+        const limit = args.integer('--limit', { least: 1, most: 1000 })
+        return `/admin/backups${limit === undefined ? '' : `?limit=${limit}`}`
+      },
+      ['kind', 'at', 'rows', 'bytes', 'node'],
+    ),
   },
   {
     name: 'settings list',
     summary: 'Shows the settings in effect on the server.',
     examples: ['settings list --server https://gate.example.com'],
-    async run({ request }) {
-      const { body } = await request('GET', '/admin/settings')
-      return { kind: 'table', columns: ['name', 'value', 'source'], body }
-    },
+    run: list('/admin/settings', ['name', 'value', 'source']),
   },
 ]
 
@@ -213,7 +195,7 @@ function hasWorkers(body: unknown): boolean {
   return Array.isArray(items) && items.some((item) => typeof membersOf(item).worker === 'number')
 }
 
-function filter({ args }: AdminCommandCall, more: readonly OptionName[] = []): URLSearchParams {
+function filter(args: Arguments, more: readonly OptionName[] = []): URLSearchParams {
   const query = new URLSearchParams()
   for (const name of [...(Object.keys(FILTERS) as OptionName[]), ...more]) {
     const value = name === '--changes' ? (args.has(name) ? 'true' : undefined) : args.value(name)
@@ -223,13 +205,13 @@ function filter({ args }: AdminCommandCall, more: readonly OptionName[] = []): U
 }
 
 /** From the row that is the last one now. */
-async function* followLog(call: AdminCommandCall): AsyncGenerator<string> {
-  const { body: newest } = await call.request('GET', '/admin/audit?limit=1')
+async function* followLog({ args, request }: AdminCommandCall): AsyncGenerator<string> {
+  const { body: newest } = await request('GET', '/admin/audit?limit=1')
   const [last] = itemsOf(newest)
-  const query = new URLSearchParams([...filter(call), ['after', String(last?.seq ?? 0)], ['wait', '20']])
+  const query = new URLSearchParams([...filter(args), ['after', String(last?.seq ?? 0)], ['wait', '20']])
   let path = `/admin/audit?${query}`
   for (;;) {
-    const { body } = await call.request('GET', path)
+    const { body } = await request('GET', path)
     for (const item of itemsOf(body)) yield `${JSON.stringify(item)}\n`
     path = String(membersOf(body).next)
   }

@@ -10,12 +10,11 @@ import { readNewPassword } from '../sign-in/password.ts'
 import type { AdminCommand, AdminRequest, Output } from './admin-command.ts'
 
 export async function runAdminCommand(command: AdminCommand, args: Arguments): Promise<void> {
-  const { positionals } = args
   const loaded = await loadSettings(args)
-  if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(positionals))
+  if (command.confirm !== undefined && !args.has('--yes')) await confirm(command.confirm(args.positionals))
   const { request, close } = await connect(loaded)
   try {
-    const output = await command.run({ args, positionals, request, readPassword: readNewPassword })
+    const output = await command.run({ args, request, readPassword: readNewPassword })
     await print(output, args.has('--json'))
   } finally {
     await close()
@@ -51,6 +50,8 @@ async function print(output: Output, json: boolean): Promise<void> {
   else if (output.kind === 'text') process.stdout.write(`${printableLines(output.text)}\n`)
   else if (output.kind === 'object') printObject(output.body)
   else printItems(output.columns, output.body)
+  if (output.kind === 'object')
+    for (const line of output.removed ?? []) process.stderr.write(`gatehouse: removed from ${printable(line)}\n`)
   const { silent, next, items, total } = membersOf(output.body)
   // With --json it is in the output.
   const after = typeof next === 'string' && !json ? new URLSearchParams(next.split('?')[1]).get('after') : null

@@ -2,20 +2,19 @@
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { type JsonObject, membersOf } from '../output/json.ts'
-import {
-  type AdminCommand,
-  type AdminCommandCall,
-  flagOf,
-  type Output,
-  PAGE_OPTIONS,
-  pagePath,
-  segment,
-  withoutUndefined,
-} from './admin-command.ts'
+import { change, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
+import { type AdminCommand, PAGE_OPTIONS, pagePath, readBoolean, readList, withoutUndefined } from './admin-command.ts'
+
+const USERS = '/admin/users'
 
 const PROFILE = {
   '--name': { value: 'NAME', help: 'the display name' },
   '--email': { value: 'EMAIL', help: 'the email address' },
+} as const
+
+export const NEW_USER = {
+  '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
+  ...PROFILE,
 } as const
 
 const MUST_CHANGE = { '--must-change': { help: 'the user must replace the password at the next sign-in' } } as const
@@ -24,19 +23,14 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user add',
     positionals: ['USERNAME'],
-    options: {
-      '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user; repeatable' },
-      ...PROFILE,
-      ...MUST_CHANGE,
-    },
+    options: { ...NEW_USER, ...MUST_CHANGE },
     summary: 'Creates a user; reads the password from a prompt or from stdin.',
     examples: ['user add alice --role trader', 'user add alice --must-change < password.txt'],
-    async run({ args, positionals: [username], request, readPassword }) {
+    async run({ args, request, readPassword }) {
+      const [username] = args.positionals
       const password = await readPassword(`Password for ${username}: `)
-      const profile = withoutUndefined({ name: args.value('--name'), email: args.value('--email') })
-      const roles = [...new Set(args.values('--role'))]
-      const user = { username, password, roles, ...profile, ...mustChange(args) }
-      const { body } = await request('POST', '/admin/users', { body: user })
+      const user = { ...readNewUser(args), password, ...readMustChange(args) }
+      const { body } = await request('POST', USERS, { body: user })
       return { kind: 'text', text: `User ${username} was added as ${membersOf(body).id}.`, body }
     },
   },
@@ -49,20 +43,17 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     },
     summary: 'Lists users by name.',
     examples: ['user list', 'user list --search liddell', 'user list --after mallory --json'],
-    async run({ args, request }) {
-      const query = { prefix: args.value('--prefix'), search: args.value('--search') }
-      const { body } = await request('GET', pagePath('/admin/users', args, query))
-      return { kind: 'table', columns: ['username', 'id', 'roles', 'disabled', 'name', 'email'], body }
-    },
+    run: listPage(USERS, ['username', 'id', 'roles', 'disabled', 'name', 'email'], (args) => ({
+      prefix: args.value('--prefix'),
+      search: args.value('--search'),
+    })),
   },
   {
     name: 'user show',
     positionals: ['USER'],
     summary: 'Shows a user, named by username or id.',
     examples: ['user show alice'],
-    async run({ positionals: [user], request }) {
-      return { kind: 'object', body: (await request('GET', `/admin/users/${segment(user)}`)).body }
-    },
+    run: show(USERS),
   },
   {
     name: 'user rights',
@@ -70,11 +61,9 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: { ...PAGE_OPTIONS, '--prefix': { value: 'TEXT', help: 'only tables whose names begin with this' } },
     summary: 'Shows what a user may do: scopes through roles, tables and their rows, topics of the stream.',
     examples: ['user rights alice', 'user rights alice --prefix tr --json'],
-    async run({ args, positionals: [user], request }) {
-      const path = pagePath(`/admin/users/${segment(user)}/rights`, args)
-      const prefix = args.value('--prefix')
-      const found = prefix === undefined ? '' : `${path.includes('?') ? '&' : '?'}${new URLSearchParams({ prefix })}`
-      const { body } = await request('GET', path + found)
+    async run({ args, request }) {
+      const path = pagePath(named(USERS, 'rights')(args), args, { prefix: args.value('--prefix') })
+      const { body } = await request('GET', path)
       return { kind: 'text', text: rightsText(body), body }
     },
   },
@@ -90,18 +79,16 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     },
     summary: 'Changes a user.',
     examples: ['user set alice --email alice@example.com', 'user set alice --role trader --role news'],
-    async run({ args, positionals: [user], request }) {
-      const body = withoutUndefined({
+    run: change(USERS, (args) =>
+      withoutUndefined({
         username: args.value('--username'),
         name: args.value('--name'),
         email: args.value('--email'),
         locale: args.value('--locale'),
-        roles: args.has('--role') ? args.values('--role') : undefined,
-        must_change_password: flagOf(args.choice('--must-change-password', ['true', 'false'])),
-      })
-      const response = await request('PATCH', `/admin/users/${segment(user)}`, { body, ifMatch: '*' })
-      return { kind: 'object', body: response.body }
-    },
+        roles: readList(args, '--role'),
+        must_change_password: readBoolean(args, '--must-change-password'),
+      }),
+    ),
   },
   {
     name: 'user disable',
@@ -109,14 +96,14 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     summary: 'Disables a user and ends all their sessions and tokens at once.',
     examples: ['user disable mallory --yes'],
     confirm: ([user]) => `End all sessions and tokens of ${user}?`,
-    run: (call) => setDisabled(call, true),
+    run: setDisabled(USERS, 'user', true),
   },
   {
     name: 'user enable',
     positionals: ['USER'],
     summary: 'Enables a disabled user.',
     examples: ['user enable mallory'],
-    run: (call) => setDisabled(call, false),
+    run: setDisabled(USERS, 'user', false),
   },
   {
     name: 'user password',
@@ -128,10 +115,11 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
       'user password alice --generate --must-change',
       'user password alice < password.txt',
     ],
-    async run({ args, positionals: [user], request, readPassword }) {
+    async run({ args, request, readPassword }) {
+      const [user] = args.positionals
       const given = args.has('--generate') ? {} : { password: await readPassword(`New password for ${user}: `) }
-      const body = { ...given, ...mustChange(args) }
-      const response = await request('PUT', `/admin/users/${segment(user)}/password`, { body })
+      const body = { ...given, ...readMustChange(args) }
+      const response = await request('PUT', named(USERS, 'password')(args), { body })
       const { password } = membersOf(response.body)
       const text =
         password === undefined ? `The password of ${user} was set.` : `The password of ${user} is ${password}`
@@ -144,10 +132,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     summary: 'Deletes a user and everything that belongs to them.',
     examples: ['user remove mallory --yes'],
     confirm: ([user]) => `Permanently delete the user ${user}?`,
-    async run({ positionals: [user], request }) {
-      await request('DELETE', `/admin/users/${segment(user)}`)
-      return { kind: 'text', text: `The user ${user} was deleted.` }
-    },
+    run: remove(USERS, (user) => `The user ${user} was deleted.`),
   },
   {
     name: 'user factors',
@@ -155,15 +140,12 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: { '--remove': { value: 'FACTOR', help: 'remove this second factor, for a user who has lost it' } },
     summary: 'Lists the second factors of a user, or removes one.',
     examples: ['user factors alice', 'user factors alice --remove 3vQ…'],
-    async run({ args, positionals: [user], request }) {
-      const factor = args.value('--remove')
-      if (factor !== undefined) {
-        await request('DELETE', `/admin/users/${segment(user)}/factors/${segment(factor)}`)
-        return { kind: 'text', text: `The second factor ${factor} was removed.` }
-      }
-      const { body } = await request('GET', `/admin/users/${segment(user)}/factors`)
-      return { kind: 'table', columns: ['id', 'kind', 'label', 'created_at', 'used_at'], body }
-    },
+    run: removeOr(
+      '--remove',
+      named(USERS, 'factors'),
+      (factor) => `The second factor ${factor} was removed.`,
+      list(named(USERS, 'factors'), ['id', 'kind', 'label', 'created_at', 'used_at']),
+    ),
   },
   {
     name: 'user sessions',
@@ -171,17 +153,19 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: { '--end': { value: 'SESSION', help: 'end this session of the user and its tokens' }, ...PAGE_OPTIONS },
     summary: 'Lists the browser sessions of a user or of all users, newest first, or ends one.',
     examples: ['user sessions', 'user sessions alice', 'user sessions alice --end 8sK…'],
-    async run({ args, positionals: [user], request }) {
-      const session = args.value('--end')
-      if (session !== undefined) {
-        if (user === undefined) throw new UsageError('--end needs the user of the session too')
-        await request('DELETE', `/admin/users/${segment(user)}/sessions/${segment(session)}`)
-        return { kind: 'text', text: `The session ${session} was ended.` }
-      }
-      const { body } = await request('GET', pagePath('/admin/sessions', args, { user }))
-      const columns = ['id', 'username', 'address', 'methods', 'seen_at', 'expires_at', 'user_agent']
-      return { kind: 'table', columns, body }
-    },
+    run: removeOr(
+      '--end',
+      (args) => {
+        if (args.positionals.length === 0) throw new UsageError('--end needs the user of the session too')
+        return named(USERS, 'sessions')(args)
+      },
+      (session) => `The session ${session} was ended.`,
+      listPage(
+        '/admin/sessions',
+        ['id', 'username', 'address', 'methods', 'seen_at', 'expires_at', 'user_agent'],
+        ofUser,
+      ),
+    ),
   },
   {
     name: 'user grants',
@@ -189,15 +173,12 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: { '--revoke': { value: 'GRANT', help: 'revoke this grant and its tokens' }, ...PAGE_OPTIONS },
     summary: 'Lists what applications may do for a user or for all users now, newest first, or revokes a grant.',
     examples: ['user grants', 'user grants alice', 'user grants --revoke 5Tq…'],
-    async run({ args, positionals: [user], request }) {
-      const grant = args.value('--revoke')
-      if (grant !== undefined) {
-        await request('DELETE', `/admin/grants/${segment(grant)}`)
-        return { kind: 'text', text: `The grant ${grant} was revoked.` }
-      }
-      const { body } = await request('GET', pagePath('/admin/grants', args, { user }))
-      return { kind: 'table', columns: ['id', 'username', 'client_id', 'kind', 'scopes', 'expires_at'], body }
-    },
+    run: removeOr(
+      '--revoke',
+      '/admin/grants',
+      (grant) => `The grant ${grant} was revoked.`,
+      listPage('/admin/grants', ['id', 'username', 'client_id', 'kind', 'scopes', 'expires_at'], ofUser),
+    ),
   },
   {
     name: 'user sign-out',
@@ -205,10 +186,10 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     summary: 'Signs a user out everywhere: ends all sessions, grants and tokens.',
     examples: ['user sign-out alice --yes'],
     confirm: ([user]) => `End all sessions and tokens of ${user}?`,
-    async run({ positionals: [user], request }) {
-      const { body } = await request('DELETE', `/admin/users/${segment(user)}/sessions`)
+    async run({ args, request }) {
+      const { body } = await request('DELETE', named(USERS, 'sessions')(args))
       const { ended, grants, streams } = membersOf(body)
-      const text = `${user} is signed out everywhere: ${ended} sessions, ${grants} grants and ${streams} streams were ended.`
+      const text = `${args.positionals[0]} is signed out everywhere: ${ended} sessions, ${grants} grants and ${streams} streams were ended.`
       return { kind: 'text', text, body }
     },
   },
@@ -218,25 +199,30 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: { '--withdraw': { value: 'CLIENT', help: 'withdraw the consent for this client and revoke its tokens' } },
     summary: 'Lists the clients that may act for a user, or withdraws a consent.',
     examples: ['user consents alice', 'user consents alice --withdraw desk-app'],
-    async run({ args, positionals: [user], request }) {
-      const client = args.value('--withdraw')
-      if (client !== undefined) {
-        await request('DELETE', `/admin/users/${segment(user)}/consents/${segment(client)}`)
-        return { kind: 'text', text: `${client} may no longer act for ${user}.` }
-      }
-      const { body } = await request('GET', `/admin/users/${segment(user)}/consents`)
-      return { kind: 'table', columns: ['client_id', 'scopes', 'consented', 'updated_at'], body }
-    },
+    run: removeOr(
+      '--withdraw',
+      named(USERS, 'consents'),
+      (client, { positionals: [user] }) => `${client} may no longer act for ${user}.`,
+      list(named(USERS, 'consents'), ['client_id', 'scopes', 'consented', 'updated_at']),
+    ),
   },
 ]
 
-function mustChange(args: Arguments): JsonObject {
-  return args.has('--must-change') ? { must_change_password: true } : {}
+export function readNewUser(args: Arguments): JsonObject {
+  return {
+    username: args.positionals[0],
+    roles: [...new Set(args.values('--role'))],
+    ...withoutUndefined({ name: args.value('--name'), email: args.value('--email') }),
+  }
 }
 
-async function setDisabled({ positionals: [user], request }: AdminCommandCall, disabled: boolean): Promise<Output> {
-  const { body } = await request('PATCH', `/admin/users/${segment(user)}`, { body: { disabled }, ifMatch: '*' })
-  return { kind: 'text', text: `The user ${user} is ${disabled ? 'disabled' : 'enabled'}.`, body }
+/** The filter of a list that has the resources of all users, or of one user if it is named. */
+export function ofUser({ positionals: [user] }: Arguments): JsonObject {
+  return { user }
+}
+
+function readMustChange(args: Arguments): JsonObject {
+  return args.has('--must-change') ? { must_change_password: true } : {}
 }
 
 function rightsText(body: unknown): string {

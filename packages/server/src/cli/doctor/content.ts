@@ -110,7 +110,7 @@ async function checkAccess(database: Database): Promise<Finding[]> {
       warning(
         'access.no_admin',
         'No user has the scope Identity/Admin',
-        'Give a user a role with it: "gatehouse role add admin --scope Identity/Admin", "gatehouse user add NAME --role admin".',
+        'Run "gatehouse user first-admin" for a link that creates one, or give a user a role with it: "gatehouse role add admin --scope Identity/Admin", "gatehouse user add NAME --role admin".',
       ),
     )
   const enabled = (await clients.list()).filter(({ disabled }) => !disabled)

@@ -148,7 +148,7 @@ async function checkClock({ db, engine }: Database, now: () => number): Promise<
 /** Without a limit one query can fill the disk of the database. */
 async function checkTempFiles({ db, engine }: Database): Promise<Finding[]> {
   if (engine === 'sqlite') return []
-  const { current, isSettable } = await readTempFileLimit(
+  const { current, isSettable, user } = await readTempFileLimit(
     async (statement) => (await sql.raw(statement).execute(db)).rows,
   )
   if (isSettable || current >= 0) return []
@@ -156,7 +156,7 @@ async function checkTempFiles({ db, engine }: Database): Promise<Finding[]> {
     warning(
       'database.temp_files',
       'PostgreSQL does not limit the temporary files of queries, and the user of GATEHOUSE_DATABASE_URL may not set a limit',
-      'As a superuser: GRANT SET ON PARAMETER temp_file_limit TO the user (PostgreSQL 15 and later), or ALTER ROLE the user SET temp_file_limit.',
+      `As a superuser: GRANT SET ON PARAMETER temp_file_limit TO ${user} (PostgreSQL 15 and later), or ALTER ROLE ${user} SET temp_file_limit = '1GB'.`,
     ),
   ]
 }

@@ -1,4 +1,5 @@
 /** Reads JSON whose shape is not known. */
+import { rawNumber } from '../../lib/exact-json.ts'
 
 /** Undefined when the text is not JSON. */
 export function parseJson(text: string): unknown {
@@ -16,19 +17,7 @@ export function membersOf(value: unknown): JsonObject {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
-/** Not in the types of ECMAScript yet: JSON.parse with the source of each value, and JSON.rawJSON. */
-interface JsonWithSource {
-  parse(text: string, revive: (name: string, value: unknown, context: { readonly source: string }) => unknown): unknown
-  rawJSON(text: string): unknown
-}
-const { parse, rawJSON }: JsonWithSource = JSON as unknown as JsonWithSource
-
-/** JSON whose numbers keep all their digits when it is written again. */
-export function parseExactly(text: string): unknown {
-  return parse(text, (_name, value, { source }) => (typeof value === 'number' ? rawJSON(source) : value))
-}
-
-/** Also of bigints, which the client library reads where a number would be wrong. */
+/** JSON with all digits, also of bigints, which the client library reads where a number would be wrong. */
 export function writeExactly(value: unknown): string {
-  return JSON.stringify(value, (_name, member) => (typeof member === 'bigint' ? rawJSON(String(member)) : member))
+  return JSON.stringify(value, (_name, member) => (typeof member === 'bigint' ? rawNumber(String(member)) : member))
 }

@@ -22,9 +22,9 @@ import {
 import { type IqlType, printName, sameName, typeName } from 'gatehouse-iql'
 import { GatehouseError, QueryError, statement as statementOf } from '../../../../client/src/index.ts'
 import { type CsvRecord, readCsvRecords } from '../../declarative/csv-file.ts'
+import { parseExactly } from '../../lib/exact-json.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import type { Gate } from '../gate.ts'
-import { parseExactly } from '../output/json.ts'
 import type { ImportedRow } from './insert-rows.ts'
 
 /** The rows of a file below its header. */

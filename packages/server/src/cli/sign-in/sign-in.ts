@@ -1,5 +1,6 @@
 /** Where a command takes its tokens from, as sources of the client library: a file, a password, a device, or the login. */
 import { readFile } from 'node:fs/promises'
+import { userInfo } from 'node:os'
 import {
   type Auth,
   type AuthEnv,
@@ -107,9 +108,16 @@ function startedBy(
       try {
         return await source(env).tokens()
       } catch (error) {
-        throw error instanceof AuthError ? refused(error) : error
+        if (!(error instanceof AuthError)) throw error
+        const told = refused(error)
+        throw error.code === 'invalid_client' ? new CommandError(`${told.message}\n${registerHint(clientId)}`) : told
       }
     })
+}
+
+function registerHint(clientId: string): string {
+  const command = `${programName()} client add ${clientId} --public --grant device_code --grant refresh_token`
+  return `hint: is the client ${clientId} registered? On the machine with the data: ${command} --scope "openid profile offline_access …"`
 }
 
 /** Of an OAuth error (RFC 6749 §5.2); others speak for themselves. */
@@ -167,8 +175,8 @@ export function askPasswordOf(username: string): Promise<string> {
 }
 
 async function readFirstLine(file: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch(() => {
-    throw new UsageError(`${file} cannot be read`)
+  const text = await readFile(file, 'utf8').catch((error) => {
+    throw new UsageError(`${file} cannot be read by the user ${userInfo().username} (${error.code})`)
   })
   return text.split(/\r?\n/, 1)[0] ?? ''
 }

@@ -2,25 +2,28 @@
 import { createInterface, type Interface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UsageError } from '../errors.ts'
+import { membersOf, parseJson } from '../output/json.ts'
 import { parseLine } from './line.ts'
 import type { StreamSession } from './session.ts'
 
-/** Returns the exit status: 0, or 1 if requests were not answered or there is no connection in the end. */
+/** Returns the exit status: 0, or 1 if requests were refused or not answered, or there is no connection in the end. */
 export async function runPipe(session: StreamSession, waitMs: number): Promise<number> {
   // The reader of the pipe has gone.
   process.stdout.once('error', () => process.exit())
   let onSettled = (): void => {}
-  let unanswered = 0
+  let failed = 0
   const settle = (): void => {
     if (session.pending.isEmpty) onSettled()
   }
   session.listen({
     onMessage(text) {
       process.stdout.write(`${text}\n`)
+      const { Action: action, TransactionID: id } = membersOf(parseJson(text))
+      if (action === 'Error' && id !== undefined) failed += 1
       settle()
     },
     onLost(reason, count) {
-      unanswered += count
+      failed += count
       const lost = count === 0 ? '' : `; ${count} ${count === 1 ? 'request was' : 'requests were'} not answered`
       warn(`${reason}${lost}; reconnecting`)
       settle()
@@ -43,7 +46,7 @@ export async function runPipe(session: StreamSession, waitMs: number): Promise<n
     settle()
   })
   const status = await Promise.race([settled, sleep(waitMs, 0, { ref: false }), ended])
-  return unanswered > 0 || session.lost !== undefined ? 1 : status
+  return failed > 0 || session.lost !== undefined ? 1 : status
 }
 
 function warn(text: string): void {

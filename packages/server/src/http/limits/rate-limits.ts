@@ -4,7 +4,7 @@ import { type Principal, Refusal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
 import { networkOf } from '../../lib/network.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { bareAddress, networkList } from '../request/client-address.ts'
+import { bareAddress, networkList } from '../request/request-head.ts'
 import type { Budget, Decision, SlidingWindow } from './sliding-window.ts'
 
 /** A name from the settings, such as token or query. */

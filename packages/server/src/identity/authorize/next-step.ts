@@ -1,6 +1,6 @@
 /** Decides what must happen before an authorization request can be answered. Pure, and called again after every page. */
 import { isRight } from 'gatehouse-protocol'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Consent } from '../../store/clients/consents.ts'

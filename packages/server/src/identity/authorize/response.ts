@@ -1,7 +1,7 @@
 /** The authorization response: creates the grant, code and tokens (B-04), and encodes them for the response mode. */
 import { hash, randomBytes } from 'node:crypto'
 import type { Audit, Clock } from 'gatehouse-protocol'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'

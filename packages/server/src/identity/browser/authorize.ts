@@ -2,7 +2,7 @@
 
 import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
-import { FORM, formParameters, type Parameters, queryParameters } from '../../http/request/form.ts'
+import { FORM, formParameters, type Parameters, queryParameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { type AuthorizationError, isAuthorizationError } from '../authorize/authorization-error.ts'

@@ -1,5 +1,5 @@
 /** The pages on which a person chooses an account and decides what an application may have. */
-import type { Parameters } from '../../http/request/form.ts'
+import type { Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Step } from '../authorize/next-step.ts'

@@ -1,7 +1,7 @@
 /** `/device`: a person authorizes a device by the code it shows (RFC 8628 §3.3); guesses are throttled. */
 
 import type { Context } from '../../http/context.ts'
-import type { Parameters } from '../../http/request/form.ts'
+import type { Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import { networkOf } from '../../lib/network.ts'
 import type { ThrottlePolicy } from '../../store/accounts/throttles.ts'

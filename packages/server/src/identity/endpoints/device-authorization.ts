@@ -1,11 +1,10 @@
 /** POST /connect/deviceauthorization (RFC 8628 §3.1): a device without a browser gets a code to show. */
 import type { Context } from '../../http/context.ts'
-import { FORM } from '../../http/request/form.ts'
+import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { DeviceCodes } from '../../store/authorizations/device-codes.ts'
-import { authenticateClient, type ClientAuthEnv } from '../clients/client-auth.ts'
+import { authenticateClient, type ClientAuthEnv, formOf } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { clientCaller, formOf } from '../oauth-request.ts'
 import { dropUnusableOfflineAccess, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 
 export interface DeviceAuthorizationEnv extends ClientAuthEnv {
@@ -27,7 +26,7 @@ export function deviceAuthorizationRoute(env: DeviceAuthorizationEnv): Route {
 
 async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): Promise<object> {
   const form = formOf(context)
-  const client = await authenticateClient(clientCaller(context), form, env)
+  const client = await authenticateClient(context, form, env)
   if (!client.grantTypes.has('urn:ietf:params:oauth:grant-type:device_code'))
     throw refuse('unauthorized_client', 'The client is not configured for device authorization')
   const scopes = dropUnusableOfflineAccess(requireAllowedScopes(parseScope(form.get('scope')), client), client)

@@ -2,13 +2,12 @@
 
 import { type Authenticate, audiencesOf, type Clock, type Principal, seconds } from 'gatehouse-protocol'
 import { JSON_TYPE } from '../../http/context.ts'
-import { FORM } from '../../http/request/form.ts'
+import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
-import { authenticateClient, type ClientAuthEnv } from '../clients/client-auth.ts'
+import { authenticateClient, type ClientAuthEnv, formOf, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { clientCaller, formOf, required } from '../oauth-request.ts'
 
 export interface IntrospectionEnv extends ClientAuthEnv {
   readonly issuerName: string
@@ -29,7 +28,7 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
     body: FORM,
     async handle(context) {
       const form = formOf(context)
-      const client = await authenticateClient(clientCaller(context), form, env)
+      const client = await authenticateClient(context, form, env)
       // A public client is not authenticated, so anybody could use its id to inspect a token.
       if (client.public) throw refuse('invalid_client', 'Introspection needs a client with a secret', BASIC)
       const token = required(form, 'token')

@@ -2,12 +2,11 @@
 
 import type { Authenticate } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
-import { FORM } from '../../http/request/form.ts'
+import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
-import { authenticateClient, type ClientAuthEnv } from '../clients/client-auth.ts'
-import { clientCaller, formOf, required } from '../oauth-request.ts'
+import { authenticateClient, type ClientAuthEnv, formOf, required } from '../clients/client-request.ts'
 
 export interface RevocationEnv extends ClientAuthEnv {
   readonly authenticate: Authenticate
@@ -21,8 +20,7 @@ export function revocationRoute(env: RevocationEnv): Route {
 
 async function revoke(context: Context, env: RevocationEnv): Promise<void> {
   const form = formOf(context)
-  const caller = clientCaller(context)
-  const client = await authenticateClient(caller, form, env)
+  const client = await authenticateClient(context, form, env)
   // token_type_hint is not needed (§2.1): our tokens can be told apart.
   const revoked = await revokeToken(required(form, 'token'), client.id, env)
   if (revoked !== undefined) {
@@ -30,8 +28,8 @@ async function revoke(context: Context, env: RevocationEnv): Promise<void> {
       event: 'token.revoked',
       actor: revoked.subject,
       client: client.id,
-      address: caller.address,
-      requestId: caller.requestId,
+      address: context.address,
+      requestId: context.id,
       details: { what: revoked.what, token: revoked.tokenId, grant: revoked.grantId },
     })
   }

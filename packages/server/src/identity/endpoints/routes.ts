@@ -1,7 +1,7 @@
 /** The identity endpoints that programs call; browsers use those of `browser/routes.ts`. */
 import type { CorsPolicy } from '../../http/cors.ts'
 import type { RouteGroup } from '../../http/route.ts'
-import { OAUTH_HEADERS, replyWithOAuthError } from '../oauth-request.ts'
+import { OAUTH_HEADERS, replyWithOAuthError } from '../oauth-error.ts'
 import { type DeviceAuthorizationEnv, deviceAuthorizationRoute } from './device-authorization.ts'
 import { type IntrospectionEnv, introspectionRoute } from './introspection.ts'
 import { type RevocationEnv, revocationRoute } from './revocation.ts'

@@ -1,12 +1,18 @@
 /** POST /connect/token (RFC 6749 §3.2): authenticates the client, redeems the grant, issues the tokens. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { FORM, type Parameters } from '../../http/request/form.ts'
+import { FORM, type Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { authenticateClient, type Caller, type ClientAuthEnv } from '../clients/client-auth.ts'
+import {
+  authenticateClient,
+  type ClientAuthEnv,
+  type ClientRequest,
+  formOf,
+  required,
+} from '../clients/client-request.ts'
 import { redeemAuthorizationCode } from '../grants/authorization-code.ts'
 import { redeemClientCredentials } from '../grants/client-credentials.ts'
 import { redeemDeviceCode } from '../grants/device-code.ts'
@@ -14,7 +20,6 @@ import type { GrantEnv, Redeem, Redeemed, TokenGrantType } from '../grants/grant
 import { redeemPassword } from '../grants/password.ts'
 import { redeemRefreshToken } from '../grants/refresh-token.ts'
 import { refuse } from '../oauth-error.ts'
-import { clientCaller, formOf, required } from '../oauth-request.ts'
 import type { Issuer } from '../tokens/issuer.ts'
 
 export interface TokenEnv extends GrantEnv, ClientAuthEnv {
@@ -45,11 +50,11 @@ export function tokenRoute(env: TokenEnv): Route {
     method: 'POST',
     path: '/connect/token',
     body: FORM,
-    handle: async (context) => context.json(await token(formOf(context), clientCaller(context), env)),
+    handle: async (context) => context.json(await token(formOf(context), context, env)),
   }
 }
 
-async function token(form: Parameters, caller: Caller, env: TokenEnv): Promise<TokenReply> {
+async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Promise<TokenReply> {
   const grantType = required(form, 'grant_type')
   const client = await authenticateClient(caller, form, env)
   const began = env.clock()
@@ -113,7 +118,7 @@ async function issue(
   grantType: string,
   client: Client,
   { scopes, onBehalfOf, refreshToken, idToken }: Redeemed,
-  caller: Caller,
+  caller: ClientRequest,
   { issuer, audit, metrics }: TokenEnv,
 ): Promise<TokenReply> {
   const [access, refresh] = await Promise.all([issuer.accessToken(client, scopes, onBehalfOf), refreshToken])
@@ -129,7 +134,7 @@ async function issue(
       actor: onBehalfOf.user.id,
       client: client.id,
       address: caller.address,
-      requestId: caller.requestId,
+      requestId: caller.id,
       details: {
         grant_type: grantType,
         scope: scopes.join(' '),
@@ -152,7 +157,7 @@ async function issue(
 /** To be tried again; a sign-in that was delayed is in the audit log as `signin.delayed`. */
 const WAITING = new Set(['authorization_pending', 'slow_down', 'temporarily_unavailable'])
 
-function recordRefusal(error: unknown, asked: string, client: Client, caller: Caller, env: TokenEnv): void {
+function recordRefusal(error: unknown, asked: string, client: Client, caller: ClientRequest, env: TokenEnv): void {
   if (!(error instanceof Refusal)) return
   const grantType = isTokenGrant(asked) ? asked : 'unknown'
   env.metrics.count('gatehouse_tokens_total', { grant: grantType, outcome: error.code })
@@ -161,7 +166,7 @@ function recordRefusal(error: unknown, asked: string, client: Client, caller: Ca
     event: 'token.refused',
     client: client.id,
     address: caller.address,
-    requestId: caller.requestId,
+    requestId: caller.id,
     details: {
       grant_type: grantType,
       error: error.code,

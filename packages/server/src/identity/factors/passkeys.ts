@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
 import type { Factor, Factors } from '../../store/accounts/factors.ts'
-import type { User, Users } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
+import type { Users } from '../../store/accounts/users.ts'
 
 /** The stored part of a passkey; none of it is secret. */
 interface StoredPasskey {

@@ -2,8 +2,8 @@
 import { Refusal } from 'gatehouse-protocol'
 import type { CodeDetails } from '../../store/authorizations/codes.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
+import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { required } from '../oauth-request.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
 import { issueFirstRefreshToken } from './grant.ts'
@@ -60,7 +60,7 @@ async function refuseReuse(grantId: string, grant: Grant | undefined, { client, 
     actor: grant?.userId,
     client: client.id,
     address: caller.address,
-    requestId: caller.requestId,
+    requestId: caller.id,
     details: { grant_type: 'authorization_code', grant: grantId, what: 'code' },
   })
   return notAccepted('reused')

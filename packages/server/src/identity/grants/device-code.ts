@@ -2,8 +2,8 @@
 
 import type { DeviceApproval } from '../../store/authorizations/device-codes.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { required } from '../oauth-request.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
 import { createGrant } from './grant.ts'

@@ -2,13 +2,13 @@
 
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { RevocationList } from '../../events/revocation-list.ts'
-import type { Parameters } from '../../http/request/form.ts'
-import type { User } from '../../store/accounts/users.ts'
+import type { Parameters } from '../../http/request/body.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Grant, NewGrant } from '../../store/authorizations/grants.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Client, GrantType } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
-import type { Caller } from '../clients/client-auth.ts'
+import type { ClientRequest } from '../clients/client-request.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
 
 export interface GrantEnv {
@@ -34,7 +34,7 @@ export interface TokenLifetimes {
 export interface GrantRequest {
   readonly form: Parameters
   readonly client: Client
-  readonly caller: Caller
+  readonly caller: ClientRequest
   /** Throws when the user has exceeded the rate limit. Call it before spending a token that can be used again later. */
   readonly countUser: (user: User) => void
 }

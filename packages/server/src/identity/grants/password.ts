@@ -1,6 +1,7 @@
 /** The password grant (RFC 6749 §4.3): only for clients that are registered for it. */
+
+import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { required } from '../oauth-request.ts'
 import { acrOf } from '../tokens/claims.ts'
 import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
@@ -18,7 +19,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
     password,
     address: caller.address,
     clientId: client.id,
-    requestId: caller.requestId,
+    requestId: caller.id,
   })
   if (verdict.outcome === 'busy')
     throw refuse('temporarily_unavailable', 'Too many concurrent sign-ins', { headers: { 'retry-after': '1' } })

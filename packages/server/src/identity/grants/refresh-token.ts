@@ -1,11 +1,10 @@
 /** The refresh token grant (RFC 6749 §6) with rotation: reuse of a rotated token revokes the grant (RFC 9700 §4.14.2). */
 
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { RefreshToken } from '../../store/authorizations/refresh-tokens.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
-import type { Caller } from '../clients/client-auth.ts'
+import { type ClientRequest, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
-import { required } from '../oauth-request.ts'
 import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
 import { limitToRights, parseScope } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
@@ -36,7 +35,7 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
 }
 
 /** Rotate before replying: losing a token to a crash is safer than accepting it twice. */
-async function rotate(token: string, found: RefreshToken, caller: Caller, env: GrantEnv): Promise<string> {
+async function rotate(token: string, found: RefreshToken, caller: ClientRequest, env: GrantEnv): Promise<string> {
   const { grant } = found
   const rotation = await env.stores.refreshTokens.rotate(token, found, env.lifetimes)
   if (rotation.outcome !== 'reused') return rotation.successor
@@ -46,7 +45,7 @@ async function rotate(token: string, found: RefreshToken, caller: Caller, env: G
     actor: grant.userId,
     client: grant.clientId,
     address: caller.address,
-    requestId: caller.requestId,
+    requestId: caller.id,
     details: { grant_type: 'refresh_token', grant: grant.id, what: 'refresh_token' },
   })
   throw notAccepted('reused')

@@ -1,6 +1,6 @@
 /** The claims about a user: which scope grants each (OpenID Connect Core §5.4), their values, and `acr`. */
 import { seconds } from 'gatehouse-protocol'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { RequestedClaim } from '../../store/authorizations/grants.ts'
 
 const CLAIMS_OF_SCOPE: ReadonlyMap<string, readonly string[]> = new Map([

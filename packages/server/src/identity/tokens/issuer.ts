@@ -1,7 +1,7 @@
 /** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2) and logout tokens (Back-Channel Logout §2.4). */
 import { hash, randomUUID } from 'node:crypto'
 import { audiencesOf, type Clock, IDENTITY_AUDIENCE, seconds } from 'gatehouse-protocol'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { pooledRandomBytes } from '../../store/keys/opaque.ts'
@@ -43,7 +43,7 @@ export interface IssuerOptions {
   readonly signer: Signer
   readonly clock: Clock
   /** Of access tokens, unless their client has its own. */
-  readonly lifetimeMs: () => number
+  readonly lifetimes: { readonly accessTokenMs: number }
   /** Whether a browser session has ended. */
   readonly sessionEnded: (sessionId: string) => boolean
 }
@@ -51,8 +51,8 @@ export interface IssuerOptions {
 const LOGOUT_TOKEN_SECONDS = 120
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-export function createIssuer({ name, signer, clock, lifetimeMs, sessionEnded }: IssuerOptions): Issuer {
-  const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimeMs())
+export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: IssuerOptions): Issuer {
+  const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimes.accessTokenMs)
   /** No token outlives its grant: a grant that has been deleted can no longer be revoked. */
   const grantSecondsLeft = ({ expiresAt }: Grant, now: number) => Math.max(1, Math.ceil((expiresAt - now) / 1000))
   /** With offline access a token outlives its session and then no longer names it; without, it ends with the session. */

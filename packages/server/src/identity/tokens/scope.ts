@@ -1,6 +1,6 @@
 /** The scopes of a request: those it asks for, limited to what the client may request and the rights of the user (RFC 6749 §3.3). */
 import { isRight, SCOPES } from 'gatehouse-protocol'
-import type { User } from '../../store/accounts/users.ts'
+import type { User } from '../../store/accounts/user.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { refuse } from '../oauth-error.ts'
 

@@ -1,9 +1,9 @@
 /** The catalogue in memory: an immutable snapshot, replaced as a whole when the catalogue changes. */
 
 import type { BoundExpression, TableView } from 'gatehouse-iql'
-import { keyLimitOf } from '../engines/emit/key-limit.ts'
 import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
+import { keyLimitOf } from './key-limit.ts'
 import { SYSTEM_TABLES, systemDefinitions } from './system-tables.ts'
 import { tableViewOf } from './table-view.ts'
 

@@ -1,7 +1,7 @@
 /** Bounds on the rows and bytes of a result, the same for both engines and for the rows that a write returns. */
 import { refuse } from '../errors.ts'
-import type { Cell, RowEncoder } from '../results/encoding.ts'
-import type { ReadLimits, ReadOutcome, WriteOutcome, WriteRequest } from './engine.ts'
+import type { Cell, ReadOutcome, RowEncoder } from '../model/result.ts'
+import type { ReadLimits, WriteOutcome, WriteRequest } from './engine.ts'
 
 /** The size at which the bytes of a result are passed on. A result of this size is not small. */
 export const CHUNK_BYTES = 64 * 1024

@@ -12,12 +12,13 @@ import {
   type TableDefinition,
   writeDefinition,
 } from '../catalogue/definition.ts'
+import { keyLimitOf } from '../catalogue/key-limit.ts'
 import { refuse } from '../errors.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
-import { keyLimitOf } from './emit/key-limit.ts'
 import type { Bind, Bindable } from './emit/slots.ts'
 import type { ChangeStep } from './engine.ts'
+import { LONG_RESPONSE_BYTES } from './idempotency.ts'
 
 export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' | 'keyFits'> {
   /** The schema of all tables. */
@@ -61,6 +62,9 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
       created ${timestamp} NOT NULL, PRIMARY KEY (owner, key)
     )${textKeyOptions}`,
     `CREATE INDEX IF NOT EXISTS ${indexOn('_gh_requests_created', '_gh_requests')} (created)`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn('_gh_requests_owner', '_gh_requests')} (owner, created)`,
+    `CREATE INDEX IF NOT EXISTS ${indexOn('_gh_requests_long', '_gh_requests')} (owner, created)
+      WHERE octet_length(answer) > ${LONG_RESPONSE_BYTES}`,
     `CREATE TABLE IF NOT EXISTS ${schema}._gh_auditlog (
       seq ${integer} PRIMARY KEY, at ${timestamp} NOT NULL, event ${text} NOT NULL, outcome ${text} NOT NULL, actor ${text},
       client ${text}, target ${text}, address ${text}, request_id ${text}, node ${text} NOT NULL, details ${text} NOT NULL,

@@ -2,10 +2,10 @@
 
 import type { ResultColumn } from 'gatehouse-iql'
 import type { CatalogueChange, CatalogueRow } from '../catalogue/definition.ts'
-import type { Cell, Encoding } from '../results/encoding.ts'
+import type { CostClass } from '../model/cost-class.ts'
+import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { AuditCopy } from './audit-copy.ts'
 import type { WrittenTable } from './commit-listeners.ts'
-import type { CostClass } from './cost-class.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
 import type { Bind, Bindable, PartsTable, Plan, Slots } from './emit/slots.ts'
@@ -28,6 +28,8 @@ export interface Engine {
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined>
   /** Deletes stored responses older than this time, in microseconds. */
   deleteResponsesBefore(time: bigint): Promise<void>
+  /** Bounds the number and the bytes of stored responses. */
+  trimResponses(): Promise<void>
   readonly auditCopy: AuditCopy
   /** Saved queries and boards. */
   readonly documents: DocumentRows
@@ -103,14 +105,6 @@ export interface ReadLimits {
   readonly bytes: number
 }
 
-export interface ReadOutcome {
-  readonly rowCount: number
-  /** Which limit left rows out. */
-  readonly truncated: 'no' | 'rows' | 'bytes'
-  /** The key of the last row that was written. */
-  readonly lastKey: readonly Cell[]
-}
-
 /** A small result in memory. */
 export interface WholeRead {
   readonly text: string
@@ -144,6 +138,20 @@ export interface Stoppable {
   readonly signal: AbortSignal
   /** It has waited for its turn, and runs from now on: so does its time limit. */
   restart?(): void
+  /** What the log shows of it. */
+  readonly statement?: string
+  /** The database goes on with it although it was stopped: it is listed, and counts, until the returned function is called. */
+  outlive?(): () => void
+}
+
+/** A statement that a database goes on with although it was told to stop. */
+export interface StuckStatement {
+  readonly owner: string
+  /** Its first characters. */
+  readonly statement: string
+  /** The process of the database. */
+  readonly pid: number
+  readonly ignores: 'cancellation' | 'termination'
 }
 
 /** The statement runs once for each parameter set. */

@@ -1,7 +1,10 @@
 /** Stored responses of requests with an Idempotency-Key: what both engines share. */
 import { refuse } from '../errors.ts'
-import type { Cell } from '../results/encoding.ts'
+import type { Cell } from '../model/result.ts'
 import type { IdempotencyKey, WriteOutcome } from './engine.ts'
+
+/** A response that is longer counts by its bytes, others by their number only. */
+export const LONG_RESPONSE_BYTES = 4096
 
 /** A row of `_gh_requests`. */
 export interface ResponseRow {

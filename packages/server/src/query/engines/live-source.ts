@@ -1,8 +1,9 @@
 /** The interface between live queries and the databases: which tables have changed since a position, and reads at a position. */
-import type { Encoding } from '../results/encoding.ts'
+
+import type { LiveStatement } from '../model/live-statement.ts'
+import type { Encoding } from '../model/result.ts'
 import type { CommitListener } from './commit-listeners.ts'
 import type { Bindable } from './emit/slots.ts'
-import type { LiveStatement } from './live-statement.ts'
 
 /** A state of one table: visible ASCII without a semicolon, opaque outside of the engine. */
 export type TablePosition = string

@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import type { Availability } from '../../lib/availability.ts'
 import type { SharedFile } from '../../store/database/shared-file.ts'
-import type { Engine, TempLimits } from './engine.ts'
+import type { Engine, StuckStatement, TempLimits } from './engine.ts'
 import type { LogLimits } from './live-source.ts'
+import { DEFAULT_RESPONSE_LIMITS, type ResponseLimits } from './stored-responses.ts'
 
 export interface EngineOptions {
   readonly dataFolder: string
@@ -26,6 +27,9 @@ export interface EngineOptions {
   readonly log: LogLimits
   /** The most bytes of temporary files. */
   readonly temp: TempLimits
+  readonly responses?: ResponseLimits | undefined
+  /** Told of statements that the database does not stop; the embedded engine ends its processes. */
+  readonly onStuck?: ((stuck: StuckStatement) => void) | undefined
 }
 
 /** Only the engine in use is loaded. */
@@ -41,6 +45,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       availability: options.availability,
       log: options.log,
       temp: options.temp,
+      responses: options.responses ?? DEFAULT_RESPONSE_LIMITS,
       shared: options.shared,
     })
   }
@@ -54,5 +59,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     availability: options.availability,
     log: options.log,
     temp: options.temp,
+    responses: options.responses ?? DEFAULT_RESPONSE_LIMITS,
+    onStuck: options.onStuck ?? (() => {}),
   })
 }

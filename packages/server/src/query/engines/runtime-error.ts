@@ -1,6 +1,6 @@
 /** IQL errors that occur while a statement runs, and therefore have no position in its text. */
 
-import { ERRORS, type ErrorName, MAX_SERIES_ROWS_TEXT } from 'gatehouse-iql'
+import { ERRORS, type ErrorName, MAX_SEARCH_STEPS, MAX_SERIES_ROWS_TEXT } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 
@@ -64,6 +64,13 @@ export const seriesRowsError = (): Refusal =>
 /** A function or || would create a longer text than the statement allows each of them. */
 export const valueTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A text that the statement creates would have more than ${maxBytes} bytes`)
+/** A search whose steps may be too many: see gatehouse-iql's bound/search.ts. */
+export const searchTooLongError = (): Refusal =>
+  refuse(
+    'Limit.Value',
+    `A text and what is searched for in it are too long: their bytes, multiplied, may be at most ${MAX_SEARCH_STEPS}`,
+    { members: { Hint: 'search for a shorter text, or search a part of the text, such as left(x, 100000)' } },
+  )
 /** The texts of one row together are longer than a row of a result may be. */
 export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)

@@ -13,10 +13,10 @@ import {
 } from 'gatehouse-iql'
 import type { Context } from '../../http/context.ts'
 import type { Route, RouteGroup } from '../../http/route.ts'
-import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
 import { pageOfTables, requireDefinition, requirePlatformAccess, rightsOn, viewFor } from '../plan/rights.ts'
+import type { Catalogue } from '../run/catalogue.ts'
 import { nextPage, readFlag, readListParameters, readPageSize } from './page-parameters.ts'
 import { replyToError } from './problem.ts'
 

@@ -1,8 +1,9 @@
 /** Page cursors: where a page ended, bound to the request that returned it. */
 import { createHash } from 'node:crypto'
+import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, type Json } from '../json.ts'
-import type { Cell } from '../results/encoding.ts'
+import { isList, isObject } from '../json.ts'
+import type { Cell } from '../model/result.ts'
 
 /** The next page starts after the row with this key or, in a table without a key, after this number of rows. */
 export type Cursor =

@@ -3,9 +3,9 @@
 import type { Clock, Principal, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { refuse } from '../errors.ts'
-import type { LiveMessage, LiveSink, LiveSubscription } from '../live/live-query.ts'
-import { EVENT_STREAM } from './negotiate.ts'
+import type { LiveMessage, LiveSink, LiveSubscription } from '../live/contract.ts'
 import { problemFor } from './problem.ts'
+import { EVENT_STREAM } from './request.ts'
 
 export interface EventResponseEnv {
   readonly clock: Clock

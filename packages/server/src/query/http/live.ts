@@ -5,14 +5,14 @@ import { type Authenticate, type Clock, type Principal, Refusal } from 'gatehous
 import type { Bus, GateEvent } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
 import { readBearer } from '../../http/request/authentication.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
-import type { Json } from '../json.ts'
+import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/contract.ts'
 import { shuttingDown } from '../live/limits.ts'
-import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/live-query.ts'
 import { requirePlatformAccess } from '../plan/rights.ts'
 import { EventResponse } from './event-response.ts'
-import { EVENT_STREAM, prefersEvents, valueEncoding } from './negotiate.ts'
-import { checkContentType, queryParameters, readStatement, type StatementRequest } from './request.ts'
+import { checkContentType, EVENT_STREAM, prefersEvents, valueEncoding } from './request.ts'
+import { queryParameters, readStatement, type StatementRequest } from './statement.ts'
 
 export interface LiveEndpointEnv {
   readonly live: LiveQueries

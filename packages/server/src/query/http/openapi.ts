@@ -1,10 +1,10 @@
 /** The routes of the query service in /openapi.json. */
 import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/openapi.ts'
 import { QUERY_ERRORS } from '../errors.ts'
-import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/live-query.ts'
+import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/contract.ts'
 import { OPERATORS } from './criteria.ts'
-import { EVENT_STREAM, MEDIA_TYPES } from './negotiate.ts'
 import { DEFAULT_PAGE, MAX_PAGE } from './page-parameters.ts'
+import { EVENT_STREAM, MEDIA_TYPES } from './request.ts'
 
 export function describeQuery(): ApiRoute[] {
   return [

@@ -1,5 +1,5 @@
 /** The query parameters of lists: known names, each once, and the size of a page. */
-import type { QueryValues } from '../../http/request/request-target.ts'
+import type { QueryValues } from '../../http/request/request-head.ts'
 import { refuse } from '../errors.ts'
 
 export const DEFAULT_PAGE = 100

@@ -1,68 +1,26 @@
-/** Reads a request to the query service: its statement, its parameters, its body. */
-
-import type { ParameterInput } from 'gatehouse-iql'
+/** Reads what all requests to the query service have: a body, the formats that the client accepts (RFC 9110 §12.5), an Idempotency-Key. */
+import { createHash } from 'node:crypto'
+import type { Clock } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
+import { byQuality } from '../../http/request/accept.ts'
+import type { QueryValues } from '../../http/request/request-head.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import type { Steps } from '../../lib/turns.ts'
+import type { IdempotencyKey, ReadLimits } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, type Json, membersOf, readJson, readJsonInSteps } from '../json.ts'
-import { parameterInput } from './call-parameters.ts'
+import { readJson, readJsonInSteps } from '../json.ts'
+import type { Encoding, Format } from '../model/result.ts'
+import { ownerOf } from '../run/running.ts'
 
-export interface StatementRequest {
-  readonly text: string
-  readonly values: ReadonlyMap<string, ParameterInput>
-  /** The member MaxRate of a live statement. */
-  readonly maxRate?: Json | undefined
-}
-
-/**
- * One statement as text, or an envelope `{"Statement": "…", "Parameters": {…}}`; the query string may hold parameters too.
- * The envelope of a live statement may also have a MaxRate.
- */
-export function readStatement(context: Context, kind: 'query' | 'live' = 'query'): StatementRequest {
-  const values = queryParameters(context)
-  if (!isJson(context.headers['content-type'])) return { text: bodyText(context), values }
-  const envelope = readJson(bodyText(context))
-  if (!isObject(envelope)) throw refuse('Request.BadBody', ENVELOPE)
-  let text: Json | undefined
-  let maxRate: Json | undefined
-  for (const [name, value] of membersOf(envelope)) {
-    if (name === 'statement') text = value
-    else if (name === 'parameters') readValues(value, values)
-    else if (name === 'maxrate' && kind === 'live') maxRate = value
-    else throw refuse('Request.BadBody', `${ENVELOPE}; it has no member ${JSON.stringify(name)}`)
-  }
-  if (typeof text !== 'string') throw refuse('Request.BadBody', ENVELOPE)
-  return { text, values, maxRate }
-}
-
-/** The parameters `p.name` of the query string. */
-export function queryParameters({ query }: Context): Map<string, ParameterInput> {
-  const values = new Map<string, ParameterInput>()
-  for (const [name, value] of query) {
-    if (!name.toLowerCase().startsWith('p.')) continue
-    if (typeof value !== 'string') throw refuse('Request.BadParameter', `The parameter ${name} occurs twice`)
-    values.set(name.slice(2), { text: value })
-  }
-  return values
-}
-
-const ENVELOPE = 'The body is {"Statement": "…", "Parameters": {…}}'
-
-export function readValues(parameters: Json, values: Map<string, ParameterInput>): void {
-  if (parameters === null) return
-  if (isList(parameters)) {
-    for (const [index, value] of parameters.entries()) values.set(String(index + 1), parameterInput(value))
-    return
-  }
-  if (!isObject(parameters)) throw refuse('Request.BadBody', 'Parameters is an object, or an array for $1, $2, …')
-  for (const [name, value] of Object.entries(parameters)) values.set(name, parameterInput(value))
-}
-
-/** An empty body is undefined. */
-export function* readJsonBody(context: Context): Steps<Json | undefined> {
+/** The body of a call on a table; undefined if it is empty. */
+export function* readTableBody(context: Context): Steps<Json | undefined> {
   const text = bodyText(context)
   yield
-  return text.trim() === '' ? undefined : yield* readJsonInSteps(text)
+  const body = text.trim() === '' ? undefined : yield* readJsonInSteps(text)
+  const type = context.headers['content-type']
+  // RFC 9110 §8.3: without a type the recipient may assume one.
+  if (body !== undefined && type !== undefined) checkContentType(type)
+  return body
 }
 
 /** The body of a short request; an empty one is refused as JSON. */
@@ -70,13 +28,8 @@ export function readWholeJson(context: Context): Json {
   return readJson(bodyText(context))
 }
 
-function isJson(contentType = ''): boolean {
-  if (contentType === 'text/plain; charset=utf-8') return false
-  return contentType.split(';', 1)[0]?.trim().toLowerCase() === 'application/json'
-}
-
 /** The bytes must be UTF-8. */
-function bodyText({ body }: Context): string {
+export function bodyText({ body }: Context): string {
   try {
     return UTF8.decode(body)
   } catch {
@@ -104,4 +57,109 @@ export function checkContentType(contentType: string | undefined): void {
       members: { Expected: ['utf-8'] },
     })
   }
+}
+
+export const MEDIA_TYPES: Readonly<Record<Format, string>> = {
+  json: 'application/json; charset=utf-8',
+  ndjson: 'application/x-ndjson; charset=utf-8',
+  csv: 'text/csv; charset=utf-8; header=present',
+  arrow: 'application/vnd.apache.arrow.stream',
+}
+
+const FORMATS: ReadonlyMap<string, Format> = new Map([
+  ['application/json', 'json'],
+  ['application/x-ndjson', 'ndjson'],
+  ['application/ndjson', 'ndjson'],
+  ['text/csv', 'csv'],
+  ['application/vnd.apache.arrow.stream', 'arrow'],
+  ['*/*', 'json'],
+  ['application/*', 'json'],
+  ['text/*', 'csv'],
+])
+
+export type Coding = 'identity' | 'gzip' | 'br' | 'zstd'
+const CODINGS: readonly Coding[] = ['zstd', 'br', 'gzip']
+
+export function negotiateEncoding({ headers, query }: Context): Encoding {
+  return {
+    format: negotiateFormat(headers.accept),
+    ...valueEncoding(query),
+    header: oneOf(query, 'header', ['none', 'columns']),
+  }
+}
+
+/** How rows and integers are written, whatever the format. */
+export function valueEncoding(query: QueryValues): Pick<Encoding, 'rows' | 'integers'> {
+  return {
+    rows: oneOf(query, 'rows', ['objects', 'arrays']),
+    integers: oneOf(query, 'integers', ['numbers', 'strings']),
+  }
+}
+
+function negotiateFormat(accept: string | undefined): Format {
+  if (accept === undefined || accept.trim() === '' || accept === '*/*' || accept === 'application/json') return 'json'
+  for (const { value } of byQuality(accept)) {
+    const format = FORMATS.get(value)
+    if (format !== undefined) return format
+  }
+  const offered = Object.values(MEDIA_TYPES).map((type) => type.split(';', 1)[0])
+  throw refuse('Request.NotAcceptable', `No result format matches ${accept}`, { members: { Expected: offered } })
+}
+
+export const EVENT_STREAM = 'text/event-stream'
+
+/** Whether the caller prefers the statement as live events to every format of a result. */
+export function prefersEvents(accept: string | undefined): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes(EVENT_STREAM)) return false
+  return byQuality(accept).find(({ value }) => value === EVENT_STREAM || FORMATS.has(value))?.value === EVENT_STREAM
+}
+
+export function negotiateCoding(accepted: string | undefined): Coding {
+  if (accepted === undefined) return 'identity'
+  const wanted = byQuality(accepted)
+  const best = wanted[0]?.quality ?? 0
+  const candidates = wanted.filter(({ quality }) => quality === best).map(({ value }) => value)
+  return CODINGS.find((coding) => candidates.includes(coding)) ?? 'identity'
+}
+
+export function oneOf<Word extends string>(query: QueryValues, name: string, words: readonly [Word, Word]): Word {
+  const given = query.get(name)
+  if (given === undefined) return words[0]
+  const found = words.find((word) => word === given)
+  if (found !== undefined) return found
+  throw refuse('Request.BadParameter', `The query parameter ${name} must be ${words.join(' or ')}`, {
+    members: { Expected: words },
+  })
+}
+
+export interface ResultLimits {
+  /** Of a JSON result. The other formats are meant for whole tables. */
+  readonly resultRows: number
+  readonly resultBytes: number
+}
+
+export function limitsOf(
+  limits: ResultLimits,
+  { format }: Encoding,
+  { limit, skip = 0 }: { readonly limit?: number | undefined; readonly skip?: number } = {},
+): ReadLimits {
+  const most = format === 'json' ? limits.resultRows : Number.MAX_SAFE_INTEGER
+  return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
+}
+
+/** `request` is what makes a repeated request the same one. */
+export function readIdempotencyKey(
+  context: Context,
+  clock: Clock,
+  request: () => readonly (string | Uint8Array)[],
+): IdempotencyKey | undefined {
+  const key = context.headers['idempotency-key']
+  if (key === undefined) return undefined
+  if (typeof key !== 'string' || !/^[\x21-\x7e]{1,200}$/.test(key)) {
+    throw refuse('Request.BadParameter', 'An Idempotency-Key has 1 to 200 visible ASCII characters')
+  }
+  const hash = createHash('sha256').update(`${context.route}\n`)
+  for (const part of request()) hash.update(part)
+  const fingerprint = hash.digest('base64url')
+  return { owner: ownerOf(context.principal), key, fingerprint, now: BigInt(clock()) * 1000n }
 }

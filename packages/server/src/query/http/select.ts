@@ -14,15 +14,52 @@ import {
   type Statement,
   type TableView,
 } from 'gatehouse-iql'
-import type { QueryValues } from '../../http/request/request-target.ts'
+import type { Context } from '../../http/context.ts'
+import type { QueryValues } from '../../http/request/request-head.ts'
+import type { Json } from '../../lib/exact-json.ts'
+import { inTurns, type Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'
-import { type Json, writeJson } from '../json.ts'
+import { writeJson } from '../json.ts'
 import type { KeyColumn } from '../plan/planner.ts'
-import { CallParameters } from './call-parameters.ts'
-import { findColumn, readCriteria } from './criteria.ts'
-import { type Cursor, readCursor } from './cursor.ts'
+import { requireTable, viewFor } from '../plan/rights.ts'
+import { CallParameters, findColumn, readCriteria } from './criteria.ts'
+import { type Cursor, keyText, readCursor, writeCursor } from './cursor.ts'
+import { limitsOf, negotiateEncoding, readTableBody } from './request.ts'
+import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
 
-export interface SelectCall {
+interface ParsedSelect extends ParsedRequest {
+  /** The criteria. */
+  readonly body: Json
+}
+
+export const SELECT: RequestKind<ParsedSelect> = { parse: (context) => inTurns(parse(context)), plan }
+
+function* parse(context: Context): Steps<ParsedSelect> {
+  const body = yield* readTableBody(context)
+  return { body: body === undefined ? [] : body, encoding: negotiateEncoding(context), shown: context.path }
+}
+
+function plan({ body, encoding }: ParsedSelect, context: Context, env: ServeEnv): PlannedRequest {
+  const { principal } = context
+  const { snapshot } = env.catalogue
+  const table = requireTable(viewFor(snapshot, principal.scopes), context.param('table'))
+  const call = readSelect(table, context.query, body)
+  const planned = env.planner.plan(principal, snapshot, '', call)
+  const limits = limitsOf(env.limits, encoding, { limit: call.limit, skip: call.offset })
+  return {
+    planned,
+    valueSets: [call.values.read(planned.bound.parameters)],
+    limits,
+    cursor: ({ lastKey, rowCount }) =>
+      writeCursor(
+        call.hasKey ? { kind: 'key', key: lastKey.map(keyText) } : { kind: 'rows', rows: call.offset + rowCount },
+        call.identity(),
+      ),
+    isOwnLimit: call.limit === limits.rows,
+  }
+}
+
+interface SelectCall {
   /** Everything but the values: calls with equal keys build equal statements. */
   readonly key: string
   readonly statement: () => Statement
@@ -40,7 +77,7 @@ interface Order {
   readonly descending: boolean
 }
 
-export function readSelect(table: TableView, parameters: QueryValues, body: Json): SelectCall {
+function readSelect(table: TableView, parameters: QueryValues, body: Json): SelectCall {
   const values = new CallParameters()
   const { columns, order, key } = parameters.size === 0 ? usualRows(table) : readRows(table, parameters)
   const hasKey = table.primaryKey.length > 0

@@ -1,13 +1,15 @@
-/** Sends a result: whole when it is small, else as a stream that is read as fast as the client reads. */
+/** Sends a result: whole when it is small, else as a stream that is read as fast as the client reads. Encodes the rows of writes. */
 import { pipeline, type Writable } from 'node:stream'
 import { setImmediate as immediate } from 'node:timers/promises'
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib'
 import type { Context } from '../../http/context.ts'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
-import type { ReadOutcome } from '../engines/engine.ts'
-import type { Encoding } from '../results/encoding.ts'
-import { release } from '../results/encoding.ts'
-import { type Coding, MEDIA_TYPES } from './negotiate.ts'
+import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
+import { createEncoder } from '../results/byte-encoder.ts'
+import { endOfResult, endOfText, type ResultEnd } from '../results/encoders.ts'
+import type { Result } from '../run/running.ts'
+import { type Coding, MEDIA_TYPES } from './request.ts'
 
 /** Smaller results are not compressed. */
 const WORTH_COMPRESSING = 1024
@@ -135,3 +137,49 @@ const COMPRESSORS = {
   br: () => createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
   zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 3 } }),
 } as const
+
+type RowsResult = Extract<Result, { kind: 'rows' }>
+
+const FEW_ROWS = 100
+
+/** Undefined for more than a few short rows. */
+export function encodeFew(
+  { encoders, rows }: RowsResult,
+  encoding: Encoding,
+  outcome: ReadOutcome,
+  end: ResultEnd,
+): string | undefined {
+  if (encoding.format === 'arrow' || rows.length > FEW_ROWS || !areShort(rows)) return undefined
+  const encoder = encoders.create(encoding)
+  for (const row of rows) encoder.add(row)
+  return encoder.takeText() + endOfText(encoding, outcome, end)
+}
+
+function areShort(rows: RowsResult['rows']): boolean {
+  let length = 0
+  for (const row of rows) for (const cell of row) if (typeof cell === 'string') length += cell.length
+  return length <= CHUNK_BYTES
+}
+
+export async function encodeRows(
+  { encoders, rows }: RowsResult,
+  encoding: Encoding,
+  outcome: ReadOutcome,
+  end: ResultEnd,
+): Promise<Buffer> {
+  const encoder = await createEncoder(encoding, encoders.columns)
+  const chunks = await inTurns(encodeAll(encoder, rows))
+  return Buffer.concat([...chunks, endOfResult(encoding, outcome, end)])
+}
+
+function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8Array[]> {
+  const chunks: Uint8Array[] = []
+  for (const [index, row] of rows.entries()) {
+    encoder.add(row)
+    const isLong = encoder.pending >= CHUNK_BYTES
+    if (isLong) chunks.push(encoder.take())
+    if (isLong || index % STEPS_PER_PAUSE === 0) yield
+  }
+  chunks.push(encoder.take())
+  return chunks
+}

@@ -1,15 +1,81 @@
 /** The Insert, Update and Delete calls: they become IQL statements. */
 
-import { AT, insertOf, nameOf, parameterRef, type SelectItem, type Statement, type TableView } from 'gatehouse-iql'
+import {
+  AT,
+  type IqlValue,
+  insertOf,
+  nameOf,
+  parameterRef,
+  type SelectItem,
+  type Statement,
+  type TableView,
+} from 'gatehouse-iql'
+import type { Context } from '../../http/context.ts'
+import type { Json } from '../../lib/exact-json.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
+import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { refuse } from '../errors.ts'
-import { isList, isObject, type Json, membersOf, shown } from '../json.ts'
-import { CallParameters, type CallValues, RowValues } from './call-parameters.ts'
-import { findColumn, requireCriteria } from './criteria.ts'
+import { isList, isObject, membersOf, shown } from '../json.ts'
+import { requireTable, viewFor } from '../plan/rights.ts'
+import { CallParameters, type CallValues, findColumn, RowValues, requireCriteria } from './criteria.ts'
+import { limitsOf, negotiateEncoding, readIdempotencyKey, readTableBody } from './request.ts'
+import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
+
+export const INSERT = kindOf(readInsert)
+export const UPDATE = kindOf((table, body) => [readUpdate(table, body)])
+export const DELETE = kindOf((table, body) => [readDelete(table, body)])
+
+type ReadWrite = (table: TableView, body: NonNullable<Json>) => readonly WriteCall[] | Steps<readonly WriteCall[]>
+
+interface ParsedWrite extends ParsedRequest {
+  readonly body: NonNullable<Json>
+}
+
+function kindOf(read: ReadWrite): RequestKind<ParsedWrite> {
+  return {
+    parse: (context) => inTurns(parse(context)),
+    plan: (request, context, env) => inTurns(plan(request, context, env, read)),
+  }
+}
+
+function* parse(context: Context): Steps<ParsedWrite> {
+  const body = yield* readTableBody(context)
+  if (body === undefined || body === null) throw refuse('Request.BadBody', 'The body is empty')
+  return { body, encoding: negotiateEncoding(context), shown: context.path }
+}
+
+function* plan(
+  { body, encoding }: ParsedWrite,
+  context: Context,
+  env: ServeEnv,
+  read: ReadWrite,
+): Steps<PlannedRequest> {
+  const { principal } = context
+  const table = requireTable(viewFor(env.catalogue.snapshot, principal.scopes), context.param('table'))
+  const steps = read(table, body)
+  const calls = 'next' in steps ? yield* steps : steps
+  const parts: Pick<PlannedRequest, 'planned' | 'valueSets'>[] = []
+  for (const call of calls) {
+    const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
+    const valueSets: IqlValue[][] = []
+    for (const values of call.sets) {
+      valueSets.push(values.read(planned.bound.parameters))
+      yield
+    }
+    parts.push({ planned, valueSets })
+  }
+  const [first, ...further] = parts
+  if (first === undefined) throw refuse('Request.BadBody', 'There is nothing to write')
+  return {
+    ...first,
+    further,
+    limits: limitsOf(env.limits, encoding),
+    idempotencyKey: readIdempotencyKey(context, env.clock, () => [`${table.name}\n`, context.body]),
+  }
+}
 
 /** A statement, and one set of values for each time it runs. */
-export interface WriteCall {
+interface WriteCall {
   /** Everything but the values: calls with equal keys build equal statements. */
   readonly key: string
   readonly statement: () => Statement
@@ -21,7 +87,7 @@ const MAX_ROWS = 100_000
 const MAX_SHAPES = 50
 
 /** One object of assignments, or an array of them. Consecutive rows with the same columns share a statement. */
-export function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
+function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
   const rows = isList(body) ? body : [body]
   if (rows.length === 0) throw refuse('Request.BadBody', 'The body has no rows')
   if (rows.length > MAX_ROWS) throw refuse('Request.BadBody', `The body has more than ${MAX_ROWS} rows`)
@@ -107,7 +173,7 @@ function findShape(table: TableView, names: readonly string[]): RowShape {
 }
 
 /** `{"Criteria": […], "Assignments": {…}}` */
-export function readUpdate(table: TableView, body: Json): WriteCall {
+function readUpdate(table: TableView, body: Json): WriteCall {
   const members = namedMembers(
     body,
     ['criteria', 'assignments'],
@@ -136,7 +202,7 @@ export function readUpdate(table: TableView, body: Json): WriteCall {
 }
 
 /** A JSON array of criteria, or `{"Criteria": […]}`. */
-export function readDelete(table: TableView, body: Json): WriteCall {
+function readDelete(table: TableView, body: Json): WriteCall {
   const criteria = isList(body)
     ? body
     : namedMembers(body, ['criteria'], 'The body of a Delete must be an array of criteria').get('criteria')

@@ -2,7 +2,7 @@
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
-import type { ResetReason } from './live-query.ts'
+import type { ResetReason } from './contract.ts'
 
 type EngineKind = Engine['kind']
 

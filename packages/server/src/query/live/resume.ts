@@ -1,10 +1,11 @@
 /** How a client that comes back with a position continues. */
+
 import { Refusal } from 'gatehouse-protocol'
+import { BACKGROUND, inTurns } from '../../lib/turns.ts'
 import { LostPosition, type Positions, packPositions } from '../engines/live-source.ts'
 import { isTransient } from './evaluate/evaluator.ts'
 import type { LiveReader } from './evaluate/reader.ts'
 import { SharedReads } from './evaluate/shared-reads.ts'
-import { inSlices } from './evaluate/slices.ts'
 import type { PositionSeal } from './position.ts'
 import { difference, type LiveState, stateOf } from './results/difference.ts'
 import { type FormerKeys, formerKeysOf } from './results/former-keys.ts'
@@ -66,7 +67,7 @@ export class Resumes {
     // What runs already may not know the changes of this version.
     const former = await this.#keys.readAnew(`${family.identity}\n${position}`, async () => {
       const reply = await this.#reader.readChangedFormer(family, position)
-      return inSlices(formerKeysOf(reply))
+      return inTurns(formerKeysOf(reply), BACKGROUND)
     })
     return former && result.stepFromKeys(former, family.route, version)
   }
@@ -78,12 +79,12 @@ export class Resumes {
     const former = await this.#states.read(key, () => this.#readFormer(result.target, positions))
     if (former === undefined) return undefined
     const { version, state } = result
-    return result.stepFromChanges(await inSlices(difference(former, state)), version)
+    return result.stepFromChanges(await inTurns(difference(former, state), BACKGROUND), version)
   }
 
   async #readFormer(target: LiveTarget, positions: Positions): Promise<LiveState | undefined> {
     const { isOrdered, keyNames } = target.plan
     const reply = await this.#reader.readFormer(target, positions)
-    return reply && inSlices(stateOf(reply.rows, { isOrdered, hasKeys: keyNames !== null }))
+    return reply && inTurns(stateOf(reply.rows, { isOrdered, hasKeys: keyNames !== null }), BACKGROUND)
   }
 }

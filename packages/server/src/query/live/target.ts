@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
-import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
 import { type Bindable, type Plan, parametersOf, type RunValues, type SlotSource } from '../engines/emit/slots.ts'
 import type { Engine } from '../engines/engine.ts'
@@ -14,8 +13,9 @@ import type { Planned, Planner } from '../plan/planner.ts'
 import { visibleViews } from '../plan/rights.ts'
 import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
+import type { Catalogue } from '../run/catalogue.ts'
 import { ownerOf } from '../run/running.ts'
-import type { LiveRequest } from './live-query.ts'
+import type { LiveRequest } from './contract.ts'
 
 export interface LiveTarget {
   /** Statements with the same identity have the same result, no matter who runs them. */

@@ -15,7 +15,7 @@ import {
   type Update,
 } from 'gatehouse-iql'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import { BOUNDED_ROWS, type CostClass } from '../engines/cost-class.ts'
+import { BOUNDED_ROWS, type CostClass } from '../model/cost-class.ts'
 
 /** Values of any length that a query of one row may read to compare them: each is read as a whole, and again for each use. */
 const MAX_LONG_READS = 4

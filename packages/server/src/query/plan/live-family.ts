@@ -14,8 +14,8 @@ import {
   writeValue,
 } from 'gatehouse-iql'
 import type { Plan, RunValues } from '../engines/emit/slots.ts'
-import type { LiveStatement } from '../engines/live-statement.ts'
-import type { Cell, Encoding } from '../results/encoding.ts'
+import type { LiveStatement } from '../model/live-statement.ts'
+import type { Cell, Encoding } from '../model/result.ts'
 import { liveKeyWriter } from '../results/live-rows.ts'
 import { conjuncts } from './cost.ts'
 

@@ -1,5 +1,4 @@
 /** From a statement to a plan: parsed, bound with the caller's rights and turned into SQL. Plans are cached. */
-
 import {
   type Bound,
   type BoundExpression,
@@ -20,9 +19,9 @@ import {
   type Weighed,
 } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
+import { LruMap } from '../../lib/lru-map.ts'
 import type { Snapshot } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import type { CostClass } from '../engines/cost-class.ts'
 import { type Emission, emitExpression } from '../engines/emit/expression.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
@@ -30,12 +29,11 @@ import type { Plan, SplitPlan } from '../engines/emit/slots.ts'
 import { emitSplitGroups } from '../engines/emit/split-groups.ts'
 import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
 import type { Engine, PreparedRead } from '../engines/engine.ts'
+import type { CostClass } from '../model/cost-class.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
 import { costOf, isBoundedWrite } from './cost.ts'
-import { MAX_KEY_LENGTH, PlanCache } from './plan-cache.ts'
 import { viewFor } from './rights.ts'
-import { ShapeCache } from './shape-cache.ts'
 
 /**
  * A statement that is ready to run. It holds no values but those of its own literals, so that callers with the same scopes can
@@ -79,11 +77,11 @@ export class Planner {
   readonly #engine: Engine
   readonly #limits: Limits
   /** By text. */
-  readonly #statements = new PlanCache<Planned>()
+  readonly #statements = new PlanCache()
   /** By shape. */
-  readonly #shapes = new ShapeCache<Planned>()
+  readonly #shapes = new ShapeCache()
   /** By key. */
-  readonly #built = new PlanCache<Planned>()
+  readonly #built = new PlanCache()
   #version = 0
 
   constructor(engine: Engine, limits: Limits = DEFAULT_LIMITS) {
@@ -243,4 +241,91 @@ function emitWrite(
     case 'delete':
       return emitDelete(statement, emission, isBounded)
   }
+}
+
+/** Characters of the keys: a plan takes memory in proportion to its statement. */
+const CACHED_CHARACTERS = 500_000
+const MAX_KEY_LENGTH = 10_000
+/** Plans of one statement, each for other scopes. */
+const MAX_VARIANTS = 8
+
+/** Plans by a key, each for the scopes that it was bound with. */
+class PlanCache {
+  readonly #plans = new LruMap<readonly Planned[]>(CACHED_CHARACTERS, (plans, key) => plans.length * (key.length + 100))
+
+  /** The number of statements. */
+  get size(): number {
+    return this.#plans.size
+  }
+
+  find(key: string, scopes: ReadonlySet<string>): Planned | undefined {
+    const plans = this.#plans.get(key)
+    if (plans === undefined) return undefined
+    for (const plan of plans) if (sameScopes(plan.scopes, scopes)) return plan
+    return undefined
+  }
+
+  add(key: string, plan: Planned): void {
+    if (key.length > MAX_KEY_LENGTH) return
+    const others = this.#plans.get(key) ?? []
+    this.#plans.set(key, [plan, ...others].slice(0, MAX_VARIANTS))
+  }
+
+  clear(): void {
+    this.#plans.clear()
+  }
+}
+
+/** Plans that serve every statement of a shape, whatever the values of the literals that became parameters. */
+class ShapeCache {
+  /** By shape: the indexes of the literals that are no parameters of its plans, and therefore part of their keys. */
+  readonly #fixed = new LruMap<readonly number[]>(CACHED_CHARACTERS, (fixed, key) => key.length + fixed.length + 100)
+  readonly #plans = new PlanCache()
+
+  /** The number of plans, of all scopes. */
+  get size(): number {
+    return this.#plans.size
+  }
+
+  /** The plan with the literals of the text. */
+  find(shape: Shape | undefined, text: string, scopes: ReadonlySet<string>): Planned | undefined {
+    if (shape === undefined) return undefined
+    const fixed = this.#fixed.get(shape.key)
+    if (fixed === undefined) return undefined
+    const plan = this.#plans.find(keyOf(shape, fixed), scopes)
+    const literals = plan && readAutoParameters(plan.autoParameters, shape)
+    return literals && { ...plan, text, literals }
+  }
+
+  /** False if it is not added: the plan has no parameters, or others than those of its shape. */
+  add(shape: Shape, plan: Planned): boolean {
+    if (plan.autoParameters.length === 0) return false
+    const indexes = new Set(plan.autoParameters.map(({ index }) => index))
+    const fixed = [...shape.literals.keys()].filter((index) => !indexes.has(index))
+    const key = keyOf(shape, fixed)
+    const known = this.#fixed.get(shape.key)
+    if (key.length > MAX_KEY_LENGTH || (known !== undefined && !new Set(fixed).isSubsetOf(new Set(known)))) return false
+    if (known === undefined || fixed.length < known.length) this.#fixed.set(shape.key, fixed)
+    this.#plans.add(key, plan)
+    return true
+  }
+
+  clear(): void {
+    this.#fixed.clear()
+    this.#plans.clear()
+  }
+}
+
+/** A number never continues with NUL, and a text ends at its quote: other literals make another key. */
+function keyOf({ key, literals }: Shape, fixed: readonly number[]): string {
+  return fixed.length === 0 ? key : fixed.reduce((whole, index) => `${whole}\0${index} ${literals[index]}`, key)
+}
+
+/** Every scope counts, since a table may require any. */
+function sameScopes(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
+  // Tokens with the same scope parameter share a set, so two sets are seldom compared name by name.
+  if (a === b) return true
+  if (a.size !== b.size) return false
+  for (const scope of a) if (!b.has(scope)) return false
+  return true
 }

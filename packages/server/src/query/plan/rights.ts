@@ -22,15 +22,6 @@ export function requirePlatformAccess(principal: Principal): void {
   })
 }
 
-/** Every scope counts, since a table may require any. */
-export function sameScopes(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
-  // Tokens with the same scope parameter share a set, so two sets are seldom compared name by name.
-  if (a === b) return true
-  if (a.size !== b.size) return false
-  for (const scope of a) if (!b.has(scope)) return false
-  return true
-}
-
 function mayReadTable(snapshot: Snapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {
   if (view !== undefined) return snapshot.readScopesOf(name).isSubsetOf(scopes)
   const scope = snapshot.definitionOf(name)?.readScope

@@ -4,7 +4,7 @@
  */
 import { Data, type DataType } from 'apache-arrow'
 import { type IqlType, readDate, readTime, readTimestamp } from 'gatehouse-iql'
-import type { Cell } from './encoding.ts'
+import type { Cell } from '../model/result.ts'
 
 export interface ArrowColumn {
   add(cell: Cell): void

@@ -19,8 +19,8 @@ import {
   Utf8,
 } from 'apache-arrow'
 import type { IqlType, ResultColumn } from 'gatehouse-iql'
+import type { RowEncoder } from '../model/result.ts'
 import { arrowColumn } from './arrow-columns.ts'
-import type { RowEncoder } from './encoding.ts'
 
 export function createArrowEncoder(columns: readonly ResultColumn[]): RowEncoder {
   const fields = columns.map(({ name, type, nullable }) => new Field(name, arrowType(type), nullable))

@@ -11,8 +11,8 @@ import {
   writeDate,
   writeTimestamp,
 } from 'gatehouse-iql'
+import type { Cell, Encoding, RowEncoder, TextRowEncoder } from '../model/result.ts'
 import { csvField, jsonCellWriter, textForm } from './encoders.ts'
-import type { Cell, Encoding, RowEncoder, TextRowEncoder } from './encoding.ts'
 import { plainCharacters, TextBytes } from './text-bytes.ts'
 
 export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {

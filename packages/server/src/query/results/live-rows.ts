@@ -2,9 +2,9 @@
 
 import type { ResultColumn } from 'gatehouse-iql'
 import type { Steps } from '../../lib/turns.ts'
-import type { LiveColumns } from '../engines/live-statement.ts'
+import type { LiveColumns } from '../model/live-statement.ts'
+import type { Cell, Encoding, TextRowEncoder } from '../model/result.ts'
 import { jsonRowWriter, RowText } from './encoders.ts'
-import type { Cell, Encoding, TextRowEncoder } from './encoding.ts'
 
 export type LiveEncoding = Pick<Encoding, 'rows' | 'integers'>
 

@@ -1,8 +1,8 @@
 /** Encodes rows with long texts piece by piece, so that one row of many megabytes does not hold the event loop. */
 import { randomUUID } from 'node:crypto'
 import type { ResultColumn } from 'gatehouse-iql'
+import type { Cell, Encoding, RowEncoder, TextRowEncoder } from '../model/result.ts'
 import { needsQuotes } from './encoders.ts'
-import type { Cell, Encoding, RowEncoder, TextRowEncoder } from './encoding.ts'
 
 /** Longer texts are encoded in pieces of this length: at most 10 ms for each, if every character has to be escaped. */
 const PIECE_LENGTH = 256 * 1024

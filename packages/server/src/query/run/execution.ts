@@ -3,17 +3,16 @@
 import type { BoundStatement } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
-import { isBounded } from '../engines/cost-class.ts'
 import { type Bindable, type Plan, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
 import type { BoundSql, ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
+import { isBounded } from '../model/cost-class.ts'
+import { reportsTruncation } from '../model/result.ts'
 import { TextEncoders } from '../results/encoders.ts'
-import { reportsTruncation } from '../results/encoding.ts'
-import { type Call, type ExecutionEnv, type Result, type Run, runValues } from './call.ts'
 import { writeToCatalogue } from './catalogue-table.ts'
 import { define } from './define.ts'
 import { introspect } from './introspect.ts'
-import { ownerOf } from './running.ts'
+import { type Call, type ExecutionEnv, ownerOf, type Result, type Run, runValues } from './running.ts'
 
 /** Rows that one call may write in a commit shared with others. */
 const MAX_SHARED_ROWS = 1000

@@ -2,11 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
-import type { Encoding } from '../results/encoding.ts'
+import type { Encoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
-import type { ExecutionEnv, Result } from './call.ts'
 import { execute, readInline } from './execution.ts'
-import type { RunningQueries } from './running.ts'
+import type { ExecutionEnv, Result, RunningQueries } from './running.ts'
 
 export type RunStatement = (
   principal: Principal,

@@ -10,11 +10,11 @@ import {
 } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import type { Engine } from '../engines/engine.ts'
+import type { Cell } from '../model/result.ts'
 import { explain } from '../plan/explain.ts'
 import { planLive } from '../plan/live.ts'
 import { viewFor } from '../plan/rights.ts'
-import type { Cell } from '../results/encoding.ts'
-import type { Run } from './call.ts'
+import type { Run } from './running.ts'
 
 export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables | ShowColumns
 

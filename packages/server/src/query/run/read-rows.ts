@@ -1,12 +1,12 @@
 /** Rows of a query that the service itself runs on behalf of a statement. It runs on the event loop only if it is proven cheap. */
 
 import { type IqlValue, type ResultColumn, TEXT } from 'gatehouse-iql'
-import { type CostClass, isBounded } from '../engines/cost-class.ts'
 import type { Bindable } from '../engines/emit/slots.ts'
-import type { Engine, ReadOutcome, Stoppable } from '../engines/engine.ts'
+import type { Engine, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { isList, readColumnValue, readJson } from '../json.ts'
-import type { Encoding } from '../results/encoding.ts'
+import { type CostClass, isBounded } from '../model/cost-class.ts'
+import type { Encoding, ReadOutcome } from '../model/result.ts'
 
 export interface RowsRequest {
   readonly sql: string

@@ -1,9 +1,9 @@
 /** The schema of saved documents: their types, their validation, OpenAPI and docs/console-documents.md are derived from it. */
 import type { XStatic } from 'typebox/schema'
+import { isRawNumber, type Json } from '../../lib/exact-json.ts'
 import { closed, either, flag, list, number, oneOf, text } from '../../schema/builders.ts'
 import { type Fault, findFaults } from '../../schema/check-schema.ts'
-import { isList, isObject, type Json } from '../json.ts'
-import { isRawNumber } from '../json-text.ts'
+import { isList, isObject } from '../json.ts'
 
 export const KINDS = ['query', 'board'] as const
 export type Kind = (typeof KINDS)[number]

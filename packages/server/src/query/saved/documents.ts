@@ -1,11 +1,11 @@
 /** Saved queries and boards: who may read and change them, their versions and their limits. */
 import { randomBytes } from 'node:crypto'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
+import type { Json } from '../../lib/exact-json.ts'
 import type { Fault } from '../../schema/check-schema.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import type { DocumentPlace, DocumentRow, DocumentRows, ListedDocument } from '../engines/document-rows.ts'
 import { refuse } from '../errors.ts'
-import type { Json } from '../json.ts'
 import {
   type DocumentChange,
   faultsOfChange,

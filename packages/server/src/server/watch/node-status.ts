@@ -22,7 +22,7 @@ export interface NodeParts {
   readonly server: Server
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   readonly query: Pick<QueryService, 'load'> | undefined
-  readonly gateway: Pick<Gateway, 'liveSessions'> | undefined
+  readonly gateway: Pick<Gateway, 'connections'> | undefined
   readonly worker: Pick<WorkerLink, 'number'> | undefined
 }
 
@@ -39,7 +39,7 @@ export function createNodeStatus(parts: NodeParts, cleanup: Cleanup): () => Prom
     )
     const { rss, heapUsed } = process.memoryUsage()
     const { user, system } = process.cpuUsage()
-    const sessions = gateway?.liveSessions()
+    const streams = gateway?.connections()
     return {
       version: VERSION,
       worker: worker?.number ?? null,
@@ -56,9 +56,8 @@ export function createNodeStatus(parts: NodeParts, cleanup: Cleanup): () => Prom
       heap_bytes: heapUsed,
       disk_free_bytes: freeBytes(config.data),
       connections: await countConnections(),
-      streams: sessions === undefined ? null : sessions.length,
-      subscriptions:
-        sessions === undefined ? null : sessions.reduce((sum, { subscriptions }) => sum + subscriptions, 0),
+      streams: streams?.length ?? null,
+      subscriptions: streams?.reduce((sum, { subscriptions }) => sum + subscriptions, 0) ?? null,
       queries: query === undefined ? null : queriesOf(query),
       database_connections: database.pool() ?? null,
       bus_lag_ms: Math.round(bus.lag()),

@@ -1,6 +1,6 @@
 /** The names of users and clients by the subject of their tokens: a username, or the client id itself. */
 import type { Database } from '../database/database.ts'
-import { USER_ID_PREFIX } from './users.ts'
+import { USER_ID_PREFIX } from './user.ts'
 
 /** Those that do not exist are absent. */
 export async function subjectNames(

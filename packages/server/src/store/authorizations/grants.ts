@@ -73,6 +73,8 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
   const byId = prepare(db, ({ id }: { id: string }) => db.selectFrom('grants').selectAll().where('id', '=', id))
 
   return {
+    ...listGrants(db, clock),
+
     async create(grant: NewGrant): Promise<Grant> {
       const id = newId()
       const createdAt = clock()
@@ -100,26 +102,43 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
       return row === undefined ? undefined : toGrant(row)
     },
 
-    /** Neither revoked nor expired, newest first. */
-    async listOfUser(userId: string): Promise<Grant[]> {
-      const rows = await db
-        .selectFrom('grants')
-        .selectAll()
-        .where('user_id', '=', userId)
+    /** Revokes the matching grants and returns the ids of those that were valid until now. */
+    async revoke(which: GrantSelection): Promise<string[]> {
+      let query = db
+        .updateTable('grants')
+        .set({ revoked_at: clock() })
         .where('revoked_at', 'is', null)
         .where('expires_at', '>', clock())
+      if (which.id !== undefined) query = query.where('id', '=', which.id)
+      if (which.userId !== undefined) query = query.where('user_id', '=', which.userId)
+      if (which.clientId !== undefined) query = query.where('client_id', '=', which.clientId)
+      if (which.sessionId !== undefined) query = query.where('session_id', '=', which.sessionId)
+      // B-47: grants with offline access outlive the browser session.
+      if (which.keepOffline === true) {
+        query = query.where((eb) => eb.not(eb(eb.ref('scopes'), 'like', '%offline_access%')))
+      }
+      const rows = await query.returning('id').execute()
+      return rows.map(({ id }) => id)
+    },
+  }
+}
+
+/** Lists of the grants that are neither revoked nor expired. */
+function listGrants(db: Kysely<Schema>, clock: Clock) {
+  return {
+    /** Newest first. */
+    async listOfUser(userId: string): Promise<Grant[]> {
+      const rows = await selectValid(db, clock())
+        .selectAll()
+        .where('user_id', '=', userId)
         .orderBy('created_at', 'desc')
         .execute()
       return rows.map(toGrant)
     },
 
-    /** One page of those that are neither revoked nor expired, newest first, of all users or one. */
+    /** One page, newest first, of all users or one. */
     async page({ limit, userId, after }: GrantPage): Promise<GrantOfUser[]> {
-      let query = db
-        .selectFrom('grants')
-        .leftJoin('users', 'users.id', 'grants.user_id')
-        .where('revoked_at', 'is', null)
-        .where('expires_at', '>', clock())
+      let query = selectValid(db, clock()).leftJoin('users', 'users.id', 'grants.user_id')
       if (userId !== undefined) query = query.where('user_id', '=', userId)
       if (after !== undefined)
         query = query.where((eb) =>
@@ -135,7 +154,6 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
       return rows.map((row) => ({ grant: toGrant(row), username: row.username ?? undefined }))
     },
 
-    /** Neither revoked nor expired. */
     async count(): Promise<BoundedCount> {
       const newest = db
         .selectFrom('grants')
@@ -157,8 +175,7 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
 
     /** The clients and scopes of current grants: each combination once, with the times of its first and last grant. */
     async listClientsOfUser(userId: string): Promise<GrantedClient[]> {
-      const rows = await db
-        .selectFrom('grants')
+      const rows = await selectValid(db, clock())
         .select((eb) => [
           'client_id',
           'scopes',
@@ -166,8 +183,6 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
           eb.fn.max('created_at').as('last'),
         ])
         .where('user_id', '=', userId)
-        .where('revoked_at', 'is', null)
-        .where('expires_at', '>', clock())
         .groupBy(['client_id', 'scopes'])
         .orderBy('client_id')
         .execute()
@@ -178,26 +193,11 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
         updatedAt: Number(last),
       }))
     },
-
-    /** Revokes the matching grants and returns the ids of those that were valid until now. */
-    async revoke(which: GrantSelection): Promise<string[]> {
-      let query = db
-        .updateTable('grants')
-        .set({ revoked_at: clock() })
-        .where('revoked_at', 'is', null)
-        .where('expires_at', '>', clock())
-      if (which.id !== undefined) query = query.where('id', '=', which.id)
-      if (which.userId !== undefined) query = query.where('user_id', '=', which.userId)
-      if (which.clientId !== undefined) query = query.where('client_id', '=', which.clientId)
-      if (which.sessionId !== undefined) query = query.where('session_id', '=', which.sessionId)
-      // B-47: grants with offline access outlive the browser session.
-      if (which.keepOffline === true) {
-        query = query.where((eb) => eb.not(eb(eb.ref('scopes'), 'like', '%offline_access%')))
-      }
-      const rows = await query.returning('id').execute()
-      return rows.map(({ id }) => id)
-    },
   }
+}
+
+function selectValid(db: Kysely<Schema>, now: number) {
+  return db.selectFrom('grants').where('revoked_at', 'is', null).where('expires_at', '>', now)
 }
 
 /** At least one condition is required, so that no call can revoke everything. */

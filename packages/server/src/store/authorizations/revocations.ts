@@ -1,7 +1,7 @@
 /** Revocation: updates the stored grants and records the event that every node applies, in one transaction. All calls are idempotent. */
 import type { Clock, GateEvent } from 'gatehouse-protocol'
 import type { Roles } from '../accounts/roles.ts'
-import type { User } from '../accounts/users.ts'
+import type { User } from '../accounts/user.ts'
 import { type EventTransactionEnv, transactWithEvents } from '../cluster/event-transaction.ts'
 import { createEvents, type Events } from '../cluster/events.ts'
 import type { Stores } from '../stores.ts'
@@ -57,7 +57,7 @@ export interface RevocationOptions {
 
 export interface RoleStores {
   readonly roles: Pick<Roles, 'list'>
-  readonly events: Pick<Events, 'live'>
+  readonly events: Pick<Events, 'unexpired'>
 }
 
 export type RevocationsInside = ReturnType<typeof createRevocations>
@@ -120,7 +120,7 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
      * hold them. Without an earlier event that still counts, a new role limits nothing.
      */
     async limitRoles({ roles, events }: RoleStores, change: 'created' | 'changed'): Promise<void> {
-      const earlier = await events.live(['roles-changed'])
+      const earlier = await events.unexpired(['roles-changed'])
       if (change === 'created' && earlier.length === 0) return
       const { at } = cutoff()
       // Changes of roles are made one at a time, but the clocks of nodes differ: the last change has to be the latest.

@@ -64,6 +64,15 @@ const SEEN_EVERY_MS = 60_000
 
 export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetimes) {
   return {
+    ...openSessions(db, clock, lifetimes),
+    ...listSessions(db, clock, lifetimes),
+    ...endSessions(db, clock, lifetimes),
+    ...clientsOfSessions(db, clock),
+  }
+}
+
+function openSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetimes) {
+  return {
     async open(userId: string, signIn: SignIn): Promise<OpenedSession> {
       const now = clock()
       const cookie = newSecret()
@@ -104,7 +113,10 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
     /** Undefined if the session does not exist, has ended or has expired. */
     async find(cookie: string): Promise<Session | undefined> {
       const now = clock()
-      const row = await alive(now).where('digest', '=', digestOf(cookie)).selectAll().executeTakeFirst()
+      const row = await selectCurrent(db, now, lifetimes)
+        .where('digest', '=', digestOf(cookie))
+        .selectAll()
+        .executeTakeFirst()
       if (row === undefined) return undefined
       if (now - row.seen_at >= SEEN_EVERY_MS) {
         await db.updateTable('sessions').set({ seen_at: now }).where('id', '=', row.id).execute()
@@ -113,13 +125,17 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
     },
 
     async findById(id: string): Promise<Session | undefined> {
-      const row = await alive(clock()).where('id', '=', id).selectAll().executeTakeFirst()
+      const row = await selectCurrent(db, clock(), lifetimes).where('id', '=', id).selectAll().executeTakeFirst()
       return row === undefined ? undefined : toSession(row)
     },
+  }
+}
 
+function listSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetimes) {
+  return {
     /** Most recently used first. */
     async listOfUser(userId: string): Promise<Session[]> {
-      const rows = await alive(clock())
+      const rows = await selectCurrent(db, clock(), lifetimes)
         .where('user_id', '=', userId)
         .selectAll()
         .orderBy('seen_at', 'desc')
@@ -130,7 +146,7 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
 
     /** One page, newest first, of all users or one: those after the session that began at `createdAt` and has the id. */
     async page({ limit, userId, after }: SessionPage): Promise<SessionOfUser[]> {
-      let query = alive(clock()).leftJoin('users', 'users.id', 'sessions.user_id')
+      let query = selectCurrent(db, clock(), lifetimes).leftJoin('users', 'users.id', 'sessions.user_id')
       if (userId !== undefined) query = query.where('user_id', '=', userId)
       if (after !== undefined)
         query = query.where((eb) =>
@@ -174,7 +190,11 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
         .executeTakeFirstOrThrow()
       return boundedCount(read, open)
     },
+  }
+}
 
+function endSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetimes) {
+  return {
     /** Returns the session to exactly one of several concurrent callers; undefined if it has ended already. */
     async end(id: string): Promise<Session | undefined> {
       const row = await db
@@ -211,7 +231,12 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
         .execute()
       return rows.map(toSession)
     },
+  }
+}
 
+/** The applications that a session was used for. */
+function clientsOfSessions(db: Kysely<Schema>, clock: Clock) {
+  return {
     /** Records that the session was used for this client, which is notified when the session ends. */
     async addClient(sessionId: string, clientId: string): Promise<void> {
       await db
@@ -243,14 +268,15 @@ export function createSessions(db: Kysely<Schema>, clock: Clock, lifetimes: Sess
       return row && { userId: row.user_id, clientIds: rows.map(({ client_id }) => client_id) }
     },
   }
+}
 
-  function alive(now: number) {
-    return db
-      .selectFrom('sessions')
-      .where('ended_at', 'is', null)
-      .where('sessions.expires_at', '>', now)
-      .where('sessions.seen_at', '>', now - lifetimes.idle)
-  }
+/** Sessions that have neither ended nor expired. */
+function selectCurrent(db: Kysely<Schema>, now: number, { idle }: SessionLifetimes) {
+  return db
+    .selectFrom('sessions')
+    .where('ended_at', 'is', null)
+    .where('sessions.expires_at', '>', now)
+    .where('sessions.seen_at', '>', now - idle)
 }
 
 function toRow(session: Session): Omit<SessionRow, 'digest' | 'ended_at'> {

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import pg from 'pg'
+import { withoutCredentials } from '../database/database.ts'
 import { BadBackup } from './manifest.ts'
 import { LAYOUT_FILE, tableFile } from './postgres-dump.ts'
 import type { Layout, TableLayout } from './postgres-layout.ts'
@@ -17,7 +18,7 @@ export async function loadPostgres(url: string, folder: string): Promise<void> {
   try {
     await client.query('begin')
     await client.query("set local search_path = ''; set local timezone = 'UTC'")
-    await refuseOccupied(client, layout)
+    await refuseOccupied(client, layout, withoutCredentials(url))
     for (const schema of layout.schemas)
       await client.query(`create schema if not exists ${client.escapeIdentifier(schema)}`)
     for (const { create } of layout.sequences) if (create !== '') await client.query(create)
@@ -33,15 +34,15 @@ export async function loadPostgres(url: string, folder: string): Promise<void> {
   }
 }
 
-async function refuseOccupied(client: pg.ClientBase, layout: Layout): Promise<void> {
+async function refuseOccupied(client: pg.ClientBase, { schemas }: Layout, location: string): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables where schemaname = any($1) limit 1`,
-    [layout.schemas],
+    [schemas],
   )
   const [table] = rows
   if (table !== undefined)
     throw new BadBackup(
-      `The database already has ${table.name}: restore into an empty database, or drop the schemas ${layout.schemas.join(', ')} first`,
+      `The database ${location} is not empty (it has ${table.name}): name an empty one with --database-url or GATEHOUSE_DATABASE_URL. To replace what is in this one, drop its schemas ${schemas.join(', ')} first; what they contain is lost`,
     )
 }
 

@@ -1,8 +1,8 @@
 /** Restores a data folder, and the PostgreSQL database if there was one, from a backup. Never overwrites existing data. */
-import { chmod, copyFile, mkdir, readdir, rm } from 'node:fs/promises'
+import { chmod, copyFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { removeOnSignal } from '../../lib/remove-on-signal.ts'
-import { MARK } from '../database/data-folder.ts'
+import { createFolder, MARK } from '../database/data-folder.ts'
 import { findMasterKey } from '../keys/master-key.ts'
 import type { DataLocation } from './backup.ts'
 import { BadBackup, checkSeal, type Manifest, readBackup } from './manifest.ts'
@@ -26,7 +26,7 @@ export async function restoreBackup(
   if (!isUnsealed) checkSeal(manifest, findMasterKey(folder, masterKey), folder)
   refuseOtherEngine(manifest, location)
   await refuseOccupied(location.dataFolder)
-  await mkdir(location.dataFolder, { recursive: true, mode: 0o700 })
+  createFolder(location.dataFolder)
   // The marker last: no server starts on a folder without it.
   const files = manifest.files
     .filter(({ name }) => name !== LAYOUT_FILE && !name.endsWith('.ndjson.gz'))

@@ -1,8 +1,8 @@
 /** Registered clients and their secrets. Two secrets may be valid at once, for rotation. */
-import { hash, timingSafeEqual } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
-import { USER_ID_PREFIX } from '../accounts/users.ts'
+import { USER_ID_PREFIX } from '../accounts/user.ts'
 import type { Schema } from '../database/schema.ts'
 import { newId } from '../keys/opaque.ts'
 import { type Client, type ClientMetadata, type ClientSecret, toClient } from './client-metadata.ts'
@@ -126,32 +126,6 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
 /** The client id is the salt: equal secrets of two clients have different digests. */
 export function secretDigest(clientId: string, secret: string): string {
   return hash('sha256', `${clientId}\0${secret}`, 'base64url')
-}
-
-/** The secret that last authenticated each client, to save the digest when it comes again. Dropped when the client is reloaded. */
-const lastVerified = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
-
-/** Compares with every valid secret, each in constant time. An unknown client takes as long. */
-export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
-  const offered = Buffer.from(secret)
-  const last = client === undefined ? undefined : lastVerified.get(client)
-  if (last !== undefined && isSame(last.secret, offered) && isValid(last.stored, now)) return true
-  const digest = Buffer.from(secretDigest(clientId, secret))
-  let matches = false
-  for (const stored of client?.secrets ?? []) {
-    if (!isSame(Buffer.from(stored.digest), digest) || !isValid(stored, now)) continue
-    matches = true
-    if (client !== undefined) lastVerified.set(client, { secret: new Uint8Array(offered), stored })
-  }
-  return matches
-}
-
-function isSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && timingSafeEqual(one, other)
-}
-
-function isValid({ expiresAt }: ClientSecret, now: number): boolean {
-  return expiresAt === undefined || now < expiresAt
 }
 
 /** Upper and lower case alike. */

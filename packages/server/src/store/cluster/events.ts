@@ -55,7 +55,7 @@ export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {
     },
 
     /** Events of these kinds that have not expired. */
-    async live(kinds: readonly GateEvent['kind'][]): Promise<GateEvent[]> {
+    async unexpired(kinds: readonly GateEvent['kind'][]): Promise<GateEvent[]> {
       const rows = await db
         .selectFrom('events')
         .select('body')

@@ -30,8 +30,8 @@ const FORMAT = 1
 
 export function openDataFolder(path: string): DataFolder {
   checkDataFolder(path)
+  createFolder(path)
   try {
-    createFolder(path)
     if (!existsSync(join(path, MARK))) writeDurably(join(path, MARK), JSON.stringify({ format: FORMAT }))
   } catch (error) {
     throw unusable(path, error)
@@ -66,14 +66,14 @@ function existingParent(path: string): string {
 }
 
 /** Node's recursive mkdir does not return where the file system answers ENOENT for an existing parent, as /proc does. */
-export function createFolder(path: string): void {
+export function createFolder(path: string, wanted = path): void {
   if (existsSync(path)) return
-  createFolder(dirname(path))
+  createFolder(dirname(path), wanted)
   try {
     mkdirSync(path, { mode: 0o700 })
   } catch (error) {
     // Another process may have created it in the meantime.
-    if (!existsSync(path)) throw unusable(path, error)
+    if (!existsSync(path)) throw unusable(wanted, error)
   }
 }
 
@@ -103,6 +103,11 @@ function foreign(path: string, entries: string[]): BadDataFolder {
 
 function unusable(path: string, error: unknown): BadDataFolder {
   const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+  const parent = existingParent(path)
+  if (!existsSync(path))
+    return new BadDataFolder(
+      `The data folder ${path} cannot be created (${reason}): make ${parent} writable for this user, create the folder for this user, or set GATEHOUSE_DATA to another folder.`,
+    )
   return new BadDataFolder(
     `The data folder ${path} cannot be used (${reason}): make it writable for this user, or set GATEHOUSE_DATA to another folder.`,
   )

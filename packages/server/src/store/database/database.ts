@@ -36,6 +36,8 @@ export interface DatabaseOptions {
   /** Called after every statement. */
   readonly onStatement?: ((run: StatementRun) => void) | undefined
   readonly onAvailability?: ((change: AvailabilityChange) => void) | undefined
+  /** Called once the schema has changed. */
+  readonly onMigrated?: ((run: MigrationRun) => void) | undefined
   /** For workers on one SQLite file. */
   readonly shared?: SharedFile | undefined
 }
@@ -47,6 +49,13 @@ export interface StatementRun {
   readonly isFailed: boolean
 }
 
+export interface MigrationRun {
+  /** The schema version before; 0 for a database that was created. */
+  readonly from: number
+  readonly to: number
+  readonly milliseconds: number
+}
+
 export const POSTGRES_SCHEMA = 'gatehouse'
 const INT8 = 20
 /** Nodes that start at the same time must not migrate at the same time. */
@@ -54,8 +63,11 @@ const ADVISORY_LOCK = 7_203_519_001
 
 export async function openDatabase(options: DatabaseOptions): Promise<Database> {
   const database = openUnmigrated(options)
+  const start = performance.now()
   try {
-    await migrate(database)
+    const from = await migrate(database)
+    const milliseconds = Math.round(performance.now() - start)
+    if (from < MIGRATIONS.length) options.onMigrated?.({ from, to: MIGRATIONS.length, milliseconds })
   } catch (error) {
     await database.close().catch(() => {})
     throw explainDamage(error, database.location)
@@ -159,7 +171,7 @@ async function tryWrite(db: Kysely<Schema>, padding = ''): Promise<void> {
   })
 }
 
-function withoutCredentials(url: string): string {
+export function withoutCredentials(url: string): string {
   const address = new URL(url)
   return `${address.protocol}//${address.host}${address.pathname}`
 }
@@ -173,8 +185,13 @@ export class SchemaTooNew extends Error {
   }
 }
 
-async function migrate({ db, engine, location }: Database): Promise<void> {
-  await db.transaction().execute(async (tx) => {
+export class MigrationFailed extends Error {
+  override readonly name = 'MigrationFailed'
+}
+
+/** Returns the schema version before. */
+async function migrate({ db, engine, location }: Database): Promise<number> {
+  return db.transaction().execute(async (tx) => {
     if (engine === 'postgres') {
       await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(tx)
       await sql`create schema if not exists gatehouse`.execute(tx)
@@ -189,8 +206,12 @@ async function migrate({ db, engine, location }: Database): Promise<void> {
     const found = await currentVersion(tx)
     if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, location)
     for (const [index, migration] of MIGRATIONS.entries()) {
-      if (index >= found) await apply(tx, index + 1, migration)
+      if (index < found) continue
+      await runMigration(tx, index + 1, migration, location)
+      const row = { version: index + 1, name: migration.name, applied_at: Date.now() }
+      await tx.insertInto('schema_version').values(row).execute()
     }
+    return found
   })
 }
 
@@ -203,7 +224,22 @@ export async function currentVersion(db: Kysely<Schema>): Promise<number> {
   return row?.version ?? 0
 }
 
-async function apply(tx: Kysely<Schema>, version: number, migration: Migration): Promise<void> {
-  await migration.up(tx)
-  await tx.insertInto('schema_version').values({ version, name: migration.name, applied_at: Date.now() }).execute()
+/** In a transaction, which a failure rolls back. */
+export async function runMigration(
+  tx: Kysely<Schema>,
+  version: number,
+  { name, up }: Migration,
+  location: string,
+): Promise<void> {
+  try {
+    await up(tx)
+  } catch (error) {
+    const damage = explainDamage(error, location)
+    if (damage !== error) throw damage
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new MigrationFailed(
+      `The migration ${version} (${name}) of the database ${location} failed: ${reason}. Nothing was changed. Remove the cause and try again, or run the version that was installed before, and report this.`,
+      { cause: error },
+    )
+  }
 }

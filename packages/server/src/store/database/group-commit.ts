@@ -211,7 +211,7 @@ export class GroupCommit {
           owners: () => [...new Set(this.#queue.items.map(({ owner }) => owner ?? ''))],
         })
       }
-      group = inTurns(this.#queue.take(this.#queue.length))
+      group = interleaved(this.#queue.take(this.#queue.length))
       const reports = this.#runInTransaction(group, maxMs)
       this.#queue.putBack(group.slice(reports.length))
       group = group.slice(0, reports.length)
@@ -293,7 +293,7 @@ export class GroupCommit {
 }
 
 /** The first write of each owner, then the second of each, and so on. */
-function inTurns(writes: readonly PendingWrite[]): readonly PendingWrite[] {
+function interleaved(writes: readonly PendingWrite[]): readonly PendingWrite[] {
   const first = writes[0]?.owner
   if (writes.every(({ owner }) => owner === first)) return writes
   const byOwner = [...Map.groupBy(writes, ({ owner }) => owner).values()]

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
-import { currentVersion, type Database, openUnmigrated, SchemaTooNew } from './database.ts'
+import { currentVersion, type Database, openUnmigrated, runMigration, SchemaTooNew } from './database.ts'
 import { MIGRATIONS } from './migrations/list.ts'
 import type { Schema } from './schema.ts'
 import { noDatabaseIn, noTablesIn } from './unfit-database.ts'
@@ -66,7 +66,7 @@ export async function schemaVersion({ db, engine }: Pick<Database, 'db' | 'engin
 
 class RollBack extends Error {}
 
-async function runAndRollBack({ db, engine }: Database, found: number): Promise<MigrationPlan['pending']> {
+async function runAndRollBack({ db, engine, location }: Database, found: number): Promise<MigrationPlan['pending']> {
   const done: { version: number; name: string; milliseconds: number }[] = []
   try {
     await db.transaction().execute(async (tx: Kysely<Schema>) => {
@@ -74,7 +74,7 @@ async function runAndRollBack({ db, engine }: Database, found: number): Promise<
       for (const [index, migration] of MIGRATIONS.entries()) {
         if (index < found) continue
         const start = performance.now()
-        await migration.up(tx)
+        await runMigration(tx, index + 1, migration, location)
         done.push({ version: index + 1, name: migration.name, milliseconds: Math.round(performance.now() - start) })
       }
       throw new RollBack()

@@ -13,6 +13,7 @@ import {
 } from 'kysely'
 import type pg from 'pg'
 import type { Availability } from '../../lib/availability.ts'
+import { type Backoff, pauseAfter } from '../../lib/retry.ts'
 import { StatementTimeout } from '../../lib/unavailable.ts'
 
 export interface PostgresDialectOptions {
@@ -35,7 +36,7 @@ const RETRYABLE: ReadonlySet<unknown> = new Set(['40001', '40P01'])
 /** "cached plan must not change result type": another node has migrated. */
 const PLAN_OUTDATED = '0A000'
 const MAX_TRIES = 6
-const FIRST_PAUSE_MS = 2
+const PAUSES: Backoff = { firstMs: 4, longestMs: 64 }
 /** Further statements are sent without a name: a text that varies would fill the server's memory. */
 const MAX_NAMED = 500
 
@@ -123,7 +124,7 @@ class PostgresConnection implements DatabaseConnection {
         // A transaction has to be retried as a whole, by the code that started it.
         if (this.inTransaction || tries >= MAX_TRIES) throw error
         if (codeOf(error) === PLAN_OUTDATED && name !== undefined) name = undefined
-        else if (mayTryAgain(error)) await sleep(FIRST_PAUSE_MS * 2 ** tries * Math.random())
+        else if (mayTryAgain(error)) await sleep(pauseAfter(tries, PAUSES))
         else throw error
       }
     }

@@ -8,9 +8,11 @@ export interface TempFileLimit {
   readonly current: number
   /** Whether the connecting user may set it: a superuser, or whom one allows it (PostgreSQL 15 and later). */
   readonly isSettable: boolean
+  /** The connecting user, quoted where SQL needs it. */
+  readonly user: string
 }
 
-const CURRENT = `select setting::bigint::float8 as "current", current_setting('is_superuser') = 'on' as "isSettable",
+const CURRENT = `select quote_ident(current_user) as "user", setting::bigint::float8 as "current", current_setting('is_superuser') = 'on' as "isSettable",
   current_setting('server_version_num')::int >= 150000 as "isGrantable" from pg_settings where name = 'temp_file_limit'`
 
 export async function readTempFileLimit(ask: Ask): Promise<TempFileLimit> {

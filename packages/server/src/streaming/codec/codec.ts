@@ -39,27 +39,25 @@ const json: Codec = {
       return undefined
     }
   },
-  encode(message) {
-    const { TransactionID: id, Data: data } = message
-    const isPlain = typeof id !== 'bigint' && !Object.is(id, -0) && !(data instanceof JsonText)
-    // One call takes half as long as one for each member (bench `stream-requests`).
-    return isPlain ? JSON.stringify(message) : encodeByMember(message)
-  },
+  encode: encodeJson,
 }
 
-/** For what JSON.stringify cannot write: an id that is not a number as it knows them, and text that is JSON already. */
-function encodeByMember(message: Message): string {
-  let text = '{'
-  if (message.Controller !== undefined) text += `"Controller":${JSON.stringify(message.Controller)},`
-  if (message.Topic !== undefined) text += `"Topic":${JSON.stringify(message.Topic)},`
-  if (message.Action !== undefined) text += `"Action":"${message.Action}",`
-  if (message.TransactionID !== undefined) text += `"TransactionID":${digits(message.TransactionID)},`
-  if (message.Confirm !== undefined) text += `"Confirm":${message.Confirm},`
-  if (message.Problem !== undefined) text += `"Problem":${JSON.stringify(message.Problem)},`
+/**
+ * Written by member: JSON.stringify can write neither an id of any size nor a text that is JSON already. For other messages one call of
+ * it would take 0.38 µs instead of 0.50, which is lost in the time of a request.
+ */
+function encodeJson({ Controller, Topic, Action, TransactionID, Confirm, Data, Problem }: Message): string {
   // JSON.stringify returns undefined for a function, for example.
-  const data: string | undefined = message.Data instanceof JsonText ? message.Data.text : JSON.stringify(message.Data)
-  if (data !== undefined) return `${text}"Data":${data}}`
-  return text === '{' ? '{}' : `${text.slice(0, -1)}}`
+  const data: string | undefined = Data instanceof JsonText ? Data.text : JSON.stringify(Data)
+  let text = ''
+  if (Controller !== undefined) text += `,"Controller":${JSON.stringify(Controller)}`
+  if (Topic !== undefined) text += `,"Topic":${JSON.stringify(Topic)}`
+  if (Action !== undefined) text += `,"Action":"${Action}"`
+  if (TransactionID !== undefined) text += `,"TransactionID":${digits(TransactionID)}`
+  if (Confirm !== undefined) text += `,"Confirm":${Confirm}`
+  if (data !== undefined) text += `,"Data":${data}`
+  if (Problem !== undefined) text += `,"Problem":${JSON.stringify(Problem)}`
+  return `{${text.slice(1)}}`
 }
 
 const require = createRequire(import.meta.url)

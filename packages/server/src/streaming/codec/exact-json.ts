@@ -1,10 +1,5 @@
 /** JSON text as values that MessagePack can hold without losing digits. */
-
-/** The ECMAScript proposal "JSON.parse source text access": in Node since 22, not yet in TypeScript's library. */
-interface SourceTextJson {
-  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
-}
-const json: SourceTextJson = JSON as unknown as SourceTextJson
+import { parseNumbers } from '../../lib/exact-json.ts'
 
 /** A run of digits that may be a number of more than 32 bits, or an exponent; a text that has neither is exact as it is. */
 const MAY_LOSE_DIGITS = /\d[\d.]{9}|\d[eE]/
@@ -14,11 +9,10 @@ const MAY_LOSE_DIGITS = /\d[\d.]{9}|\d[eE]/
  * What neither holds (only a value of type Json can have it) is the text of the number.
  */
 export function parseExactly(text: string): unknown {
-  return MAY_LOSE_DIGITS.test(text) ? json.parse(text, keepDigits) : JSON.parse(text)
+  return MAY_LOSE_DIGITS.test(text) ? parseNumbers(text, keepDigits) : JSON.parse(text)
 }
 
-function keepDigits(_key: string, value: unknown, { source }: { source?: string }): unknown {
-  if (typeof value !== 'number' || source === undefined) return value
+function keepDigits(value: number, source: string): unknown {
   if (INTEGER.test(source)) return exactInteger(source, value)
   return source.length <= MAX_DOUBLE_LENGTH && sameNumber(source, String(value)) ? value : source
 }

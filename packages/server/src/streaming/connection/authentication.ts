@@ -2,7 +2,6 @@
 
 import { type Moment, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
-import type { SessionMember } from '../gateway/sessions.ts'
 import { type AuthenticationResult, type Call, type Need, refuse } from '../topics/controller.ts'
 import {
   type Authority,
@@ -15,6 +14,7 @@ import {
   survives,
   withRights,
 } from './authority.ts'
+import type { SessionMember } from './sessions.ts'
 import type { ConnectionEnv, ConnectionIdentity } from './types.ts'
 
 /** What the connection must do after an event or after time has passed. */

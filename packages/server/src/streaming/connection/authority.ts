@@ -11,8 +11,8 @@ import {
   rightsOf,
 } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
+import type { Profile } from '../codec/profile.ts'
 import type { AuthenticationResult, Need } from '../topics/controller.ts'
-import type { Profile } from './profile.ts'
 
 /**
  * Without an active authority the connection is closed at `closeAt` of the monotonic clock. Other times are milliseconds
@@ -205,16 +205,6 @@ export function describeAuthority(
   }
 }
 
-const vendorScopesBySet = new WeakMap<
-  ReadonlySet<string>,
-  { readonly vendor: string; readonly names: readonly string[] }
->()
-
-/** Scope sets are immutable and shared by the tokens of a client, so each is translated once. */
-function vendorScopes(scopes: ReadonlySet<string>, vendor: string): readonly string[] {
-  const known = vendorScopesBySet.get(scopes)
-  if (known?.vendor === vendor) return known.names
-  const names = [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
-  vendorScopesBySet.set(scopes, { vendor, names })
-  return names
+function vendorScopes(scopes: ReadonlySet<string>, vendor: string): string[] {
+  return [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
 }

@@ -1,8 +1,8 @@
 /** The connection as controllers see it: its authentication and the timeouts it has configured. */
 
+import type { Profile } from '../codec/profile.ts'
 import type { AuthenticationResult, Call, Caller, Timeouts } from '../topics/controller.ts'
 import type { ConnectionAuth } from './authentication.ts'
-import type { Profile } from './profile.ts'
 import type { ConnectionIdentity } from './types.ts'
 
 const DEFAULT_TIMEOUTS: Timeouts = { action: 35_000, subscription: 35_000 }

@@ -3,14 +3,14 @@
 import type { CloseName, Moment } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
 import type { Decoded } from '../codec/codec.ts'
-import type { SessionMember } from '../gateway/sessions.ts'
-import { Subscriptions } from '../topics/subscriptions.ts'
 import { type AuthEffect, ConnectionAuth } from './authentication.ts'
 import { ConnectionCaller } from './caller.ts'
 import { CONTROL_FRAME_UNITS, FRAGMENT_UNITS, MessageRate } from './message-rate.ts'
 import { Operation, type OperationHost } from './operation.ts'
 import { type InvalidRequest, type Request, readRequest, UNREADABLE } from './request.ts'
 import { RequestQueue, type RequestQueueOwner } from './request-queue.ts'
+import type { SessionMember } from './sessions.ts'
+import { Subscriptions } from './subscriptions.ts'
 import type { ConnectionEnv, ConnectionIdentity, Transport } from './types.ts'
 
 /** The memory of a waiting request besides its own bytes. */

@@ -3,7 +3,7 @@
  * that are no message (pings, pongs, fragments) and the bytes of long messages cannot be refused: they have a rate of
  * their own, and when it is exceeded, reading pauses until it allows more.
  */
-import type { StreamSettings } from '../gateway/settings.ts'
+import type { StreamSettings } from '../settings.ts'
 
 /** How long a flooding connection is not read. */
 const FLOOD_PAUSE = 1_000

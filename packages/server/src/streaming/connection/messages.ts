@@ -1,8 +1,8 @@
 /** The messages that a connection sends. */
 import { isStreamErrorCode, type Message, Refusal } from 'gatehouse-protocol'
-import { countError } from '../gateway/metrics.ts'
+import type { Profile } from '../codec/profile.ts'
+import { countError } from '../metrics.ts'
 import { refuse } from '../topics/controller.ts'
-import type { Profile } from './profile.ts'
 import type { InvalidRequest, Request } from './request.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
 

@@ -3,8 +3,7 @@
 import { CLOSE_CODES, type CloseName, type Message, type Moment } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
 import type { Codec } from '../codec/codec.ts'
-import { increment } from '../gateway/metrics.ts'
-import type { QueueLimit, QueueOwner, Queues } from '../gateway/queue-bounds.ts'
+import { increment } from '../metrics.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast } from '../topics/hub.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
@@ -13,6 +12,7 @@ import type { FrameKind } from '../websocket/send-queue.ts'
 import type { ServerSocket, SocketHandler } from '../websocket/server-socket.ts'
 import { Connection } from './connection.ts'
 import { IdleTimer } from './idle-timer.ts'
+import type { QueueLimit, QueueOwner, Queues } from './queue-bounds.ts'
 import type { ConnectionEnv, ConnectionIdentity, Transport } from './types.ts'
 
 export interface PeerOptions {

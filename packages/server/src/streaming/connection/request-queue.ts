@@ -1,6 +1,6 @@
 /** Executes the requests of one connection one at a time, so that replies are sent in the order of arrival. */
+import { CONNECTIONS_MS, connectionTurns } from '../websocket/connection-turns.ts'
 import type { Operation } from './operation.ts'
-import { MAX_MS, type TurnTaker, waitForTurn } from './turns.ts'
 
 export interface RequestQueueOwner {
   /** Operations have been started that had waited. */
@@ -8,7 +8,7 @@ export interface RequestQueueOwner {
   onFault(error: unknown): void
 }
 
-export class RequestQueue implements TurnTaker {
+export class RequestQueue {
   #running: Operation | undefined
   #waiting: Operation[] | undefined
   #paused = false
@@ -85,10 +85,10 @@ export class RequestQueue implements TurnTaker {
   #awaitTurn(): void {
     if (this.#isTurnDue || this.#waiting === undefined || this.#paused) return
     this.#isTurnDue = true
-    waitForTurn(this)
+    connectionTurns.add(() => this.#takeTurn())
   }
 
-  takeTurn(): void {
+  #takeTurn(): void {
     this.#isTurnDue = false
     try {
       this.#startWaiting()
@@ -100,7 +100,7 @@ export class RequestQueue implements TurnTaker {
   }
 
   #startWaiting(): void {
-    const end = performance.now() + MAX_MS
+    const end = performance.now() + CONNECTIONS_MS
     while (this.#running === undefined && !this.#paused && this.#waiting !== undefined) {
       const operation = this.#waiting.shift()
       if (this.#waiting.length === 0) this.#waiting = undefined

@@ -1,13 +1,13 @@
 /** Types that the parts of a connection share: its transport, its identity and what the gateway provides. */
 
 import type { Authenticate, Clock, CloseName, Message, MonotonicClock } from 'gatehouse-protocol'
+import type { Profile } from '../codec/profile.ts'
 import type { Controllers } from '../controllers/registry.ts'
-import type { StreamCounters } from '../gateway/metrics.ts'
-import type { Sessions } from '../gateway/sessions.ts'
-import type { StreamSettings } from '../gateway/settings.ts'
+import type { StreamCounters } from '../metrics.ts'
+import type { StreamSettings } from '../settings.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast, Hub } from '../topics/hub.ts'
-import type { Profile } from './profile.ts'
+import type { Sessions } from './sessions.ts'
 
 /** The socket side of a connection. */
 export interface Transport {

@@ -1,6 +1,6 @@
 /** The `Platform` controller: describes the server and its feeds. */
 
-import type { Profile } from '../connection/profile.ts'
+import type { Profile } from '../codec/profile.ts'
 import { type Controller, FEED_STATUSES, type FeedClass, type FeedStatus } from '../topics/controller.ts'
 
 /** The `Data` of messages, hence the wire names. */

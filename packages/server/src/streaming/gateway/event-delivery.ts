@@ -1,4 +1,5 @@
-/** Delivers events to all connections: at once to those of a small server, and in slices where there are thousands. */
+/** Delivers events to all connections: at once to those of a small server, in several turns of the event loop where there are thousands. */
+import { inTurns, type Steps } from '../../lib/turns.ts'
 
 interface Receiver<E> {
   onEvent(event: E): void
@@ -7,44 +8,41 @@ interface Receiver<E> {
 interface Delivery<E> {
   readonly event: E
   readonly receivers: readonly Receiver<E>[]
-  next: number
 }
 
-/** A receiver that is closed by an event takes up to 0.1 ms. */
-const SLICE_MS = 10
-
-/** Every receiver gets the events in their order, and those only that happened while it was there. */
+/** Every receiver gets the events in their order, and only those that happened while it was there. */
 export class EventDelivery<E> {
   readonly #receivers: ReadonlySet<Receiver<E>>
+  readonly #onError: (error: unknown) => void
   /** The first is being delivered. */
   readonly #queue: Delivery<E>[] = []
 
-  constructor(receivers: ReadonlySet<Receiver<E>>) {
+  constructor(receivers: ReadonlySet<Receiver<E>>, onError: (error: unknown) => void) {
     this.#receivers = receivers
+    this.#onError = onError
   }
 
   deliver(event: E): void {
-    this.#queue.push({ event, receivers: [...this.#receivers], next: 0 })
-    if (this.#queue.length === 1) this.#run()
+    this.#queue.push({ event, receivers: [...this.#receivers] })
+    if (this.#queue.length === 1) void inTurns(this.#deliverAll())
   }
 
-  #run(): void {
-    const end = performance.now() + SLICE_MS
+  *#deliverAll(): Steps<void> {
     for (let first = this.#queue[0]; first !== undefined; first = this.#queue[0]) {
-      while (first.next < first.receivers.length) {
-        const receiver = first.receivers[first.next++]
-        try {
-          if (receiver !== undefined && this.#receivers.has(receiver)) receiver.onEvent(first.event)
-        } catch (error) {
-          // The others must learn of it all the same, and of every later event.
-          setImmediate(() => this.#run())
-          throw error
-        }
-        if (performance.now() < end) continue
-        setImmediate(() => this.#run())
-        return
+      for (const receiver of first.receivers) {
+        if (this.#receivers.has(receiver)) this.#tell(receiver, first.event)
+        yield
       }
       this.#queue.shift()
+    }
+  }
+
+  /** A receiver that fails does not keep the event from the others. */
+  #tell(receiver: Receiver<E>, event: E): void {
+    try {
+      receiver.onEvent(event)
+    } catch (error) {
+      this.#onError(error)
     }
   }
 }

@@ -1,7 +1,5 @@
-/** The gateway: accepts WebSocket upgrades, keeps the connections, forwards bus events and timer ticks, and drains. */
-import { randomUUID } from 'node:crypto'
+/** The gateway: puts the parts of the streaming service together, forwards bus events and timer ticks to the connections, and drains. */
 import type { IncomingMessage } from 'node:http'
-import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import {
   type Audit,
@@ -10,39 +8,30 @@ import {
   type MonotonicClock,
   monotonicClock,
   noAudit,
-  type Principal,
   Refusal,
 } from 'gatehouse-protocol'
 import type { Bus, GateEvent } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import { outageOf } from '../../http/problem.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { codecFor } from '../codec/codec.ts'
-import { isBearer, mayStream } from '../connection/authentication.ts'
-import { activeAuthority, survives } from '../connection/authority.ts'
-import { Peer } from '../connection/peer.ts'
+import { isBearer } from '../connection/authentication.ts'
+import { createQueues } from '../connection/queue-bounds.ts'
+import { Sessions } from '../connection/sessions.ts'
 import type { ConnectionEnv } from '../connection/types.ts'
 import { authController } from '../controllers/auth.ts'
 import { createPlatformController, type ServerInfo } from '../controllers/platform.ts'
 import { Controllers, type UsableController } from '../controllers/registry.ts'
 import type { StartedControllers } from '../controllers/start.ts'
+import { StreamCounters } from '../metrics.ts'
+import type { StreamSettings } from '../settings.ts'
 import { type Controller, refuse } from '../topics/controller.ts'
-import { createEcho } from '../topics/echo.ts'
-import { ServerSocket } from '../websocket/server-socket.ts'
-import { ConnectionLimits, RETRY_LATER } from './connection-limits.ts'
+import { ConnectionLimits } from './connection-limits.ts'
+import { drain } from './drain.ts'
+import { Echo } from './echo.ts'
 import { EventDelivery } from './event-delivery.ts'
-import {
-  acceptUpgrade,
-  type Handshake,
-  invalidToken,
-  offeredSubProtocol,
-  readHandshake,
-  readWebSocketHandshake,
-} from './handshake.ts'
-import { increment, StreamCounters } from './metrics.ts'
-import { createQueues } from './queue-bounds.ts'
-import { Sessions } from './sessions.ts'
-import type { StreamSettings } from './settings.ts'
+import { acceptUpgrade, offeredSubProtocol, readWebSocketHandshake } from './handshake.ts'
+import { describeConnection, type OpenConnection } from './open-connection.ts'
+import { tcpSocketOf, Upgrades } from './upgrades.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
@@ -63,78 +52,123 @@ export interface GatewayOptions {
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
 }
 
-/** User, client and expiry are undefined while the connection has no active authority. */
-export interface LiveSession {
-  readonly connectionId: string
-  readonly subject: string | undefined
-  readonly username: string | undefined
-  readonly clientId: string | undefined
-  readonly expiresAt: number | undefined
-  readonly address: string
-  readonly openedAt: number
-  readonly protocol: string
-  readonly version: string
-  readonly subscriptions: number
-  readonly queuedBytes: number
-}
+export class Gateway {
+  readonly counters = new StreamCounters()
+  readonly #bus: Bus
+  readonly #started: StartedControllers
+  readonly #settings: StreamSettings
+  readonly #env: ConnectionEnv
+  readonly #limits: ConnectionLimits
+  readonly #upgrades: Upgrades
+  readonly #echo: Echo
+  readonly #unsubscribe: () => void
+  readonly #sweep: NodeJS.Timeout
 
-export interface Gateway {
+  constructor(options: GatewayOptions) {
+    const { bus, logger, rateLimits, audit = noAudit, settings: given } = options
+    const settings = { ...given }
+    this.#settings = settings
+    this.#bus = bus
+    this.#started = options.controllers
+    this.#env = connectionEnv(options, settings, this.counters)
+    this.#limits = new ConnectionLimits(settings)
+    const queues = createQueues(settings)
+    this.#upgrades = new Upgrades({ env: this.#env, limits: this.#limits, queues, logger, audit, rateLimits })
+    this.#echo = new Echo({ settings, monotonic: this.#env.monotonic, queues, counters: this.counters })
+    this.#unsubscribe = this.#forwardEvents(logger)
+    this.#sweep = setInterval(() => this.#tick(), settings.streamSweepInterval)
+    this.#sweep.unref()
+  }
+
   /**
    * Opens a connection for an upgrade request from `address`, which the caller has counted against its rate limit.
    * Rejects with a Refusal, and with nothing else, before anything is written; then the caller must reply and close.
    * The caller handles errors of the socket.
    */
-  accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void>
+  accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
+    return this.#upgrades.accept(request, socket, head, address)
+  }
+
   /** Throws the Refusal with which an upgrade from this address would be answered now, if the node is full or stopping. */
-  checkRoom(address: string): void
+  checkRoom(address: string): void {
+    this.#limits.check(address)
+  }
+
   /** A WebSocket that returns each message, for protocol test suites. */
-  echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void
-  liveSessions(): LiveSession[]
+  echo(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): void {
+    const tcp = tcpSocketOf(socket)
+    this.#limits.checkOpen()
+    const handshake = readWebSocketHandshake(request, this.#settings)
+    tcp.on('close', this.#limits.acquire(address))
+    acceptUpgrade(tcp, request, handshake, offeredSubProtocol(request))
+    this.#echo.open(tcp, head, handshake.windows, address)
+  }
+
+  connections(): OpenConnection[] {
+    const now = this.#env.clock()
+    return [...this.#upgrades.peers].map((peer) => describeConnection(peer, now))
+  }
+
   /** The topics that a caller with these scopes may use. */
-  topicsFor(scopes: ReadonlySet<string>): readonly UsableController[]
+  topicsFor(scopes: ReadonlySet<string>): readonly UsableController[] {
+    return this.#env.controllers.usableBy(scopes)
+  }
+
   /** Closes one connection, or all connections of a user, on whichever node they are. */
-  kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void>
-  /** Refuses new connections, lets requests in progress finish, and spreads the closes over the drain time. */
-  drain(): Promise<void>
+  kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void> {
+    return this.#bus.publish({ kind: 'stream-kick', ...target })
+  }
+
   /** For new connections and, where they are read at each use, open ones. */
-  setSettings(next: StreamSettings): void
-  readonly counters: StreamCounters
+  setSettings(next: StreamSettings): void {
+    Object.assign(this.#settings, next)
+  }
+
+  /** Refuses new connections, lets requests in progress finish, and spreads the closes over the drain time. */
+  async drain(): Promise<void> {
+    if (this.#limits.isStopping) return
+    this.#limits.stop()
+    this.#started.stop()
+    this.#echo.stop()
+    await drain(this.#upgrades.peers, this.#settings.streamDrainTime)
+    clearInterval(this.#sweep)
+    this.#unsubscribe()
+  }
+
+  #forwardEvents(logger: Logger): () => void {
+    const deliveries = new EventDelivery<GateEvent>(this.#upgrades.peers, (error) =>
+      logger.error({ err: error }, 'a connection failed to handle an event'),
+    )
+    return this.#bus.subscribe((event) => {
+      this.#upgrades.onEvent(event)
+      deliveries.deliver(event)
+    })
+  }
+
+  #tick(): void {
+    const now = { time: this.#env.clock(), monotonic: this.#env.monotonic() }
+    for (const peer of this.#upgrades.peers) peer.tick(now)
+    this.#echo.tick(now.monotonic)
+  }
 }
 
-/** An upgrade request that has been read. */
-interface PeerUpgrade {
-  readonly request: IncomingMessage
-  readonly socket: Socket
-  readonly head: Buffer
-  readonly address: string
-  readonly handshake: Handshake
-}
-
-export function createGateway(options: GatewayOptions): Gateway {
-  const { authenticate, bus, clock, monotonic = monotonicClock, logger, audit = noAudit } = options
-  const settings = { ...options.settings }
-  const counters = new StreamCounters()
-  const { controllers: started } = options
-  const { hub } = started
-  const peers = new Set<Peer>()
-  const queues = createQueues(settings)
-  const echo = createEcho({ settings, monotonic, queues, counters })
-  const limits = new ConnectionLimits(settings)
-  const controllers = new Controllers([
-    authController,
-    createPlatformController(options.server, started.feeds),
-    ...(options.queryController === undefined ? [] : [options.queryController]),
-    ...started.controllers,
-  ])
-  const env: ConnectionEnv = {
+/** What all connections share. */
+function connectionEnv(options: GatewayOptions, settings: StreamSettings, counters: StreamCounters): ConnectionEnv {
+  const { authenticate, clock, monotonic = monotonicClock, logger, audit = noAudit, controllers: started } = options
+  return {
     clock,
     monotonic,
     settings,
     authenticate,
     usernameOf: options.usernameOf ?? (async () => undefined),
     counters,
-    hub,
-    controllers,
+    hub: started.hub,
+    controllers: new Controllers([
+      authController,
+      createPlatformController(options.server, started.feeds),
+      ...(options.queryController === undefined ? [] : [options.queryController]),
+      ...started.controllers,
+    ]),
     sessions: new Sessions(settings, () => counters.sessionsDisplaced++),
     // The access token itself, which is ASCII: it grants nothing that its holder does not already have.
     restoreToken: (accessToken) => (settings.streamRestoreTokens ? btoa(accessToken) : undefined),
@@ -142,186 +176,19 @@ export function createGateway(options: GatewayOptions): Gateway {
       if (outageOf(error) === undefined) logger.error({ err: error, connectionId }, 'a streaming operation failed')
     },
     onSignInRejected: ({ address, subject, provider }) => {
-      countRejectedSignIn(address)
+      countRejectedSignIn(options.rateLimits, address)
       // An unknown provider is not recorded: it may be long, or a token in the wrong member.
       const details = { reason: 'rejected', provider: isBearer(provider) ? 'Bearer' : 'unknown' }
       audit.record({ event: 'stream.refused', address, actor: subject, details })
     },
   }
-  let draining = false
-
-  /** For each upgrade whose token is being checked: the events since then, which the check may not have seen. */
-  const eventsDuringChecks = new Set<GateEvent[]>()
-  const deliveries = new EventDelivery<GateEvent>(peers)
-  const unsubscribe = bus.subscribe((event: GateEvent) => {
-    for (const events of eventsDuringChecks) events.push(event)
-    deliveries.deliver(event)
-  })
-  const sweep = setInterval(() => {
-    const now = { time: clock(), monotonic: monotonic() }
-    for (const peer of peers) peer.tick(now)
-    echo.tick(now.monotonic)
-  }, settings.streamSweepInterval)
-  sweep.unref()
-
-  async function accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
-    try {
-      if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
-      if (draining) throw stopping()
-      const handshake = readHandshake(request, settings)
-      socket.on('close', limits.acquire(address))
-      const upgrade = { request, socket, head, address, handshake }
-      if (handshake.accessToken === undefined) openPeer(upgrade)
-      else await acceptWithToken(upgrade, handshake.accessToken)
-    } catch (error) {
-      throw recordRefusal(error, address)
-    }
-  }
-
-  async function acceptWithToken(upgrade: PeerUpgrade, accessToken: string): Promise<void> {
-    const events: GateEvent[] = []
-    eventsDuringChecks.add(events)
-    try {
-      const principal = await authenticate(accessToken)
-      if (principal === undefined || !mayStream(principal, clock())) {
-        counters.signInsRejected++
-        throw invalidToken()
-      }
-      if (draining) throw stopping()
-      checkCaller(principal, upgrade.address, events)
-      const peer = openPeer(upgrade)
-      peer?.connection.auth.signInAs(principal, accessToken)
-      for (const event of events) peer?.onEvent(event)
-    } finally {
-      // Only now: from here on the peer receives events itself.
-      eventsDuringChecks.delete(events)
-    }
-  }
-
-  function checkCaller(principal: Principal, address: string, events: readonly GateEvent[]): void {
-    if (!survives(principal, events)) throw invalidToken()
-    const { clientId: client, subject: user } = principal
-    options.rateLimits?.countCaller('stream', address, { client, user })
-    if (env.sessions.isFull(principal.subject))
-      throw new Refusal('stream.user_full', 429, 'This user has too many connections', { headers: RETRY_LATER })
-  }
-
-  /** Counts like a refused upgrade, so that attempts on one connection cannot fill the audit log. */
-  function countRejectedSignIn(address: string): void {
-    try {
-      options.rateLimits?.countAddress('stream', address)
-    } catch (error) {
-      throw error instanceof Refusal ? refuse('Limited', 'rejected sign-ins', error) : error
-    }
-  }
-
-  /** Undefined if the client has left in the meantime. */
-  function openPeer({ request, socket: tcpSocket, head, address, handshake }: PeerUpgrade): Peer | undefined {
-    if (!tcpSocket.readable || !tcpSocket.writable) {
-      tcpSocket.destroy()
-      return undefined
-    }
-    const { profile, subProtocol, windows } = handshake
-    acceptUpgrade(tcpSocket, request, handshake, subProtocol)
-    counters.connectionsOpened++
-    const identity = { connectionId: randomUUID(), address, profile }
-    const codec = codecFor(subProtocol, profile.writesDefaultAction)
-    const socket = new ServerSocket(tcpSocket, { maxMessageBytes: settings.streamMaxMessageBytes, windows })
-    const peer = new Peer(socket, { identity, codec, env, queues, onClosed })
-    socket.open(peer, head)
-    peers.add(peer)
-    return peer
-  }
-
-  function onClosed(peer: Peer): void {
-    peers.delete(peer)
-  }
-
-  /** Counts and records a refused upgrade. An error that is not a Refusal is logged and becomes a bare 500. */
-  function recordRefusal(error: unknown, address: string): Refusal {
-    const known = error instanceof Refusal ? error : outageOf(error)
-    if (known === undefined) logger.error({ err: error }, 'an upgrade failed')
-    const refusal = known ?? new Refusal('stream.failure', 500, 'The server failed')
-    if (refusal.status === 401) audit.record({ event: 'stream.refused', address, details: { reason: refusal.code } })
-    increment(counters.refusals, refusal.code)
-    return refusal
-  }
-
-  return {
-    counters,
-    accept,
-    checkRoom(address) {
-      if (draining) throw stopping()
-      limits.check(address)
-    },
-    echo(request, socket, head, address) {
-      if (!(socket instanceof Socket)) throw new Error('Streaming needs the socket of an HTTP/1.1 server')
-      if (draining) throw stopping()
-      const handshake = readWebSocketHandshake(request, settings)
-      socket.on('close', limits.acquire(address))
-      acceptUpgrade(socket, request, handshake, offeredSubProtocol(request))
-      echo.open(socket, head, handshake.windows, address)
-    },
-    liveSessions() {
-      const now = clock()
-      return [...peers].map((peer) => describeSession(peer, now))
-    },
-    topicsFor: (scopes) => controllers.usableBy(scopes),
-    kick: (target) => bus.publish({ kind: 'stream-kick', ...target }),
-    setSettings: (next) => void Object.assign(settings, next),
-    async drain() {
-      if (draining) return
-      draining = true
-      started.stop()
-      echo.stop()
-      await closeAll(peers, settings.streamDrainTime)
-      clearInterval(sweep)
-      unsubscribe()
-    },
-  }
 }
 
-function describeSession({ connection, openedAt, codec, queuedBytes }: Peer, now: number): LiveSession {
-  const { connectionId, address, profile } = connection.caller.identity
-  const active = activeAuthority(connection.auth.authority, now)
-  return {
-    connectionId,
-    subject: active?.principal.subject,
-    username: active?.principal.username,
-    clientId: active?.principal.clientId,
-    expiresAt: active?.expiresAt,
-    address,
-    openedAt,
-    protocol: codec.subProtocol,
-    version: profile.version,
-    subscriptions: connection.subscriptions.size,
-    queuedBytes,
+/** Counts like a refused upgrade, so that attempts on one connection cannot fill the audit log. */
+function countRejectedSignIn(rateLimits: Pick<RateLimits, 'countAddress'> | undefined, address: string): void {
+  try {
+    rateLimits?.countAddress('stream', address)
+  } catch (error) {
+    throw error instanceof Refusal ? refuse('Limited', 'rejected sign-ins', error) : error
   }
-}
-
-const DRAIN_STEP = 20
-/** How much longer than the drain time requests in progress and closing handshakes may take. */
-const DRAIN_GRACE = 2_000
-
-/** Spreads the closes over the drain time, so that the clients do not all reconnect to another node at once. */
-async function closeAll(peers: ReadonlySet<Peer>, drainTime: number): Promise<void> {
-  const waiting = [...peers]
-  const started = performance.now()
-  const total = waiting.length
-  while (waiting.length > 0) {
-    const share = Math.min(1, (performance.now() - started + DRAIN_STEP) / drainTime)
-    while (waiting.length > total * (1 - share)) waiting.pop()?.connection.finish()
-    if (waiting.length > 0) await pause(DRAIN_STEP)
-  }
-  const end = started + drainTime + DRAIN_GRACE
-  while (peers.size > 0 && performance.now() < end) await pause(DRAIN_STEP)
-  for (const peer of peers) peer.terminate()
-}
-
-function stopping(): Refusal {
-  return new Refusal('stream.stopping', 503, 'The server is stopping', { headers: { 'retry-after': '1' } })
-}
-
-function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
 }

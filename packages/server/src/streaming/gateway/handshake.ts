@@ -3,12 +3,12 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from 'gatehouse-protocol'
-import { type QueryValues, readQuery } from '../../http/request/request-target.ts'
+import { type QueryValues, readQuery } from '../../http/request/request-head.ts'
+import { type Profile, profileFor } from '../codec/profile.ts'
 import { isBearer } from '../connection/authentication.ts'
-import { type Profile, profileFor } from '../connection/profile.ts'
 import { readAccessToken } from '../controllers/auth.ts'
+import type { StreamSettings } from '../settings.ts'
 import { agreeOnWindows, describeWindows, type ExtensionOffer, type Windows } from '../websocket/deflate.ts'
-import type { StreamSettings } from './settings.ts'
 
 /** What the WebSocket layer needs of the request. */
 export interface WebSocketHandshake {

@@ -7,7 +7,7 @@ import {
   STREAM_ERRORS,
   type StreamErrorCode,
 } from 'gatehouse-protocol'
-import type { Profile } from '../connection/profile.ts'
+import type { Profile } from '../codec/profile.ts'
 
 export interface Controller {
   readonly name: string

@@ -3,7 +3,7 @@
 import type { JsonText, Message } from 'gatehouse-protocol'
 import { textBytes } from '../../lib/text-memory.ts'
 import type { Codec } from '../codec/codec.ts'
-import type { Profile } from '../connection/profile.ts'
+import type { Profile } from '../codec/profile.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
 import { frameMessage } from '../websocket/frame.ts'
 

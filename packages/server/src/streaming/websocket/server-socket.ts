@@ -1,7 +1,8 @@
 /** The server's side of one WebSocket (RFC 6455) on a TCP or TLS socket: frames in and out, closing, the send queue. */
 import type { Socket } from 'node:net'
 import { CLOSE_CODES } from 'gatehouse-protocol'
-import { type TurnTaker, waitForTurn } from '../connection/turns.ts'
+import { currentTurn } from '../../lib/turns.ts'
+import { connectionTurns } from './connection-turns.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
@@ -60,7 +61,7 @@ type State =
   /** Nothing that the client sends is read any more. */
   | 'deaf'
 
-export class ServerSocket implements TurnTaker {
+export class ServerSocket {
   readonly #tcp: Socket
   readonly #sendQueue: SendQueue
   readonly #reader: FrameReader
@@ -253,10 +254,10 @@ export class ServerSocket implements TurnTaker {
     if (this.#willRead || this.#state === 'deaf') return
     this.#willRead = true
     this.#tcp.pause()
-    waitForTurn(this)
+    connectionTurns.add(() => this.#takeTurn())
   }
 
-  takeTurn(): void {
+  #takeTurn(): void {
     this.#willRead = false
     if (this.#paused || this.#inflatingBytes > 0) return
     this.#work = 0
@@ -356,21 +357,4 @@ export class ServerSocket implements TurnTaker {
 
 function destroy(this: Socket): void {
   this.destroy()
-}
-
-let turn = 1
-let isTurnEnding = false
-
-/** The number of the turn of the event loop: all that is read from sockets before `setImmediate` runs is in one turn. */
-function currentTurn(): number {
-  if (!isTurnEnding) {
-    isTurnEnding = true
-    setImmediate(endTurn)
-  }
-  return turn
-}
-
-function endTurn(): void {
-  isTurnEnding = false
-  turn++
 }

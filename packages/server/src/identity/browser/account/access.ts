@@ -1,5 +1,5 @@
 /** The sections about access: the sessions of a person, and the applications that may act for them. Each can be ended. */
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { listApplications } from '../../../store/clients/applications.ts'
 import { applicationsSection, sessionsSection } from '../../pages/account-sections.ts'

@@ -1,5 +1,5 @@
 /** The account pages: what they share, and the password. */
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import { BUSY_SECONDS } from '../../attempts.ts'

@@ -1,5 +1,5 @@
 /** The section about signing in: second factors and recovery codes. Changing them needs a recent sign-in. */
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Factor } from '../../../store/accounts/factors.ts'
 import { checkNewPasskey, creationOptions } from '../../factors/passkeys.ts'

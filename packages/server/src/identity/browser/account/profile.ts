@@ -1,9 +1,9 @@
 /** The profile of the account pages: what people may change about themselves, checked. */
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
 import { isTimeZone } from '../../../lib/time-zones.ts'
-import type { Profile, User } from '../../../store/accounts/users.ts'
+import type { Profile, User } from '../../../store/accounts/user.ts'
 import { PROFILE_FIELDS, type ProfileField, profileSection } from '../../pages/account-sections.ts'
 import type { FormError } from '../../pages/form-parts.ts'
 import type { Messages } from '../../pages/messages/en.ts'

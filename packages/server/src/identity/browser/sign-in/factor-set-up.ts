@@ -1,7 +1,7 @@
 /** Setting up an authenticator app, on the account page or during a sign-in that requires one. */
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
-import type { User } from '../../../store/accounts/users.ts'
+import type { User } from '../../../store/accounts/user.ts'
 import { seal, unseal } from '../../../store/keys/opaque.ts'
 import { newRecoveryCodes, recoveryDigest } from '../../factors/recovery-codes.ts'
 import { base32, matchTotp, newTotpSecret, totpUri } from '../../factors/totp.ts'

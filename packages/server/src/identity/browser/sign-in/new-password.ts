@@ -1,5 +1,5 @@
 /** Choosing a password without the current one: the checks of a new password, its consequences, and the page of a forced change. */
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'

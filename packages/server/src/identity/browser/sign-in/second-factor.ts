@@ -1,9 +1,9 @@
 /** The second step of a sign-in: a code, a passkey or a recovery code. */
 
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Factor } from '../../../store/accounts/factors.ts'
-import type { User } from '../../../store/accounts/users.ts'
+import type { User } from '../../../store/accounts/user.ts'
 import { unseal } from '../../../store/keys/opaque.ts'
 import { BUSY_SECONDS } from '../../attempts.ts'
 import { makeGuess } from '../../factors/factor-throttle.ts'

@@ -1,12 +1,13 @@
 /** One-time links: an invited person, or one who forgot the password, chooses a password; the first administrator is created. */
 
 import { LONGEST_NAME, NAME } from 'gatehouse-protocol'
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { administratorRole, hasAdministrator } from '../../../store/accounts/administrators.ts'
 import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import type { SetUpLink } from '../../../store/accounts/set-up-links.ts'
-import { USER_ID_PREFIX, type User, UsernameTaken } from '../../../store/accounts/users.ts'
+import { USER_ID_PREFIX, type User } from '../../../store/accounts/user.ts'
+import { UsernameTaken } from '../../../store/accounts/users.ts'
 import { firstAdministratorPage, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'

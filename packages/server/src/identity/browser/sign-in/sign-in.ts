@@ -1,8 +1,8 @@
 /** The sign-in page: a password or a passkey, then the second factor where there is one. */
 
-import type { Parameters } from '../../../http/request/form.ts'
+import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
-import type { User } from '../../../store/accounts/users.ts'
+import type { User } from '../../../store/accounts/user.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
 import { BUSY_SECONDS } from '../../attempts.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'

@@ -1,6 +1,6 @@
 /** `/connect/endsession` (OpenID Connect RP-Initiated Logout): sign-out by an application or by the person. */
 import type { Context } from '../../../http/context.ts'
-import { FORM, formParameters, type Parameters } from '../../../http/request/form.ts'
+import { FORM, formParameters, type Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
 import { refuse } from '../../authorize/authorization-error.ts'

@@ -27,6 +27,9 @@ export type Sql = string
 export type ScalarSql = (args: readonly Sql[], node: BoundCall) => Sql
 export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape) => Sql
 
+/** Searches of one text for another by functions of the databases. */
+export type SearchId = 'position' | 'contains' | 'trim' | 'ltrim' | 'rtrim'
+
 /** Aggregates that hold the values of a group. */
 export type PercentileId = 'median' | 'percentile_cont' | 'percentile_disc'
 
@@ -160,6 +163,12 @@ export interface Dialect {
   readonly scalars: Readonly<Record<Exclude<ScalarId, 'now' | 'current_date' | 'concat' | GrowingId>, ScalarSql>>
   /** `limit` is the number of bytes that the result may have; undefined if it is known to be small. */
   readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: BoundCall, limit: Sql | undefined) => Sql>>
+  /** Searches that fail the statement when they would take too many steps. */
+  readonly searches: Readonly<Record<SearchId, ScalarSql>> & {
+    readonly like: Dialect['like']
+    /** A condition that fails the statement when the text is longer, and comes before all others. */
+    readonly fits: (text: Sql, maxBytes: number) => Sql
+  }
   readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg' | PercentileId>, AggregateSql>>
   /** The sum of products of columns that are Integers or Decimals of up to 18 digits; undefined if `aggregates.sum` is as fast. */
   readonly sumOfProducts: ((left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql) | undefined

@@ -42,6 +42,7 @@ import {
 import { refuse } from '../../errors.ts'
 import { type AggregateShape, type Dialect, isPercentile, type Sql } from './dialect.ts'
 import { emitFrame } from './frame.ts'
+import { emitSearch, isSearch } from './search.ts'
 import { itemKey, type SlotSource, type Slots } from './slots.ts'
 
 /** The state of one statement while it is emitted. */
@@ -128,7 +129,11 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
       return `(${emit(node.operand)} IS ${node.negated ? 'NOT ' : ''}NULL)`
     case 'like': {
       const escapeSql = node.escape === undefined ? undefined : emit(node.escape)
-      const like = dialect.like(emit(node.operand), emit(node.pattern), escapeSql, node)
+      const [operand, pattern] = [emit(node.operand), emit(node.pattern)]
+      const like = emitSearch(node, [operand, pattern], emission, {
+        native: () => dialect.like(operand, pattern, escapeSql, node),
+        checked: () => dialect.searches.like(operand, pattern, escapeSql, node),
+      })
       return node.negated ? `(NOT ${like})` : like
     }
     case 'between':
@@ -166,7 +171,7 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
         const limit = isCreating(node) ? slots.createdLimit() : undefined
         return dialect.growing[node.function](node.arguments.map(emit), node, limit)
       }
-      return dialect.scalars[node.function](node.arguments.map(emit), node)
+      return emitScalar(node, node.function, node.arguments.map(emit), emission)
     case 'aggregate':
       if (node.function === 'string_agg') {
         const shape = aggregateShape(node, emission)
@@ -181,6 +186,14 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'exists':
       return `(EXISTS (${emission.subquery(node.query)}))`
   }
+}
+
+function emitScalar(node: BoundCall, id: keyof Dialect['scalars'], args: readonly Sql[], emission: Emission): Sql {
+  const [text = '', part] = args
+  const { scalars, searches } = emission.dialect
+  const native = (): Sql => scalars[id](args, node)
+  if (!isSearch(id)) return native()
+  return emitSearch(node, [text, part], emission, { native, checked: () => searches[id](args, node) })
 }
 
 function emitSlot(source: SlotSource, type: IqlType, { dialect, slots, evaluated }: Emission): Sql {

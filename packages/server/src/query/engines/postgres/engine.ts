@@ -1,10 +1,11 @@
 /** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
 import { readTempFileLimit } from '../../../store/database/temp-files.ts'
 import type { Engine, TempLimits } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
+import { type ResponseLimits, StoredResponses } from '../stored-responses.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
 import { POSTGRES } from './dialect/dialect.ts'
@@ -18,8 +19,9 @@ import { rowReader, toPostgres } from './representation.ts'
 import { Responsiveness } from './responsiveness.ts'
 import { serviceTables } from './service-tables.ts'
 import { prepareDatabase } from './setup/setup.ts'
+import { type OnStuck, StuckBackends } from './stuck-backends.ts'
 import { tempFileSetting } from './temp-files.ts'
-import { deleteResponsesBefore, findResponse, isOneStatement, write } from './write.ts'
+import { deleteResponsesBefore, findResponse, isOneStatement, REQUESTS, write } from './write.ts'
 
 export interface PostgresOptions {
   readonly url: string
@@ -33,6 +35,8 @@ export interface PostgresOptions {
   readonly availability: Availability
   readonly log: LogLimits
   readonly temp: TempLimits
+  readonly responses: ResponseLimits
+  readonly onStuck: OnStuck
 }
 
 /** For each node, in addition to the connections of long queries. */
@@ -83,9 +87,10 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const pools = [queries, reads, writes]
   // PostgreSQL runs all of them with the same priority.
   const slots = new FairSlots(connections, waiting, { long: options.connections, isHalfForOthers: true })
-  const acquire = acquireFrom(queries, slots)
+  const stuck = new StuckBackends(owner, options.onStuck)
+  const acquire = acquireFrom(queries, slots, stuck)
   // One at a time, since they lock one another out: the other connection is left for everything else.
-  const acquireChange = acquireFrom(owner, new FairSlots(1, waiting))
+  const acquireChange = acquireFrom(owner, new FairSlots(1, waiting), stuck)
   const signal = new CommitSignal(url, owner)
   const live = new PostgresLiveSource({
     signal,
@@ -93,8 +98,18 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     acquire,
     limits: options.log,
   })
-  const prepareBatched = createBatchedReads({ pool: reads, connections: CONNECTIONS.reads, waiting, milliseconds })
-  const writeBatched = createBatchedWrites({ pool: writes, waiting, milliseconds })
+  const batches = { waiting, milliseconds, onLate: (client: PoolClient) => stuck.watchBatch(client) }
+  const prepareBatched = createBatchedReads({ ...batches, pool: reads, connections: CONNECTIONS.reads })
+  const writeBatched = createBatchedWrites({ ...batches, pool: writes })
+  const responses = new StoredResponses(
+    {
+      table: REQUESTS,
+      placeholder: (position) => `$${position}`,
+      read: async (sql, parameters) => (await owner.query(sql, [...parameters])).rows,
+      write: ({ sql, parameters }) => owner.query(sql, [...parameters]),
+    },
+    options.responses,
+  )
   return {
     kind: 'postgres',
     dialect: POSTGRES,
@@ -112,7 +127,10 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     async write(request) {
       try {
         const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
-        return batched ?? (await write(acquire, request))
+        if (batched !== undefined) return batched
+        const reply = await write(acquire, request)
+        responses.count(request, reply)
+        return reply
       } finally {
         // What failed may have been committed, or not.
         live.committed(request.tables)
@@ -126,10 +144,11 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     change: (request) => change(acquireChange, request, tempFiles),
     findResponse: (key) => withClient(owner, (client) => findResponse(client, key)),
     deleteResponsesBefore: (time) => deleteResponsesBefore(owner, time),
+    trimResponses: () => responses.trim(),
     ...serviceTables(owner),
     live,
     get load() {
-      const total = pools.reduce((sum, pool) => sum + pool.totalCount, 0)
+      const total = pools.reduce((sum, pool) => sum + pool.totalCount, stuck.size)
       const busy = pools.reduce((sum, pool) => sum - pool.idleCount, total)
       return { busy, total, waiting: slots.waiting, stoppedWrites: 0 }
     },
@@ -137,6 +156,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     async close() {
       await signal.close()
       await Promise.all(pools.map((pool) => pool.end()))
+      await stuck.close().catch(() => {})
       await owner.end()
     },
   }

@@ -25,6 +25,7 @@ import {
   rowNumberError,
   rowTooLongError,
   rowTwiceError,
+  searchTooLongError,
   tempFilesError,
   underflowError,
   valueTooLongError,
@@ -39,6 +40,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
   switch (code) {
     case IQL_ERROR_STATE:
       if (message === 'Limit.Value') return valueTooLongError(detail)
+      if (message === 'Limit.Search') return searchTooLongError()
       if (message === 'Limit.Held') return heldTextsError(detail)
       if (message === 'Limit.Group') return groupTextError(detail)
       if (message === 'Limit.List') return longListError(detail)

@@ -8,6 +8,7 @@ import type { Background } from '../live-source.ts'
 import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol/protocol.ts'
 import { SCHEMA } from './representation.ts'
 import type { Responsiveness } from './responsiveness.ts'
+import type { StuckBackends } from './stuck-backends.ts'
 
 export interface PoolOptions {
   readonly url: string
@@ -64,10 +65,12 @@ interface Acquired {
   readonly client: PoolClient
   readonly slot: Slot
   release(isBroken: boolean): void
+  /** Its connection is closed, but the database may go on with the statement. */
+  abandon(): void
 }
 
 /** Acquires from a pool with as many connections as there are slots, so that nothing waits in the pool itself. */
-export function acquireFrom(pool: Pool, slots: FairSlots): Acquire {
+export function acquireFrom(pool: Pool, slots: FairSlots, stuck?: StuckBackends): Acquire {
   return async (request, running, background) => {
     const slot = await (background === undefined
       ? slots.acquire(request, running)
@@ -81,6 +84,11 @@ export function acquireFrom(pool: Pool, slots: FairSlots): Acquire {
         release(isBroken) {
           client.release(isBroken)
           slot.release()
+        },
+        abandon() {
+          client.release(true)
+          if (stuck === undefined) slot.release()
+          else stuck.watch(client, request, running, () => slot.release())
         },
       }
     } catch (error) {
@@ -122,7 +130,7 @@ export async function borrow(
 ): Promise<Borrowed> {
   const { signal } = running
   signal.throwIfAborted()
-  const { client, slot, release } = await acquire(request, running, background)
+  const { client, slot, release, abandon } = await acquire(request, running, background)
   if (signal.aborted) {
     release(false)
     throw signal.reason
@@ -131,6 +139,7 @@ export async function borrow(
   let again: NodeJS.Timeout | undefined
   let giveUp: NodeJS.Timeout | undefined
   let isGivenBack = false
+  let isGivenUp = false
   /** The server ignores a request that arrives before the statement has started, so it is repeated until the connection is back. */
   const cancel = (): void => {
     cancelled = cancelRunning(client).then(() => {
@@ -140,7 +149,10 @@ export async function borrow(
   const stop = (): void => {
     cancel()
     // A server that cannot be reached, or ignores the request, would never answer.
-    giveUp = setTimeout(() => destroyConnection(client, MAX_CANCEL_MS), MAX_CANCEL_MS)
+    giveUp = setTimeout(() => {
+      isGivenUp = true
+      destroyConnection(client, MAX_CANCEL_MS)
+    }, MAX_CANCEL_MS)
   }
   signal.addEventListener('abort', stop, { once: true })
   slot.begin(stop)
@@ -153,7 +165,8 @@ export async function borrow(
       clearTimeout(again)
       await cancelled
       clearTimeout(giveUp)
-      release(isBroken)
+      if (isGivenUp) abandon()
+      else release(isBroken)
     },
   }
 }

@@ -9,7 +9,7 @@ import {
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
-import type { Cell } from '../../results/encoding.ts'
+import type { Cell } from '../../model/result.ts'
 import type { RowReader } from '../bounded-rows.ts'
 import type { ScalarBindable } from '../emit/slots.ts'
 import type { RawRow } from './protocol/protocol.ts'

@@ -93,7 +93,7 @@ export class WriteRun {
   }
 }
 
-const REQUESTS = `${SCHEMA}._gh_requests`
+export const REQUESTS = `${SCHEMA}._gh_requests`
 
 /** Acts once for the key and stores the outcome, or finds the outcome of the first request; ends the transaction. */
 export async function runOnce(

@@ -5,6 +5,7 @@ import { inTurns } from '../../../lib/turns.ts'
 import { GroupCommit } from '../../../store/database/group-commit.ts'
 import type { SharedFile } from '../../../store/database/shared-file.ts'
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
+import type { Bindable } from '../emit/slots.ts'
 import type {
   ChangeRequest,
   Engine,
@@ -17,6 +18,7 @@ import type {
 } from '../engine.ts'
 import type { LogLimits } from '../live-source.ts'
 import { missedTurn, turnOf } from '../missed-turn.ts'
+import { type ResponseLimits, StoredResponses } from '../stored-responses.ts'
 import { areLong, prepareCatalogue, readCatalogue, refuseTooMany } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect/dialect.ts'
@@ -46,6 +48,7 @@ export interface SqliteOptions {
   readonly availability: Availability
   readonly log: LogLimits
   readonly temp: TempLimits
+  readonly responses: ResponseLimits
   /** For workers on one file. */
   readonly shared?: SharedFile | undefined
 }
@@ -95,6 +98,16 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   }
   const { longWrites, writer } = open
   shared?.onWaiting((owners) => longWrites.wantedElsewhere(owners))
+  const responses = new StoredResponses(
+    {
+      table: 'main._gh_requests',
+      placeholder: () => '?',
+      read: <Row>(sql: string, parameters: readonly Bindable[]) =>
+        retryWhileLocked(() => reading.prepare<unknown[], Row>(sql).all(...parameters)),
+      write: ({ sql, parameters }) => commits.write(() => writing.prepare(sql).run(...parameters)),
+    },
+    options.responses,
+  )
   return {
     kind: 'sqlite',
     dialect: SQLITE,
@@ -104,7 +117,9 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     async write(request) {
       try {
         const reply = request.isShort ? await writeShort(open, request) : undefined
-        return reply ?? (await writeApart(open, request))
+        const written = reply ?? (await writeApart(open, request))
+        responses.count(request, written)
+        return written
       } catch (error) {
         throw asRefusal(error) ?? error
       } finally {
@@ -121,6 +136,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     findResponse: (key) => retryWhileLocked(() => findResponse(reading, key)),
     deleteResponsesBefore: (time) =>
       commits.write(() => void writing.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(time)),
+    trimResponses: () => responses.trim(),
     ...serviceTables(open),
     live,
     get load() {

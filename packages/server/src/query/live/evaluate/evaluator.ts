@@ -1,17 +1,16 @@
 /** Decides when results are evaluated: after changes, not too often, and again after a failure. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { inTurns, type TurnQueue } from '../../../lib/turns.ts'
+import { inTurns, type Steps, type TurnQueue } from '../../../lib/turns.ts'
 import type { Positions } from '../../engines/live-source.ts'
 import { refuse } from '../../errors.ts'
 import type { LiveMethod } from '../../plan/live-method.ts'
 import { asUnavailable } from '../../unavailable.ts'
+import { MAX_RATE, MIN_RATE } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'
-import { MAX_RATE, MIN_RATE } from '../live-query.ts'
 import type { LiveResult, ResultEvaluator } from '../results/live-result.ts'
 import type { LiveReader } from './reader.ts'
-import type { SlicedWork } from './slices.ts'
 import type { TableWatches, Watcher } from './table-watches.ts'
 
 export interface EvaluatorEnv {
@@ -160,7 +159,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
   }
 
   /** A change can concern thousands of results or followers, and each message that is sent takes a while. */
-  *#publish(changed: readonly LiveResult[]): SlicedWork<void> {
+  *#publish(changed: readonly LiveResult[]): Steps<void> {
     for (const result of changed) {
       yield* result.publish()
       this.env.hasChanged(result)

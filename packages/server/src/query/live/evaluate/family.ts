@@ -1,13 +1,15 @@
 /** Keeps results by key up to date. Those that differ only in the values compared with columns share one read. */
+
 import { Refusal } from 'gatehouse-protocol'
+import { BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import { type LiveReply, LostPosition } from '../../engines/live-source.ts'
 import { tooManyRows } from '../limits.ts'
 import { ownText } from '../results/difference.ts'
 import type { LiveResult } from '../results/live-result.ts'
+import { isStep, ROWS_PER_STEP } from '../results/row-steps.ts'
 import type { FamilyTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv, isTransient } from './evaluator.ts'
 import { evaluateWhole } from './rerun.ts'
-import { inSlices, isStep, ROWS_PER_STEP, type SlicedWork } from './slices.ts'
 
 /** No row has this route. */
 const NO_ROUTE = ''
@@ -64,8 +66,8 @@ export class Family extends Evaluator {
     if (target === undefined) return []
     const reply = since === 'unclear' ? 'lost' : await this.#read(target, since)
     if (typeof reply === 'string') return this.#evaluateEach(members, startedAt, reply === 'lost')
-    const updates = await inSlices(this.#route(reply, members, fresh))
-    return inSlices(this.#apply(updates, reply, { members, fresh, startedAt }))
+    const updates = await inTurns(this.#route(reply, members, fresh), BACKGROUND)
+    return inTurns(this.#apply(updates, reply, { members, fresh, startedAt }), BACKGROUND)
   }
 
   protected end(reason: Refusal): void {
@@ -96,7 +98,7 @@ export class Family extends Evaluator {
     }
   }
 
-  *#route(reply: LiveReply, members: ReadonlySet<LiveResult>, fresh: ReadonlySet<LiveResult>): SlicedWork<Updates> {
+  *#route(reply: LiveReply, members: ReadonlySet<LiveResult>, fresh: ReadonlySet<LiveResult>): Steps<Updates> {
     const updates: Updates = new Map()
     const update = (member: LiveResult, key: string, row: string | undefined): void => {
       const rows: Map<string, string | undefined> = updates.get(member) ?? new Map()
@@ -127,7 +129,7 @@ export class Family extends Evaluator {
     updates: Updates,
     { positions }: LiveReply,
     given: { members: ReadonlySet<LiveResult>; fresh: ReadonlySet<LiveResult>; startedAt: number },
-  ): SlicedWork<LiveResult[]> {
+  ): Steps<LiveResult[]> {
     const { limits } = this.env.reader
     const changed: LiveResult[] = []
     let count = 0

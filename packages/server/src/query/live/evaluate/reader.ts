@@ -1,9 +1,9 @@
 /** Runs the reads of live queries: within the time limit, so few at once that others find readers, and fairly by owner. */
 import { Refusal } from 'gatehouse-protocol'
-import { isBounded } from '../../engines/cost-class.ts'
 import { FairSlots } from '../../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../../engines/live-source.ts'
 import { refuse } from '../../errors.ts'
+import { isBounded } from '../../model/cost-class.ts'
 import { logSlow, type SlowLog } from '../../run/slow-log.ts'
 import type { LiveCounts } from '../counts.ts'
 import { type LiveLimits, shareOf, shuttingDown, tooManyOwnBytes, tooManyRows } from '../limits.ts'

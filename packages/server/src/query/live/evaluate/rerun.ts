@@ -1,12 +1,13 @@
 /** Keeps one result up to date by running its statement again. */
+
 import type { Refusal } from 'gatehouse-protocol'
+import { BACKGROUND, inTurns } from '../../../lib/turns.ts'
 import { refuse } from '../../errors.ts'
 import { difference, type LiveState, stateOf } from '../results/difference.ts'
 import type { LiveResult } from '../results/live-result.ts'
 import type { LiveTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv } from './evaluator.ts'
 import type { LiveReader, ReadOptions } from './reader.ts'
-import { inSlices } from './slices.ts'
 
 export class Rerun extends Evaluator {
   readonly tables: readonly string[]
@@ -62,7 +63,7 @@ export async function evaluateWhole(
 ): Promise<void> {
   const { evaluator } = result
   const { next, positions } = await readState(result.target, reader, options, result.state)
-  const changes = isLost ? undefined : await inSlices(difference(result.state, next))
+  const changes = isLost ? undefined : await inTurns(difference(result.state, next), BACKGROUND)
   // It was given to another evaluator meanwhile, or to none.
   if (result.evaluator !== evaluator) return
   if (changes === undefined) result.replace(next, positions, startedAt)
@@ -72,6 +73,6 @@ export async function evaluateWhole(
 export async function readState(target: LiveTarget, reader: LiveReader, options: ReadOptions, held?: LiveState) {
   const { rows, positions } = await reader.readWhole(target, options)
   const { isOrdered, keyNames } = target.plan
-  const next = await inSlices(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held))
+  const next = await inTurns(stateOf(rows, { isOrdered, hasKeys: keyNames !== null }, held), BACKGROUND)
   return { next, positions }
 }

@@ -1,9 +1,11 @@
 /** The difference between two states of a live result, by key. */
+
 import { createHash } from 'node:crypto'
 import { textBytes } from '../../../lib/text-memory.ts'
+import type { Steps } from '../../../lib/turns.ts'
 import type { LiveRow } from '../../engines/live-source.ts'
-import { isStep, ROWS_PER_STEP, type SlicedWork } from '../evaluate/slices.ts'
 import { movedKeys } from './ordered-difference.ts'
+import { isStep, ROWS_PER_STEP } from './row-steps.ts'
 
 export interface LiveState {
   /** The JSON texts of the rows by the JSON texts of their keys. */
@@ -47,7 +49,7 @@ export function* stateOf(
   read: readonly LiveRow[],
   options: { readonly hasKeys: boolean; readonly isOrdered: boolean },
   held?: LiveState,
-): SlicedWork<LiveState> {
+): Steps<LiveState> {
   const keyOf = options.hasKeys ? ({ key }: LiveRow): string => key : wholeRowKeys()
   const rows = new Map<string, string>()
   const order: string[] | undefined = options.isOrdered ? [] : undefined
@@ -84,7 +86,7 @@ function wholeRowKeys(): (row: LiveRow) => string {
 }
 
 /** What has to be put or removed to get from one state to the other. In an ordered result, moved rows are put too. */
-export function* difference(held: LiveState, next: LiveState): SlicedWork<Changes> {
+export function* difference(held: LiveState, next: LiveState): Steps<Changes> {
   const changes = new Changes()
   let count = 0
   for (const [key, row] of next.rows) {
@@ -109,7 +111,7 @@ export function* difference(held: LiveState, next: LiveState): SlicedWork<Change
 export function* withRows(
   { rows: held, bytes: heldBytes }: LiveState,
   updates: ReadonlyMap<string, string | undefined>,
-): SlicedWork<{ readonly next: LiveState; readonly changes: Changes }> {
+): Steps<{ readonly next: LiveState; readonly changes: Changes }> {
   const rows = new Map<string, string>()
   let count = 0
   for (const [key, row] of held) {
@@ -136,7 +138,7 @@ export function updateRow(rows: Map<string, string>, key: string, row: string | 
 }
 
 /** Joins consecutive changes: the first that names a key knows what was held before all of them. */
-export function* mergeChanges(batches: readonly ChangedRows[]): SlicedWork<ChangedRows> {
+export function* mergeChanges(batches: readonly ChangedRows[]): Steps<ChangedRows> {
   const [first, ...others] = batches
   if (first !== undefined && others.length === 0) return first
   const merged = new Map<string, string | undefined>()

@@ -1,6 +1,7 @@
 /** What the change log knows of the rows that have changed since a position. */
+import type { Steps } from '../../../lib/turns.ts'
 import type { LiveReply } from '../../engines/live-source.ts'
-import { ROWS_PER_STEP, type SlicedWork } from '../evaluate/slices.ts'
+import { ROWS_PER_STEP } from './row-steps.ts'
 
 export interface FormerKeys {
   /** Every key that has changed. */
@@ -12,7 +13,7 @@ export interface FormerKeys {
 }
 
 /** From the rows as they were. Undefined if there are too many. */
-export function* formerKeysOf({ changed, rows, exceeded }: LiveReply): SlicedWork<FormerKeys | undefined> {
+export function* formerKeysOf({ changed, rows, exceeded }: LiveReply): Steps<FormerKeys | undefined> {
   if (changed === undefined || exceeded !== 'no') return undefined
   const held = new Map<string, Set<string>>()
   const unknown: string[] = []

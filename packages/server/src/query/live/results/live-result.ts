@@ -1,15 +1,17 @@
 /** A live result: its rows, the recent changes to them, and the messages that lead subscribers from state to state. */
+
 import type { Refusal } from 'gatehouse-protocol'
+import { BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import type { Positions } from '../../engines/live-source.ts'
-import { atOnce, inSlices, ROWS_PER_STEP, type SlicedWork } from '../evaluate/slices.ts'
-import type { LiveMessage, ResetReason } from '../live-query.ts'
+import type { LiveMessage, ResetReason } from '../contract.ts'
 import { newResultId, type PositionSeal } from '../position.ts'
-import { Snapshot } from '../snapshot.ts'
-import { changePieces, type LiveMessages, type PutEntry, progressMessage } from '../subscriber/messages.ts'
 import type { LiveTarget } from '../target.ts'
 import { type ChangedRows, Changes, type LiveState, mergeChanges, updateRow, withRows } from './difference.ts'
 import type { FormerKeys } from './former-keys.ts'
 import { History } from './history.ts'
+import { changePieces, type LiveMessages, type PutEntry, progressMessage } from './messages.ts'
+import { ROWS_PER_STEP } from './row-steps.ts'
+import { SnapshotMessages } from './snapshot-messages.ts'
 
 /** Who has to know of changes. Neither method throws: a fault of one is nothing to the others. */
 export interface Follower {
@@ -41,10 +43,9 @@ interface KeptStep extends Omit<Step, 'messages'> {
   readonly messages: WeakRef<LiveMessages>
 }
 
-/** Longer changes are applied and encoded in slices, and so is a longer order. */
+/** Longer changes are applied to a copy of the rows, in several turns. */
 const MAX_AT_ONCE = 1000
 const MAX_LENGTH_AT_ONCE = 1024 * 1024
-const MAX_ORDER_AT_ONCE = 20_000
 /** Told of a change between two yields: each is sent a message, which takes some microseconds. */
 const FOLLOWERS_PER_STEP = 16
 /** A row that was there, with a text that no row has. */
@@ -78,7 +79,7 @@ export class LiveResult {
   #sealedAt = 0
   #progress: LiveMessage | undefined
   /** By whether they answer a resume. */
-  readonly #snapshots = new Map<boolean, Snapshot>()
+  readonly #snapshots = new Map<boolean, SnapshotMessages>()
   /**
    * To this version, by the version before and whether they answer a resume. They are kept while they are encoded, and then kept
    * alive by the subscribers that are being sent them, who are charged for them.
@@ -157,7 +158,7 @@ export class LiveResult {
     if (changes.size === 0) return
     this.#state = next
     this.#history.add(changes, { keys: next.rows.size, bytes: next.bytes })
-    this.#turn(at)
+    this.#advance(at)
   }
 
   /** Changes rows of a result without order, if it is still wanted then. Undefined: the row is removed. */
@@ -165,8 +166,8 @@ export class LiveResult {
     rows: ReadonlyMap<string, string | undefined>,
     positions: Positions,
     { at, isWanted }: { readonly at: number; readonly isWanted: () => boolean },
-  ): SlicedWork<void> {
-    if (this.#reading.has(this.#state.rows) || !isLittle([rows], this.#state)) {
+  ): Steps<void> {
+    if (this.#reading.has(this.#state.rows) || !isLittle(rows, this.#state)) {
       const { next, changes } = yield* withRows(this.#state, rows)
       if (isWanted()) this.commit(next, changes, positions, at)
       return
@@ -183,11 +184,11 @@ export class LiveResult {
     this.confirm(positions)
     this.#state = next
     this.#history.clear()
-    this.#turn(at)
+    this.#advance(at)
     this.#generation = this.#version
   }
 
-  #turn(at: number): void {
+  #advance(at: number): void {
     this.#version++
     this.#changedAt = at
     this.#position = undefined
@@ -204,10 +205,10 @@ export class LiveResult {
     return { version: this.#version, messages, isEmpty: false }
   }
 
-  #newSnapshot(position: string, isAnswer: boolean): Snapshot {
+  #newSnapshot(position: string, isAnswer: boolean): SnapshotMessages {
     const { method, plan, columns } = this.target
     const { rows } = this.#state
-    return new Snapshot(this.#state, {
+    return new SnapshotMessages(this.#state, {
       head: { method, keyNames: plan.keyNames, columns, isAnswer },
       position,
       count: (readers) => this.#count(rows, readers),
@@ -291,8 +292,8 @@ export class LiveResult {
   #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
     const state = this.#state
-    const work = stepOf(state, batches, { version, position, isRecovered })
-    return isLittle(batches, state) ? atOnce(work) : this.#whileReading(inSlices(work))
+    const step = inTurns(stepOf(state, batches, { version, position, isRecovered }), BACKGROUND)
+    return step instanceof Promise ? this.#whileReading(step) : step
   }
 
   progress(): LiveMessage {
@@ -302,7 +303,7 @@ export class LiveResult {
   }
 
   /** Tells everybody of the new version. */
-  *publish(): SlicedWork<void> {
+  *publish(): Steps<void> {
     let count = 0
     for (const follower of [...this.followers]) {
       follower.resultChanged()
@@ -321,22 +322,19 @@ export class LiveResult {
   }
 }
 
-/** Whether the rows of these keys, with the texts that they have and had or will have, are little work. */
-function isLittle(batches: readonly ChangedRows[], { rows, order }: LiveState): boolean {
-  let [count, length] = [0, 0]
-  for (const batch of batches) {
-    count += batch.size
-    if (count > MAX_AT_ONCE) return false
-    for (const [key, text] of batch) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
-  }
-  return length <= MAX_LENGTH_AT_ONCE && (order?.length ?? 0) <= MAX_ORDER_AT_ONCE
+/** Whether it takes little time to change these rows. */
+function isLittle(changed: ChangedRows, { rows }: LiveState): boolean {
+  if (changed.size > MAX_AT_ONCE) return false
+  let length = 0
+  for (const [key, text] of changed) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
+  return length <= MAX_LENGTH_AT_ONCE
 }
 
 function* stepOf(
   { rows, order }: LiveState,
   batches: readonly ChangedRows[],
   { version, ...options }: { readonly version: number; readonly position: string; readonly isRecovered: boolean },
-): SlicedWork<Step> {
+): Steps<Step> {
   const changes = yield* mergeChanges(batches)
   const put: PutEntry[] = []
   const removed: string[] = []

@@ -1,7 +1,7 @@
 /** The memory of live statements: who is charged for what, and who loses what when there is not enough. */
 import type { Refusal } from 'gatehouse-protocol'
 import { type LiveLimits, shareOf, tooManyBytes, tooManyOwnBytes } from '../limits.ts'
-import type { LiveMessages } from '../subscriber/messages.ts'
+import type { LiveMessages } from './messages.ts'
 
 /** A subscriber, as far as memory is concerned. None of its methods throws. */
 export interface MemoryUser {

@@ -1,12 +1,13 @@
 /** Which rows of an ordered result have moved: as few as possible, so that a client keeps the places of all others. */
-import { ROWS_PER_STEP, type SlicedWork } from '../evaluate/slices.ts'
+import type { Steps } from '../../../lib/turns.ts'
+import { ROWS_PER_STEP } from './row-steps.ts'
 
 /** The keys, apart from those in `changed`, that have to be taken out and put back to get from one order to the other. */
 export function* movedKeys(
   held: readonly string[],
   next: readonly string[],
   changed: ReadonlyMap<string, unknown>,
-): SlicedWork<string[]> {
+): Steps<string[]> {
   const heldIndexes = new Map<string, number>()
   for (const [index, key] of held.entries()) {
     if (index % ROWS_PER_STEP === 0) yield
@@ -29,7 +30,7 @@ export function* movedKeys(
 }
 
 /** The places of a longest increasing subsequence of different numbers. */
-function* longestIncreasing(numbers: readonly number[]): SlicedWork<ReadonlySet<number>> {
+function* longestIncreasing(numbers: readonly number[]): Steps<ReadonlySet<number>> {
   /** The place of the smallest number that ends an increasing subsequence, by its length minus one. */
   const ends: number[] = []
   /** The place before each in its subsequence. */

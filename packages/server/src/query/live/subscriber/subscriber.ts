@@ -3,13 +3,14 @@
 import type { Principal, Refusal } from 'gatehouse-protocol'
 import type { TurnQueue } from '../../../lib/turns.ts'
 import { ownerOf } from '../../run/running.ts'
+import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'
-import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../live-query.ts'
 import type { Follower, LiveResult, Step } from '../results/live-result.ts'
 import type { MemoryBudget, MemoryUser } from '../results/memory-budget.ts'
+import { type LiveMessages, NO_MESSAGES, RESETS } from '../results/messages.ts'
 import type { Start } from '../resume.ts'
-import { type LiveMessages, NO_MESSAGES, RESETS } from './messages.ts'
+import { UnsentMessages } from './unsent-messages.ts'
 
 export interface SubscriberEnv {
   readonly counts: LiveCounts
@@ -39,15 +40,13 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   #result: LiveResult | undefined
   /** Of the result, when everything in the queue has been sent; 0: a snapshot has to come first. */
   #version = 0
-  #queue: LiveMessages = NO_MESSAGES
-  #sent = 0
-  #isQueueHeld = false
+  readonly #queue: UnsentMessages
   /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
   /** The queue is that message. */
   #isAnswerQueued = false
-  /** Counts the steps that were begun: one that takes long may be overtaken by a Reset. */
-  #turn = 0
+  /** Counts what was begun to be prepared: a Reset may overtake a step that takes long. */
+  #preparation = 0
   #isPreparing = false
   #isStarted = false
   #isPaused = false
@@ -65,6 +64,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.startedAt = startedAt
     this.#sink = sink
     this.#env = env
+    this.#queue = new UnsentMessages(this, env.budget)
   }
 
   get requestId(): string {
@@ -112,15 +112,15 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   /** Nothing is sent now: others are being told the same. */
   overflow(): void {
     this.#startAnew('Overflow')
-    this.#env.turns.run(() => this.#pump())
+    this.#env.turns.add(() => this.#pump())
   }
 
   #startAnew(reason: ResetReason): void {
     this.#env.counts.resets[reason]++
     // If a position has not been answered yet, the snapshot does it.
-    const isAnswered = this.#answers === 'nothing' && !(this.#isAnswerQueued && this.#sent === 0)
+    const isAnswered = this.#answers === 'nothing' && !(this.#isAnswerQueued && !this.#queue.isBegun)
     if (!isAnswered) this.#answers = 'not recovered'
-    this.#turn++
+    this.#preparation++
     this.#isPreparing = false
     this.#version = 0
     this.#setQueue(RESETS[reason])
@@ -205,7 +205,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   /** Tells the position if there has been no message for a while. */
   tellProgress(now: number, afterMs: number): void {
     const result = this.#result
-    if (result === undefined || this.#version !== result.version || this.#hasUnsent) return
+    if (result === undefined || this.#version !== result.version || !this.#queue.isEmpty) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
     this.#guard(() => {
       if (!this.#sink.isCongested) this.#send(result.progress())
@@ -232,12 +232,12 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     while (!this.#isHeld && this.#hasMore) {
       hasRoom ||= !this.#sink.isCongested
       if (!hasRoom) break
-      if (this.#hasUnsent) {
+      if (!this.#queue.isEmpty) {
         if (!this.#queue.isEncoded && !isTurn) {
           this.#waitForTurn()
           break
         }
-        this.#send(this.#queue.at(this.#sent++))
+        this.#send(this.#queue.take())
         hasRoom = false
         isTurn = false
         continue
@@ -248,43 +248,29 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
       if (step instanceof Promise) this.#prepare(step)
       else this.#take(step)
     }
-    if (!this.#hasUnsent) this.#setQueue(NO_MESSAGES)
-    else if (!this.#isClosed) {
-      this.#isQueueHeld = true
-      this.#env.budget.hold(this.#queue, this)
-    }
+    if (this.#queue.isEmpty) this.#setQueue(NO_MESSAGES)
+    else if (!this.#isClosed) this.#queue.hold()
   }
 
   /** Of all subscribers only so many messages are encoded in one turn of the event loop. */
   #waitForTurn(): void {
-    const turn = ++this.#turn
+    const preparation = ++this.#preparation
     this.#isPreparing = true
-    this.#env.turns.run(() => {
-      if (turn !== this.#turn) return
+    this.#env.turns.add(() => {
+      if (preparation !== this.#preparation) return
       this.#isPreparing = false
       this.#pump(true)
     })
   }
 
-  get #hasUnsent(): boolean {
-    return this.#queue.has(this.#sent)
-  }
-
   #setQueue(messages: LiveMessages): void {
-    const before = this.#queue
-    messages.open()
-    this.#queue = messages
-    this.#sent = 0
+    this.#queue.replace(messages)
     this.#isAnswerQueued = false
-    before.close()
-    if (!this.#isQueueHeld) return
-    this.#isQueueHeld = false
-    this.#env.budget.letGo(before, this)
   }
 
   /** Messages are waiting, or there is a version that it has not been sent. */
   get #hasMore(): boolean {
-    if (this.#hasUnsent) return true
+    if (!this.#queue.isEmpty) return true
     const result = this.#result
     return result !== undefined && (this.#version !== result.version || this.#answers !== 'nothing')
   }
@@ -295,17 +281,17 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   }
 
   #prepare(step: Promise<Step>): void {
-    const turn = ++this.#turn
+    const preparation = ++this.#preparation
     this.#isPreparing = true
     step.then(
       (ready) => {
-        if (turn !== this.#turn) return
+        if (preparation !== this.#preparation) return
         this.#isPreparing = false
         this.#take(ready)
         this.#pump()
       },
       (error: unknown) => {
-        if (turn === this.#turn) this.#fail(error)
+        if (preparation === this.#preparation) this.#fail(error)
         else this.#env.onError(error)
       },
     )

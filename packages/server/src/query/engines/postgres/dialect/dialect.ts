@@ -12,12 +12,13 @@ import {
 import { formerOutputs, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, type Sql } from '../../emit/dialect.ts'
 import type { ScalarBindable, Slots } from '../../emit/slots.ts'
-import { columnType, SCHEMA, sqlType, toPostgres, unicode } from '../representation.ts'
+import { columnType, SCHEMA, sqlType, toPostgres } from '../representation.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './aggregates.ts'
 import { castSql } from './casts.ts'
 import { POSTGRES_OPERATORS } from './operators.ts'
 import { firstChanges, loggedSince } from './positions.ts'
 import { POSTGRES_SCALARS } from './scalars.ts'
+import { checkedPattern, foldedFor, POSTGRES_SEARCHES } from './searches.ts'
 import { systemTableSql } from './system-tables.ts'
 import { concatSql, POSTGRES_GROWING, stringAggSql } from './texts.ts'
 
@@ -69,6 +70,7 @@ export const POSTGRES: Dialect = {
   concat: concatSql,
   scalars: POSTGRES_SCALARS,
   growing: POSTGRES_GROWING,
+  searches: POSTGRES_SEARCHES,
   aggregates: POSTGRES_AGGREGATES,
   sumOfProducts: undefined,
   splitGroups: undefined,
@@ -144,14 +146,9 @@ function widenSql(operand: Sql, from: IqlType, to: IqlType): Sql {
   return `(${operand}::${sqlType(to)})`
 }
 
-/** An empty ESCAPE, for a pattern without one, disables PostgreSQL's default. */
 function likeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like): Sql {
-  const fold = (text: Sql): Sql => (node.ignoreCase ? `lower(${unicode(text)}) COLLATE "C"` : text)
-  const by = escapeSql === undefined ? "''" : fold(escapeSql)
-  // PostgreSQL rejects a pattern that ends with its escape only if matching gets that far.
-  const checked =
-    escapeSql === undefined ? fold(pattern) : `(${SCHEMA}.gh_pattern(${fold(pattern)}, ${by}) COLLATE "C")`
-  return `(${fold(operand)} LIKE ${checked} ESCAPE ${by})`
+  const [checked, by] = checkedPattern(pattern, escapeSql, node)
+  return `(${foldedFor(node, operand)} LIKE ${checked} ESCAPE ${by})`
 }
 
 /** INTERSECT and EXCEPT as groups, which go to disk when they are many: PostgreSQL would hold all rows of one side in memory. */

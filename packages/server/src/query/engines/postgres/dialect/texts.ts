@@ -1,5 +1,5 @@
 /** The operations that create long texts in PostgreSQL, with the check of their length. */
-import { SMALL_TEXT_BYTES } from 'gatehouse-iql'
+import { longPartOf, SMALL_TEXT_BYTES } from 'gatehouse-iql'
 import { type ConcatCheck, type Dialect, joinOrder, joinPairs, type Sql } from '../../emit/dialect.ts'
 import { SCHEMA } from '../representation.ts'
 
@@ -18,11 +18,17 @@ export function concatSql(parts: readonly Sql[], check?: ConcatCheck): Sql {
 
 export const POSTGRES_GROWING: Dialect['growing'] = {
   repeat: ([x, count], _node, limit = SMALL) => text(`${SCHEMA}.gh_repeat(${x}, ${count}, ${limit})`),
-  replace: (args, _node, limit) =>
-    text(limit === undefined ? `replace(${args.join(', ')})` : `${SCHEMA}.gh_replace(${args.join(', ')}, ${limit})`),
+  replace: (args, node, limit) => {
+    const isNative = limit === undefined && longPartOf(node) === undefined
+    const checked = `${SCHEMA}.gh_replace(${[...args, limit ?? UNLIMITED].join(', ')})`
+    return text(isNative ? `replace(${args.join(', ')})` : checked)
+  },
   lpad: padded('lpad'),
   rpad: padded('rpad'),
 }
+
+/** For a replacement that cannot make its text longer. */
+const UNLIMITED: Sql = '2147483647'
 
 function padded(name: 'lpad' | 'rpad'): Dialect['growing']['lpad'] {
   return ([x, length, fill = BLANK], _node, limit = SMALL) => {

@@ -1,6 +1,7 @@
 /** Tells of commits: of this node at once, of other nodes by NOTIFY, of other programs by polling. */
 import { randomUUID } from 'node:crypto'
 import pg, { type Client, type Pool } from 'pg'
+import { type Backoff, pauseAfter } from '../../../../lib/retry.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
 import { unloggedOf } from '../../own-commits.ts'
 
@@ -13,7 +14,7 @@ const MAX_PAYLOAD_BYTES = 7000
 const POLL_MS = 250
 /** Commits of this node that come together are one NOTIFY. */
 const NOTIFY_MS = 10
-const RETRY_MS = { first: 100, last: 5000 }
+const RECONNECT: Backoff = { firstMs: 100, longestMs: 5000 }
 
 /**
  * NOTIFY is sent by the node after its commit, not by the triggers in the transaction: PostgreSQL lets transactions that notify
@@ -111,7 +112,7 @@ class Listening {
   readonly #events: ListeningEvents
   #client: Client | undefined
   #timer: NodeJS.Timeout | undefined
-  #retryMs = RETRY_MS.first
+  #failures = 0
   #snapshot: string | undefined
   #isClosed = false
   #ended: Promise<void> | undefined
@@ -134,9 +135,9 @@ class Listening {
       connectionString: this.#url,
       application_name: 'gatehouse live',
       keepAlive: true,
-      connectionTimeoutMillis: RETRY_MS.last,
+      connectionTimeoutMillis: RECONNECT.longestMs,
       // A server that is gone without closing the connection would never answer.
-      query_timeout: RETRY_MS.last,
+      query_timeout: RECONNECT.longestMs,
     })
     this.#client = client
     client.on('error', () => this.#retry(client))
@@ -148,7 +149,7 @@ class Listening {
     try {
       await client.connect()
       await client.query(`LISTEN ${CHANNEL}`)
-      this.#retryMs = RETRY_MS.first
+      this.#failures = 0
       // Commits may have been missed before.
       this.#events.onMissed()
       this.#events.onWake()
@@ -175,8 +176,7 @@ class Listening {
     if (this.#isClosed || this.#client !== client) return
     void this.#end()
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.#connect(), this.#retryMs).unref()
-    this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS.last)
+    this.#timer = setTimeout(() => void this.#connect(), pauseAfter(++this.#failures, RECONNECT)).unref()
     // Reads may still be possible.
     this.#events.onWake()
   }

@@ -2,11 +2,11 @@
 import type { Pool, PoolClient } from 'pg'
 import { inTurns } from '../../../../lib/turns.ts'
 import type { CatalogueRow } from '../../../catalogue/definition.ts'
+import { isBounded } from '../../../model/cost-class.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveTexts } from '../../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../../bounded-rows.ts'
 import { LOG_OP, logName } from '../../change-log.ts'
 import type { CommitListener, WrittenTable } from '../../commit-listeners.ts'
-import { isBounded } from '../../cost-class.ts'
 import {
   type ChangedKey,
   type LiveReadRequest,

@@ -1,8 +1,8 @@
 /** Reads small results in round trips that many requests share. A result that is not small, or takes long, is left to a portal. */
 import type { Pool, PoolClient } from 'pg'
 import { RecentKeys } from '../../../../lib/recent-keys.ts'
+import type { TextRowEncoder } from '../../../model/result.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
-import type { TextRowEncoder } from '../../../results/encoding.ts'
 import { BoundedRows, type RowReader } from '../../bounded-rows.ts'
 import type { Bindable } from '../../emit/slots.ts'
 import type { PreparedRead, ReadLimits, ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
@@ -16,6 +16,7 @@ export interface BatchedReadOptions {
   readonly connections: number
   readonly waiting: number
   readonly milliseconds: number
+  readonly onLate?: (client: PoolClient) => void
 }
 
 export type PrepareBatchedRead = (

@@ -14,6 +14,7 @@ export interface BatchedWriteOptions {
   readonly pool: Pool
   readonly waiting: number
   readonly milliseconds: number
+  readonly onLate?: (client: PoolClient) => void
 }
 
 /** Attempts to commit a group, each without the write that failed before; then the rest run one by one. */

@@ -13,6 +13,8 @@ export interface BatcherOptions<Item> {
   readonly waiting: number
   /** The time after which a server that does not answer is given up. */
   readonly milliseconds: number
+  /** Told of the connection that was given up: the server may go on with a statement. */
+  readonly onLate?: ((client: PoolClient) => void) | undefined
   /** Settles every item. Rejects when the connection broke: the items that are not settled fail. */
   readonly run: (client: PoolClient, items: readonly Item[]) => Promise<void>
   readonly fail: (item: Item, error: unknown) => void
@@ -56,7 +58,7 @@ export class Batcher<Item> {
   }
 
   async #run(items: readonly Item[]): Promise<void> {
-    const { pool, milliseconds, run, fail } = this.#options
+    const { pool, milliseconds, onLate, run, fail } = this.#options
     let client: PoolClient | undefined
     let isLate = false
     try {
@@ -74,6 +76,7 @@ export class Batcher<Item> {
       connected.release()
     } catch (cause) {
       client?.release(true)
+      if (isLate && client !== undefined) onLate?.(client)
       const error = isLate ? unavailable('The database did not answer in time') : cause
       for (const item of items) fail(item, error)
     }

@@ -1,5 +1,6 @@
 /** Helper functions that give PostgreSQL the semantics of IQL; replaced at every start. */
 
+import { MAX_SEARCH_STEPS, SHORT_PART_BYTES } from 'gatehouse-iql'
 import { SCHEMA } from '../representation.ts'
 import { STATISTICS_FUNCTIONS } from './functions-statistics.ts'
 import { checked, fail, type HelperFunction, plain } from './helper-function.ts'
@@ -11,6 +12,14 @@ const TOO_LONG = fail('Limit.Value', 'most::text')
 
 function refuseLonger(length: string): string {
   return `IF ${length} > most THEN ${TOO_LONG}; END IF;`
+}
+
+const LONG_SEARCH = fail('Limit.Search', "''")
+
+/** Before a search for a text in another. */
+function refuseLongSearch(part: string): string {
+  const steps = `octet_length(x)::bigint * octet_length(${part})`
+  return `IF octet_length(${part}) > ${SHORT_PART_BYTES} AND ${steps} > ${MAX_SEARCH_STEPS} THEN ${LONG_SEARCH}; END IF;`
 }
 
 /** Parses a text of a strict form. `value` may still fail (30 February), which is also a bad value. */
@@ -230,7 +239,8 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_replace(x text, part text, replacement text, most int)',
     'text',
-    `IF octet_length(replacement) > octet_length(part) AND part <> '' THEN
+    `${refuseLongSearch('part')}
+     IF octet_length(replacement) > octet_length(part) AND part <> '' THEN
        ${refuseLonger(`octet_length(x) + (octet_length(x) - octet_length(replace(x, part, ''))) / octet_length(part)::bigint
          * (octet_length(replacement) - octet_length(part))`)}
      END IF;
@@ -257,7 +267,26 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   checked(
     'gh_split_part(x text, separator text, n bigint)',
     'text',
-    `IF n <= 0 THEN ${fail('BadValue', `'Pieces are counted from 1'`)}; END IF; RETURN split_part(x, separator, least(n, 2147483647)::int);`,
+    `IF n <= 0 THEN ${fail('BadValue', `'Pieces are counted from 1'`)}; END IF; ${refuseLongSearch('separator')}
+     RETURN split_part(x, separator, least(n, 2147483647)::int);`,
+  ),
+  {
+    ...checked(
+      'gh_search_fits(x text, most int)',
+      'boolean',
+      `IF octet_length(x) > most THEN ${LONG_SEARCH}; END IF; RETURN true;`,
+    ),
+    takesNull: true,
+    cost: 0.0001,
+  },
+  checked('gh_strpos(x text, part text)', 'int', `${refuseLongSearch('part')} RETURN strpos(x, part);`),
+  ...['btrim', 'ltrim', 'rtrim'].map((name) =>
+    checked(`gh_${name}(x text, part text)`, 'text', `${refuseLongSearch('part')} RETURN ${name}(x, part);`),
+  ),
+  checked(
+    'gh_like(x text, part text, mark text)',
+    'boolean',
+    `${refuseLongSearch('part')} RETURN x COLLATE "C" LIKE part ESCAPE mark;`,
   ),
   plain(
     'gh_json_item(x text, n bigint)',

@@ -1,6 +1,6 @@
 /** Prepares a database for the query data: checks that it fits, then creates the schema and the role that queries run as. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
+import { retry } from '../../../../lib/retry.ts'
 import { readDefinition } from '../../../catalogue/definition.ts'
 import { systemDefinitions } from '../../../catalogue/system-tables.ts'
 import { createSystemTables, storeEntry } from '../../catalogue-sql.ts'
@@ -12,20 +12,12 @@ import { HELPER_AGGREGATES, HELPER_FUNCTIONS } from './functions.ts'
 import { functionSql } from './helper-function.ts'
 import { prepareRole } from './role.ts'
 
-const MOST_TRIES = 8
-const PAUSE_MS = 20
+const RETRIES = { attempts: 8, firstMs: 20, longestMs: 160, mayRetry: isLostRace }
 
 /** Returns the name of the role that queries run as, or '' for the connecting user itself. */
 export async function prepareDatabase(client: PoolClient): Promise<string> {
   await refuseUnfit(client)
-  for (let tries = 1; ; tries++) {
-    try {
-      return await prepareOnce(client)
-    } catch (error) {
-      if (tries >= MOST_TRIES || !isLostRace(error)) throw error
-      await sleep(PAUSE_MS * tries * Math.random())
-    }
-  }
+  return retry(() => prepareOnce(client), RETRIES)
 }
 
 /** One transaction under one lock: GRANT and CREATE OR REPLACE of two nodes would update the same rows of the catalog. */

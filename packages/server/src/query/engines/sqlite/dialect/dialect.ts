@@ -8,7 +8,7 @@ import { castSql, rescale } from './casts.ts'
 import { likeSql } from './like.ts'
 import { SQLITE_OPERATORS } from './operators.ts'
 import { rowId } from './row-id.ts'
-import { SQLITE_SCALARS } from './scalars.ts'
+import { SQLITE_SCALARS, SQLITE_SEARCHES } from './scalars.ts'
 import { SQLITE_SPLIT_GROUPS } from './split-groups.ts'
 import { systemTableSql } from './system-tables.ts'
 import { concatSql, SQLITE_GROWING, stringAggSql } from './texts.ts'
@@ -59,6 +59,7 @@ export const SQLITE: Dialect = {
   concat: concatSql,
   scalars: SQLITE_SCALARS,
   growing: SQLITE_GROWING,
+  searches: SQLITE_SEARCHES,
   aggregates: SQLITE_AGGREGATES,
   sumOfProducts: sumOfProductsSql,
   splitGroups: SQLITE_SPLIT_GROUPS,

@@ -5,6 +5,11 @@ import type { Sql } from '../../emit/dialect.ts'
 export function likeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like): Sql {
   const globbed = node.ignoreCase ? undefined : globOf(node)
   if (globbed !== undefined) return `(${operand} GLOB ${globbed})`
+  return checkedLikeSql(operand, pattern, escapeSql, node)
+}
+
+/** The function checks how many steps the search may take. */
+export function checkedLikeSql(operand: Sql, pattern: Sql, escapeSql: Sql | undefined, node: Like): Sql {
   // '' escapes nothing.
   const escaped = escapeSql ?? "''"
   if (!node.ignoreCase) return `gh_like(${operand}, ${pattern}, ${escaped})`

@@ -3,6 +3,7 @@ import type { BoundCall, IqlType } from 'gatehouse-iql'
 import type { Dialect, ScalarSql, Sql } from '../../emit/dialect.ts'
 import { FIRST_MONDAY } from '../functions/time.ts'
 import { rescale } from './casts.ts'
+import { checkedLikeSql } from './like.ts'
 import { DAY } from './operators.ts'
 
 const BLANK = "' '"
@@ -49,6 +50,17 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   json_text: named('gh_json_text'),
   json_item_text: named('gh_json_item_text'),
   gen_uuid: () => 'gh_uuid()',
+}
+
+/** Our functions check their steps; only position and contains have others. */
+export const SQLITE_SEARCHES: Dialect['searches'] = {
+  position: named('gh_position'),
+  contains: ([x, part]) => `(gh_position(${x}, ${part}) > 0)`,
+  trim: SQLITE_SCALARS.trim,
+  ltrim: SQLITE_SCALARS.ltrim,
+  rtrim: SQLITE_SCALARS.rtrim,
+  like: checkedLikeSql,
+  fits: (text, maxBytes) => `iif(octet_length(${text}) > ${maxBytes}, gh_long_search(), 1)`,
 }
 
 /** SQLite computes most buckets by itself; our function is called for early times, a width that is refused, and NULL. */

@@ -1,6 +1,14 @@
 /** Text functions by code point and Unicode's case rules, which SQLite lacks. */
+import { MAX_SEARCH_STEPS, SHORT_PART_BYTES } from 'gatehouse-iql'
 import { isLonger } from '../../emit/long-values.ts'
-import { iqlError, keyTooLongError, notNullError, rowTooLongError, valueTooLongError } from '../../runtime-error.ts'
+import {
+  iqlError,
+  keyTooLongError,
+  notNullError,
+  rowTooLongError,
+  searchTooLongError,
+  valueTooLongError,
+} from '../../runtime-error.ts'
 import { likePattern } from './like-pattern.ts'
 import type { SqliteFunction } from './number.ts'
 
@@ -37,8 +45,18 @@ export const TEXT_FUNCTIONS = {
     requireFit(count * BigInt(Buffer.byteLength(text)), maxBytes)
     return text.repeat(Number(count))
   },
+  gh_position: (text: Text, part: Text) => {
+    if (text === null || part === null) return null
+    refuseLongSearch(text, part)
+    const at = text.indexOf(part)
+    return at === -1 ? 0n : BigInt(codePoints(text, at) + 1)
+  },
+  gh_long_search: () => {
+    throw searchTooLongError()
+  },
   gh_replace: (text: Text, part: Text, by: Text, maxBytes: bigint) => {
     if (text === null || part === null || by === null) return null
+    refuseLongSearch(text, part)
     if (part === '') return text
     const growth = BigInt(Buffer.byteLength(by) - Buffer.byteLength(part))
     if (growth > 0n) requireFit(BigInt(Buffer.byteLength(text)) + growth * occurrences(text, part), maxBytes)
@@ -60,12 +78,14 @@ export const TEXT_FUNCTIONS = {
   gh_split_part: (text: Text, separator: Text, number: Integer) => {
     if (text === null || separator === null || number === null) return null
     if (number <= 0n) throw iqlError('BadValue', 'Pieces are counted from 1')
+    refuseLongSearch(text, separator)
     const pieces = separator === '' ? [text] : text.split(separator)
     return (number <= BigInt(pieces.length) ? pieces[Number(number) - 1] : undefined) ?? ''
   },
   gh_like: (text: Text, pattern: Text, escapeText: Text) => {
     if (text === null || pattern === null || escapeText === null) return null
     if ([...escapeText].length > 1) throw iqlError('BadValue', 'The escape of LIKE must be one character')
+    refuseLongSearch(text, pattern)
     return truth(likePattern(pattern, escapeText).matches(text))
   },
   gh_uuid: () => crypto.randomUUID(),
@@ -74,12 +94,30 @@ export const TEXT_FUNCTIONS = {
   },
 } as const satisfies Record<string, SqliteFunction>
 
+/** A character has at most three bytes, and one of four is two. */
+const SHORT_PART_LENGTH = SHORT_PART_BYTES / 3
+
+/** Before a search for a text in another, which may compare each character of one with each of the other. */
+function refuseLongSearch(text: string, part: string): void {
+  if (part.length <= SHORT_PART_LENGTH || 9 * text.length * part.length <= MAX_SEARCH_STEPS) return
+  const bytes = Buffer.byteLength(part)
+  if (bytes > SHORT_PART_BYTES && Buffer.byteLength(text) * bytes > MAX_SEARCH_STEPS) throw searchTooLongError()
+}
+
+/** The characters before the index. */
+function codePoints(text: string, index: number): number {
+  let count = 0
+  for (let at = 0; at < index; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) count++
+  return count
+}
+
 function truth(value: boolean): bigint {
   return value ? 1n : 0n
 }
 
 function trimmed(text: Text, characters: Text, start: boolean, end: boolean): Text {
   if (text === null || characters === null) return null
+  refuseLongSearch(text, characters)
   const unwanted = new Set(characters)
   const all = [...text]
   let from = 0

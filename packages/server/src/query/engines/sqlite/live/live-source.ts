@@ -4,11 +4,12 @@ import { inTurns, TurnQueue } from '../../../../lib/turns.ts'
 import type { GroupCommit } from '../../../../store/database/group-commit.ts'
 import type { SharedFile } from '../../../../store/database/shared-file.ts'
 import type { CatalogueRow } from '../../../catalogue/definition.ts'
+import { BOUNDED_ROWS } from '../../../model/cost-class.ts'
+import type { LiveStatement } from '../../../model/live-statement.ts'
 import { createLiveEncoder, readLiveTexts } from '../../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../../bounded-rows.ts'
 import { LOG_PREFIX } from '../../change-log.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
-import { BOUNDED_ROWS } from '../../cost-class.ts'
 import { sizeOfAll } from '../../emit/slots.ts'
 import {
   type LiveReadRequest,
@@ -21,7 +22,6 @@ import {
   type Since,
   type TablePosition,
 } from '../../live-source.ts'
-import type { LiveStatement } from '../../live-statement.ts'
 import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
 import { asRefusal } from '../failure.ts'
 import type { ReaderPool } from '../processes/reader-pool.ts'

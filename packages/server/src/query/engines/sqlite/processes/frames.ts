@@ -2,7 +2,7 @@
 import { readSync, writeSync, writevSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
-import { release } from '../../../results/encoding.ts'
+import { release } from '../../../model/result.ts'
 
 /** A process is ready once it has started; then it replies to jobs. */
 export const FRAME = { job: 1, chunk: 2, done: 3, failed: 4, ready: 5 } as const

@@ -1,10 +1,10 @@
 /** Reads small results on the event loop: a row by its key, a few rows, or the first of many to see whether there are more. */
 
 import { isLongType, type ResultColumn } from 'gatehouse-iql'
+import { BOUNDED_ROWS, type CostClass } from '../../../model/cost-class.ts'
+import type { Encoding } from '../../../model/result.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
-import type { Encoding } from '../../../results/encoding.ts'
 import { BoundedRows, CHUNK_BYTES, type RowReader } from '../../bounded-rows.ts'
-import { BOUNDED_ROWS, type CostClass } from '../../cost-class.ts'
 import type { ReadLimits, ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
 import { plainReader, type RawRow, rowReader } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'

@@ -1,6 +1,7 @@
 /** Reads a live statement in one transaction: positions, changed keys, rows. In the server and in reader processes. */
 import type { Database } from 'better-sqlite3'
-import type { TextRowEncoder } from '../../../results/encoding.ts'
+import type { LiveColumns } from '../../../model/live-statement.ts'
+import type { TextRowEncoder } from '../../../model/result.ts'
 import { createLiveEncoder, liveKeyWriter } from '../../../results/live-rows.ts'
 import { LOG_OP, logName } from '../../change-log.ts'
 import {
@@ -10,7 +11,6 @@ import {
   positionsOf,
   type TablePosition,
 } from '../../live-source.ts'
-import type { LiveColumns } from '../../live-statement.ts'
 import { type RawRow, rowReader } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 

@@ -1,0 +1,92 @@
+/** What most administration commands do: list, show, create, change or delete one kind of resource. */
+import type { Arguments, OptionName } from '../args.ts'
+import { type JsonObject, membersOf } from '../output/json.ts'
+import { type AdminCommand, type AdminCommandCall, pagePath, segment } from './admin-command.ts'
+
+type Run = AdminCommand['run']
+type PathOf = (args: Arguments) => string
+
+/** The path of the resource that the first argument names, or of something that belongs to it. */
+export function named(collection: string, ...parts: readonly string[]): PathOf {
+  return ({ positionals: [name] }) => [collection, segment(name), ...parts].join('/')
+}
+
+/** A table of everything at a path. */
+export function list(path: string | PathOf, columns: readonly string[]): Run {
+  return async ({ args, request }) => {
+    const { body } = await request('GET', typeof path === 'string' ? path : path(args))
+    return { kind: 'table', columns, body }
+  }
+}
+
+/** A table of one page, with the parameters of `filter` that have a value. */
+export function listPage(path: string, columns: readonly string[], filter?: (args: Arguments) => JsonObject): Run {
+  return list((args) => pagePath(path, args, filter?.(args)), columns)
+}
+
+export function show(collection: string): Run {
+  return async ({ args, request }) => ({ kind: 'object', body: (await request('GET', named(collection)(args))).body })
+}
+
+export function create(path: string | PathOf, bodyOf: (args: Arguments) => JsonObject): Run {
+  return async ({ args, request }) => {
+    const { body } = await request('POST', typeof path === 'string' ? path : path(args), { body: bodyOf(args) })
+    return { kind: 'object', body }
+  }
+}
+
+/** Changes a resource. A list that is given replaces the one before: what it leaves out is printed. */
+export function change(collection: string, bodyOf: (args: Arguments) => JsonObject): Run {
+  return async (call) => {
+    const body = bodyOf(call.args)
+    const before = membersOf((await call.request('GET', named(collection)(call.args))).body)
+    const after = await patch(call, collection, body)
+    const removed = Object.keys(body).flatMap((name) => {
+      const kept = wordsOf(name, membersOf(after)[name])
+      const gone = wordsOf(name, before[name]).filter((word) => !kept.includes(word))
+      return gone.length === 0 ? [] : [`${name}: ${gone.join(' ')}`]
+    })
+    return { kind: 'object', body: after, removed }
+  }
+}
+
+/** Of a list, or of the scopes of a client, which are one text. */
+function wordsOf(name: string, value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.map(String)
+  return name === 'scope' && typeof value === 'string' ? value.split(' ') : []
+}
+
+export function setDisabled(collection: string, noun: string, disabled: boolean): Run {
+  return async (call) => {
+    const body = await patch(call, collection, { disabled })
+    const text = `The ${noun} ${call.args.positionals[0]} is ${disabled ? 'disabled' : 'enabled'}.`
+    return { kind: 'text', text, body }
+  }
+}
+
+export function remove(collection: string, text: (name: string) => string): Run {
+  return async ({ args, request }) => {
+    await request('DELETE', named(collection)(args))
+    return { kind: 'text', text: text(args.positionals[0] ?? '') }
+  }
+}
+
+/** Deletes the item of a list that `option` names. Without that option, does `otherwise`. */
+export function removeOr(
+  option: OptionName,
+  listPath: string | PathOf,
+  text: (id: string, args: Arguments) => string,
+  otherwise: Run,
+): Run {
+  return async (call) => {
+    const { args, request } = call
+    const id = args.value(option)
+    if (id === undefined) return otherwise(call)
+    await request('DELETE', `${typeof listPath === 'string' ? listPath : listPath(args)}/${segment(id)}`)
+    return { kind: 'text', text: text(id, args) }
+  }
+}
+
+async function patch({ args, request }: AdminCommandCall, collection: string, body: JsonObject): Promise<unknown> {
+  return (await request('PATCH', named(collection)(args), { body, ifMatch: '*' })).body
+}

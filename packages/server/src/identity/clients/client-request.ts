@@ -1,0 +1,215 @@
+/**
+ * The request of a client to an OAuth endpoint: its form (RFC 6749 §3.2), and the authentication of the client (§2.3) by
+ * client_secret_basic, client_secret_post, or `none` for public clients.
+ */
+import { timingSafeEqual } from 'node:crypto'
+import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Context } from '../../http/context.ts'
+import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import { isForm, type Parameters, readParameters } from '../../http/request/body.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import type { AuthMethod, Client, ClientSecret } from '../../store/clients/client-metadata.ts'
+import { secretDigest } from '../../store/clients/clients.ts'
+import { digestOf } from '../../store/keys/opaque.ts'
+import { refuse } from '../oauth-error.ts'
+import type { ClientDirectory } from './client-directory.ts'
+
+export interface ClientAuthEnv {
+  readonly clients: ClientDirectory
+  readonly secretThrottle: SecretThrottle
+  readonly rateLimits: Pick<RateLimits, 'countCaller'>
+  readonly audit: Audit
+  readonly clock: Clock
+}
+
+/** What an OAuth endpoint uses of a request, besides its form. */
+export type ClientRequest = Pick<Context, 'address' | 'id' | 'headers' | 'identify'>
+
+interface Credentials {
+  readonly method: AuthMethod
+  readonly clientId: string
+  /** The possible decodings of the secret; empty for a public client. */
+  readonly secrets: readonly string[]
+}
+
+/** C-41, C-43: the body is a form, and each parameter occurs once. */
+export function formOf(context: Context): Parameters {
+  if (!isForm(context)) throw refuse('invalid_request', 'The body must be application/x-www-form-urlencoded')
+  const form = readParameters(String(context.body))
+  if (form.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
+  return form
+}
+
+export function required(form: Parameters, name: string): string {
+  const value = form.get(name)
+  if (value === undefined) throw refuse('invalid_request', `The parameter ${name} is missing`)
+  return value
+}
+
+export async function authenticateClient(
+  request: ClientRequest,
+  form: Parameters,
+  env: ClientAuthEnv,
+): Promise<Client> {
+  const credentials = readCredentials(request.headers.authorization, form)
+  const { clientId, method, secrets } = credentials
+  const retryAfter = method === 'none' ? 0 : env.secretThrottle.retryAfter(clientId, request.address)
+  if (retryAfter > 0) {
+    throw refuse('temporarily_unavailable', 'Too many failed attempts', {
+      status: 429,
+      headers: { 'retry-after': String(retryAfter) },
+    })
+  }
+  const client = await env.clients.find(clientId)
+  if (client !== undefined) request.identify({ client: client.id })
+  const now = env.clock()
+  // Compare every secret even for an unknown client: the response time must not tell whether it exists.
+  const secretIsRight = secrets.map((secret) => secretMatches(client, clientId, secret, now)).includes(true)
+  const isAuthenticated =
+    client !== undefined &&
+    !client.disabled &&
+    client.authMethods.has(method) &&
+    (method === 'none' ? client.public : secretIsRight)
+  if (isAuthenticated) {
+    env.rateLimits.countCaller('token', request.address, { client: client.id })
+    return client
+  }
+  if (method !== 'none') env.secretThrottle.recordFailure(clientId, request.address)
+  // An unknown client was looked up in the store; a known one came from the cache.
+  if (client !== undefined) await env.clients.spendLookupTime(clientId)
+  env.audit.record({
+    event: 'client.refused',
+    ...(client === undefined ? {} : { client: client.id }),
+    address: request.address,
+    requestId: request.id,
+    details: { method, reason: reasonOf(client, method) },
+  })
+  // An unknown id is not repeated: it may be a secret in the wrong place.
+  throw notAuthenticated(`client authentication by ${method}: ${reasonOf(client, method)}`)
+}
+
+function reasonOf(client: Client | undefined, method: AuthMethod): string {
+  if (client === undefined) return 'unknown client'
+  if (client.disabled) return 'disabled'
+  return client.authMethods.has(method) ? 'wrong or expired secret' : 'method not registered'
+}
+
+function readCredentials(authorization: string | undefined, form: Parameters): Credentials {
+  const clientId = form.get('client_id')
+  const secret = form.get('client_secret')
+  if (authorization !== undefined) {
+    const basic = readBasic(authorization)
+    if (basic === undefined) throw notAuthenticated('the Authorization header is not Basic credentials')
+    if (secret !== undefined) throw refuse('invalid_request', 'The client used more than one authentication method')
+    if (clientId !== undefined && clientId !== basic.clientId)
+      throw refuse('invalid_request', 'client_id differs from the client in the Authorization header')
+    return basic
+  }
+  if (clientId === undefined) throw notAuthenticated('the request names no client')
+  return secret === undefined
+    ? { method: 'none', clientId, secrets: [] }
+    : { method: 'client_secret_post', clientId, secrets: [secret] }
+}
+
+/** RFC 6749 §2.3.1: both parts are form-encoded. Many clients forget that, so the secret is also accepted as it is. */
+function readBasic(authorization: string): Credentials | undefined {
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(authorization)?.[1]
+  if (encoded === undefined) return undefined
+  const text = Buffer.from(encoded, 'base64').toString()
+  const colon = text.indexOf(':')
+  if (colon < 1 || /\0|%00/.test(text)) return undefined
+  const id = text.slice(0, colon)
+  const secret = text.slice(colon + 1)
+  const clientId = formDecoded(id) ?? id
+  // RFC 6749 §2.3.1: an empty secret counts as omitted. Some public clients identify themselves this way.
+  if (secret === '') return { method: 'none', clientId, secrets: [] }
+  const decoded = formDecoded(secret)
+  return {
+    method: 'client_secret_basic',
+    clientId,
+    secrets: decoded === undefined || decoded === secret ? [secret] : [decoded, secret],
+  }
+}
+
+function formDecoded(text: string): string | undefined {
+  if (!/[%+]/.test(text)) return text
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+/** C-47: the same reply for an unknown client and a wrong secret. */
+function notAuthenticated(why: string) {
+  return refuse('invalid_client', 'The client could not be authenticated', {
+    why,
+    headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' },
+  })
+}
+
+/** The secret that last authenticated each client, to save the digest when it comes again. Dropped when the client is reloaded. */
+const lastVerified = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
+
+/** Compares with every valid secret, each in constant time. An unknown client takes as long. */
+export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
+  const offered = Buffer.from(secret)
+  const last = client === undefined ? undefined : lastVerified.get(client)
+  if (last !== undefined && isEqual(last.secret, offered) && isValid(last.stored, now)) return true
+  const digest = Buffer.from(secretDigest(clientId, secret))
+  let matches = false
+  for (const stored of client?.secrets ?? []) {
+    if (!isEqual(Buffer.from(stored.digest), digest) || !isValid(stored, now)) continue
+    matches = true
+    if (client !== undefined) lastVerified.set(client, { secret: new Uint8Array(offered), stored })
+  }
+  return matches
+}
+
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+function isValid({ expiresAt }: ClientSecret, now: number): boolean {
+  return expiresAt === undefined || now < expiresAt
+}
+
+/** Slows down guessing of client secrets per client and address: the client itself, at another address, is not affected. */
+export interface SecretThrottle {
+  /** Seconds until the next attempt is allowed; 0 when it is allowed now. */
+  retryAfter(clientId: string, address: string): number
+  recordFailure(clientId: string, address: string): void
+}
+
+const FREE_FAILURES = 10
+const MAX_WAIT_MS = 60_000
+const FORGET_MS = 15 * 60_000
+const MAX_TRACKED = 20_000
+
+/** In memory, on each node for itself: secrets are too long for guessing on all nodes to help. */
+export function createSecretThrottle(clock: Clock): SecretThrottle {
+  const failures = new LruMap<{ readonly count: number; readonly at: number }>(MAX_TRACKED)
+  return {
+    retryAfter(clientId, address) {
+      if (failures.size === 0) return 0
+      const known = failures.get(keyOf(clientId, address))
+      if (known === undefined || known.count < FREE_FAILURES) return 0
+      const wait = Math.min(MAX_WAIT_MS, 1000 * 2 ** (known.count - FREE_FAILURES))
+      const now = clock()
+      // A clock that was set back must not make anybody wait longer.
+      return Math.max(0, Math.ceil((Math.min(known.at, now) + wait - now) / 1000))
+    },
+    recordFailure(clientId, address) {
+      const key = keyOf(clientId, address)
+      const known = failures.get(key)
+      const now = clock()
+      const count = known === undefined || now - known.at > FORGET_MS ? 1 : known.count + 1
+      failures.set(key, { count, at: now })
+    },
+  }
+}
+
+/** A digest bounds the memory: a client_id from a request can be very long. */
+function keyOf(clientId: string, address: string): string {
+  return digestOf(`${address} ${clientId}`)
+}

@@ -1,0 +1,201 @@
+/** JSON whose numbers keep their digits: a number that a double cannot hold keeps its text. Long texts are parsed in steps. */
+import type { Steps } from './turns.ts'
+
+/** The result of `JSON.rawJSON`: the text of a number, serialized unchanged. */
+export interface RawNumber {
+  readonly rawJSON: string
+}
+
+export type Json = string | number | boolean | null | RawNumber | readonly Json[] | { readonly [member: string]: Json }
+
+/** The ECMAScript proposal "JSON.parse source text access": in Node since 22, not yet in TypeScript's library. */
+interface SourceTextJson {
+  parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
+  rawJSON(text: string): RawNumber
+  isRawJSON(value: unknown): boolean
+}
+const json: SourceTextJson = JSON as unknown as SourceTextJson
+
+/** JSON.parse, with what `read` makes of each number and its text. */
+export function parseNumbers(text: string, read: (value: number, source: string) => unknown): unknown {
+  return json.parse(text, (_name, value, { source }) =>
+    typeof value === 'number' && source !== undefined ? read(value, source) : value,
+  )
+}
+
+/** Every number keeps its text, which takes ten times as long as JSON.parse. */
+export function parseExactly(text: string): Json {
+  return parseNumbers(text, (_value, source) => json.rawJSON(source)) as Json
+}
+
+export function rawNumber(text: string): RawNumber {
+  return json.rawJSON(text)
+}
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return json.isRawJSON(value)
+}
+
+const [QUOTE, BACKSLASH, ZERO] = [0x22, 0x5c, 0x30]
+const [POINT, UPPER_E, LOWER_E] = [0x2e, 0x45, 0x65]
+
+/** The position of the closing quote; the length of the text if there is none. */
+export function endOfString(text: string, start: number): number {
+  const end = text.indexOf('"', start + 1)
+  if (end === -1) return text.length
+  if (text.charCodeAt(end - 1) !== BACKSLASH) return end
+  // The quote may be escaped: from here on a search would stop too often.
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at
+    if (code === BACKSLASH) at++
+  }
+  return text.length
+}
+
+/** A double keeps 15 significant digits. Longer numbers, exponents and trailing zeros are parsed with their text. */
+export function losesDigits(text: string, start: number, end: number): boolean {
+  if (end - start > 15) return true
+  let hasPoint = false
+  for (let at = start; at < end; at++) {
+    const code = text.charCodeAt(at)
+    if (code === LOWER_E || code === UPPER_E) return true
+    if (code === POINT) hasPoint = true
+  }
+  return hasPoint && text.charCodeAt(end - 1) === ZERO
+}
+
+/** Objects and arrays that are open. */
+interface Open {
+  readonly isList: boolean
+  readonly items: Json[]
+  /** Of the members, if it is an object. */
+  readonly names: string[]
+}
+
+/** The values of `parseExactly`, but a number that a double holds is one. Bounds neither depth nor size. Throws a SyntaxError. */
+export function* parseInSteps(text: string): Steps<Json> {
+  const open: Open[] = []
+  for (let at = skipSpace(text, 0); ; ) {
+    let value: Json
+    const first = text[at]
+    if (first === '[' || first === '{') {
+      const opened: Open = { isList: first === '[', items: [], names: [] }
+      at = skipSpace(text, at + 1)
+      if (text[at] !== closingOf(opened)) {
+        open.push(opened)
+        if (!opened.isList) at = readName(text, at, opened)
+        continue
+      }
+      value = closed(opened)
+      at++
+    } else if (first === '"') {
+      const end = endOfString(text, at)
+      value = end - at <= PIECE_LENGTH ? parseString(text, at, end) : yield* parseLongString(text, at, end)
+      at = end + 1
+    } else {
+      const token = tokenAt(text, at)
+      value = token.value
+      at = token.end
+    }
+    yield
+    for (;;) {
+      at = skipSpace(text, at)
+      const container = open.at(-1)
+      if (container === undefined) {
+        if (at < text.length) throw unexpected(text, at)
+        return value
+      }
+      container.items.push(value)
+      if (text[at] === ',') {
+        at = skipSpace(text, at + 1)
+        if (!container.isList) at = readName(text, at, container)
+        break
+      }
+      if (text[at] !== closingOf(container)) throw unexpected(text, at)
+      at++
+      value = closed(container)
+      open.pop()
+    }
+  }
+}
+
+function closingOf({ isList }: Open): string {
+  return isList ? ']' : '}'
+}
+
+/** A member named __proto__ is one like any other. */
+function closed({ isList, items, names }: Open): Json {
+  return isList ? items : Object.fromEntries(names.map((name, index) => [name, items[index] ?? null]))
+}
+
+/** Returns the position of the value. */
+function readName(text: string, at: number, object: Open): number {
+  if (text[at] !== '"') throw unexpected(text, at)
+  const end = endOfString(text, at)
+  object.names.push(parseString(text, at, end))
+  const colon = skipSpace(text, end + 1)
+  if (text[colon] !== ':') throw unexpected(text, colon)
+  return skipSpace(text, colon + 1)
+}
+
+function parseString(text: string, start: number, end: number): string {
+  return JSON.parse(text.slice(start, end + 1))
+}
+
+const PIECE_LENGTH = 64 * 1024
+
+function* parseLongString(text: string, start: number, end: number): Steps<string> {
+  const pieces: string[] = []
+  for (let from = start + 1; from < end; ) {
+    const to = from + PIECE_LENGTH < end ? beforeEscape(text, from, from + PIECE_LENGTH) : end
+    pieces.push(JSON.parse(`"${text.slice(from, to)}"`))
+    from = to
+    yield
+  }
+  if (end >= text.length) throw unexpected(text, end)
+  return pieces.join('')
+}
+
+/** The longest escape sequence, \uXXXX, has six characters. */
+const ESCAPE_LENGTH = 6
+
+/** `end`, or the start of the escape sequence around it. `start` is outside of any. */
+function beforeEscape(text: string, start: number, end: number): number {
+  const backslash = text.lastIndexOf('\\', end - 1)
+  if (backslash <= end - ESCAPE_LENGTH || backslash < start) return end
+  let first = backslash
+  while (first > start && text[first - 1] === '\\') first--
+  // In a run of backslashes each second one is escaped by the one before it.
+  return (backslash - first) % 2 === 0 ? backslash : end
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
+const WORDS = [
+  ['true', true],
+  ['false', false],
+  ['null', null],
+] as const
+
+function tokenAt(text: string, at: number): { readonly value: Json; readonly end: number } {
+  for (const [word, value] of WORDS) if (text.startsWith(word, at)) return { value, end: at + word.length }
+  NUMBER.lastIndex = at
+  const number = NUMBER.exec(text)?.[0]
+  if (number === undefined) throw unexpected(text, at)
+  const end = at + number.length
+  return { value: losesDigits(text, at, end) ? rawNumber(number) : Number(number), end }
+}
+
+function skipSpace(text: string, start: number): number {
+  let at = start
+  for (;;) {
+    const code = text.charCodeAt(at)
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return at
+    at++
+  }
+}
+
+function unexpected(text: string, at: number): SyntaxError {
+  const what = at < text.length ? `Unexpected token ${JSON.stringify(text[at])}` : 'Unexpected end'
+  return new SyntaxError(`${what} at position ${Math.min(at, text.length)}`)
+}

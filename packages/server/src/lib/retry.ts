@@ -1,0 +1,30 @@
+/** Retries: the pauses between attempts grow and are random, so that those who failed together do not try again together. */
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Backoff {
+  readonly firstMs: number
+  readonly longestMs: number
+}
+
+/** The pause after the last of this many failures: half of a time that doubles with each failure, and up to as much again at random. */
+export function pauseAfter(failures: number, { firstMs, longestMs }: Backoff): number {
+  const longest = Math.min(firstMs * 2 ** (failures - 1), longestMs)
+  return (longest / 2) * (1 + Math.random())
+}
+
+export interface RetryOptions extends Backoff {
+  /** Runs at most this often. */
+  readonly attempts: number
+  readonly mayRetry: (error: unknown) => boolean
+}
+
+export async function retry<Result>(run: () => Promise<Result>, options: RetryOptions): Promise<Result> {
+  for (let failures = 1; ; failures++) {
+    try {
+      return await run()
+    } catch (error) {
+      if (failures >= options.attempts || !options.mayRetry(error)) throw error
+      await sleep(pauseAfter(failures, options))
+    }
+  }
+}

@@ -1,0 +1,27 @@
+/** What callers run on this node, as operators see it: queries, and live statements until they end. */
+import type { LiveQueries } from './live/contract.ts'
+import type { LiveQuery, RunningQueries } from './run/running.ts'
+
+export interface ListedQuery extends LiveQuery {
+  readonly kind: 'query' | 'live'
+}
+
+export interface Activity {
+  list(): Iterable<ListedQuery>
+  /** Cancels a query, or ends a live statement, of the owner (see `ownerOf`), or of any owner; false if there is none. */
+  cancel(requestId: string, owner: string | undefined): boolean
+}
+
+export function createActivity(running: RunningQueries, live: LiveQueries): Activity {
+  return {
+    *list() {
+      for (const query of running.list()) yield { ...query, kind: 'query' }
+      for (const { requestId, subject, clientId, statement, startedAt } of live.list())
+        yield { requestId, subject, clientId, statement, startedAt, kind: 'live' }
+    },
+    cancel(requestId, owner) {
+      const isCancelled = running.cancel(requestId, owner)
+      return live.end(requestId, owner) || isCancelled
+    },
+  }
+}

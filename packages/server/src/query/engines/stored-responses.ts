@@ -1,0 +1,144 @@
+/** Bounds the stored responses of requests with an Idempotency-Key: their number and their bytes, of each owner and in all. */
+import type { Cell } from '../model/result.ts'
+import type { SqlStatement } from './catalogue-sql.ts'
+import type { Bindable } from './emit/slots.ts'
+import type { WriteReply, WriteRequest } from './engine.ts'
+import { LONG_RESPONSE_BYTES, writeOutcome } from './idempotency.ts'
+
+export interface ResponseLimits {
+  readonly keysPerOwner: number
+  readonly keys: number
+  /** Of responses that are not short. */
+  readonly bytesPerOwner: number
+  readonly bytes: number
+}
+
+export const DEFAULT_RESPONSE_LIMITS: ResponseLimits = {
+  keysPerOwner: 50_000,
+  keys: 200_000,
+  bytesPerOwner: 64 * 1024 * 1024,
+  bytes: 512 * 1024 * 1024,
+}
+
+export interface ResponseTable {
+  /** With its schema. */
+  readonly table: string
+  readonly placeholder: (position: number) => string
+  readonly read: <Row extends object>(sql: string, parameters: readonly Bindable[]) => Promise<readonly Row[]>
+  readonly write: (statement: SqlStatement) => Promise<unknown>
+}
+
+interface Held {
+  readonly owner: string
+  /** An Integer is a text in PostgreSQL, and may be a bigint in SQLite. */
+  readonly amount: unknown
+}
+
+/** Estimated bytes of a value, beside those of its text. */
+const CELL_BYTES = 16
+
+/**
+ * A write counts only what this process has stored since the last check: the check itself reads two indexes. An owner who has stored too
+ * much loses what is oldest: of a long response its rows, so that a repeated request still writes nothing, and past the number of keys
+ * the whole.
+ */
+export class StoredResponses {
+  readonly #table: ResponseTable
+  readonly #limits: ResponseLimits
+  #keys = 0
+  #bytes = 0
+  #trimming: Promise<void> | undefined
+
+  constructor(table: ResponseTable, limits: ResponseLimits) {
+    this.#table = table
+    this.#limits = limits
+  }
+
+  /** To be called after each write. */
+  count({ idempotencyKey }: Pick<WriteRequest, 'idempotencyKey'>, { isReplay, outcome }: WriteReply): void {
+    if (idempotencyKey === undefined || isReplay) return
+    const { keysPerOwner, bytesPerOwner } = this.#limits
+    this.#keys++
+    for (const row of outcome.rows) for (const cell of row) this.#bytes += CELL_BYTES + lengthOf(cell)
+    // A failure is that of the database, which other statements report; the next check finds the same.
+    if (this.#keys >= keysPerOwner / 5 || this.#bytes >= bytesPerOwner / 2) this.trim().catch(() => {})
+  }
+
+  /** One at a time. */
+  trim(): Promise<void> {
+    this.#trimming ??= this.#trim().finally(() => {
+      this.#trimming = undefined
+    })
+    return this.#trimming
+  }
+
+  async #trim(): Promise<void> {
+    if (this.#keys === 0) return
+    this.#keys = 0
+    this.#bytes = 0
+    const { table } = this.#table
+    const { keysPerOwner, keys, bytesPerOwner, bytes } = this.#limits
+    const numbers = await this.#table.read<Held>(`SELECT owner, count(*) AS amount FROM ${table} GROUP BY owner`, [])
+    for (const [owner, most] of tooMuch(numbers, keysPerOwner, keys)) await this.#deleteOldest(owner, most)
+    const lengths = await this.#table.read<Held>(
+      `SELECT owner, sum(octet_length(answer)) AS amount FROM ${table} WHERE ${IS_LONG} GROUP BY owner`,
+      [],
+    )
+    for (const [owner, most] of tooMuch(lengths, bytesPerOwner, bytes)) await this.#shortenOldest(owner, most)
+  }
+
+  async #deleteOldest(owner: string, most: number): Promise<void> {
+    const { table, placeholder, write } = this.#table
+    const [one, two] = [placeholder(1), placeholder(2)]
+    const last = `SELECT created FROM ${table} WHERE owner = ${two} ORDER BY created DESC LIMIT 1 OFFSET ${most}`
+    await write({
+      sql: `DELETE FROM ${table} WHERE owner = ${one} AND created < (${last})`,
+      parameters: [owner, owner],
+    })
+  }
+
+  async #shortenOldest(owner: string, most: number): Promise<void> {
+    const { table, placeholder, read, write } = this.#table
+    const [one, two, three] = [placeholder(1), placeholder(2), placeholder(3)]
+    const long = await read<{ key: string; amount: unknown }>(
+      `SELECT key, octet_length(answer) AS amount FROM ${table} WHERE owner = ${one} AND ${IS_LONG} ORDER BY created DESC, key`,
+      [owner],
+    )
+    let held = 0
+    for (const { key, amount } of long) {
+      held += Number(amount)
+      if (held <= most) continue
+      const [found] = await read<{ start: string }>(
+        `SELECT substr(answer, 1, 100) AS start FROM ${table} WHERE owner = ${one} AND key = ${two}`,
+        [owner, key],
+      )
+      const rowsAffected = Number(/"rowsAffected":(\d+)/.exec(found?.start ?? '')?.[1] ?? 0)
+      const answer = writeOutcome({ rowsAffected, rows: [], isTruncated: true })
+      const sql = `UPDATE ${table} SET answer = ${one} WHERE owner = ${two} AND key = ${three}`
+      await write({ sql, parameters: [answer, owner, key] })
+    }
+  }
+}
+
+/** As in the index of long responses, which only the same words find. */
+const IS_LONG = `octet_length(answer) > ${LONG_RESPONSE_BYTES}`
+
+/** The owners who hold more than they may, with what they may: less than the limit of each if all together hold too much. */
+function tooMuch(held: readonly Held[], perOwner: number, inAll: number): (readonly [string, number])[] {
+  const amounts = held.map(({ owner, amount }) => [owner, Number(amount)] as const).sort((a, b) => a[1] - b[1])
+  let left = inAll
+  let share = perOwner
+  for (const [index, [, amount]] of amounts.entries()) {
+    const equal = Math.floor(left / (amounts.length - index))
+    if (amount > equal) {
+      share = Math.min(perOwner, equal)
+      break
+    }
+    left -= amount
+  }
+  return amounts.filter(([, amount]) => amount > share).map(([owner]) => [owner, share] as const)
+}
+
+function lengthOf(cell: Cell): number {
+  return typeof cell === 'string' ? cell.length : cell instanceof Uint8Array ? cell.byteLength : 0
+}

@@ -1,0 +1,304 @@
+/** Live queries: callers subscribe to statements and are kept up to date. */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Principal, Refusal } from 'gatehouse-protocol'
+import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import { refuse } from '../errors.ts'
+import { viewFor } from '../plan/rights.ts'
+import type { Catalogue } from '../run/catalogue.ts'
+import { ownerOf, shownStatement } from '../run/running.ts'
+import type { SlowLog } from '../run/slow-log.ts'
+import { asUnavailable } from '../unavailable.ts'
+import {
+  type LiveListing,
+  type LiveQueries,
+  type LiveRequest,
+  type LiveSink,
+  type LiveSubscription,
+  MAX_RATE,
+  MIN_RATE,
+} from './contract.ts'
+import { LiveCounts } from './counts.ts'
+import { isTransient } from './evaluate/evaluator.ts'
+import { LiveReader, type ReaderOptions } from './evaluate/reader.ts'
+import { failed, type LiveLimits, StatementCounts, shuttingDown } from './limits.ts'
+import { type DeriveKey, isPosition, PositionSeal } from './position.ts'
+import { ResultCache } from './result-cache.ts'
+import type { LiveResult } from './results/live-result.ts'
+import { Resumes } from './resume.ts'
+import { Subscriber, type SubscriberEnv } from './subscriber/subscriber.ts'
+import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
+
+export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
+  readonly catalogue: Catalogue
+  readonly limits: LiveLimits
+  readonly deriveKey: DeriveKey
+  readonly slowLog: SlowLog
+  readonly onError: (error: unknown) => void
+}
+
+const SWEEP_MS = 500
+const RETRY_MS = 1000
+
+export class LiveService implements LiveQueries {
+  readonly #options: LiveServiceOptions
+  readonly #reader: LiveReader
+  readonly #results: ResultCache
+  readonly #resumes: Resumes
+  readonly #counts = new LiveCounts()
+  readonly #statements: StatementCounts
+  /** By owner and request id. */
+  readonly #subscribers = new Map<string, Subscriber>()
+  readonly #targets = new Map<Subscriber, LiveTarget>()
+  /** What those will follow that have no result yet. */
+  readonly #starting = new Map<Subscriber, LiveTarget>()
+  readonly #subscriberEnv: SubscriberEnv
+  readonly #sweep: NodeJS.Timeout
+  readonly #stopWatching: () => void
+  #isClosed = false
+
+  constructor(options: LiveServiceOptions) {
+    const { engine, limits, onError, catalogue } = options
+    const counts = this.#counts
+    this.#options = options
+    this.#reader = new LiveReader({ ...options, source: engine.live, counts })
+    const seal = new PositionSeal(options.deriveKey, options.clock)
+    this.#results = new ResultCache({ reader: this.#reader, seal, counts, onError })
+    this.#resumes = new Resumes(this.#reader, seal)
+    this.#statements = new StatementCounts(limits)
+    this.#subscriberEnv = {
+      counts,
+      onError,
+      release: (result, subscriber) => this.#results.release(result, subscriber),
+      replan: (subscriber, principal) => this.#replan(subscriber, principal),
+      hasEnded: (subscriber) => this.#forget(subscriber),
+      budget: this.#results.budget,
+      turns: new TurnQueue(),
+    }
+    this.#sweep = setInterval(() => this.#tick(), Math.min(SWEEP_MS, limits.progressMs / 2))
+    this.#sweep.unref()
+    this.#stopWatching = catalogue.onChange(() => {
+      this.#replanAll().catch(onError)
+    })
+  }
+
+  async subscribe(request: LiveRequest, sink: LiveSink): Promise<LiveSubscription> {
+    checkRequest(request)
+    if (this.#isClosed) throw shuttingDown()
+    const key = keyOf(request)
+    if (this.#subscribers.has(key))
+      throw refuse('Request.BadRequestId', `A live statement with the Request-Id ${request.requestId} is running`)
+    this.#statements.add(request.connectionId, ownerOf(request.principal))
+    const subscriber = new Subscriber(request, sink, this.#subscriberEnv, this.#options.clock())
+    this.#subscribers.set(key, subscriber)
+    try {
+      await this.#begin(subscriber)
+    } catch (error) {
+      subscriber.close()
+      throw subscriber.endedBy ?? error
+    } finally {
+      this.#starting.delete(subscriber)
+    }
+    setImmediate(() => subscriber.start())
+    return subscriber
+  }
+
+  async #begin(subscriber: Subscriber): Promise<void> {
+    const { request } = subscriber
+    for (let target = this.#targetOf(subscriber, request.principal); ; ) {
+      this.#starting.set(subscriber, target)
+      const result = await this.#results.acquire(target, subscriber, request.signal)
+      try {
+        const start = request.resume === undefined ? undefined : await this.#resumes.startAt(request.resume, result)
+        if (subscriber.isClosed) throw subscriber.endedBy ?? shuttingDown()
+        if (result.endedBy !== undefined) throw result.endedBy
+        const now = this.#targetOf(subscriber, request.principal)
+        if (now.identity === target.identity) {
+          this.#targets.set(subscriber, target)
+          if (start !== undefined) this.#counts.resumes[start.kind === 'expired' ? 'reset' : 'recovered']++
+          subscriber.follow(result, start)
+          return
+        }
+        // A table was redefined while the result was read.
+        target = now
+      } catch (error) {
+        this.#results.release(result, subscriber)
+        throw error
+      }
+      this.#results.release(result, subscriber)
+    }
+  }
+
+  *list(): Generator<LiveListing> {
+    for (const subscriber of this.#subscribers.values()) {
+      const { request, principal, startedAt, result } = subscriber
+      const target = result?.target ?? this.#starting.get(subscriber)
+      if (target === undefined) continue
+      const { requestId, connectionId, statement } = request
+      const { subject, clientId } = principal
+      const { method } = target
+      const rows = result?.rowCount ?? 0
+      yield {
+        requestId,
+        connectionId,
+        subject,
+        clientId,
+        statement: shownStatement(statement),
+        method,
+        rows,
+        startedAt,
+      }
+    }
+  }
+
+  end(requestId: string, owner: string | undefined): boolean {
+    const found = [...this.#subscribers.values()].filter(
+      ({ request, principal }) =>
+        request.requestId === requestId && (owner ?? ownerOf(principal)) === ownerOf(principal),
+    )
+    for (const subscriber of found) subscriber.end(refuse('Limit.Cancelled', 'The query was cancelled'))
+    return found.length > 0
+  }
+
+  get size(): number {
+    return this.#subscribers.size
+  }
+
+  /** Statements that are run now, or wait until they can be. They count as queries. */
+  get load(): { readonly running: number; readonly waiting: number } {
+    return this.#reader
+  }
+
+  watch(metrics: Metrics): void {
+    this.#counts.watch(metrics, this.#options.engine.kind)
+    metrics.watch('gatehouse_live_families', () => [[{}, this.#results.families]])
+    metrics.watch('gatehouse_live_rows', () => [[{}, this.#results.rows]])
+    metrics.watch('gatehouse_live_bytes', () => [[{}, this.#results.budget.bytes]])
+    metrics.watch('gatehouse_live_log_changes', () => {
+      const { logged } = this.#reader.source
+      return [
+        [{ of: 'all' }, logged.reduce((sum, changes) => sum + changes, 0)],
+        [{ of: 'largest' }, Math.max(0, ...logged)],
+      ]
+    })
+    metrics.watch('gatehouse_live_statements', () => {
+      const counts = { keys: 0, rerun: 0, clock: 0 }
+      for (const { method } of this.#targets.values()) counts[method]++
+      return Object.entries(counts).map(([method, count]) => [{ method }, count])
+    })
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearInterval(this.#sweep)
+    this.#stopWatching()
+    for (const subscriber of [...this.#subscribers.values()]) subscriber.end(shuttingDown())
+    this.#results.close()
+    this.#reader.close()
+  }
+
+  #targetOf({ request }: Subscriber, principal: Principal): LiveTarget {
+    const { catalogue } = this.#options
+    return targetOf(request, principal, catalogue.snapshot, this.#options)
+  }
+
+  #replan(subscriber: Subscriber, principal: Principal): void {
+    const before = this.#targets.get(subscriber)
+    if (before === undefined) return
+    let target: LiveTarget
+    try {
+      target = this.#targetOf(subscriber, principal)
+    } catch (error) {
+      if (!(error instanceof Refusal)) this.#options.onError(error)
+      subscriber.end(this.#whyUnbound(before, principal, error))
+      return
+    }
+    subscriber.principal = principal
+    if (target.identity === before.identity) return
+    this.#targets.set(subscriber, target)
+    // What it still has of the old result may be what the caller may not see any more.
+    subscriber.leave()
+    subscriber.reset(shapeOf(before) === shapeOf(target) ? 'Rights' : 'Definition')
+    this.#follow(subscriber, target).catch((error: unknown) => {
+      if (!(error instanceof Refusal)) this.#options.onError(error)
+      subscriber.end(error instanceof Refusal ? error : failed())
+    })
+  }
+
+  async #follow(subscriber: Subscriber, target: LiveTarget): Promise<void> {
+    const result = await this.#acquireWhenPossible(subscriber, target)
+    if (result === undefined) return
+    const isWanted = this.#targets.get(subscriber) === target
+    if (isWanted && result.endedBy === undefined) subscriber.follow(result, undefined)
+    else this.#results.release(result, subscriber)
+    if (isWanted && result.endedBy !== undefined) throw result.endedBy
+  }
+
+  /** A database that is away is waited for. Undefined if the subscriber wants something else by then. */
+  async #acquireWhenPossible(subscriber: Subscriber, target: LiveTarget): Promise<LiveResult | undefined> {
+    while (this.#targets.get(subscriber) === target) {
+      try {
+        return await this.#results.acquire(target, subscriber)
+      } catch (error) {
+        const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
+        if (refusal === undefined || !isTransient(refusal)) throw error
+        await sleep(RETRY_MS, undefined, { ref: false })
+      }
+    }
+    return undefined
+  }
+
+  /** A table that is still there, but not for this caller, is a matter of rights. */
+  #whyUnbound({ plan }: LiveTarget, { scopes }: Principal, error: unknown): Refusal {
+    const { snapshot } = this.#options.catalogue
+    const view = viewFor(snapshot, scopes)
+    const isHidden = [...plan.tables, ...plan.views].some(
+      ({ name }) => view.lookup(name) === undefined && snapshot.table(name) !== undefined,
+    )
+    if (isHidden) return refuse('Auth.MissingScope', 'You may not read the tables of this statement any more')
+    return error instanceof Refusal ? error : failed()
+  }
+
+  async #replanAll(): Promise<void> {
+    this.#results.catalogueChanged()
+    await inTurns(this.#replanEach(), BACKGROUND)
+  }
+
+  *#replanEach(): Steps<void> {
+    for (const subscriber of [...this.#targets.keys()]) {
+      yield
+      subscriber.setPrincipal(subscriber.principal)
+    }
+  }
+
+  #forget(subscriber: Subscriber): void {
+    const { request } = subscriber
+    if (!this.#subscribers.delete(keyOf(request))) return
+    this.#targets.delete(subscriber)
+    this.#statements.remove(request.connectionId, ownerOf(request.principal))
+  }
+
+  #tick(): void {
+    const now = performance.now()
+    for (const subscriber of this.#subscribers.values()) subscriber.tellProgress(now, this.#options.limits.progressMs)
+    this.#results.dropExpired()
+  }
+}
+
+function checkRequest({ maxRate, resume }: LiveRequest): void {
+  if (!Number.isInteger(maxRate) || maxRate < MIN_RATE || maxRate > MAX_RATE)
+    throw refuse('Request.BadParameter', `MaxRate is an integer from ${MIN_RATE} to ${MAX_RATE}`)
+  if (resume !== undefined && !isPosition(resume))
+    throw refuse('Request.BadPosition', 'The position to resume at is malformed')
+}
+
+function keyOf({ principal, requestId }: LiveRequest): string {
+  return `${ownerOf(principal)}\n${requestId}`
+}
+
+/** What a caller sees of the tables and views, apart from which rows. */
+function shapeOf({ plan }: LiveTarget): string {
+  const tables = plan.tables.map(({ columns, primaryKey }) => [columns, primaryKey])
+  return JSON.stringify([tables, plan.views.map(({ columns, view }) => [columns, view?.text])])
+}

@@ -1,0 +1,65 @@
+/**
+ * A live result as it was at one version, for those who are sent all of it. A piece is encoded when somebody can take it, so that a
+ * client costs no copy of the result, however slowly it reads.
+ */
+
+import type { LiveMessage } from '../contract.ts'
+import type { LiveState } from './difference.ts'
+import { type LiveMessages, type SnapshotHead, snapshotPiece } from './messages.ts'
+
+export interface SnapshotEnv {
+  readonly head: SnapshotHead
+  readonly position: string
+  /** Somebody reads the state, or does not any more. Meanwhile its rows do not change. */
+  readonly count: (readers: 1 | -1) => void
+  /** Whether the result still has this state. */
+  readonly isCurrent: () => boolean
+}
+
+export class SnapshotMessages implements LiveMessages {
+  readonly isEncoded = false
+  readonly #state: LiveState
+  readonly #env: SnapshotEnv
+  readonly #keys: readonly string[]
+  /** The first row of each piece, and of the next. */
+  readonly #starts = [0]
+  /** Kept alive by the transports that send them: those who read at the same time share them. */
+  readonly #pieces: WeakRef<LiveMessage>[] = []
+
+  constructor(state: LiveState, env: SnapshotEnv) {
+    this.#state = state
+    this.#env = env
+    this.#keys = state.order ?? [...state.rows.keys()]
+  }
+
+  /** Until the result changes, it is the result that takes the memory. */
+  get bytes(): number {
+    return this.#env.isCurrent() ? 0 : this.#state.bytes
+  }
+
+  has(index: number): boolean {
+    return index === 0 || (this.#starts[index] ?? 0) < this.#keys.length
+  }
+
+  at(index: number): LiveMessage {
+    const known = this.#pieces[index]?.deref()
+    if (known !== undefined) return known
+    const { head, position } = this.#env
+    const start = this.#starts[index] ?? 0
+    const { message, end } = snapshotPiece(this.#keys, this.#state.rows, start, {
+      head: index === 0 ? head : undefined,
+      position,
+    })
+    this.#starts[index + 1] = end
+    this.#pieces[index] = new WeakRef(message)
+    return message
+  }
+
+  open(): void {
+    this.#env.count(1)
+  }
+
+  close(): void {
+    this.#env.count(-1)
+  }
+}

@@ -1,0 +1,57 @@
+/** The form of a result on the wire: its format, the values in its rows, and what an encoder of rows does. */
+
+export type Format = 'json' | 'ndjson' | 'csv' | 'arrow'
+
+export interface Encoding {
+  readonly format: Format
+  readonly rows: 'objects' | 'arrays'
+  /** Integers as exact JSON numbers, or as strings for clients that read every number as a double. */
+  readonly integers: 'numbers' | 'strings'
+  /** Whether NDJSON begins with a line that describes the columns. */
+  readonly header?: 'none' | 'columns'
+}
+
+/** Whether the format can report that rows were left out. CSV and Arrow cannot. */
+export function reportsTruncation({ format }: Encoding): boolean {
+  return format === 'json' || format === 'ndjson'
+}
+
+/**
+ * A value to be encoded. Integer: bigint, number or digits. Decimal: digits in full scale. Double: number. Boolean: boolean.
+ * Text, Timestamp, Date, Time, Uuid and Json: their text on the wire; in long results Timestamp, Date and Time may also be a bigint,
+ * the microseconds or days that IQL counts. Binary: bytes.
+ */
+export type Cell = null | string | bigint | number | boolean | Uint8Array
+
+/** What a read has returned beside the rows. */
+export interface ReadOutcome {
+  readonly rowCount: number
+  /** Which limit left rows out. */
+  readonly truncated: 'no' | 'rows' | 'bytes'
+  /** The key of the last row that was written. */
+  readonly lastKey: readonly Cell[]
+}
+
+export interface RowEncoder {
+  /** The row may be reused by the caller afterwards. */
+  add(row: readonly Cell[]): void
+  /** An estimate of the bytes waiting to be taken. */
+  readonly pending: number
+  /** The rows added since the last call, preceded by the header on the first. */
+  take(): Uint8Array
+}
+
+/** The encoder of a text format. A small result is sent as one string together with its trailer. */
+export interface TextRowEncoder extends RowEncoder {
+  takeText(): string
+}
+
+/**
+ * Frees the memory of a chunk that has been written. Left to the garbage collector, the chunks of a long result cause
+ * several full collections a second, each of which stalls the event loop. The bytes must not be used afterwards, and no
+ * write of them may be pending.
+ */
+export function release({ buffer, byteLength }: Uint8Array): void {
+  // Small chunks share a pooled buffer with others.
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
+}

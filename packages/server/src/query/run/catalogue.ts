@@ -1,0 +1,77 @@
+/** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
+import type { Bus } from '../../events/bus.ts'
+import { readDefinition } from '../catalogue/definition.ts'
+import { createSnapshot, type Snapshot } from '../catalogue/snapshot.ts'
+import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
+
+export class Catalogue {
+  readonly #engine: Engine
+  readonly #bus: Bus
+  #snapshot: Snapshot = createSnapshot([])
+  #loading: Promise<void> | undefined
+  #isStale = false
+  readonly #unsubscribe: () => void
+  readonly #listeners = new Set<() => void>()
+
+  private constructor(engine: Engine, bus: Bus, onError: (error: unknown) => void) {
+    this.#engine = engine
+    this.#bus = bus
+    this.#unsubscribe = bus.subscribe((event) => {
+      if (event.kind === 'catalogue-changed') this.refresh().catch(onError)
+    })
+  }
+
+  static async open(engine: Engine, bus: Bus, onError: (error: unknown) => void): Promise<Catalogue> {
+    const catalogue = new Catalogue(engine, bus, onError)
+    await catalogue.refresh()
+    return catalogue
+  }
+
+  get snapshot(): Snapshot {
+    return this.#snapshot
+  }
+
+  /** Calls the listener after each load. Returns the function that ends it. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** A change that arrives during a load is picked up by another load right after it. */
+  async refresh(): Promise<void> {
+    if (this.#loading !== undefined) {
+      this.#isStale = true
+      return this.#loading
+    }
+    this.#loading = this.#load()
+    try {
+      await this.#loading
+    } finally {
+      this.#loading = undefined
+    }
+  }
+
+  /** Makes all changes or none. When it resolves, this node has loaded them and has notified the others. */
+  async change(
+    changes: readonly ChangeStep[],
+    options: Pick<ChangeRequest, 'owner' | 'running' | 'response'> = {},
+  ): Promise<WriteReply | undefined> {
+    const reply = await this.#engine.change({ changes, ...options })
+    await this.refresh()
+    await this.#bus.publish({ kind: 'catalogue-changed' })
+    return reply
+  }
+
+  close(): void {
+    this.#unsubscribe()
+  }
+
+  async #load(): Promise<void> {
+    do {
+      this.#isStale = false
+      const rows = await this.#engine.loadCatalogue()
+      this.#snapshot = createSnapshot(rows.map(readDefinition))
+      for (const listener of this.#listeners) listener()
+    } while (this.#isStale)
+  }
+}

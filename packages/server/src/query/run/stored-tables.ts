@@ -1,0 +1,31 @@
+/** The tables that are stored, read before the service is opened: nothing is created or changed. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from 'gatehouse-protocol'
+import { type CatalogueRow, readDefinition } from '../catalogue/definition.ts'
+import { createSnapshot } from '../catalogue/snapshot.ts'
+import { createTableChecks, type TableChecks } from '../catalogue/table-checks.ts'
+
+export interface StoredTablesOptions {
+  readonly dataFolder: string
+  /** Empty for SQLite. */
+  readonly url: string
+  readonly clock: Clock
+}
+
+export async function checksOfStored({ dataFolder, url, clock }: StoredTablesOptions): Promise<TableChecks> {
+  const rows = url === '' ? await readSqlite(join(dataFolder, 'query.db')) : await readPostgres(url)
+  const snapshot = createSnapshot(rows.map(readDefinition))
+  return createTableChecks(() => snapshot, clock)
+}
+
+async function readSqlite(path: string): Promise<readonly CatalogueRow[]> {
+  if (!existsSync(path)) return []
+  const { readStoredCatalogue } = await import('../engines/sqlite/catalogue.ts')
+  return readStoredCatalogue(path)
+}
+
+async function readPostgres(url: string): Promise<readonly CatalogueRow[]> {
+  const { readStoredCatalogue } = await import('../engines/postgres/catalogue.ts')
+  return readStoredCatalogue(url)
+}

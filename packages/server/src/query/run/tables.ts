@@ -1,0 +1,173 @@
+/** Tables for the rest of the program, which acts without a caller's rights: the declarative file, the demonstration data. */
+
+import { bind, type CatalogueView, type IqlValue, insertOf, NO_TABLES, type TableView } from 'gatehouse-iql'
+import type { Clock } from 'gatehouse-protocol'
+import { bindViews, type ViewSpec } from '../catalogue/declared-views.ts'
+import type { Snapshot } from '../catalogue/snapshot.ts'
+import {
+  changesFor,
+  createTableChecks,
+  define,
+  readRow,
+  type TableChecks,
+  type TableSpec,
+  type TextRow,
+  withColumns,
+} from '../catalogue/table-checks.ts'
+import { createEmission } from '../engines/emit/query.ts'
+import { type Bindable, parametersOf, type RunValues } from '../engines/emit/slots.ts'
+import { emitInsert } from '../engines/emit/write.ts'
+import type { Engine, WriteStep } from '../engines/engine.ts'
+import { refuse } from '../errors.ts'
+import type { Catalogue } from './catalogue.ts'
+
+export interface Tables extends TableChecks {
+  /** Creates the table with its rows, or neither. The first row holds the column names. */
+  create(table: TableSpec, rows?: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<void>
+  /** Changes the description, the scopes, the row filter and whether it is live, and adds new columns. */
+  change(table: TableSpec): Promise<void>
+  drop(name: string): Promise<void>
+  /** Creates or replaces views and drops others, all or none. */
+  changeViews(views: readonly ViewSpec[], dropped: readonly string[]): Promise<void>
+  /** Returns the number of rows. Each batch is one transaction. */
+  insert(name: string, columns: readonly string[], rows: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<number>
+}
+
+export interface TablesEnv {
+  readonly engine: Engine
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+}
+
+/** Rows per statement, and statements per transaction. */
+const STATEMENT_ROWS = 50
+const BATCH_STATEMENTS = 20
+
+export function createTables(env: TablesEnv): Tables {
+  const { catalogue } = env
+  const tables: Tables = {
+    ...createTableChecks(() => catalogue.snapshot, env.clock),
+    async create(table, rows) {
+      await catalogue.change([{ change: { kind: 'create', table: define(table, env.clock) }, fill: null }])
+      if (rows === undefined) return
+      try {
+        const named = await withColumns(rows)
+        if (named !== undefined) await insert(table.name, named.columns, named.rows, env)
+      } catch (error) {
+        await tables.drop(table.name)
+        throw error
+      }
+    },
+    async change(table) {
+      const changes = changesFor(table, catalogue.snapshot, env.clock)
+      await catalogue.change(changes.map((change) => ({ change, fill: null })))
+    },
+    async drop(name) {
+      await catalogue.change([{ change: { kind: 'drop', name, isView: false }, fill: null }])
+    },
+    async changeViews(views, dropped) {
+      const wanted = { tables: [], views, droppedTables: [], droppedViews: dropped }
+      const { changes, faults } = bindViews(wanted, catalogue.snapshot, env.clock)
+      if (faults[0] !== undefined) throw refuse('Data.Conflict', `${faults[0].path}: ${faults[0].text}`)
+      await catalogue.change(changes.map((change) => ({ change, fill: null })))
+    },
+    insert: (name, columns, rows) => insert(name, columns, rows, env),
+  }
+  return tables
+}
+
+async function insert(
+  name: string,
+  columns: readonly string[],
+  rows: AsyncIterable<TextRow> | Iterable<TextRow>,
+  env: TablesEnv,
+): Promise<number> {
+  const table = env.catalogue.snapshot.table(name)
+  if (table === undefined) throw refuse('Data.UnknownTable', `There is no table ${name}`)
+  let total = 0
+  let batch: IqlValue[][] = []
+  const send = async (): Promise<void> => {
+    if (batch.length === 0) return
+    await env.engine.write({
+      owner: undefined,
+      tables: [table],
+      steps: stepsOf(table, columns, batch, env),
+      returning: [],
+      isChecked: false,
+      tracksRows: false,
+      isShort: true,
+      rowLimit: 0,
+      mustBeWhole: false,
+      running: UNSTOPPABLE,
+      idempotencyKey: undefined,
+    })
+    total += batch.length
+    batch = []
+  }
+  for await (const row of rows) {
+    batch.push(readRow(table, columns, row, total + batch.length + 1))
+    if (batch.length >= STATEMENT_ROWS * BATCH_STATEMENTS) await send()
+  }
+  await send()
+  return total
+}
+
+const UNSTOPPABLE = new AbortController()
+
+/** Statements of STATEMENT_ROWS rows, and one for the rest. */
+function stepsOf(
+  table: TableView,
+  columns: readonly string[],
+  rows: readonly IqlValue[][],
+  env: TablesEnv,
+): WriteStep[] {
+  const full = Math.floor(rows.length / STATEMENT_ROWS)
+  const steps: WriteStep[] = []
+  if (full > 0) {
+    const groups = Array.from({ length: full }, (_item, index) =>
+      rows.slice(index * STATEMENT_ROWS, (index + 1) * STATEMENT_ROWS),
+    )
+    steps.push(stepOf(table, columns, STATEMENT_ROWS, groups, env))
+  }
+  const rest = rows.slice(full * STATEMENT_ROWS)
+  if (rest.length > 0) steps.push(stepOf(table, columns, rest.length, [rest], env))
+  return steps
+}
+
+function stepOf(
+  table: TableView,
+  columns: readonly string[],
+  count: number,
+  groups: readonly (readonly IqlValue[][])[],
+  env: TablesEnv,
+): WriteStep {
+  const { engine, catalogue } = env
+  const { snapshot } = catalogue
+  const bound = bind(insertOf(table.name, columns, count, []), '', unrestrictedView(snapshot))
+  if (bound.statement.kind !== 'insert') throw new Error(`Not an INSERT: ${bound.statement.kind}`)
+  const emission = createEmission(engine.dialect)
+  const plan = engine.finish(
+    emission.slots,
+    emitInsert({ ...bound.statement, check: undefined }, emission, snapshot, true),
+  )
+  const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>
+    parametersOf(plan, { ...NO_CALLER, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
+  return { sql: plan.sql, parameterSets: groups.map(bindAll) }
+}
+
+const NO_CALLER: Omit<RunValues, 'parameters' | 'milliseconds'> = {
+  subject: '',
+  username: undefined,
+  clientId: '',
+  roles: [],
+  scopes: new Set(),
+}
+
+/** Every table, with every right. */
+function unrestrictedView(snapshot: Snapshot): CatalogueView {
+  return {
+    ...NO_TABLES,
+    lookup: (name) => snapshot.table(name),
+    lookupIndex: (name) => snapshot.index(name),
+  }
+}

@@ -1,0 +1,189 @@
+/** A server that runs: reloads its settings, and stops in order. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Refusal } from 'gatehouse-protocol'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Listener } from '../http/listener.ts'
+import type { ClientAddresses } from '../http/request/request-head.ts'
+import { exceptOutages } from '../lib/unavailable.ts'
+import { hasAdministrator } from '../store/accounts/administrators.ts'
+import type { Base } from './base.ts'
+import type { ConnectionLimits } from './connections.ts'
+import { reconcileDeclared } from './declared.ts'
+import { type AdministratorLink, offerAdministrator } from './first-administrator.ts'
+import { readDeclared } from './preflight.ts'
+import type { ServerState } from './readiness.ts'
+import { reloadSettings } from './reload.ts'
+import type { Services } from './services.ts'
+import { CLOSE_MS, STOP_GRACE_MS } from './stop-times.ts'
+import type { CertificateExpiry } from './watch/certificate-expiry.ts'
+import type { Cleanup } from './watch/cleanup.ts'
+import { answerClosed, watchConflicts } from './watch/conflicts.ts'
+
+export interface RunningServer {
+  readonly issuer: string
+  readonly port: number
+  /** Where /metrics is served without a token, if it is. */
+  readonly metricsPort: number | undefined
+  hasAdministrator(): Promise<boolean>
+  /** A new one-time link with which the first administrator is created; undefined where there is one. */
+  offerAdministrator(): Promise<AdministratorLink | undefined>
+  /** Takes over the settings that can change while it runs; rejects, and changes nothing, if one cannot be used. */
+  reload(settings: LoadedConfig): Promise<void>
+  /** Ends in order; a second call waits for the first. */
+  stop(reason?: StopReason): Promise<void>
+}
+
+/**
+ * `stopped`: /readyz says so while requests are still served. `replaced`: a worker stays ready, as its successor is, and leaves its
+ * clients time to change over. `failed`: after an error that may have damaged anything no more requests are taken, except of probes.
+ */
+export type StopReason = 'stopped' | 'replaced' | 'failed'
+
+export interface Running {
+  /** Those in force. */
+  settings: LoadedConfig
+  readonly state: ServerState
+  readonly ports: {
+    readonly listener: Listener
+    readonly metricsListener: Listener | undefined
+    /** Undefined without TLS. */
+    readonly expiry: CertificateExpiry | undefined
+    readonly cleanup: Cleanup
+  }
+  readonly base: Base
+  readonly services: Services
+  readonly cleanup: Cleanup
+}
+
+/** What answers requests. */
+export interface Front {
+  /** The path of the issuer. */
+  readonly basePath: string
+  readonly addresses: ClientAddresses
+  readonly connections: ConnectionLimits
+}
+
+/** Clients that keep their connections learn from a reply within this time that they should open another one. */
+const HAND_OVER_MS = 1_000
+
+export function runServer(running: Running, front: Front): RunningServer {
+  const { ports, base } = running
+  const started = running.settings
+  const closed = closeOnConflict(running, front)
+  let stopped: Promise<void> | undefined
+  return {
+    issuer: base.issuer,
+    port: ports.listener.port,
+    metricsPort: ports.metricsListener?.port,
+    hasAdministrator: () => hasAdministrator(base.resources.stores),
+    offerAdministrator: () => offerAdministrator(base.resources, base.issuer),
+    async reload(next) {
+      running.settings = await reload(started, next, running, front)
+    },
+    stop(reason = 'stopped') {
+      if (reason === 'failed') {
+        running.state.isFailed = true
+        front.connections.refuseAll(failed())
+      }
+      stopped ??= stop(reason, running, closed)
+      return stopped
+    },
+  }
+}
+
+function reload(
+  started: LoadedConfig,
+  next: LoadedConfig,
+  { ports, base, services }: Running,
+  { addresses, connections }: Front,
+): Promise<LoadedConfig> {
+  const { config, issuer, resources, logger } = base
+  const { identity, query, streaming, rateLimits } = services
+  return reloadSettings(started, next, {
+    ...{ issuer, rateLimits, identity, query, logger },
+    gateway: streaming?.gateway,
+    listener: ports.listener,
+    expiry: ports.expiry,
+    setConnectionBound: connections.setBound,
+    setProxies: addresses.setNetworks,
+    applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
+  })
+}
+
+/**
+ * Closes everything except the ports, on which the server says why: nothing of this node may touch the database any more. Returns a
+ * function that waits for the end of it.
+ */
+function closeOnConflict(running: Running, { basePath, addresses }: Front): () => Promise<void> | undefined {
+  const { state, ports, base, services, cleanup } = running
+  const { cluster, logger } = base
+  let closing: Promise<void> | undefined
+  const close = async (reason: string): Promise<void> => {
+    logger.error({ reason }, 'this node does not serve any more: upgrade it, or correct its settings, and restart it')
+    answerClosed(ports.listener, reason, {
+      logger,
+      metrics: services.metrics,
+      addressOf: addresses.of,
+      base: basePath,
+    })
+    state.beginStop()
+    await endStreams(services)
+    await cleanup.run()
+  }
+  const conflicts = watchConflicts(
+    cluster.findConflict,
+    (reason) => {
+      closing = close(reason)
+    },
+    exceptOutages((error) => logger.warn({ err: error }, 'the other nodes could not be looked for')),
+  )
+  state.conflicts = conflicts
+  cleanup.add(() => conflicts.stop())
+  return () => closing
+}
+
+async function stop(reason: StopReason, running: Running, closed: () => Promise<void> | undefined): Promise<void> {
+  const { settings, state, ports, base, services, cleanup } = running
+  const { logger, worker } = base
+  if (reason !== 'replaced') state.beginStop()
+  const delayMs = stopDelayOf(settings, reason, worker !== undefined)
+  logger.info({ delayMs }, 'stopping')
+  ports.listener.announceClose()
+  // The messages of streams are requests too.
+  const ended = reason === 'failed' ? endStreams(services) : undefined
+  await closed()
+  await sleep(delayMs)
+  state.beginStop()
+  if (reason === 'stopped') await worker?.closePorts()
+  await Promise.all([
+    ended ?? endStreams(services),
+    ports.listener.close(STOP_GRACE_MS + running.settings.config.streamDrainTime),
+  ])
+  await Promise.race([cleanup.run(), failAfter(CLOSE_MS, 'The resources of the server could not be closed')])
+  await ports.cleanup.run()
+  logger.info('stopped')
+}
+
+async function endStreams({ query, streaming }: Services): Promise<void> {
+  query?.stopLive()
+  await streaming?.gateway.drain()
+}
+
+/** How long requests are served after the stop has begun. */
+function stopDelayOf({ config, sources }: LoadedConfig, reason: StopReason, isWorker: boolean): number {
+  // A worker that failed is not missed: the others answer.
+  if (reason === 'failed' && isWorker) return 0
+  // A demonstration has no load balancer that must notice.
+  const delay = config.demo && sources.stopDelay === 'default' ? 0 : config.stopDelay
+  return reason === 'replaced' ? Math.max(delay, HAND_OVER_MS) : delay
+}
+
+async function failAfter(milliseconds: number, what: string): Promise<never> {
+  await sleep(milliseconds, undefined, { ref: false })
+  throw new Error(`${what} within ${milliseconds / 1000} s`)
+}
+
+function failed(): Refusal {
+  const headers = { 'retry-after': '1' }
+  return new Refusal('server.failed', 503, 'The server stops after an internal error', { headers })
+}

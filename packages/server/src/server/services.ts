@@ -1,0 +1,126 @@
+/** Opens the services that a server runs: query, identity, streaming, and the metrics and rate limits that they share. */
+import type { Config } from '../config/config.ts'
+import { type AdjustableRateLimits, createRateLimits } from '../http/limits/rate-limits.ts'
+import { createSlidingWindow, type SlidingWindow } from '../http/limits/sliding-window.ts'
+import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
+import { type Identity, openIdentity } from '../identity/identity.ts'
+import { logAvailability } from '../lib/availability.ts'
+import { exceptOutages } from '../lib/unavailable.ts'
+import { openQuery, type QueryService } from '../query/service.ts'
+import { subjectNames } from '../store/accounts/subject-names.ts'
+import { readAuditAfter } from '../store/audit/read.ts'
+import { openStreaming, type Streaming } from '../streaming/streaming.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Base } from './base.ts'
+import type { LocalFaults } from './faults.ts'
+import { createLiveController } from './live-controller.ts'
+import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
+import { openMetrics } from './watch/background-jobs.ts'
+import type { Cleanup } from './watch/cleanup.ts'
+
+export interface Services {
+  readonly query: QueryService | undefined
+  /** Open on every node: all services authenticate with it. Its endpoints are served where the settings say so. */
+  readonly identity: Identity
+  readonly streaming: Streaming | undefined
+  readonly metrics: Metrics
+  /** Of all workers, where there are several. */
+  readonly renderMetrics: () => string | Promise<string>
+  readonly window: SlidingWindow
+  readonly rateLimits: AdjustableRateLimits
+}
+
+export async function openServices(
+  base: Base,
+  faults: Pick<LocalFaults, 'counts'> | undefined,
+  cleanup: Cleanup,
+): Promise<Services> {
+  const { config, resources, bus, clock, worker } = base
+  const query = runs(config, 'query') ? await openQueryService(base) : undefined
+  cleanup.add(() => query?.close())
+  const metrics = openMetrics(resources, bus, config.data, cleanup)
+  metrics.watch('gatehouse_controller_faults_total', () =>
+    [...(faults?.counts ?? [])].map(([controller, count]) => [{ controller }, count] as const),
+  )
+  const renderMetrics = worker === undefined ? metrics.render : worker.shareMetrics(metrics.render)
+  const window = createSlidingWindow(clock)
+  const rateLimits = createRateLimits({ window, ...rateLimitsOf(config), metrics })
+  const identity = await openIdentityService(base, metrics)
+  cleanup.add(() => identity.close())
+  if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
+  const streaming = runs(config, 'streaming')
+    ? await openStreamingService(base, { query, identity, metrics, rateLimits })
+    : undefined
+  cleanup.add(() => streaming?.gateway.drain())
+  return { query, identity, streaming, metrics, renderMetrics, window, rateLimits }
+}
+
+export function runs({ services }: Config, service: Config['services'][number]): boolean {
+  return services.includes(service)
+}
+
+function openQueryService({ config, resources, bus, clock, worker, logger }: Base): Promise<QueryService> {
+  const { database, audit, masterKey } = resources
+  return openQuery({
+    bus,
+    audit,
+    auditLog: {
+      async read(after, most) {
+        await audit.flush()
+        return readAuditAfter(database.db, after, most)
+      },
+    },
+    owners: { names: (subjects) => subjectNames(database, subjects) },
+    clock,
+    database: { dataFolder: config.data, databaseUrl: config.databaseUrl, shared: worker?.queryFile },
+    limits: queryLimitsOf(config),
+    liveLimits: liveLimitsOf(config),
+    deriveKey: masterKey.derive,
+    onError: (error) => logger.error({ err: error }, 'query service error'),
+    onAvailability: logAvailability(logger, 'query'),
+    onSlow: (slow) => logger.warn(slow, 'slow statement'),
+    onStuck: (stuck) => logger.warn(stuck, 'a statement goes on in the database'),
+  })
+}
+
+function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
+  const { config, issuer, resources, builtInClients, bus, clock, logger } = base
+  const { database, stores, audit, masterKey } = resources
+  return openIdentity({
+    ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
+    sealingKey: masterKey.derive('signing keys'),
+    rotateKeysEveryMs: config.keyRotation,
+    lifetimes: lifetimesOf(config),
+    onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
+  })
+}
+
+function endExpiredSessions(
+  { config, resources, bus, clock, logger }: Base,
+  identity: Identity,
+  cleanup: Cleanup,
+): void {
+  const { stores, audit } = resources
+  const watch = watchSessions({
+    ...identity,
+    ...{ stores, bus, audit, clock },
+    allowPrivateLogout: config.logoutPrivate,
+    onLogoutFailure: (client, reason) => logger.warn({ client, reason }, 'back-channel logout could not be delivered'),
+    onError: exceptOutages((error) => logger.warn({ err: error }, 'expired sessions could not be ended')),
+  })
+  cleanup.add(() => watch.close())
+}
+
+function openStreamingService(
+  { config, issuer, controllers, resources: { audit }, bus, clock, logger }: Base,
+  { query, identity, metrics, rateLimits }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits'>,
+): Promise<Streaming> {
+  return openStreaming({
+    authenticate: identity.authenticate,
+    usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
+    ...{ bus, audit, clock, rateLimits, logger, metrics, controllers },
+    settings: streamSettingsOf(config, issuer),
+    queryController: query && createLiveController(query.live, audit),
+    name: config.brandName,
+  })
+}

@@ -1,0 +1,95 @@
+/** A user with roles and the rights that these give, as rows of the database. */
+import type { Kysely, Selectable } from 'kysely'
+import type { Schema, UserRow } from '../database/schema.ts'
+
+/** The standard claims by their registered names (OpenID Connect Core §5.1). */
+export type Profile = Readonly<Record<string, unknown>>
+
+export interface User {
+  readonly id: string
+  readonly username: string
+  readonly passwordHash: string | undefined
+  readonly passwordChangedAt: number
+  /** Digest of the password set by a declarative file, so that only a change in the file sets it again. */
+  readonly declaredDigest: string | undefined
+  readonly profile: Profile
+  readonly roles: readonly string[]
+  /** The scopes of the roles. */
+  readonly rights: ReadonlySet<string>
+  readonly roleRequiresSecondFactor: boolean
+  readonly hasSecondFactor: boolean
+  readonly disabled: boolean
+  /** At the next sign-in, before anything is issued. */
+  readonly mustChangePassword: boolean
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+/** No client_id may begin with it: the subject of a token tells a user from a client (RFC 9068 §5). */
+export const USER_ID_PREFIX = 'usr_'
+
+/** Usernames are compared in NFKC and case-insensitively. */
+export function usernameKey(username: string): string {
+  return username.normalize('NFKC').trim().toLowerCase()
+}
+
+/** One row per role of the user. */
+export function selectUsers(db: Kysely<Schema>) {
+  return db
+    .selectFrom('users')
+    .leftJoin('user_roles', 'user_roles.user_id', 'users.id')
+    .leftJoin('roles', 'roles.name', 'user_roles.role')
+    .selectAll('users')
+    .select(['user_roles.role as role', 'roles.scopes as role_scopes', 'roles.require_second_factor as role_factor'])
+    .select((eb) =>
+      eb
+        .selectFrom('factors')
+        .whereRef('factors.user_id', '=', 'users.id')
+        .where('factors.kind', '!=', 'recovery')
+        .select((inner) => inner.fn.countAll<number>().as('count'))
+        .as('factors'),
+    )
+}
+
+type Row = Selectable<UserRow> & {
+  role: string | null
+  role_scopes: string | null
+  role_factor: number | null
+  factors: number | null
+}
+
+/** The users of rows that `selectUsers` has read, in their order. */
+export function toUsers(rows: readonly Row[]): User[] {
+  const byId = new Map<string, Row[]>()
+  for (const row of rows) {
+    const same = byId.get(row.id)
+    if (same === undefined) byId.set(row.id, [row])
+    else same.push(row)
+  }
+  return [...byId.values()].flatMap((same) => (same[0] === undefined ? [] : [toUser(same[0], same)]))
+}
+
+function toUser(row: Row, rows: readonly Row[]): User {
+  const profile: Profile = JSON.parse(row.profile)
+  const rights = new Set<string>()
+  for (const { role_scopes } of rows) {
+    const scopes: string[] = role_scopes === null ? [] : JSON.parse(role_scopes)
+    for (const scope of scopes) rights.add(scope)
+  }
+  return {
+    id: row.id,
+    username: row.username,
+    passwordHash: row.password_hash ?? undefined,
+    passwordChangedAt: row.password_changed_at,
+    declaredDigest: row.declared_digest ?? undefined,
+    profile,
+    roles: rows.flatMap(({ role }) => role ?? []).sort(),
+    rights,
+    roleRequiresSecondFactor: rows.some(({ role_factor }) => role_factor === 1),
+    hasSecondFactor: Number(row.factors ?? 0) > 0,
+    disabled: row.disabled === 1,
+    mustChangePassword: row.must_change_password === 1,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

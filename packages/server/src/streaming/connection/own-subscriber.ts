@@ -1,0 +1,141 @@
+/** A connection's end of a subscription that its topic runs: what the topic may send when, and what it is told. */
+import type { JsonText, Principal, Refusal } from 'gatehouse-protocol'
+import {
+  type Call,
+  type Need,
+  type OwnSubscription,
+  type RunningSubscription,
+  refuse,
+  type SubscriberSink,
+} from '../topics/controller.ts'
+import { topicKey } from '../topics/hub.ts'
+import type { ConnectionAuth } from './authentication.ts'
+import type { ConnectionEnv, Transport } from './types.ts'
+
+export interface OwnSubscriberHost {
+  readonly auth: Pick<ConnectionAuth, 'principal' | 'satisfies'>
+  readonly transport: Transport
+  readonly env: ConnectionEnv
+  /** The subscription has ended while it was open. */
+  readonly onEnd: (reason: Refusal) => void
+  readonly onFault: (error: unknown) => void
+}
+
+export class OwnSubscriber implements SubscriberSink {
+  readonly key: string
+  readonly controller: string
+  readonly name: string
+  readonly needs: Need
+  readonly #host: OwnSubscriberHost
+  #state: 'opening' | 'open' | 'paused' | 'ended' = 'opening'
+  #running: RunningSubscription | undefined
+  #principal: Principal | undefined
+  #endReason: Refusal | undefined
+
+  constructor({ controller, topic }: Pick<Call, 'controller' | 'topic'>, needs: Need, host: OwnSubscriberHost) {
+    this.key = topicKey(controller, topic)
+    this.controller = controller
+    this.name = topic
+    this.needs = needs
+    this.#host = host
+  }
+
+  /** Why it ended before it was confirmed, if it did. */
+  get endReason(): Refusal | undefined {
+    return this.#endReason
+  }
+
+  async open(rules: OwnSubscription, call: Call): Promise<void> {
+    this.#principal = call.principal
+    this.#running = await rules.open(call, this)
+  }
+
+  /** The subscription is confirmed: from now on messages may be sent. */
+  start(): void {
+    const { principal } = this.#host.auth
+    this.#state = 'open'
+    if (principal !== undefined && principal !== this.#principal) this.setPrincipal(principal)
+    else this.drained()
+  }
+
+  /** True also before the confirmation, and from the millisecond in which the token expires. */
+  get isCongested(): boolean {
+    const { auth, transport, env } = this.#host
+    return this.#state !== 'open' || transport.isCongested || !auth.satisfies(this.needs, env.clock())
+  }
+
+  send(data: JsonText): void {
+    if (this.#state !== 'open') return
+    const { transport, env } = this.#host
+    transport.sendBroadcast(env.hub.share(this.controller, this.name, data), 'queue')
+  }
+
+  end(reason: Refusal): void {
+    if (this.#state === 'ended') return
+    if (this.#state === 'opening') {
+      this.#state = 'ended'
+      this.#endReason = reason
+    } else {
+      // Its topic has closed it already.
+      this.#running = undefined
+      this.#tellEnd(reason)
+    }
+  }
+
+  /** A client that cannot be told must not wait for messages that do not come. */
+  #tellEnd(reason: Refusal): void {
+    const { transport, onEnd } = this.#host
+    try {
+      onEnd(reason)
+    } catch (error) {
+      transport.close('internalError', 'the server failed')
+      throw error
+    }
+  }
+
+  drained(): void {
+    if (this.#state === 'open') this.#tell((running) => running.drained())
+  }
+
+  /** The authority was replaced, and is enough for the topic. */
+  setPrincipal(principal: Principal): void {
+    if (this.#state === 'ended') return
+    this.#principal = principal
+    if (this.#state === 'paused') {
+      this.#state = 'open'
+      this.#tell((running) => running.resume(principal))
+    } else this.#tell((running) => running.setPrincipal(principal))
+    this.drained()
+  }
+
+  pause(): void {
+    if (this.#state !== 'open') return
+    this.#state = 'paused'
+    this.#tell((running) => running.pause())
+  }
+
+  close(reason?: Refusal): void {
+    this.#endReason ??= reason
+    const running = this.#running
+    this.#running = undefined
+    this.#state = 'ended'
+    try {
+      running?.close()
+    } catch (error) {
+      this.#host.onFault(error)
+    }
+  }
+
+  /** A fault of the topic ends this subscription, not the connection. */
+  #tell(act: (running: RunningSubscription) => void): void {
+    const running = this.#running
+    if (running === undefined) return
+    try {
+      act(running)
+    } catch (error) {
+      this.#host.onFault(error)
+      // It is closed as it is ended.
+      if (this.#running !== undefined) this.#host.onEnd(refuse('Fault', '', error))
+    }
+  }
+}

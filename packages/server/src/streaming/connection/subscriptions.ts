@@ -1,0 +1,323 @@
+/** The subscriptions of one connection: counted, paused and resumed with its authority, fed by the hub. */
+import type { Refusal } from 'gatehouse-protocol'
+import type { Profile } from '../codec/profile.ts'
+import { IDENTIFY } from '../controllers/auth.ts'
+import {
+  type Call,
+  type Need,
+  type OwnSubscription,
+  refuse,
+  type SlowPolicy,
+  type Topic,
+} from '../topics/controller.ts'
+import { type Broadcast, type Subscriber, topicKey } from '../topics/hub.ts'
+import { CallAbort } from './call-abort.ts'
+import type { ConnectionCaller } from './caller.ts'
+import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
+import { OwnSubscriber } from './own-subscriber.ts'
+import type { ConnectionEnv, Transport } from './types.ts'
+
+interface Subscription {
+  readonly key: string
+  readonly controller: string
+  readonly name: string
+  readonly topic: Topic
+  readonly slow: SlowPolicy
+  /** As many Unsub as Sub end it. */
+  count: number
+  /** The authority it needs has expired: nothing is delivered until it is renewed. */
+  paused: boolean
+}
+
+/** A subscription whose snapshot is being fetched for the first time. */
+interface Opening {
+  readonly key: string
+  readonly backlog: Backlog
+}
+
+/** A subscription that fetches a new snapshot because its authority was renewed. */
+interface Resumption {
+  readonly abort: CallAbort
+  readonly deadline: number
+  readonly backlog: Backlog
+}
+
+/** How many messages may be published while a snapshot is fetched, for topics where each message counts. */
+const MAX_BACKLOG = 1_000
+
+/** The messages published while a snapshot is fetched; they are sent after it. */
+class Backlog {
+  readonly #slow: SlowPolicy
+  #broadcasts: Broadcast[] = []
+
+  constructor(slow: SlowPolicy) {
+    this.#slow = slow
+  }
+
+  add(broadcast: Broadcast): void {
+    if (this.#slow === 'latest') this.#broadcasts = [broadcast]
+    else if (this.#broadcasts.length <= MAX_BACKLOG) this.#broadcasts.push(broadcast)
+  }
+
+  /** Throws if messages were dropped. */
+  drain(): readonly Broadcast[] {
+    if (this.#broadcasts.length > MAX_BACKLOG) throw refuse('Limited', 'publications before the state')
+    return this.#broadcasts
+  }
+}
+
+export class Subscriptions implements Subscriber {
+  readonly #caller: ConnectionCaller
+  readonly #transport: Transport
+  readonly #env: ConnectionEnv
+  #byKey: Map<string, Subscription> | undefined
+  /** Those that their topic runs. */
+  #own: Map<string, OwnSubscriber> | undefined
+  /** At most one, because requests are executed one at a time. */
+  #opening: Opening | undefined
+  #resuming: Map<Subscription, Resumption> | undefined
+
+  constructor(caller: ConnectionCaller, transport: Transport, env: ConnectionEnv) {
+    this.#caller = caller
+    this.#transport = transport
+    this.#env = env
+  }
+
+  get profile(): Profile {
+    return this.#caller.profile
+  }
+
+  get size(): number {
+    return (this.#byKey?.size ?? 0) + (this.#own?.size ?? 0)
+  }
+
+  has(key: string): boolean {
+    return this.#byKey?.has(key) === true || this.#own?.has(key) === true
+  }
+
+  /** Called by the hub for each message published on a subscribed topic. */
+  deliver(broadcast: Broadcast, now: number): void {
+    const subscription = this.#byKey?.get(broadcast.key)
+    if (subscription === undefined) {
+      if (this.#opening?.key === broadcast.key) this.#opening.backlog.add(broadcast)
+      return
+    }
+    if (subscription.paused) return
+    const resumption = this.#resuming?.get(subscription)
+    if (resumption !== undefined) resumption.backlog.add(broadcast)
+    else if (this.#caller.auth.satisfies(subscription.topic.needs, now))
+      this.#transport.sendBroadcast(broadcast, subscription.slow)
+  }
+
+  /** Collects what is published on the topic from now on; nothing is delivered before `open`. */
+  prepare(controller: string, name: string, topic: Topic): void {
+    const key = topicKey(controller, name)
+    this.#opening = { key, backlog: new Backlog(slowPolicy(topic)) }
+    this.#env.hub.subscribe(key, this)
+  }
+
+  /** Opens the subscription if it is not open; returns what was published since `prepare`. */
+  open(controller: string, name: string, topic: Topic): readonly Broadcast[] {
+    const key = topicKey(controller, name)
+    if (this.#byKey?.has(key)) return []
+    const missed = this.#opening?.key === key ? this.#opening.backlog.drain() : []
+    this.#opening = undefined
+    this.#byKey ??= new Map()
+    this.#byKey.set(key, { key, controller, name, topic, slow: slowPolicy(topic), count: 1, paused: false })
+    this.#env.hub.subscribe(key, this)
+    return missed
+  }
+
+  /** Undoes `prepare` after a failure. */
+  abandon(key: string): void {
+    if (this.#opening?.key !== key) return
+    this.#opening = undefined
+    this.#env.hub.unsubscribe(key, this)
+  }
+
+  /** Counts another Sub of an open subscription; false if it is not open. */
+  repeat(key: string): boolean {
+    const subscription = this.#byKey?.get(key)
+    if (subscription === undefined) return false
+    subscription.count++
+    return true
+  }
+
+  /** Lets the topic open a subscription that it runs itself. `addOwn` follows unless it fails. */
+  async openOwn(rules: OwnSubscription, call: Call, needs: Need): Promise<OwnSubscriber> {
+    const subscriber = new OwnSubscriber(call, needs, {
+      auth: this.#caller.auth,
+      transport: this.#transport,
+      env: this.#env,
+      onEnd: (reason) => this.#endOwn(subscriber, reason),
+      onFault: (error) => this.#env.onFault(error, this.#caller.connectionId),
+    })
+    await subscriber.open(rules, call)
+    return subscriber
+  }
+
+  addOwn(subscriber: OwnSubscriber): void {
+    this.#own ??= new Map()
+    this.#own.set(subscriber.key, subscriber)
+  }
+
+  /** The send queue has room again for subscriptions that their topic runs. */
+  onDrained(): void {
+    for (const subscriber of copyOf(this.#own)) {
+      // One that went before may have filled the queue; then there will be another call.
+      if (this.#transport.isCongested) break
+      // Next time it is the last, so that each has its turn.
+      if (this.#own?.delete(subscriber.key)) this.#own.set(subscriber.key, subscriber)
+      subscriber.drained()
+    }
+  }
+
+  /** Roles or the name of the caller changed, which row filters can refer to. */
+  onClaimsChanged(): void {
+    const { principal } = this.#caller.auth
+    if (principal === undefined) return
+    for (const subscriber of copyOf(this.#own)) subscriber.setPrincipal(principal)
+  }
+
+  /** Counts one Unsub; the last one ends the subscription. */
+  remove(key: string): void {
+    const own = this.#own?.get(key)
+    if (own !== undefined) this.#dropOwn(own)
+    const subscription = this.#byKey?.get(key)
+    if (subscription !== undefined && --subscription.count === 0) this.#drop(subscription)
+  }
+
+  /** Pushes the new authority to `Auth/Identify`, then resumes, pauses or ends each subscription. */
+  onAuthorityChanged(): void {
+    const { auth } = this.#caller
+    if (this.has(IDENTIFY.key)) this.#transport.send(push(IDENTIFY.controller, IDENTIFY.topic, auth.describe()))
+    const now = this.#env.clock()
+    for (const subscription of copyOf(this.#byKey)) {
+      if (auth.satisfies(subscription.topic.needs, now)) {
+        if (subscription.paused) this.#resume(subscription)
+      } else if (auth.authority.state === 'expired') {
+        subscription.paused = true
+        this.#cancelResumption(subscription)
+      } else this.#end(subscription, refuse('Authority'))
+    }
+    this.#updateOwn(now)
+  }
+
+  #updateOwn(now: number): void {
+    const { auth } = this.#caller
+    const { principal } = auth
+    for (const subscriber of copyOf(this.#own)) {
+      if (principal !== undefined && auth.satisfies(subscriber.needs, now)) subscriber.setPrincipal(principal)
+      else if (auth.authority.state === 'expired') subscriber.pause()
+      else this.#endOwn(subscriber, refuse('Authority'))
+    }
+  }
+
+  /** When the first resumption times out. */
+  nextDeadline(): number {
+    if (this.#resuming === undefined) return Number.POSITIVE_INFINITY
+    return Math.min(...[...this.#resuming.values()].map(({ deadline }) => deadline))
+  }
+
+  tick(now: number): void {
+    for (const [subscription, { deadline }] of [...(this.#resuming ?? [])])
+      if (deadline <= now) this.#end(subscription, refuse('Operation.Timeout'))
+  }
+
+  clear(): void {
+    if (this.#opening !== undefined) this.abandon(this.#opening.key)
+    for (const subscription of copyOf(this.#byKey)) this.#drop(subscription)
+    for (const subscriber of copyOf(this.#own)) this.#dropOwn(subscriber)
+  }
+
+  /** Topics with a snapshot send a new one, followed by what was published while it was fetched. */
+  async #resume(subscription: Subscription): Promise<void> {
+    const { key, controller, name, topic, slow } = subscription
+    const { auth } = this.#caller
+    subscription.paused = false
+    if (topic.subscription?.snapshot === undefined) return
+    const abort = new CallAbort()
+    const deadline = this.#env.monotonic() + this.#caller.timeouts(controller).subscription
+    const backlog = new Backlog(slow)
+    this.#resuming ??= new Map()
+    this.#resuming.set(subscription, { abort, deadline, backlog })
+    try {
+      const snapshot = await topic.subscription.snapshot(this.#snapshotCall(controller, name, abort))
+      if (abort.isAborted) return
+      const missed = backlog.drain()
+      const now = this.#env.clock()
+      this.#resuming.delete(subscription)
+      if (snapshot !== undefined && auth.satisfies(topic.needs, now))
+        this.#transport.send(push(controller, name, snapshot))
+      for (const broadcast of missed) this.deliver(broadcast, now)
+    } catch (error) {
+      if (abort.isAborted || this.#byKey?.get(key) !== subscription) return
+      this.#end(subscription, publicError(error, this.#env, this.#caller.connectionId))
+    }
+  }
+
+  #snapshotCall(controller: string, topic: string, abort: CallAbort): Call {
+    const caller = this.#caller
+    return {
+      controller,
+      topic,
+      data: undefined,
+      get principal() {
+        return caller.auth.principal
+      },
+      caller,
+      get signal() {
+        return abort.signal
+      },
+      get isAborted() {
+        return abort.isAborted
+      },
+    }
+  }
+
+  /** Ends a subscription that the client still expects to be open. */
+  #end(subscription: Subscription, reason: Refusal): void {
+    this.#drop(subscription)
+    this.#sendEnd(subscription, reason)
+  }
+
+  #endOwn(subscriber: OwnSubscriber, reason: Refusal): void {
+    this.#dropOwn(subscriber)
+    this.#sendEnd(subscriber, publicError(reason, this.#env, this.#caller.connectionId))
+  }
+
+  #sendEnd({ controller, name: topic }: Pick<Subscription, 'controller' | 'name'>, reason: Refusal): void {
+    sendError(this.#transport, this.#env, { controller, topic, id: undefined }, reason)
+    this.#transport.send(subscriptionEnd(controller, topic))
+  }
+
+  #dropOwn(subscriber: OwnSubscriber): void {
+    this.#own?.delete(subscriber.key)
+    if (this.#own?.size === 0) this.#own = undefined
+    subscriber.close()
+  }
+
+  #drop(subscription: Subscription): void {
+    const { key } = subscription
+    this.#cancelResumption(subscription)
+    this.#byKey?.delete(key)
+    if (this.#byKey?.size === 0) this.#byKey = undefined
+    this.#env.hub.unsubscribe(key, this)
+  }
+
+  #cancelResumption(subscription: Subscription): void {
+    this.#resuming?.get(subscription)?.abort.abort()
+    this.#resuming?.delete(subscription)
+  }
+}
+
+const NONE: readonly never[] = []
+
+/** For a loop that changes the map. Most connections have no subscriptions, and then nothing is copied. */
+function copyOf<T>(map: ReadonlyMap<string, T> | undefined): readonly T[] {
+  return map === undefined ? NONE : [...map.values()]
+}
+
+function slowPolicy({ subscription }: Topic): SlowPolicy {
+  return subscription?.slow ?? 'close'
+}

@@ -1,0 +1,140 @@
+/** Upgrade requests: opens a connection for those that are accepted, and records those that are not. */
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type Audit, type Principal, Refusal } from 'gatehouse-protocol'
+import type { GateEvent } from '../../events/bus.ts'
+import type { RateLimits } from '../../http/limits/rate-limits.ts'
+import { outageOf } from '../../http/problem.ts'
+import type { Logger } from '../../telemetry/log.ts'
+import { codecFor } from '../codec/codec.ts'
+import { mayStream } from '../connection/authentication.ts'
+import { survives } from '../connection/authority.ts'
+import { Peer } from '../connection/peer.ts'
+import type { Queues } from '../connection/queue-bounds.ts'
+import type { ConnectionEnv } from '../connection/types.ts'
+import { increment } from '../metrics.ts'
+import { ServerSocket } from '../websocket/server-socket.ts'
+import { type ConnectionLimits, RETRY_LATER } from './connection-limits.ts'
+import { acceptUpgrade, type Handshake, invalidToken, readHandshake } from './handshake.ts'
+
+export interface UpgradesOptions {
+  readonly env: ConnectionEnv
+  readonly limits: ConnectionLimits
+  readonly queues: Queues
+  readonly logger: Logger
+  readonly audit: Audit
+  readonly rateLimits?: Pick<RateLimits, 'countCaller'> | undefined
+}
+
+/** An upgrade request that has been read. */
+interface Upgrade {
+  readonly request: IncomingMessage
+  readonly socket: Socket
+  readonly head: Buffer
+  readonly address: string
+  readonly handshake: Handshake
+}
+
+export class Upgrades {
+  readonly #options: UpgradesOptions
+  readonly #peers = new Set<Peer>()
+  /** For each upgrade whose token is being checked: the events since then, which the check may not have seen. */
+  readonly #eventsDuringChecks = new Set<GateEvent[]>()
+
+  constructor(options: UpgradesOptions) {
+    this.#options = options
+  }
+
+  /** The open connections. */
+  get peers(): ReadonlySet<Peer> {
+    return this.#peers
+  }
+
+  async accept(request: IncomingMessage, socket: Duplex, head: Buffer, address: string): Promise<void> {
+    const { limits, env } = this.#options
+    try {
+      const tcp = tcpSocketOf(socket)
+      limits.checkOpen()
+      const handshake = readHandshake(request, env.settings)
+      tcp.on('close', limits.acquire(address))
+      const upgrade = { request, socket: tcp, head, address, handshake }
+      if (handshake.accessToken === undefined) this.#open(upgrade)
+      else await this.#acceptWithToken(upgrade, handshake.accessToken)
+    } catch (error) {
+      throw this.#recordRefusal(error, address)
+    }
+  }
+
+  onEvent(event: GateEvent): void {
+    for (const events of this.#eventsDuringChecks) events.push(event)
+  }
+
+  async #acceptWithToken(upgrade: Upgrade, accessToken: string): Promise<void> {
+    const { env, limits } = this.#options
+    const events: GateEvent[] = []
+    this.#eventsDuringChecks.add(events)
+    try {
+      const principal = await env.authenticate(accessToken)
+      if (principal === undefined || !mayStream(principal, env.clock())) {
+        env.counters.signInsRejected++
+        throw invalidToken()
+      }
+      limits.checkOpen()
+      this.#checkCaller(principal, upgrade.address, events)
+      const peer = this.#open(upgrade)
+      peer?.connection.auth.signInAs(principal, accessToken)
+      for (const event of events) peer?.onEvent(event)
+    } finally {
+      // Only now: from here on the peer receives events itself.
+      this.#eventsDuringChecks.delete(events)
+    }
+  }
+
+  #checkCaller(principal: Principal, address: string, events: readonly GateEvent[]): void {
+    const { rateLimits, env } = this.#options
+    if (!survives(principal, events)) throw invalidToken()
+    const { clientId: client, subject: user } = principal
+    rateLimits?.countCaller('stream', address, { client, user })
+    if (env.sessions.isFull(user))
+      throw new Refusal('stream.user_full', 429, 'This user has too many connections', { headers: RETRY_LATER })
+  }
+
+  /** Undefined if the client has left in the meantime. */
+  #open({ request, socket: tcp, head, address, handshake }: Upgrade): Peer | undefined {
+    if (!tcp.readable || !tcp.writable) {
+      tcp.destroy()
+      return undefined
+    }
+    const { env, queues } = this.#options
+    const { profile, subProtocol, windows } = handshake
+    acceptUpgrade(tcp, request, handshake, subProtocol)
+    env.counters.connectionsOpened++
+    const identity = { connectionId: randomUUID(), address, profile }
+    const codec = codecFor(subProtocol, profile.writesDefaultAction)
+    const socket = new ServerSocket(tcp, { maxMessageBytes: env.settings.streamMaxMessageBytes, windows })
+    const onClosed = (closed: Peer): void => void this.#peers.delete(closed)
+    const peer = new Peer(socket, { identity, codec, env, queues, onClosed })
+    socket.open(peer, head)
+    this.#peers.add(peer)
+    return peer
+  }
+
+  /** Counts and records a refused upgrade. An error that is not a Refusal is logged and becomes a bare 500. */
+  #recordRefusal(error: unknown, address: string): Refusal {
+    const { logger, audit, env } = this.#options
+    const known = error instanceof Refusal ? error : outageOf(error)
+    if (known === undefined) logger.error({ err: error }, 'an upgrade failed')
+    const refusal = known ?? new Refusal('stream.failure', 500, 'The server failed')
+    if (refusal.status === 401) audit.record({ event: 'stream.refused', address, details: { reason: refusal.code } })
+    increment(env.counters.refusals, refusal.code)
+    return refusal
+  }
+}
+
+/** The socket that Node hands over with an upgrade request. */
+export function tcpSocketOf(socket: Duplex): Socket {
+  if (socket instanceof Socket) return socket
+  throw new Error('Streaming needs the socket of an HTTP/1.1 server')
+}

@@ -1,0 +1,116 @@
+/** JSON that is parsed in steps has the values that JSON.parse gives it, and is refused where JSON.parse refuses it. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { parseExactly, parseInSteps } from '../../packages/server/src/lib/exact-json.ts'
+
+function parsed(text: string): unknown {
+  const steps = parseInSteps(text)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
+}
+
+function outcome(parse: (text: string) => unknown, text: string): unknown {
+  try {
+    // Whether -0 keeps its text is not told from here: both are the same value of every type.
+    return JSON.stringify(parse(text)).replace(/-0(?![.\d])/g, '0')
+  } catch (error) {
+    assert.ok(error instanceof SyntaxError, String(error))
+    return 'refused'
+  }
+}
+
+/** A generator of numbers with a seed, so that a failure can be repeated. */
+function createRandom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+const TOKENS = [
+  ...[
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    ':',
+    ' ',
+    '\n',
+    '"a"',
+    '"__proto__"',
+    '"\\u00e9\\n"',
+    '"',
+    '\\',
+    'true',
+    'false',
+    'null',
+    'tru',
+  ],
+  ...[
+    '0',
+    '-0',
+    '-',
+    '01',
+    '1.',
+    '1.50',
+    '1e5',
+    '1E+2',
+    '.5',
+    '12345678901234567890.10',
+    '\u0001',
+    '\u00a0',
+    '\ud800',
+    '"\\ud83d\\ude00"',
+  ],
+]
+
+test('random texts', () => {
+  const random = createRandom(7)
+  for (let round = 0; round < 20_000; round++) {
+    const text = Array.from({ length: 1 + random(9) }, () => TOKENS[random(TOKENS.length)]).join('')
+    const expected = outcome(parseExactly, text)
+    assert.equal(outcome(parsed, text), expected, JSON.stringify(text))
+  }
+})
+
+test('random values, and texts with one character changed', () => {
+  const random = createRandom(11)
+  const value = (depth: number): unknown => {
+    const kind = random(depth > 4 ? 5 : 7)
+    if (kind === 0) return random(1000) / 8 - 50
+    if (kind === 1) return ['', 'x', 'ü\n"\\', '😀', '\u2028', '__proto__', 'constructor'][random(7)]
+    if (kind < 5) return [true, false, null][kind - 2]
+    const items = Array.from({ length: random(4) }, () => value(depth + 1))
+    return kind === 5 ? items : Object.fromEntries(items.map((item, index) => [`m${(index * 7) % 3}`, item]))
+  }
+  for (let round = 0; round < 5000; round++) {
+    const text = JSON.stringify(value(0), null, random(3))
+    assert.equal(outcome(parsed, text), outcome(parseExactly, text), text)
+    const at = random(text.length)
+    const changed = text.slice(0, at) + '{}[],:"\\ 0x'[random(11)] + text.slice(at + 1)
+    assert.equal(outcome(parsed, changed), outcome(parseExactly, changed), changed)
+  }
+})
+
+test('a member __proto__ is a member, and a repeated one has its last value', () => {
+  assert.deepEqual(Object.keys(Object(parsed('{"__proto__":{"x":1}}'))), ['__proto__'])
+  assert.equal(JSON.stringify(parsed('{"a":1,"b":2,"a":3}')), '{"a":3,"b":2}')
+})
+
+test('escape sequences at every position of a long string, which is parsed in pieces', () => {
+  const random = createRandom(3)
+  for (const sequence of ['\\\\', '\\"', '\\u0041', '\\ud83d\\ude00', '\\n', 'ab\\\\\\\\\\u0042']) {
+    for (let offset = 0; offset < 8; offset++) {
+      const text = `["${'x'.repeat(offset)}${sequence.repeat(Math.ceil(140_000 / sequence.length))}"]`
+      assert.ok(outcome(parsed, text) === outcome(parseExactly, text), `${sequence} at ${offset}`)
+      const end = text.length - 3 - random(12)
+      const cut = `${text.slice(0, end)}"]`
+      assert.ok(outcome(parsed, cut) === outcome(parseExactly, cut), `${sequence} cut at ${end}`)
+      assert.equal(outcome(parsed, text.slice(0, end)), 'refused')
+    }
+  }
+})
