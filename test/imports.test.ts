@@ -126,6 +126,7 @@ const LAYERED = [
   'server/src/query/live',
   'server/src/store',
   'server/src/streaming',
+  ...['server/src/query/engines', 'server/src/query/engines/postgres', 'server/src/query/engines/sqlite'],
 ]
 
 test('folders import each other in one direction', () => {

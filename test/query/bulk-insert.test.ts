@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
-/** The first is written on the event loop, the second is not; neither is a multiple of the rows of a statement. */
+/** The first is written on the event loop, the second is not. */
 const SIZES = [130, 2345]
 
 onEveryEngine('inserts of many rows', (place) => {

@@ -12,8 +12,8 @@ import {
   packPositions,
   unpackPositions,
 } from '../../../packages/server/src/query/engines/live-source.ts'
+import { comparePositions, positionOf } from '../../../packages/server/src/query/engines/postgres/dialect/positions.ts'
 import { BY_KEY } from '../../../packages/server/src/query/engines/postgres/live/live-source.ts'
-import { comparePositions, positionOf } from '../../../packages/server/src/query/engines/postgres/live/positions.ts'
 import { onEveryEngine, type TestPlace } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { changedOf, committed, type LiveEngine, openLiveEngine, rowsOf } from './live-engine.ts'

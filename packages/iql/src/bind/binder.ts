@@ -15,7 +15,7 @@ import { refuseCopies } from './refuse-copies.ts'
 import { bindAlterView, bindCreateView, bindDropView } from './view.ts'
 import { bindDelete, bindInsert, bindUpdate } from './write.ts'
 
-/** `text` is the text that was parsed; errors refer to positions in it. The `literals` are told apart in the result. */
+/** `text` is the text that was parsed; errors refer to positions in it. The result distinguishes the `literals`. */
 export function bind(statement: Statement, text: string, catalogue: CatalogueView, literals?: Literals): Bound {
   let binding = new Binding(statement, text, catalogue, RULES, literals)
   let bound = bindStatement(binding, statement)

@@ -98,7 +98,7 @@ function outputNames(query: Query, columnsOf: ColumnsOf): readonly string[] {
   return [...names.values()]
 }
 
-/** Other outputs have names that nobody would write. */
+/** Other outputs have names that no statement uses. */
 function nameOf(expression: Expression): string | undefined {
   switch (expression.kind) {
     case 'column':

@@ -68,7 +68,7 @@ export class BoundedRows<Raw> {
 const MAX_RETURNED_BYTES = 64 * 1024 * 1024
 /** Those of a write with an Idempotency-Key are stored too, as one text. */
 const MAX_STORED_BYTES = 24 * 1024 * 1024
-/** Estimated memory of a row and of a value, beside its text. */
+/** Estimated memory of a row and of a value, without its text. */
 const ROW_BYTES = 64
 const CELL_BYTES = 16
 
@@ -89,7 +89,7 @@ export class ReturnedRows<Raw> {
     if (this.#request.returning.length > 0) this.#rows.add(raw)
   }
 
-  /** To be called before the commit: a format that cannot say that rows are missing undoes the write. */
+  /** Call before the commit: a format that cannot say that rows are missing undoes the write. */
   outcome(rowsAffected: number): WriteOutcome {
     const { returning: columns, mustBeWhole } = this.#request
     const isTruncated = this.#rows.truncated !== 'no'

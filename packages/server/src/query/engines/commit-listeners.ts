@@ -1,4 +1,4 @@
-/** Those who want to know of commits: calls that come together are one, in a later turn of the event loop. */
+/** The listeners to commits: commits that come together cause one call, in a later turn of the event loop. */
 
 /** A table that is written to; one that is not live has no change log. */
 export interface WrittenTable {
@@ -6,7 +6,7 @@ export interface WrittenTable {
   readonly isLive: boolean
 }
 
-/** Is told the names of the tables that were written to, as in the catalogue; undefined: possibly any. */
+/** Gets the names of the tables that were written to, as in the catalogue; undefined: possibly any. */
 export type CommitListener = (tables: ReadonlySet<string> | undefined) => void
 
 export class CommitListeners {

@@ -67,7 +67,7 @@ export interface DocumentStatement {
 }
 
 export const DOCUMENTS = '_gh_documents'
-/** Who may read a document; in the order of lists, so that a page is a range of it. */
+/** The readers of each document, in the order of lists: a page is a range of this table. */
 export const DOCUMENT_READERS = '_gh_document_readers'
 
 const LISTED = 'id, kind, name, sortname, owner, shared, version, updated'

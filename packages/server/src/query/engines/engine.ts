@@ -159,8 +159,6 @@ export interface WriteStep {
   readonly sql: string
   /** The statement returns nothing, but inserts one row for each set: what is returned are these parameters of it. */
   readonly returned?: readonly number[] | undefined
-  /** The values of the row at the end of such a statement. */
-  readonly rowText?: string | undefined
   readonly parameterSets: readonly (readonly Bindable[])[]
 }
 

@@ -60,10 +60,10 @@ const NOBODY: Served = { name: undefined, at: Number.NEGATIVE_INFINITY }
 
 /** What runs longer is long. */
 export const LONG_MS = 500
-/** On a busy machine half a second of its own time may take so long, if no short work waits. */
+/** How long half a second of its own time may take on a busy machine, if no short work waits. */
 const MAX_SHORT_MS = 5000
 const CHECK_MS = 100
-/** Work in the background, or long work, that has waited so long goes before everybody else. */
+/** After this wait, background work and long work go before all other work. */
 const OVERDUE_MS = 1000
 /** Owners are expected to come back within this time. */
 const RECENT_MS = 10_000
@@ -80,14 +80,14 @@ export interface FairSlotsOptions {
  *
  * 1. An owner that holds a slot cannot take the last free one, nor the last for long work if it has such work. So with two slots or
  *    more, one owner never holds them all, and the first query of any other owner starts at once.
- * 2. A slot goes to the owner that holds the fewest of those who wait, and among equals to the one that was served longest ago.
+ * 2. A slot goes to the waiting owner that holds the fewest, and among equals to the one that was served longest ago.
  *    So an owner without a slot gets the next one that is released, however many queries of others wait.
  * 3. Long work has a number of slots, and never takes the others: short work of any owner does not wait for it. What is long is
  *    not known beforehand. Work that turns out to be long while these slots are taken is stopped, and waits for one of them. While
  *    an owner has long work, and for ten seconds after some was stopped, what it asks for is expected to be long too unless it
  *    was short in the last ten seconds. Short work goes first, unless no long work runs and some has waited too long.
- * 4. Work in the background gets a slot when nobody waits, and leaves the last free one to others. If it has waited too long, it
- *    goes before all others, one at a time beside long work.
+ * 4. Work in the background gets a slot when nothing else waits, and leaves the last free one to others. If it has waited too long, it
+ *    goes before all others, one at a time in addition to long work.
  * 5. As an option: an owner gets at most half of the slots while others have some, wait, or were served in the last ten seconds.
  */
 export class FairSlots {
@@ -138,7 +138,7 @@ export class FairSlots {
     return this.#claim(request, owner, running)
   }
 
-  /** For work that nobody waits for. The queue has no limit: the caller bounds how much of it there is. */
+  /** For work in the background. The queue has no limit: the caller bounds how much of it there is. */
   acquireInBackground(request: SlotRequest, running: Stoppable): Promise<Slot> {
     return this.#claim(request, undefined, running)
   }
@@ -378,7 +378,7 @@ function isOverdue({ since }: Claim): boolean {
   return since <= performance.now() - OVERDUE_MS
 }
 
-/** What is expected to be long, by what the same owner has run in the last seconds: nobody makes the work of others wait. */
+/** What is expected to be long, by what the same owner has run in the last seconds: no owner makes the work of others wait. */
 class Expectations {
   /** Owners of work that was put off. */
   readonly #owners = new RecentKeys()

@@ -54,7 +54,7 @@ export interface LiveReply {
   /** Of the very snapshot that the rows were read in. */
   readonly positions: Positions
   readonly rows: readonly LiveRow[]
-  /** Of changed rows: every key that has changed, by its JSON text. Rows beside these are not returned. */
+  /** Of changed rows: every key that has changed, by its JSON text. Rows with other keys are not returned. */
   readonly changed: ReadonlyMap<string, ChangedKey> | undefined
   /** Rows are missing, because there are more of them than the request allows. */
   readonly exceeded: 'no' | 'rows' | 'bytes'
@@ -79,7 +79,7 @@ export interface LiveSource {
   compare(a: TablePosition, b: TablePosition): number | undefined
   /** Rejects with LostPosition when the changes since a position are not known, or the rows that a former result had. */
   read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply>
-  /** Deletes what need not be kept any more. */
+  /** Deletes changes beyond the limits of the log. */
   trim(): Promise<void>
   /** The changes in each log when it was last trimmed. */
   readonly logged: readonly number[]

@@ -4,7 +4,7 @@ import { Refusal } from 'gatehouse-protocol'
 import { abortable } from '../../lib/abortable.ts'
 import { refuse } from '../errors.ts'
 
-/** The reason to end a wait, as the caller is told. */
+/** The reason to end a wait, as the error that the caller gets. */
 export function missedTurn(reason: unknown): unknown {
   if (!(reason instanceof Refusal) || reason.code !== 'Limit.Time') return reason
   return refuse('Limit.Overload', 'The statement waited for its turn until its time was over: others are running', {

@@ -23,6 +23,15 @@ export const rowTwiceError = (): Refusal =>
 export const manyRowsError = (): Refusal =>
   iqlError('ManyRows', 'A sub-query used as a value returned more than one row')
 export const notNullError = (column: string): Refusal => iqlError('NotNull', `The column ${column} must have a value`)
+export const keyTakenError = (columns: readonly string[]): Refusal =>
+  refuse('Data.UniqueViolation', `A row with this ${columns.join(', ')} already exists`, {
+    members: { Columns: columns },
+  })
+export const nameTakenError = (cause: Error): Refusal => refuse('Data.TableExists', 'The name is taken', { cause })
+export const complexityError = (cause: Error): Refusal =>
+  refuse('Limit.Complexity', 'The statement is too large for the database', { cause })
+/** The argument of ntile. */
+export const partsError = (): Refusal => iqlError('BadValue', 'The number of parts must be positive')
 /** The number of a row for nth_value. */
 export const rowNumberError = (): Refusal => iqlError('BadValue', 'The rows of a frame are counted from 1')
 export const zeroPowerError = (): Refusal => iqlError('BadValue', 'Zero raised to a negative power')
@@ -32,7 +41,8 @@ export const negativePowerError = (): Refusal =>
 export const badFractionError = (): Refusal =>
   iqlError('BadValue', 'The fraction of a percentile is a number from 0 to 1')
 /** Of one process or connection. */
-export const memoryError = (): Refusal => refuse('Limit.Memory', 'The query needs more memory than one query may use')
+export const memoryError = (cause?: Error): Refusal =>
+  refuse('Limit.Memory', 'The query needs more memory than one query may use', { cause })
 /** Files for sorts, groups and joins that do not fit into memory. */
 export const tempFilesError = (
   bytes: number,
@@ -64,7 +74,7 @@ export const searchTooLongError = (): Refusal =>
 /** The texts of one row together are longer than a row of a result may be. */
 export const rowTooLongError = (maxBytes: number | bigint | string): Refusal =>
   refuse('Limit.Value', `A row of the result would have more than ${maxBytes} bytes`)
-/** Texts that are so long that all copies of them, which the statement makes for one row, would take too much memory. */
+/** The copies of long texts that the statement makes for one row would take too much memory. */
 export const heldTextsError = (maxBytes: number | bigint | string): Refusal =>
   refuse(
     'Limit.Value',

@@ -151,7 +151,7 @@ function* bindWrite(
       rows++
       if (size > LONG_ROW || rows % STEPS_PER_PAUSE === 0) yield
     }
-    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned, rowText: plan.rowText })
+    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned })
   }
   return { steps, rows, length }
 }

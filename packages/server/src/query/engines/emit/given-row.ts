@@ -2,7 +2,6 @@
 import { type BoundExpression, type Insert, typeName } from 'gatehouse-iql'
 import type { Dialect } from './dialect.ts'
 import type { Plan } from './slots.ts'
-import { insertHead } from './write.ts'
 
 /** The plan of the insert without RETURNING, with the slots that it returns; undefined if it has to be read back, or binds a value by its name. */
 export function returningGiven(insert: Insert, dialect: Dialect, finish: (insert: Insert) => Plan): Plan | undefined {
@@ -18,10 +17,7 @@ export function returningGiven(insert: Insert, dialect: Dialect, finish: (insert
         typeName(type) === typeName(value.type),
     ),
   )
-  if (returned.includes(-1)) return undefined
-  const head = insertHead(insert, dialect)
-  const rowText = plan.shared === undefined && plan.sql.startsWith(head) ? plan.sql.slice(head.length) : undefined
-  return { ...plan, returned, rowText }
+  return returned.includes(-1) ? undefined : { ...plan, returned }
 }
 
 /** The parameter that each returned column holds; undefined if one holds something else, or if the row may not be inserted. */

@@ -83,8 +83,6 @@ export interface Plan {
   readonly shared?: ReadonlyMap<string, Slot> | undefined
   /** The slots whose values an insert returns, where the statement itself returns nothing. */
   readonly returned?: readonly number[] | undefined
-  /** The values of the row that such an insert ends with, as text: repeated, they insert further rows. */
-  readonly rowText?: string | undefined
   /** The same result by another way, which the engine may take. */
   readonly split?: SplitPlan | undefined
   /** Set if parameters can be too long for what the statement does with them. */

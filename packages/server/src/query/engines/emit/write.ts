@@ -57,7 +57,7 @@ export function emitInsert(insert: Insert, emission: Emission, facts: ColumnFact
 }
 
 /** The text before the rows. */
-export function insertHead(insert: Insert, dialect: Dialect): Sql {
+function insertHead(insert: Insert, dialect: Dialect): Sql {
   const names = writtenColumns(insert).map(({ name }) => dialect.identifier(name))
   const values = insert.rows.kind === 'values' ? 'VALUES ' : ''
   return `INSERT INTO ${targetOf(insert.table, insert.source, dialect)} (${names.join(', ')}) ${values}`

@@ -2,8 +2,6 @@
 import type { Pool, PoolClient } from 'pg'
 import type { Availability } from '../../../lib/availability.ts'
 import { readTempFileLimit } from '../../../store/database/temp-files.ts'
-import { AUDIT_COLUMNS, createAuditCopy } from '../audit-copy.ts'
-import { createDocumentRows, DOCUMENTS, type DocumentStatement } from '../document-rows.ts'
 import type { Engine, TempLimits } from '../engine.ts'
 import { FairSlots } from '../fair-slots.ts'
 import type { LogLimits } from '../live-source.ts'
@@ -11,15 +9,15 @@ import { type ResponseLimits, StoredResponses } from '../stored-responses.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
 import { POSTGRES } from './dialect/dialect.ts'
-import { POSTGRES_AUDIT_TABLE } from './dialect/system-tables.ts'
 import { CommitSignal } from './live/commit-signal.ts'
 import { PostgresLiveSource } from './live/live-source.ts'
 import { acquireFrom, createPool, withClient } from './pool.ts'
 import { createBatchedReads } from './protocol/batched-read.ts'
 import { createBatchedWrites } from './protocol/batched-write.ts'
 import { streamRows } from './read.ts'
-import { rowReader, SCHEMA, toPostgres } from './representation.ts'
+import { rowReader, toPostgres } from './representation.ts'
 import { Responsiveness } from './responsiveness.ts'
+import { serviceTables } from './service-tables.ts'
 import { prepareDatabase } from './setup/setup.ts'
 import { type OnStuck, StuckBackends } from './stuck-backends.ts'
 import { tempFileSetting } from './temp-files.ts'
@@ -41,7 +39,7 @@ export interface PostgresOptions {
   readonly onStuck: OnStuck
 }
 
-/** For each node, beside the connections of long queries. */
+/** For each node, in addition to the connections of long queries. */
 const CONNECTIONS = {
   owner: 2,
   /** Short statements that cannot be batched: several rows, a row filter, an idempotency key. Long ones never take these. */
@@ -147,22 +145,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     findResponse: (key) => withClient(owner, (client) => findResponse(client, key)),
     deleteResponsesBefore: (time) => deleteResponsesBefore(owner, time),
     trimResponses: () => responses.trim(),
-    auditCopy: createAuditCopy({
-      table: POSTGRES_AUDIT_TABLE,
-      placeholder: (position) => `$${position}`,
-      rowsFrom: auditRowsFrom,
-      async last(sql) {
-        const { rows } = await owner.query<{ seq: string; hash: string }>(sql)
-        return rows[0] === undefined ? undefined : { seq: Number(rows[0].seq), hash: rows[0].hash }
-      },
-      execute: (sql, parameters) => executeLocked(owner, POSTGRES_AUDIT_TABLE, [{ sql, parameters }]),
-    }),
-    documents: createDocumentRows({
-      schema: SCHEMA,
-      placeholder: (position) => `$${position}`,
-      read: async (sql, parameters) => (await owner.query(sql, [...parameters])).rows,
-      write: (statements) => executeLocked(owner, `${SCHEMA}.${DOCUMENTS}`, statements),
-    }),
+    ...serviceTables(owner),
     live,
     get load() {
       const total = pools.reduce((sum, pool) => sum + pool.totalCount, stuck.size)
@@ -189,32 +172,4 @@ async function prepare(owner: Pool) {
     await owner.end()
     throw error
   }
-}
-
-function auditRowsFrom(placeholder: string): string {
-  return `SELECT ${AUDIT_COLUMNS.replace(' at,', " timestamp 'epoch' + at * interval '1 millisecond',")}
-    FROM json_to_recordset(${placeholder}::json) AS r(seq bigint, at bigint, event text, outcome text, actor text, client text,
-      target text, address text, request_id text, node text, details text, hash text)`
-}
-
-/**
- * Runs the statements in a transaction while no other node changes the table; readers are not blocked. Those after the first run
- * only if that one changes something. Returns the rows that it changed.
- */
-async function executeLocked(owner: Pool, table: string, [first, ...others]: readonly DocumentStatement[]) {
-  return withClient(owner, async (client) => {
-    const run = async ({ sql, parameters }: DocumentStatement): Promise<number> =>
-      (await client.query(sql, [...parameters])).rowCount ?? 0
-    try {
-      await client.query('BEGIN')
-      await client.query(`LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`)
-      const changed = first === undefined ? 0 : await run(first)
-      if (changed > 0) for (const statement of others) await run(statement)
-      await client.query('COMMIT')
-      return changed
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {})
-      throw error
-    }
-  })
 }

@@ -7,16 +7,20 @@ import { StatementTimeout } from '../../../lib/unavailable.ts'
 import { refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
 import {
+  complexityError,
   groupTextError,
   heldTextsError,
   iqlError,
+  keyTakenError,
   keyTooLongError,
   longListError,
   manyRowsError,
   manyValuesError,
+  nameTakenError,
   negativePowerError,
   notNullError,
   overflowError,
+  partsError,
   type RangedType,
   rowNumberError,
   rowTooLongError,
@@ -59,7 +63,7 @@ export function asRefusal(error: unknown): Refusal | undefined {
       return /^zero/.test(message) ? zeroPowerError() : negativePowerError()
     case '2201G':
     case '22014':
-      return iqlError('BadValue', 'The number of parts must be positive')
+      return partsError()
     case '22016':
       return rowNumberError()
     case '22025':
@@ -73,14 +77,14 @@ export function asRefusal(error: unknown): Refusal | undefined {
     case '23505':
       return keyTaken(detail)
     case '42P07':
-      return refuse('Data.TableExists', 'The name is taken')
+      return nameTakenError(error)
     case '54001':
     case '54011':
     case '54023':
     case '54000':
       // Many other columns are in the index too.
       if (/^index row/.test(message)) return refuse('Limit.Value', 'An entry of a key or an index would be too long')
-      return refuse('Limit.Complexity', 'The statement is too large for the database', { cause: error })
+      return complexityError(error)
     case '53200':
       return refuse('Limit.Memory', 'The query needs more memory than the database has', { cause: error })
     case '53400':
@@ -148,7 +152,5 @@ function keyTooLong(detail: string): Refusal {
 /** The detail is 'Key (symbol, id)=(ACME, 7) already exists.' */
 function keyTaken(detail: string): Refusal {
   const columns = (/^Key \((.*?)\)=/.exec(detail)?.[1] ?? '').split(', ').map((name) => name.replaceAll('"', ''))
-  return refuse('Data.UniqueViolation', `A row with this ${columns.join(', ')} already exists`, {
-    members: { Columns: columns },
-  })
+  return keyTakenError(columns)
 }

@@ -15,7 +15,7 @@ export interface PoolOptions {
   /** The longest wait for a connection. */
   readonly connectMs: number
   readonly max: number
-  /** Told of connections that break, of new ones, and of those that were used without breaking. */
+  /** Is informed when a connection breaks, is opened, or was used without breaking. */
   readonly availability: Availability
   readonly responsiveness: Responsiveness
   /** Further session settings. */

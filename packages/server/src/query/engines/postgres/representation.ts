@@ -16,6 +16,8 @@ import type { RawRow } from './protocol/protocol.ts'
 
 /** The schema of the query service; the identity server's tables are in another. */
 export const SCHEMA = 'gatehouse_data'
+/** The role that queries run as: see setup/role.ts. */
+export const ROLE = 'gatehouse_query'
 
 /** A collation under which upper and lower follow Unicode's case rules; created with the schema. */
 export function unicode(text: string): string {

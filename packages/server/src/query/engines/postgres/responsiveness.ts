@@ -1,16 +1,15 @@
 /** Notices a database server that has stopped answering, while statements wait for it that may take long. */
-import { connect } from 'node:net'
 import type { Pool, PoolClient } from 'pg'
-import { destroyConnection } from './protocol/protocol.ts'
+import { destroyConnection, openSocket } from './protocol/protocol.ts'
 
-/** Statements that take longer let the server be asked, and again after as long. */
+/** Once a statement takes longer, the server is asked, and again after this time. */
 const PATIENCE_MS = 2000
 /** The longest wait for its answer. */
 const ANSWER_MS = 3000
 
 /**
- * A statement may rightly take as long as its time limit, so its silence alone means nothing. The server is asked something that
- * it answers at once; if it does not, every statement that has waited since before fails.
+ * A statement may take as long as its time limit, so its silence alone means nothing. The server is asked something that it answers
+ * at once; if it does not, every statement that was waiting by then fails.
  */
 export class Responsiveness {
   /** When each connection in use was taken from its pool. */
@@ -45,14 +44,13 @@ export class Responsiveness {
   }
 }
 
-/** Every server answers the question whether it has TLS, before it knows who asks. A refused connection is an answer too. */
+/** Every server answers the question whether it has TLS, before any authentication. A refused connection is an answer too. */
 function answers(client: PoolClient): Promise<boolean> {
-  const { host, port } = client as unknown as { host: string; port: number }
   const message = Buffer.alloc(8)
   message.writeInt32BE(8, 0)
   message.writeInt32BE(80_877_103, 4)
   return new Promise((resolve) => {
-    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+    const socket = openSocket(client)
     const timer = setTimeout(() => {
       socket.destroy()
       resolve(false)

@@ -17,7 +17,7 @@ export function tempFileSetting(
   connections: number,
 ): TempFileSetting {
   if (!isSettable) return {}
-  // With two or more, nobody gets them all.
+  // With two or more connections, no user gets all of them.
   const kib = Math.floor(Math.min(statement, user / Math.max(1, connections - 1)) / 1024)
   return { temp_file_limit: Math.min(kib, current < 0 ? MAX_KIB : current) }
 }

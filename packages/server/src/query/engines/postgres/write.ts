@@ -81,7 +81,7 @@ export class WriteRun {
     )
   }
 
-  /** To be called before the commit of an explicit transaction. */
+  /** Call before the commit of an explicit transaction. */
   outcome(): WriteOutcome {
     if (this.#hasHiddenRow) throw rowFilterError()
     return this.#returned.outcome(this.#rowsAffected)

@@ -63,7 +63,7 @@ export function prepareCatalogue(database: Database): void {
     .immediate()
 }
 
-/** To be called in a transaction. */
+/** Call in a transaction. */
 export function applyChanges(database: Database, steps: readonly ChangeStep[]): void {
   if (steps.some(({ change }) => concernsViews(change)))
     new ViewGuard(readCatalogue(database).map(readDefinition)).accept(steps.map(({ change }) => change))

@@ -1,14 +1,10 @@
 /** The embedded engine: one file, one writer with group commit, reader processes, and small reads on the event loop. */
-import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
 import type { Availability } from '../../../lib/availability.ts'
 import { inTurns } from '../../../lib/turns.ts'
-import { SEVERAL_PAGES } from '../../../store/database/database.ts'
 import { GroupCommit } from '../../../store/database/group-commit.ts'
 import type { SharedFile } from '../../../store/database/shared-file.ts'
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
-import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
-import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
 import type { Bindable } from '../emit/slots.ts'
 import type {
   ChangeRequest,
@@ -26,16 +22,15 @@ import { type ResponseLimits, StoredResponses } from '../stored-responses.ts'
 import { areLong, prepareCatalogue, readCatalogue, refuseTooMany } from './catalogue.ts'
 import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { SQLITE } from './dialect/dialect.ts'
-import { SQLITE_AUDIT_TABLE } from './dialect/system-tables.ts'
 import { asRefusal } from './failure.ts'
 import { LongRow, refuseLongRows } from './functions/functions.ts'
 import { SqliteLiveSource } from './live/live-source.ts'
-import { packSets } from './processes/packed-sets.ts'
 import { ReaderPool } from './processes/reader-pool.ts'
 import { TempBudget } from './processes/temp-budget.ts'
 import { Writer } from './processes/writer.ts'
 import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
+import { serviceTables, tryWrite, watched } from './service-tables.ts'
 import { StatementCache } from './statement-cache.ts'
 import { areGiven, givenOutcome } from './write/given-rows.ts'
 import { LongWrites } from './write/long-writes.ts'
@@ -142,20 +137,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
     deleteResponsesBefore: (time) =>
       commits.write(() => void writing.prepare('DELETE FROM main._gh_requests WHERE created < ?').run(time)),
     trimResponses: () => responses.trim(),
-    auditCopy: createAuditCopy({
-      table: SQLITE_AUDIT_TABLE,
-      placeholder: () => '?',
-      rowsFrom: auditRowsFrom,
-      last: (sql) => retryWhileLocked(() => reading.prepare<[], AuditPosition>(sql).get()),
-      execute: (sql, parameters) => commits.write(() => writing.prepare(sql).run(...parameters).changes),
-    }),
-    documents: createDocumentRows({
-      schema: 'main',
-      placeholder: () => '?',
-      read: <Row>(sql: string, parameters: readonly Bindable[]) =>
-        retryWhileLocked(() => reading.prepare<unknown[], Row>(sql).all(...parameters)),
-      write: (statements) => watched(open, () => commits.write(() => runUnlessUnchanged(writing, statements))),
-    }),
+    ...serviceTables(open),
     live,
     get load() {
       return { busy: pool.busy, total: pool.size, waiting: pool.waiting, stoppedWrites: longWrites.stopped }
@@ -188,27 +170,6 @@ interface OpenDatabase {
   readonly availability: Availability
   /** With other workers. */
   readonly isShared: boolean
-}
-
-/** A row that reaches the disk and is gone again: a full disk is not noticed otherwise. */
-function tryWrite(writing: Database): void {
-  const key = `readiness ${randomUUID()}`
-  writing
-    .prepare("INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES ('', ?, '', ?, 0)")
-    .run(key, ' '.repeat(SEVERAL_PAGES))
-  writing.prepare("DELETE FROM main._gh_requests WHERE owner = '' AND key = ?").run(key)
-}
-
-/** Reports whether the database takes writes. */
-async function watched<T>({ availability }: OpenDatabase, write: () => Promise<T>): Promise<T> {
-  try {
-    const result = await write()
-    availability.succeeded(true)
-    return result
-  } catch (error) {
-    availability.failed(error)
-    throw error
-  }
 }
 
 function prepareRead({ pool, readingStatements }: OpenDatabase, query: ReadStatement): PreparedRead {
@@ -256,8 +217,7 @@ async function writeApart(
 ): Promise<WriteReply> {
   // Rows that are known here need not come back from the other process.
   const omitsRows = areGiven(request)
-  const job = { ...request, steps: request.steps.map(packSets), omitsRows }
-  const reply = await runApart(open, owner, job, running)
+  const reply = await runApart(open, owner, { ...request, omitsRows }, running)
   if (reply === undefined) throw new Error('A long write without an outcome')
   if (!omitsRows || reply.isReplay) return reply
   return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }
@@ -302,7 +262,7 @@ function runApart(
       await turnOf(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
-      // Its process would wait in silence: the worker that has locked the file learns here who waits.
+      // Its process could not say that it waits: here the worker that has locked the file learns which owner does.
       if (isShared) {
         const owners = (): string[] => [owner ?? '']
         await turnOf(
@@ -322,19 +282,4 @@ function runApart(
 function tryLock(writing: Database): void {
   writing.exec('BEGIN IMMEDIATE')
   writing.exec('ROLLBACK')
-}
-
-/** The statements after the first run only if that one changes something. Returns the rows that it changed. */
-function runUnlessUnchanged(writing: Database, [first, ...others]: readonly DocumentStatement[]): number {
-  const changed = first === undefined ? 0 : writing.prepare(first.sql).run(...first.parameters).changes
-  if (changed > 0) for (const { sql, parameters } of others) writing.prepare(sql).run(...parameters)
-  return changed
-}
-
-/** Timestamps are stored in microseconds, as everywhere in this database. */
-function auditRowsFrom(placeholder: string): string {
-  const columns = AUDIT_COLUMNS.split(', ').map((name) =>
-    name === 'at' ? "(value ->> 'at') * 1000" : `value ->> '${name}'`,
-  )
-  return `SELECT ${columns.join(', ')} FROM json_each(${placeholder})`
 }

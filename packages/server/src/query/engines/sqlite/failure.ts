@@ -1,9 +1,18 @@
 /** Maps errors of SQLite to refusals where the caller caused them, and carries errors from one process to another. */
 import { Refusal } from 'gatehouse-protocol'
 import { WritesStopped } from '../../../store/database/wal-sync.ts'
-import { type QueryErrorCode, refuse } from '../../errors.ts'
+import { refuse } from '../../errors.ts'
 import { asUnavailable } from '../../unavailable.ts'
-import { iqlError, notNullError, overflowError, rowNumberError } from '../runtime-error.ts'
+import {
+  complexityError,
+  keyTakenError,
+  memoryError,
+  nameTakenError,
+  notNullError,
+  overflowError,
+  partsError,
+  rowNumberError,
+} from '../runtime-error.ts'
 
 export type Failure =
   | {
@@ -41,7 +50,7 @@ export function reviveFailure(failure: Failure): Error {
   return Object.assign(new Error(failure.message), { stack: failure.stack })
 }
 
-/** What the caller has done, or has to know, as a Refusal; undefined for a bug of ours. */
+/** The error as a Refusal that the caller gets; undefined for a bug of the service. */
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
   if (!(error instanceof Error)) return undefined
@@ -50,39 +59,25 @@ export function asRefusal(error: unknown): Refusal | undefined {
       cause: error,
     })
   const code: unknown = 'code' in error ? error.code : undefined
-  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') return keyTaken(error.message)
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
+    return keyTakenError(columnsIn(error.message))
   if (code === 'SQLITE_CONSTRAINT_NOTNULL') return notNullError(columnsIn(error.message).join(', '))
   if (/integer overflow/.test(error.message)) return overflowError('Integer')
-  if (/ntile must be a positive/.test(error.message))
-    return iqlError('BadValue', 'The number of parts must be positive')
+  if (/ntile must be a positive/.test(error.message)) return partsError()
   if (/nth_value must be a positive/.test(error.message)) return rowNumberError()
-  for (const [pattern, name, detail] of BY_MESSAGE) {
-    if (pattern.test(error.message)) return refuse(name, detail, { cause: error })
-  }
+  for (const [pattern, refusal] of BY_MESSAGE) if (pattern.test(error.message)) return refusal(error)
   return asUnavailable(error)
 }
 
-const BY_MESSAGE: readonly (readonly [RegExp, QueryErrorCode, string])[] = [
-  [
-    /string or blob too big|out of memory|Array buffer allocation failed|Invalid string length/,
-    'Limit.Memory',
-    'The query needs more memory than one query may use',
-  ],
+const BY_MESSAGE: readonly (readonly [RegExp, (cause: Error) => Refusal])[] = [
+  [/string or blob too big|out of memory|Array buffer allocation failed|Invalid string length/, memoryError],
   [
     /parser stack overflow|Expression tree is too large|too many (terms|SQL variables|columns|references|FROM clause terms|arguments)|at most \d+ tables in a join/,
-    'Limit.Complexity',
-    'The statement is too large for the database',
+    complexityError,
   ],
-  [/^index .* already exists$/, 'Data.TableExists', 'The name is taken'],
-  [/LIKE or GLOB pattern too complex/, 'Limit.Complexity', 'The pattern is too long'],
+  [/^index .* already exists$/, nameTakenError],
+  [/LIKE or GLOB pattern too complex/, (cause) => refuse('Limit.Complexity', 'The pattern is too long', { cause })],
 ]
-
-function keyTaken(message: string): Refusal {
-  const columns = columnsIn(message)
-  return refuse('Data.UniqueViolation', `A row with this ${columns.join(', ')} already exists`, {
-    members: { Columns: columns },
-  })
-}
 
 /** The columns in 'UNIQUE constraint failed: trades.id, trades.leg'. */
 function columnsIn(message: string): string[] {

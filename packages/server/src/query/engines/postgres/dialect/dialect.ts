@@ -12,11 +12,11 @@ import {
 import { formerOutputs, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, type Sql } from '../../emit/dialect.ts'
 import type { ScalarBindable, Slots } from '../../emit/slots.ts'
-import { firstChanges, loggedSince } from '../live/positions.ts'
 import { columnType, SCHEMA, sqlType, toPostgres } from '../representation.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './aggregates.ts'
 import { castSql } from './casts.ts'
 import { POSTGRES_OPERATORS } from './operators.ts'
+import { firstChanges, loggedSince } from './positions.ts'
 import { POSTGRES_SCALARS } from './scalars.ts'
 import { checkedPattern, foldedFor, POSTGRES_SEARCHES } from './searches.ts'
 import { systemTableSql } from './system-tables.ts'
@@ -165,7 +165,7 @@ function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation)
   return `SELECT ${names} FROM ${groups}, generate_series(1, ${isBoth ? 'least(n0, n1)' : 'n0 - n1'})`
 }
 
-/** What a value takes in the list beside its bytes. */
+/** The memory of a value in the list, without its bytes. */
 const ITEM_BYTES = 64
 
 function listFitsSql(query: Sql, type: IqlType, maxBytes: number): Sql {

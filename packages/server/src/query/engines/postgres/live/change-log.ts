@@ -1,4 +1,4 @@
-/** The change logs of PostgreSQL: a table beside each table, written by statement triggers, so that every program that writes is seen. */
+/** The change logs of PostgreSQL: one log table for each table, written by statement triggers, so that every program that writes is seen. */
 import { createHash } from 'node:crypto'
 import { isLongType } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
@@ -6,8 +6,7 @@ import type { TableDefinition } from '../../../catalogue/definition.ts'
 import { formerColumnsOf, isKept, keyColumnsOf, LOG_OP, LOG_PREFIX, logName } from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import { POSTGRES } from '../dialect/dialect.ts'
-import { columnType, SCHEMA } from '../representation.ts'
-import { ROLE } from '../setup/role.ts'
+import { columnType, ROLE, SCHEMA } from '../representation.ts'
 
 /**
  * One row for each log. `relation` is the log's oid: after a restore it is another. A TRUNCATE changes `epoch`. Rows of

@@ -101,7 +101,7 @@ function namesIn(payload: string): string[] {
 
 interface ListeningEvents {
   readonly onWake: () => void
-  /** Nobody has listened for a while. */
+  /** There has been no listener for a while. */
   readonly onMissed: () => void
   readonly onPayload: (payload: string) => void
 }

@@ -21,6 +21,7 @@ import {
 } from '../../live-source.ts'
 import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
 import { boundedRows } from '../dialect/bounded-sql.ts'
+import { comparePositions, loggedSince, parsePosition, positionOf } from '../dialect/positions.ts'
 import { asRefusal, isOutdated } from '../failure.ts'
 import { type Acquire, borrow } from '../pool.ts'
 import { COMMIT, type PipelineStatement, runPipelined } from '../protocol/pipeline.ts'
@@ -29,7 +30,6 @@ import { rowReader, SCHEMA } from '../representation.ts'
 import { LOGS } from './change-log.ts'
 import type { CommitSignal } from './commit-signal.ts'
 import { LogTrim } from './log-trim.ts'
-import { comparePositions, loggedSince, parsePosition, positionOf } from './positions.ts'
 
 export interface PostgresLiveOptions {
   readonly signal: CommitSignal
@@ -236,7 +236,7 @@ function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement
   }
 }
 
-/** `same`: of this log, and not trimmed; whether it has changed is to be asked. */
+/** `same`: of this log, and not trimmed. The table may still have changed. */
 function stateOf(log: LogHead, { snapshot }: Heads, position: TablePosition): 'same' | 'lost' {
   const parsed = parsePosition(position)
   const now = parsePosition(`${log.epoch}.${snapshot}`)

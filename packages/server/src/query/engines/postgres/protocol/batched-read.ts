@@ -58,7 +58,7 @@ export function createBatchedReads(options: BatchedReadOptions): PrepareBatchedR
   }
 }
 
-/** Told that few rows are enough, the planner prefers a plan that finds the first ones soon. */
+/** With a LIMIT the planner prefers a plan that finds the first rows soon. */
 function firstRows(sql: string): string {
   return `SELECT * FROM (${sql}) AS q LIMIT ${MAX_ROWS + 1}`
 }

@@ -1,4 +1,4 @@
-/** The statements that one connection keeps prepared: each text is parsed and planned once. */
+/** The statements that one connection keeps prepared. A join of four tables by key takes 1.7 times as long without (../../DESIGN.md). */
 import type { ProtocolConnection } from './protocol.ts'
 
 /** Each takes memory of the database while the connection lives. */
@@ -49,7 +49,7 @@ class PreparedStatements {
     return statement.name
   }
 
-  /** To be called at the end of a round trip. */
+  /** Call at the end of a round trip. */
   settle(hasSucceeded: boolean): void {
     if (this.#sent.length === 0) return
     for (const statement of this.#sent) statement.state = hasSucceeded ? 'ready' : 'unsure'

@@ -1,5 +1,5 @@
 /** The extended query protocol of PostgreSQL, as pg's connection offers it beyond its types; and how a running query is cancelled. */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import type { Connection, PoolClient } from 'pg'
 import { StatementTimeout } from '../../../../lib/unavailable.ts'
 
@@ -19,10 +19,27 @@ export function protocolOf(connection: Connection): ProtocolConnection {
   return connection as unknown as ProtocolConnection
 }
 
-/** Closes the connection to a server that has not answered for so long: everything that waits on it fails. */
+/** What pg's client has beyond its types. */
+interface ClientInside {
+  readonly connection: ProtocolConnection
+  readonly host: string
+  readonly port: number
+  readonly processID: number
+  readonly secretKey: number
+}
+
+function insideOf(client: PoolClient): ClientInside {
+  return client as unknown as ClientInside
+}
+
+/** The process id of the client's backend. */
+export function backendOf(client: PoolClient): number {
+  return insideOf(client).processID
+}
+
+/** Closes the connection to a server that has not answered for this long: everything that waits on it fails. */
 export function destroyConnection(client: PoolClient, milliseconds: number): void {
-  const { connection } = client as unknown as { connection: ProtocolConnection }
-  connection.stream.destroy(new StatementTimeout(milliseconds))
+  insideOf(client).connection.stream.destroy(new StatementTimeout(milliseconds))
 }
 
 export const MAX_CANCEL_MS = 5000
@@ -32,23 +49,24 @@ export const MAX_CANCEL_MS = 5000
  * its way, and would cancel the next query of the client.
  */
 export function cancelRunning(client: PoolClient): Promise<void> {
-  const { host, port, processID, secretKey } = client as unknown as {
-    host: string
-    port: number
-    processID: number
-    secretKey: number
-  }
+  const { processID, secretKey } = insideOf(client)
   const message = Buffer.alloc(16)
   message.writeInt32BE(16, 0)
   message.writeInt32BE(80_877_102, 4)
   message.writeInt32BE(processID, 8)
   message.writeInt32BE(secretKey, 12)
   return new Promise((resolve) => {
-    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+    const socket = openSocket(client)
     socket.on('error', () => socket.destroy())
     // The server closes it once the backend has been signalled.
     socket.on('close', () => resolve())
     socket.setTimeout(MAX_CANCEL_MS, () => socket.destroy())
     socket.resume().write(message)
   })
+}
+
+/** Another socket to the server of the client, on which nothing has been sent yet. */
+export function openSocket(client: PoolClient): Socket {
+  const { host, port } = insideOf(client)
+  return host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
 }

@@ -311,7 +311,7 @@ export const HELPER_AGGREGATES: readonly string[] = [
   aggregate('gh_locf(anyelement)', 'gh_keep_known', 'STYPE = anyelement'),
   /** The sum of squares, for DISTINCT. */
   aggregate('gh_squares(numeric)', 'gh_add_square', "STYPE = numeric, INITCOND = '0'"),
-  /** The sum of steps, which fails where it exceeds an int: a count with a limit, without a function of ours for each row. */
+  /** The sum of steps, which fails where it exceeds an int: a count with a limit, without a call of PL/pgSQL for each row. */
   aggregate('gh_at_most(int)', 'int4pl', "STYPE = int, INITCOND = '0'", 'pg_catalog'),
   /** The first value in the order of the call. The functions are strict, so that NULL is left out. */
   aggregate('gh_first(anyelement)', 'gh_keep', 'STYPE = anyelement'),

@@ -2,9 +2,8 @@
 import type { PoolClient } from 'pg'
 import { DOCUMENT_READERS, DOCUMENTS } from '../../document-rows.ts'
 import { POSTGRES_AUDIT_TABLE } from '../dialect/system-tables.ts'
-import { SCHEMA } from '../representation.ts'
+import { ROLE, SCHEMA } from '../representation.ts'
 
-export const ROLE = 'gatehouse_query'
 const JOIN_ROLE = `GRANT ${ROLE} TO CURRENT_USER`
 // Another node, in another database of the same server, may create it at the same time.
 const CREATE_ROLE = `DO $$ BEGIN CREATE ROLE ${ROLE} NOLOGIN NOINHERIT; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$; ${JOIN_ROLE}`

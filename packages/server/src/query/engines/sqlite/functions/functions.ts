@@ -64,7 +64,7 @@ function registerRowTracking(database: Database): void {
   })
 }
 
-/** To be called before each run of such a statement. */
+/** Call before each run of such a statement. */
 export function resetTrackedRows(database: Database): void {
   TRACKED.get(database)?.clear()
 }

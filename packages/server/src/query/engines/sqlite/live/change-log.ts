@@ -1,4 +1,4 @@
-/** The change logs of SQLite: a table beside each table, written by triggers, so that every program that writes is seen. */
+/** The change logs of SQLite: one log table for each table, written by triggers, so that every program that writes is seen. */
 import type { Database } from 'better-sqlite3'
 import { isLongType } from 'gatehouse-iql'
 import type { TableDefinition } from '../../../catalogue/definition.ts'

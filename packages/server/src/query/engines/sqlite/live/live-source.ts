@@ -26,8 +26,6 @@ import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
 import { asRefusal } from '../failure.ts'
 import type { ReaderPool } from '../processes/reader-pool.ts'
 import { boundedSql } from '../read/inline-read.ts'
-import { type RawRow, rowReader } from '../representation.ts'
-import type { StatementCache } from '../statement-cache.ts'
 import {
   allColumns,
   changedKeys,
@@ -37,7 +35,9 @@ import {
   type LiveJob,
   type LiveOutcome,
   seqOf,
-} from './live-read.ts'
+} from '../read/live-read.ts'
+import { type RawRow, rowReader } from '../representation.ts'
+import type { StatementCache } from '../statement-cache.ts'
 
 export interface SqliteLiveOptions {
   readonly reading: Database
@@ -64,7 +64,7 @@ export class SqliteLiveSource implements LiveSource {
   readonly #options: SqliteLiveOptions
   readonly #own = new OwnCommits()
   readonly #listeners = new CommitListeners((count) => this.#watch(count > 0))
-  /** After a commit thousands of statements may have something to read, while queries are to be answered. */
+  /** After a commit thousands of statements may read: queries get their turn in between. */
   readonly #inlineReads = new TurnQueue(INLINE_MS)
   #poll: NodeJS.Timeout | undefined
   #stopListening: (() => void) | undefined

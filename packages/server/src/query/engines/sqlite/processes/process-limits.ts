@@ -5,7 +5,7 @@ import type { Refusal } from 'gatehouse-protocol'
 import { memoryError } from '../../runtime-error.ts'
 import type { TempAccount } from './temp-budget.ts'
 
-/** Beside the heap of JavaScript, which has a limit of its own, this leaves SQLite about 256 MiB. */
+/** The heap of JavaScript has a limit of its own; this leaves SQLite about 256 MiB in addition. */
 const MAX_RESIDENT_KIB = 640 * 1024
 /** Counts memory that is writable, used or not: V8 alone reserves 1 GiB for the code of its two threads. */
 const MAX_DATA_KIB = 1856 * 1024

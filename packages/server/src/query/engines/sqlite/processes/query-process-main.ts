@@ -10,11 +10,10 @@ import type { BoundSql, WriteOutcome, WriteReply } from '../../engine.ts'
 import { tempFilesError } from '../../runtime-error.ts'
 import { openForReading, openForWriting, prepareLongReads } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
-import { type LiveJob, readLive } from '../live/live-read.ts'
-import { RowFeed } from '../read/row-feed.ts'
+import { type LiveJob, readLive } from '../read/live-read.ts'
 import { SplitHelper } from '../read/split-helper.ts'
 import { readSplit } from '../read/split-read.ts'
-import { longRowReader } from '../representation.ts'
+import { longRowReader, type RawRow } from '../representation.ts'
 import { StatementCache } from '../statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -59,7 +58,6 @@ async function readJobs(database: string): Promise<void> {
   const connection = openForReading(database)
   prepareLongReads(connection)
   const statements = new StatementCache(connection, 50)
-  const feed = new RowFeed(connection, statements)
   const helper = task === 'read' ? SplitHelper.open(database) : undefined
   // Not before the process has started: on a busy machine the start alone would take seconds. Writes keep the usual priority,
   // because other writes wait for them.
@@ -71,7 +69,9 @@ async function readJobs(database: string): Promise<void> {
     try {
       const job = decodePayload(frame.payload) as ReadJob | LiveJob
       const outcome =
-        'kind' in job ? readLive(connection, statements, job, sendText) : await read(connection, feed, helper, job)
+        'kind' in job
+          ? readLive(connection, statements, job, sendText)
+          : await read(connection, statements, helper, job)
       writeFrameSync(OUTPUT, FRAME.done, serialize(outcome))
     } catch (error) {
       const failure = isFileLimit(error) ? tempFilesError(Number(tempBytes)) : error
@@ -94,19 +94,19 @@ function sendText(encoder: TextRowEncoder): void {
 
 async function read(
   connection: Database,
-  feed: RowFeed,
+  statements: StatementCache,
   helper: SplitHelper | undefined,
   job: ReadJob,
 ): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, longRowReader(job.columns, job.keyColumns))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
-  const addAll = (statement: BoundSql): void =>
-    feed.read({ ...job, ...statement }, (raw) => {
-      if (!rows.add(raw)) return false
+  const addAll = ({ sql, parameters }: BoundSql): void => {
+    for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {
+      if (!rows.add(raw)) return
       if (encoder.pending >= CHUNK_BYTES) send()
-      return true
-    })
+    }
+  }
   const isRead = job.split !== undefined && readSplit(connection, job, job.split, helper, addAll)
   if (!isRead) addAll(job)
   send()

@@ -11,7 +11,7 @@ import type { ReadRun, ReadStatement, WriteOutcome, WriteReply } from '../../eng
 import type { OwnTime } from '../../fair-slots.ts'
 import { memoryError } from '../../runtime-error.ts'
 import { type Failure, reviveFailure } from '../failure.ts'
-import type { LiveJob, LiveOutcome } from '../live/live-read.ts'
+import type { LiveJob, LiveOutcome } from '../read/live-read.ts'
 import type { ChangeJob, WriteJob } from '../write/write.ts'
 import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
 import { couldNotRun, UseWatch, withLimits } from './process-limits.ts'

@@ -4,7 +4,7 @@ import type { Stoppable } from '../../engine.ts'
 import { FairSlots, LONG_MS, type Slot } from '../../fair-slots.ts'
 import { heldBack } from '../../held-back.ts'
 import type { Background } from '../../live-source.ts'
-import type { LiveJob } from '../live/live-read.ts'
+import type { LiveJob } from '../read/live-read.ts'
 import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
 import type { TempBudget } from './temp-budget.ts'
 

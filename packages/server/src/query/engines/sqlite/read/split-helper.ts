@@ -125,7 +125,7 @@ export class SplitShare {
     return { turn: this.#turn, port: this.#channel.port2 }
   }
 
-  /** Whether nobody has committed since: all transactions that have begun since then see the same state. */
+  /** Whether there was no commit since: all transactions that have begun since then see the same state. */
   get isUnchanged(): boolean {
     return dataVersion(this.#witness) === this.#version
   }
@@ -134,7 +134,7 @@ export class SplitShare {
     Atomics.wait(this.#turn, 0, TURN.asked, milliseconds)
   }
 
-  /** Lets the other thread take parts if it has begun in time. To be called now and then. */
+  /** Lets the other thread take parts if it has begun in time. Call between parts. */
   startIfBegun(): void {
     if (this.#now === TURN.begun) this.#answer(this.isUnchanged ? TURN.started : TURN.cancelled)
   }

@@ -12,11 +12,11 @@ const FEW_ROWS = PART_SIZE / 4
 const MAX_PART_SIZE = 16 * PART_SIZE
 /** With fewer rows to a group the parts take as long as a sort of all rows; */
 const LEAST_ROWS_OF_GROUP = 8
-/** unless conditions leave so few groups that reading the table takes longest. */
+/** unless reading the table takes longest, because conditions leave few groups. */
 const LEAST_SCANNED_OF_GROUP = 128
 /** The texts and bytes of parts that are held in memory. */
 const MAX_TAKEN_BYTES = 16 * 1024 * 1024
-/** In a table with so few row identifiers, used or not, gaps cost little. */
+/** Gaps cost little in a table whose row identifiers span no more than this. */
 const MAX_DENSE = 2n ** 26n
 
 interface PartRange {
@@ -134,7 +134,7 @@ export class PartTable {
     for (const row of rows) insert.run(...row)
   }
 
-  /** Counts the rows of a part, unless there are so few gaps that their identifiers say enough. */
+  /** Counts the rows of a part, unless the table has few gaps: then the identifiers say how many rows there are. */
   #ranges(): (first: bigint, size: number) => PartRange {
     const { table, rowId } = this.#split
     const [least, greatest] = this.#ends

@@ -6,7 +6,7 @@ import { openForReading, prepareLongReads } from '../connection.ts'
 import { beginToRead, MAX_WAIT_MS, type SplitJob, TURN } from './split-helper.ts'
 import { PartCursor, PartTable } from './split-parts.ts'
 
-/** So many parts are made one, and sent, before more are added. */
+/** With this many rows the parts are made one and sent, before more are added. */
 const MAX_PARTS = 100_000
 /** With more groups sending them takes longer than it gains. */
 const MAX_GROUPS = 20_000

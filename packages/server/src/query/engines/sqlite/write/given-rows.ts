@@ -1,58 +1,27 @@
-/** Inserts that return the values they were given: many rows in one statement, whose returned rows are known without it. */
-import type { Database, Statement } from 'better-sqlite3'
+/**
+ * Inserts that return the values they were given: the returned rows are known without the database, and need not come back from the
+ * writer process. A request of 5,000 rows takes 1.9 times as long without it (figures in ../../DESIGN.md).
+ */
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
 import { STEPS_PER_PAUSE, type Steps } from '../../../../lib/turns.ts'
 import { ReturnedRows } from '../../bounded-rows.ts'
 import { type Bindable, sizeOfAll } from '../../emit/slots.ts'
-import type { WriteOutcome, WriteRequest } from '../../engine.ts'
+import type { WriteOutcome, WriteRequest, WriteStep } from '../../engine.ts'
 import { rowTooLongError } from '../../runtime-error.ts'
-import { addSet, type JobStep, setCount, setsOf, setWidth } from '../processes/packed-sets.ts'
 import { type RawRow, rowReader } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 
-/** One statement for 50 rows takes half as long as 50 statements; longer ones gain nothing (`npm run bench -- columns-ingest`). */
-const MAX_ROWS = 50
-const MAX_VALUES = 1000
-
 /** Inserts a row for each set, in a transaction; returns how many. */
-export function insertGiven(database: Database, statements: StatementCache, step: JobStep): number {
-  const { sql, returned: places = [] } = step
-  const one = statements.get(sql)
-  let left = insertGroups(database, statements, step)
-  for (const set of setsOf(step)) {
-    if (left-- > 0) continue
+export function insertGiven(
+  statements: StatementCache,
+  { sql, parameterSets, returned: places = [] }: WriteStep,
+): number {
+  const statement = statements.get(sql)
+  for (const set of parameterSets) {
     if (mayBeTooLong(set)) givenRow(set, places)
-    one.run(...set)
+    statement.run(...set)
   }
-  return setCount(step)
-}
-
-/** Inserts the rows of the first sets, as many as can share a statement; returns how many. */
-function insertGroups(database: Database, statements: StatementCache, step: JobStep): number {
-  const { sql, rowText } = step
-  const count = setCount(step)
-  const size = Math.min(MAX_ROWS, Math.floor(MAX_VALUES / setWidth(step)))
-  if (rowText === undefined || size < 2 || count < size) return 0
-  const statement = statements.get(`${sql}${`, ${rowText}`.repeat(size - 1)}`)
-  const values: Bindable[] = []
-  let row = 0
-  for (; row + size <= count; row += size) {
-    let length = 0
-    for (let at = row; at < row + size; at++) length = addSet(step, at, values, length)
-    if (mayBeTooLong(values) || !insertMany(database, statement, values)) break
-  }
-  return row
-}
-
-/** False when nothing was inserted for the fault of a row: inserted one by one, the first bad row has its own error. */
-function insertMany(database: Database, statement: Statement, values: readonly Bindable[]): boolean {
-  try {
-    statement.run(values)
-    return true
-  } catch (error) {
-    if (database.inTransaction) return false
-    throw error
-  }
+  return parameterSets.length
 }
 
 /** Whether every row that the write returns is one that it was given. */

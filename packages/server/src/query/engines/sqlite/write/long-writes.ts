@@ -69,7 +69,7 @@ export class LongWrites {
     this.#watch()
   }
 
-  /** The time starts when the first other owner waits, and ends with the current write or when nobody waits any more. */
+  /** The time starts when the first other owner waits, and ends with the current write or with the last wait. */
   #watch(): void {
     const current = this.#current
     if (current?.owner === undefined || this.#maxWaitMs === 0 || !this.#isWantedBeside(current.owner)) {

@@ -13,14 +13,12 @@ import { type ResponseRow, readResponse, writeOutcome } from '../../idempotency.
 import { rowFilterError } from '../../runtime-error.ts'
 import { applyChanges } from '../catalogue.ts'
 import { resetTrackedRows } from '../functions/functions.ts'
-import { type JobStep, setsOf } from '../processes/packed-sets.ts'
 import { type RawRow, rowReader } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import { givenRow, insertGiven } from './given-rows.ts'
 
 /** Plain data, which can cross to the process for long writes. */
-export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tables' | 'steps'> {
-  readonly steps: readonly JobStep[]
+export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tables'> {
   /** The caller knows the rows that are returned (given-rows.ts), unless the reply is that of an earlier request. */
   readonly omitsRows?: boolean
 }
@@ -65,14 +63,14 @@ function execute(database: Database, statements: StatementCache, job: WriteJob):
   const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, readerOf(returning))
   let rowsAffected = 0
   for (const step of job.steps) {
-    const { sql, returned: places } = step
+    const { sql, parameterSets, returned: places } = step
     if (places !== undefined) {
-      rowsAffected += insertGiven(database, statements, step)
-      if (needsRows) for (const parameters of setsOf(step)) returned.add(givenRow(parameters, places))
+      rowsAffected += insertGiven(statements, step)
+      if (needsRows) for (const parameters of parameterSets) returned.add(givenRow(parameters, places))
       continue
     }
     const statement = statements.get(sql)
-    for (const parameters of setsOf(step)) {
+    for (const parameters of parameterSets) {
       if (!statement.reader) {
         rowsAffected += statement.run(...parameters).changes
         continue
