@@ -27,10 +27,10 @@ gatehouse user add alice --role admin
 \`\`\`
 
 Then on any machine: \`gatehouse login --server https://gate.example.com\`. The login has every right that the user holds and
-the client may have, or those of \`--scope\`; the command says as whom and with which rights, and \`gatehouse whoami\` says it
-again. It serves \`query\`, \`import\`, \`export\`, \`stream\` and the administration alike. The tokens are stored in
-\`~/.config/gatehouse/credentials.json\`, readable by their owner only, and renewed as needed; \`gatehouse logout\` revokes them.
-The demonstration has the client, and \`gatehouse login\` without options logs in to it.
+the client may have, or those of \`--scope\`; the command prints the user and the rights, and \`gatehouse whoami\` prints them again.
+\`query\`, \`import\`, \`export\`, \`stream\` and the administration commands all use this login. The tokens are stored in
+\`~/.config/gatehouse/credentials.json\`, readable by their owner only, and renewed as needed; \`gatehouse logout\` revokes them. The
+demonstration already has this client; \`gatehouse login\` without options logs in to the demonstration.
 
 The address must be the issuer of the server: the command line sends no password and no token to another issuer's endpoints.
 A token of \`--token-file\` is sent to its own issuer only.
@@ -59,7 +59,7 @@ many connections or queries the newest \`limit\` are listed, and \`total\` says 
 role gives, the tables with what the user may do in them and the row filter with the claims of the user in place of \`:sub\`,
 \`:username\` and \`:roles\`, and the topics of the stream. Tables come page by page, or by \`prefix\`. An application through which the
 user works may be allowed less: its tokens have the scopes that the user holds, the application may ask for, and the user has
-consented to. \`:client\` in a row filter is that application, and stays as it is. Tables and topics are those of a running
+consented to. \`:client\` in a row filter is that application, so it is not replaced. Tables and topics are those of a running
 node; without one they are null.
 
 ## Nodes
@@ -68,7 +68,7 @@ node; without one they are null.
 fails, the event-loop lag of the last ten seconds in milliseconds, CPU, memory and free disk space, HTTP connections, streaming
 connections and their subscriptions, running and waiting queries, live statements, and the query slots (reader processes, or
 connections to PostgreSQL) that are busy. \`/metrics\` has more, for one node.
-\`GET /admin/backups\` lists the [backups](backup.md) that the audit log knows of.
+\`GET /admin/backups\` lists the [backups](backup.md) that are recorded in the audit log.
 
 ## What was changed
 
@@ -81,16 +81,16 @@ keys, tables and the rest that the [audit log](audit.md) marks as a change, with
 Lists are read page by page: \`next\` is the path of the next page, \`limit\` the size of one. Every page reads a range of an
 index that begins where the last page ended, so that the last page takes as long as the first.
 
-\`GET /admin/users?search=lid\` finds users whose username, name, family name or e-mail address begins with the text, upper and
-lower case alike, ordered by what begins with it. A name is \`name\`, or \`given_name\` and \`family_name\`, or \`nickname\`; where
-there is no \`family_name\`, the last word of the name counts as one. A page reads a bounded number of entries: it can have
-fewer users than \`limit\`, even none, although \`next\` is there.
+\`GET /admin/users?search=lid\` finds users whose username, name, family name or e-mail address begins with the text, case-insensitively,
+ordered by the field that matches. A name is \`name\`, or \`given_name\` and \`family_name\`, or \`nickname\`; where there is no
+\`family_name\`, the last word of the name counts as one. A page reads a bounded number of entries: it can have fewer users than
+\`limit\`, even none, although \`next\` is there.
 
 \`GET /admin/users?role=trader\` lists the users with a role, and \`GET /admin/roles/{role}\` says how many there are, up to 10,000.
 \`GET /admin/clients?search=desk\` finds clients whose id or name contains the text.
 
-\`GET /admin/counts\` counts up to 10,000 of each thing; \`more\` says that there are more. Nothing is counted by a scan, and
-nothing has to be kept up to date for it.
+\`GET /admin/counts\` counts up to 10,000 of each thing; \`more\` says that there are more. Counting needs neither a full scan nor stored
+totals.
 
 ## Invitations and new passwords
 

@@ -25,26 +25,26 @@ tables, saved queries, declarative files and restores. It leaves out sign-ins, t
 API has it as \`?changes=true\`, the [console](console.md) as the switch "Changes only"; the table below marks these events.
 
 Over HTTP, \`GET /admin/audit\` has the newest rows first and the path of the next page in \`next\`. A filter without an index (outcome,
-client, target, address) looks at 20,000 rows for each page, so that a long log delays nobody: such a page may have few rows, or
-none, and still a next one. \`names\` has the names of the users and clients in the rows.
+client, target, address) reads 20,000 rows for each page, so that a long log does not slow down other requests. Such a page may have few
+rows, or none, although there is a next page. \`names\` has the names of the users and clients in the rows.
 
 To **follow** the log, ask for \`?after=SEQ&wait=20\`: the reply comes as soon as there are rows after that one, oldest first, or after
-20 seconds without any, and \`next\` is where to go on. \`for await (const row of gate.admin.audit.list({ after, wait: 20 }))\` of the
+20 seconds without any, and \`next\` is where to continue. \`for await (const row of gate.admin.audit.list({ after, wait: 20 }))\` of the
 [client library](client.md) does that.
 
 ## What repeats is counted
 
-Anybody who reaches the server can be refused again and again. So that nobody can fill the log with it, the first ten refusals of a kind
-have rows of their own. The rest is counted: every ten minutes one row has their number in \`count\` and the time of the first of them in
-\`since\`; its other members are those of the last one. After ten minutes without one, refusals have rows of their own again. A kind is
-the same event, actor, client, target, network (an address, or a /64 of IPv6) and reason. One network can have 100 kinds at a time, a node
-10,000; beyond that, refusals are counted by event and network, then by event alone, and such a row has no actor, client or reason.
+Anyone who can reach the server can cause refusals. To keep them from filling the log, only the first ten refusals of a kind get a row
+each. The rest are counted: every ten minutes one row has their number in \`count\` and the time of the first of them in \`since\`; its
+other members are those of the last one. After ten minutes without a refusal, each gets its own row again. A kind is the same event,
+actor, client, target, network (an address, or a /64 of IPv6) and reason. One network can have 100 kinds at a time, a node 10,000; beyond
+that, refusals are counted by event and network, then by event alone, and such a row has no actor, client or reason.
 
 \`authorization.granted\` and \`token.issued\` are counted from the second on, because a page may get tokens each time it is loaded. Their
 rows always name the user and the client. Sign-ins and changes are never counted.
 
-A count is written when its ten minutes are over, and before the node stops; a node that is killed loses the counts of the interval
-under way. The rows of a count are in the chain like all others.
+A count is written when its ten minutes are over, and before the node stops; a node that is killed loses the counts of the current
+interval. The rows of a count are in the chain like all others.
 
 ## In IQL
 
@@ -80,7 +80,8 @@ Rows older than \`GATEHOUSE_AUDIT_RETENTION_DAYS\` (default 400; 0 keeps all) ar
 
 \`seq\`, \`at\`, \`event\`, \`outcome\` (\`success\` or \`refused\`), \`actor\` (who), \`client\` (through which), \`target\` (to whom),
 \`address\`, \`request_id\`, \`node\`, \`details\`, \`hash\`. Details have only the members listed below, never passwords, tokens, codes
-or secrets; besides, a row that [counts](#what-repeats-is-counted) has \`count\` and \`since\`. The name entered at a sign-in is recorded only if the user exists.
+or secrets. In addition, a row that [counts](#what-repeats-is-counted) has \`count\` and \`since\`. The name entered at a sign-in is
+recorded only if the user exists.
 
 | event | outcome | change | meaning | details |
 |---|---|---|---|---|

@@ -63,9 +63,8 @@ which shows the result of a statement. Both are documents in the query database:
 are backed up and restored with everything else. Any holder of an access token for the platform can keep documents, in the console
 or through the API below.
 
-A document holds statements, not rows. Anyone who opens a shared one runs its statements with their own rights, so a
-program that runs them unasked must send [\`writes=refused\`](query.md#formats), as boards do. They see the tables and
-rows that they may read.
+A document holds statements, not rows. Anyone who opens a shared one runs its statements with their own rights, so a program that runs
+them automatically must send [\`writes=refused\`](query.md#formats), as boards do. They see the tables and rows that they may read.
 
 ## The API
 
@@ -100,7 +99,7 @@ ${members({ required: [], properties: LISTED })}
   that the caller may not read does not exist for the caller.
 - **Limits.** An owner has at most ${DEFAULT_QUERY_LIMITS.documentsPerOwner} documents. The JSON of a body has at most ${thousands(MAX_BODY_BYTES)} bytes.
 - **A deleted user.** Within an hour the private documents of a user or client that was deleted are removed. Shared ones stay, so that
-  nobody loses what they use; \`username\` is null, and an administrator can delete them or hand them over.
+  no one loses a document that they use; \`username\` is null, and an administrator can delete them or hand them over.
 - **Audit.** \`saved.shared\` is recorded when a document is shared or no longer shared, \`saved.changed\` and \`saved.deleted\` when an
   administrator changes or deletes a document of somebody else. See [audit log](audit.md).
 

@@ -59,11 +59,10 @@ does all this in one step. A sub-query among its outputs cannot use its columns:
 sub-query in a select from it.
 
 **Run-time errors**, such as a division by zero, are raised when a value is evaluated. Columns have values in rows only:
-\`WHERE id = 0 AND 10 / id > 1\` is an error only if there is a row with the id 0. \`CASE\`, \`COALESCE\` and \`OR\` evaluate no more than a
-row needs, from left to right. Conditions joined by \`AND\` can be evaluated in any order; of those on one table, what cannot fail,
-such as a comparison of columns, comes before arithmetic on whole numbers and Doubles, and before casts. An expression without
-columns, or a column of a sub-query that is not used, may be evaluated even if no row needs it. Guard what can fail with \`CASE\` or
-\`NULLIF\`.
+\`WHERE id = 0 AND 10 / id > 1\` is an error only if there is a row with the id 0. \`CASE\`, \`COALESCE\` and \`OR\` evaluate from left
+to right, and only what a row needs. Conditions joined by \`AND\` can be evaluated in any order; of those on one table, what cannot fail,
+such as a comparison of columns, comes before arithmetic on whole numbers and Doubles, and before casts. An expression without columns,
+or a column of a sub-query that is not used, may be evaluated even if no row needs it. Guard what can fail with \`CASE\` or \`NULLIF\`.
 
 **Order.** Without \`ORDER BY\` the order of rows is undefined. The same is true for the rows of \`RETURNING\`, except that an
 INSERT with VALUES returns them in the order given.
@@ -71,7 +70,7 @@ INSERT with VALUES returns them in the order given.
 **Keys** belong to the table, not to the caller: a key is taken even if a row filter hides its row from you. A write that
 conflicts with such a row is refused, or skips it with \`ON CONFLICT\`; nothing else about the row is revealed. If even its
 existence must stay secret, use Uuids as keys. An INSERT with \`DO UPDATE\` that conflicts with a row it has written itself is an
-error, whatever its \`WHERE\` is. An UPDATE checks keys row by row, in the physical order of the rows: a statement such as
+error, regardless of its \`WHERE\`. An UPDATE checks keys row by row, in the physical order of the rows: a statement such as
 \`SET id = id + 1\`, in which rows take over each other’s keys, may or may not be refused; move the rows out of the way first.
 
 **Rights.** A table that you may not read does not exist for you. With \`Platform/Admin\`, which defining tables needs, you see and change
@@ -90,14 +89,15 @@ AS SELECT symbol, CAST(executed_at AS Date), sum(price * quantity) FROM trades G
 \`\`\`
 
 It runs with the rights of the caller: the scopes and row filters of the tables apply as if the caller had written the query, and the read
-scope of the view comes in addition. A view over a table that you may not read does not exist for you, or with \`Platform/Admin\` only its definition. A view has no rows of its
-own, so that it cannot be written or indexed, has no parameters, and takes no row filter. It can read other views. Its columns stay
-as they are when a table gets more columns, even with \`*\`. \`CREATE OR REPLACE VIEW\` gives it another query, and keeps its scope and
-comment unless the statement names others; \`ALTER VIEW turnover SET READ SCOPE NULL COMMENT 'By day'\` changes these, and
-\`DROP VIEW\` removes the view. What a view uses cannot be dropped or changed so that the view would fail or have other columns: the
-error \`Data.InUse\` names the views. A view that only renames, computes and filters the rows of one table, or of another such view, is as
-fast as the table: a query by its key or an index uses these, and a live query reads only the rows that have changed. The limits of
-a statement count the query of each view as often as the view is used. Like tables, views are defined with \`Platform/Admin\`; \`cataloguetables\` shows their texts.
+scope of the view comes in addition. A view over a table that you may not read does not exist for you, or with \`Platform/Admin\` only
+its definition. A view has no rows of its own: it cannot be written or indexed. It has no parameters and no row filter. It can read other
+views. Its columns stay as they are when a table gets more columns, even with \`*\`. \`CREATE OR REPLACE VIEW\` gives it another query,
+and keeps its scope and comment unless the statement names others; \`ALTER VIEW turnover SET READ SCOPE NULL COMMENT 'By day'\` changes
+these, and \`DROP VIEW\` removes the view. What a view uses cannot be dropped or changed so that the view would fail or have other
+columns: the error \`Data.InUse\` names the views. A view that only renames, computes and filters the rows of one table, or of another
+such view, is as fast as the table: a query by its key or an index uses these, and a live query reads only the rows that have changed.
+The limits of a statement count the query of each view as often as the view is used. Like tables, views are defined with
+\`Platform/Admin\`; \`cataloguetables\` shows their texts.
 
 **Live queries.** \`EXPLAIN LIVE select …\` says how the result of a query is kept up to date for subscribers: the \`method\`, the
 \`key\` that identifies its rows (\`[]\` for a result of one row, NULL if rows have no key of their own) and the \`reason\`.
@@ -116,4 +116,4 @@ Queries that differ only in the values that columns are compared with, as in \`s
 however many subscribers there are. They do not if an output or another condition can fail, as a division can.
 
 Every change of a table is logged for this, by its primary key. \`CREATE TABLE … WITH (live = off)\` and \`ALTER TABLE … SET WITH
-(live = off)\` save that work for a table that is written a lot and watched by few: queries on it are then run again as a whole.`
+(live = off)\` save that work for a table that is written often and rarely watched: live queries on it are then run again as a whole.`

@@ -22,9 +22,9 @@ Import the Grafana dashboard [examples/grafana/gatehouse.json](../examples/grafa
 source. No label contains a name that a caller chose: requests are labelled by route, and a label with too many values
 counts the rest as \`other\`.
 
-[Several workers](scaling.md#several-workers-on-one-machine) are one target: whichever of them is asked shows all of them. Counters and
-histograms are sums that keep what workers counted that have ended. Gauges are sums too, except that those of a process have the label
-\`worker\` (${namesOver('worker')}) and that what all workers share is shown once (${namesOver('largest')}).
+[Several workers](scaling.md#several-workers-on-one-machine) are one target: any worker that is scraped reports all of them. Counters and
+histograms are sums, and include the counts of workers that have ended. Gauges are sums too, except that those of a process have the
+label \`worker\` (${namesOver('worker')}) and that what all workers share is shown once (${namesOver('largest')}).
 
 | metric | type | labels | meaning |
 |---|---|---|---|

@@ -87,8 +87,8 @@ see [saved queries and boards](console-documents.md).
 | \`GET /catalogue/…\` | [tables page by page, one table in full, the words of IQL](#the-catalogue) | any \`Platform/\` scope |
 
 Paths and the names of tables and columns are case-insensitive. A table that the caller may not read does not exist for the
-caller, here as in IQL. With \`Platform/Admin\` its definition does, so that it can be changed: reading or writing its rows is refused with
-the scope that is missing.
+caller, here as in IQL. A caller with \`Platform/Admin\` sees its definition and can change it; reading or writing its rows is refused
+with the missing scope.
 
 ## Statements
 
@@ -123,11 +123,11 @@ id: kJ4…
 data: {"Kind":"Change","Put":[{"Key":[9],"Row":{"symbol":"ACME","price":"101.3100"}}],"Remove":[[4]],"Position":"kJ4…"}
 \`\`\`
 
-The reply begins with the result and goes on with its changes, as server-sent events. \`event\` is the kind of the message in lower
+The reply begins with the result and continues with its changes, as server-sent events. \`event\` is the kind of the message in lower
 case, \`data\` is the object that a [stream](streaming.md#live-statements) carries, and \`id\` is its position.
 
-- \`GET /query?statement=…&p.s=ACME\` does the same, for browsers’ \`EventSource\` and its like; as a statement has to be sent with
-  an access token, use a library that can set headers.
+- \`GET /query?statement=…&p.s=ACME\` does the same, for libraries like the browser’s \`EventSource\`. Choose one that can set headers,
+  because the request needs an access token.
 - \`maxrate\`, or \`MaxRate\` in the body, is the most changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default.
 - \`Last-Event-ID\`, which \`EventSource\` sends by itself, resumes at a position: the first event is then a \`change\` with what was
   missed, or a \`reset\` and a new snapshot. A \`reset\` clears the id.
@@ -177,9 +177,9 @@ definition cannot be made twice, and is refused when it is repeated. The respons
 cut at 24 MiB, which \`Truncated\` says; without a key at 64 MiB.
 
 Stored responses are bounded. Of one caller ${thousands(keysPerOwner)} keys are kept and ${bytesPerOwner / 2 ** 20} MiB of responses of more than 4 KiB, of all callers together
-${thousands(keys)} and ${bytes / 2 ** 20} MiB. A caller who stores more loses what is oldest of their own. A long response loses its rows first: a retry
-then still changes nothing and gets \`RowsAffected\`, with no \`Rows\` and \`"Truncated": true\`. In a format that cannot say so, such as CSV, it is
-refused with \`Limit.Bytes\`. Past the number of keys a key is forgotten, and a retry with it is a new request.
+${thousands(keys)} and ${bytes / 2 ** 20} MiB. A caller who stores more loses their own oldest ones. A long response loses its rows
+first: a retry then still changes nothing and gets \`RowsAffected\`, with no \`Rows\` and \`"Truncated": true\`. In a format that cannot
+say so, such as CSV, it is refused with \`Limit.Bytes\`. Past the number of keys a key is forgotten, and a retry with it is a new request.
 
 Member names are case-insensitive, and a body cannot contain the same member in two spellings. If a member is repeated in the
 same spelling, the last one counts, as it does in a Json value. A body can nest up to 500 levels deep.
@@ -203,12 +203,12 @@ had the name when a release introduced the system table keeps it; the system tab
 
 ## The catalogue
 
-Editors and trees of tables read the catalogue as it is opened, without going through all of it:
+Editors and table lists read only the parts of the catalogue that they show:
 
 | call | |
 |---|---|
 | \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read, or define, whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case; \`system=false\` leaves out the system tables, \`system=true\` lists only them |
-| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter; of a view its query in \`view\`; in \`missingscopes\` what the caller lacks to read its rows |
+| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter; of a view its query in \`view\`; in \`missingscopes\` the scopes that the caller lacks to read its rows |
 | \`GET /catalogue/language\` | keywords, types and functions of IQL, with signatures, descriptions and examples |
 
 The members have the names of the columns of \`cataloguetables\` and \`cataloguecolumns\`. \`rights\` lists what the caller may do with a
@@ -228,10 +228,10 @@ a double. In JSON a Decimal is a string, an Integer a number with all its digits
 and a Binary value a Base64 string; NaN and the infinities are strings. \`Accept-Encoding\` can select gzip, br or zstd.
 
 With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that describes the columns as JSON does. Together with
-\`rows=arrays\` rows are then told from what is said about the result: a row is an array, everything else an object.
+\`rows=arrays\` you can then tell rows from other lines: a row is an array, everything else an object.
 
 \`?writes=refused\` runs a statement only if it reads; others are refused with \`Request.WritesRefused\`. Programs that run statements
-which somebody else wrote should send it, as [boards](console.md#boards) do.
+written by somebody else should send it, as [boards](console.md#boards) do.
 
 Every format reports an error that occurs after rows have been sent: JSON ends with \`Error\` instead of \`RowCount\`, NDJSON ends
 with a line \`{"Error": …}\`, and for CSV and Arrow the connection is closed before the end.
@@ -254,17 +254,18 @@ Users share the reader processes of SQLite and the connections to PostgreSQL:
 
 - Short queries of any user never wait behind long ones. \`GATEHOUSE_QUERY_CONCURRENCY\` is the number of long queries that run at
   once; a few more processes or connections are left to short ones. A query is long once it has run for half a second or returned more
-  than a megabyte. If too many long ones are running then, it is stopped before anything of it is sent, and runs again when its turn
-  comes. Queries of users who have long ones running, or had one stopped in the last ten seconds, wait for such a turn too, unless they
-  have just been short.
+  than a megabyte. If too many long ones are running then, it is stopped before any of its result is sent, and runs again when its turn
+  comes. If a user has a long query running, or had one stopped in the last ten seconds, other queries of that user wait for such a turn
+  too, unless they have just been short.
 - A user who has a query running never gets the last free process or connection. With \`GATEHOUSE_QUERY_CONCURRENCY\` of two or
-  more, the first long query of another user therefore starts at once, however many queries somebody else has sent.
+  more, the first long query of another user therefore starts immediately, however many queries the first user has sent.
 - A query that gets no turn within \`GATEHOUSE_QUERY_SECONDS\` is refused with 503, \`Limit.Overload\` and \`Retry-After\`. Its own
   time limit begins with its turn.
 - On PostgreSQL a user gets at most half of the connections while others use some, or did so in the last ten seconds: queries in
   one database slow one another down. On SQLite the second and later queries of a user run with a lower priority instead,
   and so does every query that has run for half a second.
-- When one becomes free, it goes to the user with the fewest, and among equals to the one who was served longest ago.
+- A process or connection that becomes free goes to the user with the fewest; among equals, to the one who has waited longest since their
+  last turn.
 - If a client reads nothing of a result for \`GATEHOUSE_QUERY_STALL\` seconds while other queries wait, its connection is closed.
 
 SQLite has one write lock. Short writes go before long ones, and long ones of different users take turns. A long write is stopped
@@ -272,7 +273,7 @@ with \`Limit.WriteTime\` when a write of another user has waited for it for \`GA
 several, or use PostgreSQL, where writes only wait for those that change the same rows.
 
 If the database cannot be reached, or has not answered for about five seconds, queries get 503 with \`Data.Unavailable\` and
-\`Retry-After\`; a query that is just long goes on. A write that gets this reply
+\`Retry-After\`; a query that is merely long continues. A write that gets this reply
 while the connection breaks may or may not have been made; with an \`Idempotency-Key\` it can be repeated safely.
 
 On SQLite the server itself runs lookups by key and writes of single rows. All other queries run in separate processes with a
@@ -283,8 +284,8 @@ needs more ends with \`Limit.Memory\`.
 Sorts, groups and joins that do not fit into memory write temporary files. Those of one query may have \`GATEHOUSE_QUERY_TEMP_BYTES\`,
 and those of all running queries of a user \`GATEHOUSE_QUERY_TEMP_BYTES_PER_USER\`; a query that needs more ends with \`Limit.Disk\`.
 On SQLite they are in \`/var/tmp\`, or in \`/tmp\`. The operating system limits each file of a query (RLIMIT_FSIZE), and on Linux the
-server counts all files of the processes of a user ten times a second; elsewhere each file has the limit, and those of writes have
-none. On PostgreSQL the limit is \`temp_file_limit\`, which the server needs a right to set: see
+server counts all files of the processes of a user ten times a second; on other systems the limit applies to each file, and files of
+writes have no limit. On PostgreSQL the limit is \`temp_file_limit\`, which the server needs a right to set: see
 [PostgreSQL](postgresql.md#temporary-files-and-memory).
 
 ## Limits

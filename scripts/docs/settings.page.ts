@@ -39,10 +39,10 @@ GATEHOUSE_DATABASE_URL=postgres://gatehouse:PASSWORD@db.example.com/gatehouse?ss
 GATEHOUSE_BRAND_NAME=Example Desk
 \`\`\`
 
-A value in quotes may have several lines, or spaces at its ends; a backslash at the end of a line continues it. Other variables
-than settings are set in the environment of the process, where the declarative file can refer to them; \`NODE_EXTRA_CA_CERTS\`
-is honoured too ([your own CA](install.md#your-own-ca)). A line that is not an
-assignment, which systemd would ignore, is an error. Do not let other users read the file: \`gatehouse doctor\` checks it.
+A value in quotes may have several lines, or spaces at its ends; a backslash at the end of a line continues it. Variables that are not
+settings are set in the environment of the process, where the declarative file can refer to them; \`NODE_EXTRA_CA_CERTS\` is honoured too
+([your own CA](install.md#your-own-ca)). A line that is not an assignment, which systemd would ignore, is an error. Do not let other
+users read the file: \`gatehouse doctor\` checks it.
 
 ## Reloading
 
@@ -50,7 +50,7 @@ A running server reads its settings and the declarative file again when it recei
 applies the file. The column SIGHUP of the table says which settings then take effect:
 
 - **yes**: with one process and with workers. The certificate and the key are read again, also if the names of their files are the same;
-  to switch TLS on or off needs a restart.
+  switching TLS on or off needs a restart.
 - **workers**: with [several workers](scaling.md#several-workers-on-one-machine) only, since new workers replace them. A single process
   needs a restart.
 - **restart**: never.

@@ -55,7 +55,7 @@ Authorization: Bearer ACCESS_TOKEN
 | 429 | too many connections from this address or of this user; \`Retry-After\` says when to try again |
 | 503 | the node is full or stopping; \`Retry-After\` says when to try again |
 
-A browser does not tell its page why an upgrade was refused. While the node is full or stopping, or the address has too many
+A page cannot see why an upgrade was refused. While the node is full or stopping, or the address has too many
 connections, the same address answers an ordinary \`GET\` with the same 429 or 503 and \`Retry-After\`, otherwise with 426. Pages of
 [registered origins](clients.md#browser-pages) may read it.
 
@@ -106,8 +106,8 @@ ${Object.entries(STREAM_ERRORS)
 
 ## Live statements
 
-A subscription to \`Query\`/\`Live/<name>\` holds the result of a statement: first its rows, then whatever changes. The client chooses
-the name, of up to 128 characters; it tells the live statements of a connection apart.
+A subscription to \`Query\`/\`Live/<name>\` holds the result of a statement: first its rows, then their changes. The client chooses the
+name, of up to 128 characters, which identifies the live statement within its connection.
 
 \`\`\`json
 {"Controller":"Query","Topic":"Live/acme","Action":"Sub","TransactionID":7,"Confirm":true,"Data":{"Statement":"select price, quantity from trades where symbol = :s","Parameters":{"s":"ACME"},"MaxRate":20}}
@@ -130,7 +130,7 @@ the name, of up to 128 characters; it tells the live statements of a connection 
 - A statement that ends for another reason gets its error and then a confirmed \`Unsub\`: \`Limited rows\` (the result has become too
   large), \`Operation.Timeout\` (it takes too long to run), \`Operation.Abort\` (ended by an operator), \`Data Statement\` (a table
   was dropped or changed).
-- A client that reads slowly is sent fewer changes, each with all that happened since. It is not closed for it.
+- A client that reads slowly is sent fewer changes, each with everything since the last. Its connection is not closed for that.
 - In \`PlatformMsgPack\` integers have up to 64 bits, and other numbers are doubles. A number in a Json value that neither can hold
   is a text.
 - The same is offered [over HTTP](query.md#live-statements).
@@ -177,7 +177,7 @@ stream.onclose = ({ code }) => (code < 4000 ? comeBackLater() : askToSignIn())
 With version \`2.x\`
 
 - the reply to \`AuthToken\` has the topic \`AuthToken\`, a rejection is \`Rejected\`, every success contains the \`AccessToken\`
-  that restores the connection, and \`ExpiresIn\` (\`hh:mm:ss.f\`) is given beside \`ExpiryDate\`;
+  that restores the connection, and \`ExpiresIn\` (\`hh:mm:ss.f\`) is given in addition to \`ExpiryDate\`;
 - replies and pushed messages have no \`Action\`, because \`Publish\` is the default. A message with an \`Action\` is an error, a
   confirmation, or an \`Unsub\` of the server;
 - the answer to an \`Unsub\` of the client has no \`Confirm\`: an \`Unsub\` with \`"Confirm":true\` is one of the server, which has
@@ -212,10 +212,10 @@ messages per second (\`Limited\`), subscriptions of a connection (\`Limited\`), 
 a user (429, or \`Limited\` for \`AuthToken\`), sessions of a user (the oldest is closed with 4000). The limits of connections
 and sessions apply to each node. The name of a topic has at most 256 characters.
 
-**A client that sends too much.** Messages over the rate are answered with \`Limited\`. A connection that goes on after as many
-refusals is not read for a second at a time. Other frames count as well, before authentication too: a ping or pong as much as
-a message, a fragment or a kilobyte of a message (after decompression) a sixteenth of it. They are not refused: the connection
-is not read until the rate allows it, so they are only delayed.
+**A client that sends too much.** Messages over the rate are answered with \`Limited\`. If a connection continues after as many refusals,
+the server stops reading from it for a second at a time. Other frames count as well, before authentication too: a ping or pong as much as
+a message, a fragment or a kilobyte of a message (after decompression) a sixteenth of it. They are not refused: the connection is not
+read until the rate allows it, so they are only delayed.
 
 **A client that reads too slowly.** Its requests wait, and past a limit are not read from the network. Of a topic that allows
 it (prices) only the newest message is kept for it. If each message of a topic counts, or if nothing has been read for a
@@ -262,8 +262,8 @@ A controller is a module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\`
   checks. \`publisher.setStatus('Impaired')\` changes the status of its feed, which is \`Active\` at first, and pushes \`Feeds\` to
   their subscribers. The function that it returns is called when the server stops.
 
-An error that nobody catches, in a timer, a promise or an emitter that a controller has started, is logged with its name and counted in
-\`gatehouse_controller_faults_total\`. The server goes on ([faults](hardening.md#faults)).
+An uncaught error, in a timer, a promise or an emitter that a controller has started, is logged with its name and counted in
+\`gatehouse_controller_faults_total\`. The server continues ([faults](hardening.md#faults)).
 `,
 }
 
