@@ -26,7 +26,7 @@ export function createClientErrorHandler(logger: Logger, metrics: Metrics) {
     const id = randomUUID()
     logger.info({ reqId: id, err: error, code: refusal.code }, 'refused')
     metrics.count('gatehouse_http_requests_total', { method: 'none', route: 'none', status: String(refusal.status) })
-    // Nothing can be sent before the handshake: a reply would wait for it, and hold the connection.
+    // Nothing can be sent before the handshake: a reply would wait for it and keep the connection open.
     if (socket instanceof TLSSocket && isShakingHands(socket)) socket.destroy()
     else endSoon(socket, replyOf(refusal, id))
   }
@@ -35,7 +35,7 @@ export function createClientErrorHandler(logger: Logger, metrics: Metrics) {
 /** Time for the reply to be read. */
 const LINGER_MS = 1000
 
-/** What the client still sends is discarded, and a client that does not close its side is closed. */
+/** Discards what the client still sends, and closes the connection if the client does not. */
 function endSoon(socket: Duplex, reply: string): void {
   socket.end(reply)
   socket.resume()
@@ -62,7 +62,7 @@ function replyOf(refusal: Refusal, id: string): string {
   ].join('\r\n')
 }
 
-/** Bytes of another reply must not be cut in two. */
+/** Must not write into the middle of another reply. */
 function isReplying(socket: Duplex): boolean {
   return (
     '_httpMessage' in socket &&

@@ -14,10 +14,10 @@ const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-co
 export const JSON_TYPE = 'application/json'
 const NOBODY = {}
 const NO_BODY = Buffer.alloc(0)
-/** The client closed the connection before the end of the reply: the status that nginx logs, and never sends. */
+/** The client closed the connection before the end of the reply. As in nginx, this status is logged and never sent. */
 export const CLIENT_LEFT = 499
 const NO_LIMITS: readonly LimitState[] = []
-/** What is shorter is left to the buffers of the system. */
+/** Shorter bodies are left to the buffers of the operating system. */
 const LEAST_UNREAD_BYTES = 16 * 1024
 
 export type Headers = Readonly<Record<string, string>>
@@ -35,13 +35,13 @@ export class Context {
   readonly target: string
   readonly path: string
   readonly startedAt = performance.now()
-  /** The pattern of the matched route; 'none' until one matches. Never the path itself: metrics need few labels. */
+  /** The pattern of the matched route; 'none' until one matches. Never the path itself, because metrics need few labels. */
   route = 'none'
-  /** The level of the log line of a reply that is no error. */
+  /** The log level of replies that are not errors. */
   logLevel: 'info' | 'debug' = 'info'
   /** The bytes of the body, read before the handler runs. */
   body: Buffer = NO_BODY
-  /** What log, metrics and span show of a reply that is not sent to its end: the client has left, unless a handler says otherwise. */
+  /** The outcome in log, metrics and span if the reply is not sent to its end. By default: the client has left. */
   incompleteStatus = CLIENT_LEFT
   /** Counts the bytes that the client does not read; undefined for an upgrade. */
   unread: UnreadReplies | undefined
@@ -126,7 +126,7 @@ export class Context {
     return value
   }
 
-  /** The RateLimit headers tell the state that was counted last. */
+  /** The RateLimit headers show the state after the last count. */
   setLimits(limits: readonly LimitState[]): void {
     if (limits.length > 0) this.#limits = limits
   }
@@ -174,11 +174,11 @@ export class Context {
     head.push('content-type', type, 'content-length', String(Buffer.byteLength(body)))
     const { response } = this
     response.writeHead(status, head).end(body)
-    // The system takes a few of these at once, and the rest of them soon.
+    // The operating system accepts a few of these immediately, and the rest soon.
     if (response.writableLength >= LEAST_UNREAD_BYTES) this.#holdUntilRead(response, this.unread)
   }
 
-  /** Counts bytes in memory that wait for the client until they are released. Past the bound of the node connections are closed. */
+  /** Counts bytes that wait in memory for the client, until they are released. Past the limit of the node, connections are closed. */
   holdUnread(bytes: number): () => void {
     const { user, client } = this.caller
     return this.unread?.hold(user ?? client ?? this.address, bytes, () => this.#closeUnread('queue')) ?? (() => {})

@@ -1,7 +1,7 @@
 /** Cross-origin requests of browsers (Fetch §3.2): a route group names the origins whose pages may call it, without cookies. */
 import type { Context } from './context.ts'
 
-/** `*` for what is public; else whether pages of an origin may call. */
+/** `*` if public; otherwise a function that says whether pages of an origin may call. */
 export type CorsPolicy = '*' | ((origin: string) => Promise<boolean>)
 
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -15,7 +15,7 @@ const REQUEST_HEADERS = [
   'traceparent',
   'tracestate',
 ].join(', ')
-/** Besides those that every page may read; `Date` tells a page how far its clock is off. */
+/** In addition to those that every page may read. `Date` lets a page compute how far its clock is off. */
 export const EXPOSED_HEADERS: readonly string[] = [
   'Date',
   'ETag',
@@ -28,7 +28,7 @@ export const EXPOSED_HEADERS: readonly string[] = [
   'WWW-Authenticate',
 ]
 const EXPOSED = EXPOSED_HEADERS.join(', ')
-/** The most that Chromium keeps a preflight. A page of an origin that is no longer allowed cannot read the reply anyway. */
+/** The longest time that Chromium caches a preflight. A page of an origin that is no longer allowed cannot read the reply anyway. */
 const PREFLIGHT_SECONDS = 7200
 
 /** On every reply, errors included: a page that may call must also see what went wrong. */

@@ -5,7 +5,7 @@ import type { Route } from './route.ts'
 /** Undefined when the part is ready, otherwise what is wrong in a few words. */
 export type ReadinessCheck = () => Promise<string | undefined>
 
-/** Probes time out after a second or more: the reply says what does not answer, instead of not coming at all. */
+/** Probes time out after a second or more. A check that hangs must not delay the reply: the reply names it instead. */
 const LONGEST_CHECK_MS = 800
 
 export interface Readiness {

@@ -1,4 +1,4 @@
-/** Closes a listening server so that no request is cut off: connections that wait, requests on their way, replies being read. */
+/** Closes a listening server without cutting off waiting connections, requests in flight or unread replies. */
 import type http from 'node:http'
 import { Server, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
@@ -22,7 +22,7 @@ export function createListenerClose(server: http.Server): ListenerClose {
     open.add(socket)
     socket.on('close', forget)
   })
-  // One for all connections, of which streams are many.
+  // One for all connections, because there can be many streams.
   function forget(this: Socket): void {
     open.delete(this)
   }
@@ -56,8 +56,8 @@ function sayClose(_request: http.IncomingMessage, response: http.ServerResponse)
 }
 
 /**
- * The kernel resets connections that it has completed, and that the event loop, which accepts one in each turn, has not accepted when
- * the port closes. The port is closed right after a turn that has found none.
+ * When the port closes, the kernel resets established connections that the event loop has not accepted yet; it accepts one per turn.
+ * So the port is closed right after a turn in which none was waiting.
  */
 async function acceptWaiting(server: http.Server): Promise<void> {
   let hasCome = false
@@ -73,11 +73,11 @@ async function acceptWaiting(server: http.Server): Promise<void> {
   server.off('connection', onConnection)
 }
 
-/** Until all connections are closed: the idle ones, each time right after the event loop has read what had arrived. */
+/** Repeats until all connections are closed: closes idle ones, each time right after the event loop has read what had arrived. */
 async function closeUnused(server: http.Server, open: ReadonlySet<Socket>, closed: AbortSignal): Promise<void> {
   const since = performance.now()
   while (!closed.aborted) {
-    // Node takes a connection for idle when its reply has been handed over, although the client may have yet to read it.
+    // Node considers a connection idle once its reply is written, although the client may not have read it yet.
     if (![...open].some(({ writableLength }) => writableLength > 0)) server.closeIdleConnections()
     if (performance.now() - since > LONGEST_UNUSED_MS)
       for (const socket of open) if (socket.bytesRead === 0) socket.destroy()

@@ -10,7 +10,7 @@ import type { Pipeline } from './pipeline.ts'
 export interface Listener {
   readonly server: http.Server
   readonly port: number
-  /** Opens the port where that was left for later. */
+  /** Opens the port if it was not opened at creation. */
   listen(): Promise<void>
   /** From now on requests are answered; those that came earlier have waited. May be called again, with another pipeline. */
   answerWith(pipeline: Pick<Pipeline, 'handle'> & Partial<Pipeline>): void
@@ -53,13 +53,13 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const serverOptions = {
     ...LIMITS,
     headersTimeout: headerTimeoutMs,
-    // Node's default of 30 s would let a connection live three times as long as it may.
+    // With Node's default of 30 s, a connection could live three times as long as allowed.
     connectionsCheckingInterval: headerTimeoutMs / 10,
     // Of two Authorization headers Node would keep the first and drop the second; joined, they are not valid credentials.
     joinDuplicateHeaders: true,
     // checkHost answers with a problem document, where Node would send an empty 400 that is not logged.
     requireHostHeader: false,
-    // RFC 9110 §7.8: an offer of another protocol, such as HTTP/2 in clear text, is ignored, as is any by HTTP/1.0.
+    // RFC 9110 §7.8: offers of other protocols, such as HTTP/2 in clear text, are ignored, and so are all offers over HTTP/1.0.
     shouldUpgradeCallback: ({ headers, httpVersion }: http.IncomingMessage): boolean =>
       headers.upgrade?.toLowerCase() === 'websocket' && httpVersion !== '1.0' && takesUpgrades,
   }
@@ -67,12 +67,12 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     tls === undefined
       ? nodeHttp.createServer(serverOptions, waitForHandler)
       : nodeHttps.createServer({ ...tls, ...serverOptions, ...TLS, handshakeTimeout: headerTimeoutMs }, waitForHandler)
-  // A body that is refused for its length need not be sent: the pipeline says when to continue.
+  // The pipeline sends 100 Continue, so that a body that is too long is refused before it is sent.
   server.on('checkContinue', waitForHandler)
-  // Replaced once there is a log; until then a handshake that fails must not stay open either.
+  // Replaced once there is a log. Until then, failed handshakes must be closed too.
   server.on('clientError', (_error, socket) => void (server.listenerCount('clientError') === 1 && socket.destroy()))
   const early = holdUpgrades(server)
-  // An error of one connection, such as too many open files; the one of `listen` is handled there.
+  // Errors of one connection, such as too many open files. Errors of `listen` are handled there.
   server.on('error', () => {})
   const closing = createListenerClose(server)
   let answer: { readonly handle: http.RequestListener; readonly upgrade: Pipeline['upgrade'] | undefined } = {

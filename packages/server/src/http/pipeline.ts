@@ -27,12 +27,12 @@ export interface PipelineOptions {
   readonly base?: string
   readonly authenticate?: Authenticate
   readonly rateLimits?: RateLimits
-  /** Throws while the server cannot take a request, unless it is one of a probe. */
+  /** Throws while the server cannot accept requests. Not called for probes. */
   readonly admit?: (request: IncomingMessage) => void
   readonly tracing?: Tracing | undefined
   /** Shows errors to people. */
   readonly problemPage?: ProblemPage
-  /** The reply where no route is; a 404 by default. */
+  /** The reply if no route matches; a 404 by default. */
   readonly unmatched?: Refusal
   readonly unread?: UnreadReplies
 }
@@ -73,7 +73,7 @@ class RequestPipeline implements Pipeline {
     context.unread = this.#unread
     const span = this.#options.tracing?.open(request.headers.traceparent)
     if (span !== undefined) context.setHeader('traceresponse', span.header)
-    /** After the end of the reply as well as after the client has left. */
+    /** Runs at the end of the reply, or when the client has left. */
     const observe = (): void => {
       // A body that was read in one piece has not reached its end yet.
       request.read()
@@ -81,7 +81,7 @@ class RequestPipeline implements Pipeline {
       this.#finish(context, status)
       span?.end({ method: context.method, route: context.route, status, id: context.id })
     }
-    // It left while the server was starting.
+    // The client left while the server was starting.
     if (response.closed) {
       observe()
       return
@@ -188,7 +188,7 @@ class RequestPipeline implements Pipeline {
 
   #refuseUnmatched(context: Context, { group, allow }: Unmatched): void {
     if (context.method === 'OPTIONS' && context.target === '*') context.end(204)
-    // Not counted: a refused preflight hides from the page why, and each call of a page would count twice.
+    // Not counted: each call of a page would count twice, and a page cannot see why its preflight was refused.
     else if (context.method === 'OPTIONS' && group?.cors !== undefined)
       this.#withCors(context, group, () => answerPreflight(context, allow))
     else
@@ -201,18 +201,18 @@ class RequestPipeline implements Pipeline {
       })
   }
 
-  /** Never throws: what fails here is the matter of this request alone. */
+  /** Never throws: a failure here affects only this request. */
   #fail(context: Context, group: RouteGroup | undefined, error: unknown): void {
     try {
       if (context.isReplied) {
         context.log.error({ err: error }, 'request failed after the reply had begun')
         context.cutOff()
       } else if (group?.fail === undefined || context.route === 'none') {
-        // Paths that match no route get a problem document or a page, whatever the group sends for its own errors.
+        // Paths that match no route get a problem document or a page, even if the group has its own error format.
         replyWithProblem(context, error)
       } else group.fail(context, error)
     } catch (failure) {
-      // Such as a header that cannot be sent, which the error reply would have too.
+      // For example a header that cannot be sent, which the error reply would contain too.
       context.log.error({ err: failure }, 'the error reply failed')
       if (context.isReplied) context.cutOff()
       else context.response.writeHead(500, { 'content-length': '0' }).end()
@@ -265,7 +265,7 @@ class RequestPipeline implements Pipeline {
 
 /** The last step of every request: writes the log line and counts the request. */
 function createAccessLog(logger: Logger, metrics: Metrics): (context: Context, status: number) => void {
-  /** Routes, methods and statuses are few: the series of each combination are looked up once. */
+  /** There are few routes, methods and statuses, so the series of each combination are looked up once. */
   const series = new Map<string, (seconds: number) => void>()
   return (context, status) => {
     const { id, method, path, address, route, startedAt } = context

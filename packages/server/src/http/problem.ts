@@ -14,7 +14,7 @@ export const FAULT = new Refusal(
   'The server failed to answer; the fault is logged under the request id',
 )
 
-/** The database is away: the caller learns why and when to retry; the log has one line about it, not one per request. */
+/** The database is unavailable: the caller learns why and when to retry; the log has one line about it, not one per request. */
 export function outageOf(error: unknown): Refusal | undefined {
   const reason = unavailableReason(error)
   if (reason === undefined) return undefined

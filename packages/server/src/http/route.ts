@@ -16,11 +16,11 @@ export interface Route {
   readonly body?: BodyRule
   /** Throws unless the caller may use the route; present where an access token is needed. */
   readonly access?: (principal: Principal, context: Context) => void
-  /** Machines ask it every few seconds: it is logged at debug, as long as it succeeds. */
+  /** Requested by machines every few seconds: successful requests are logged at debug. */
   readonly isProbe?: true
   /** Answers HEAD where `handle` would have effects; otherwise HEAD is GET without a body (RFC 9110 §9.3.2). */
   readonly head?: (context: Context) => void
-  /** Replies, now or later; whatever it throws becomes an error reply. */
+  /** Replies, now or later; anything it throws becomes an error reply. */
   readonly handle: (context: Context) => void | Promise<void>
   /** Takes over the connection of a WebSocket upgrade (RFC 6455 §4.2); throws to refuse it. */
   readonly upgrade?: (context: Context, upgrade: Upgrade) => void | Promise<void>
@@ -46,7 +46,7 @@ export interface RouteGroup {
   /** On every reply of the group, errors included. */
   readonly headers?: Headers
   readonly cors?: CorsPolicy
-  /** Answered also while the server takes no other requests. */
+  /** Answered even while the server refuses other requests. */
   readonly isProbe?: true
   /** Writes error replies; problem documents (RFC 9457) where absent. */
   readonly fail?: (context: Context, error: unknown) => void

@@ -37,7 +37,7 @@ export class Router {
   readonly #parametric: Resource[] = []
   /** The longest first. */
   readonly #prefixes: [prefix: string, group: RouteGroup][] = []
-  /** By the groups that stand for those to be loaded. */
+  /** Keyed by the placeholder of each group that is not loaded yet. */
   readonly #loaders = new Map<RouteGroup, () => Promise<void>>()
 
   constructor(groups: readonly (RouteGroup | LazyRouteGroups)[]) {
@@ -119,7 +119,7 @@ export class Router {
     })
   }
 
-  /** Of equal prefixes the loaded group comes before the one that stands for it. */
+  /** For equal prefixes, the loaded group comes before its placeholder. */
   #addPrefixes(group: RouteGroup): void {
     for (const at of group.at) this.#prefixes.unshift([at === '/' ? '/' : `${at.toLowerCase()}/`, group])
     this.#prefixes.sort(([a], [b]) => b.length - a.length)

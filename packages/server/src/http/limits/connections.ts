@@ -1,4 +1,4 @@
-/** Bounds of connections: of the server, with some beyond it for probes, and of one address. */
+/** Limits on connections: of the server, with a few more for probes, and of one address. */
 import type http from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal } from 'gatehouse-protocol'
@@ -9,7 +9,7 @@ export const PROBE_CONNECTIONS = 16
 export interface Admission {
   /** Throws if the server cannot take the request. Not called for probes. */
   readonly admit: (request: http.IncomingMessage) => void
-  /** From now on no request is taken. */
+  /** From now on no request is accepted. */
   refuseAll(refusal: Refusal): void
 }
 
@@ -21,8 +21,8 @@ interface Spare {
 }
 
 /**
- * A server that is full must still say so. Beyond `most`, a connection may send one request to a probe; every other request is refused. Where too many come, those that have
- * sent nothing for the longest time are closed.
+ * A full server must still say so. Beyond `most`, a connection may send one request to a probe; every other request is refused.
+ * If too many arrive, those that have sent nothing for the longest time are closed.
  */
 export function keepProbeConnections(server: http.Server, most: number, onRefused: () => void): Admission {
   let open = 0

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net'
 import { TurnQueue } from '../../lib/turns.ts'
 import type { UnreadReplies } from './unread-replies.ts'
 
-/** More than any client has use for. */
+/** More than any client needs. */
 const MAX_WAITING = 64
 /** The objects of a request and its reply. */
 const REQUEST_BYTES = 4096
@@ -15,7 +15,7 @@ const REQUEST_BYTES = 4096
 export class PipelinedRequests {
   readonly #unread: UnreadReplies
   readonly #turns = new TurnQueue()
-  /** Of each connection with such requests, the functions that release what these count for. */
+  /** For each connection with such requests: the functions that release their counts. */
   readonly #waiting = new Map<Socket, Set<() => void>>()
 
   /** Of the last request. */
@@ -73,8 +73,8 @@ export class PipelinedRequests {
 
 /**
  * Node would create the other requests of what it has read at once, 1,600 of the shortest in 20 ms, although the connection is closed.
- * After an upgrade, for which this value stands, its parser reads no further. The property is Node's own; without it nothing is lost
- * but time.
+ * This value makes it believe that the connection was upgraded, after which its parser stops. The property is internal to Node; without
+ * it only time is lost.
  */
 function stopParsing(socket: Socket): void {
   const { parser } = socket as { parser?: { onIncoming?: () => number } | null }

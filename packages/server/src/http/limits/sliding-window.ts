@@ -1,4 +1,4 @@
-/** Counts events by key over a sliding window, shared between nodes; knows nothing of HTTP. */
+/** Counts events by key over a sliding window, shared between nodes. Independent of HTTP. */
 import type { Clock } from 'gatehouse-protocol'
 
 /** A number of requests in a number of seconds. */

@@ -1,4 +1,4 @@
-/** Replies in memory that their clients have not read: bounded in time, and for the node at the expense of the caller with the most. */
+/** Replies in memory that their clients have not read: limited in time, and in size per node. Past the limit, the caller with the most loses connections. */
 import type { Metrics } from '../../telemetry/metrics.ts'
 
 interface Unread {
@@ -31,7 +31,7 @@ export class UnreadReplies {
     metrics?.watch('gatehouse_query_send_queue_bytes', () => [[{}, this.#bytes]])
   }
 
-  /** Counts bytes until they are released. Past the bound the caller with the most loses its oldest connections. */
+  /** Counts bytes until they are released. Past the limit, the caller with the most loses its oldest connections. */
   hold(caller: string, bytes: number, close: () => void): () => void {
     const unread = { caller, bytes, close }
     this.#unread.add(unread)

@@ -21,8 +21,8 @@ export function byQuality(header: string): Preference[] {
 }
 
 /**
- * Whether a person is to read the reply: the client names text/html, and JSON at most as a lesser choice. Scripts accept
- * anything and get what programs get. So do clients with a token, since a browser sends none when it opens a page.
+ * Whether a person will read the reply: the client names text/html and does not prefer JSON. Scripts accept anything and get what
+ * programs get. So do clients with a token, because a browser sends none when it opens a page.
  */
 export function prefersHtml({ headers }: Pick<Context, 'headers'>): boolean {
   const { accept, authorization } = headers

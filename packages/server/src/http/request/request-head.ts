@@ -5,7 +5,7 @@ import { Refusal } from 'gatehouse-protocol'
 
 export interface ProxyNetworks {
   readonly trustedProxies: readonly string[]
-  /** Addresses and networks that no limit applies to: what they forward for others must not be taken for their own. */
+  /** Addresses and networks without limits. Requests that they forward for others must not count as their own. */
   readonly exempt: readonly string[]
 }
 

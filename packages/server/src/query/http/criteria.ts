@@ -31,8 +31,8 @@ export function readCriteria(body: Json, table: TableView, values: CallParameter
 }
 
 /**
- * The criteria of a call that writes. A list without a condition would take every row, which is most often a mistake of
- * the client: it is refused.
+ * The criteria of a call that writes. A list without a condition would match every row. That is usually a mistake of the
+ * client, so it is refused.
  */
 export function requireCriteria(body: Json, table: TableView, values: CallParameters): Expression {
   if (isList(body)) {
@@ -291,7 +291,7 @@ export interface CallValues {
   read(slots: readonly ParameterSlot[]): IqlValue[]
 }
 
-/** The values that the criteria and assignments of a call name one by one. */
+/** The values in the criteria and assignments of a call, each a parameter. */
 export class CallParameters implements CallValues {
   readonly #columns: string[] = []
   readonly #values: Json[] = []
@@ -340,7 +340,7 @@ function readValues(
   })
 }
 
-/** The ordinals in the names of parameters, by the list of a plan, which every run of it shares. */
+/** The ordinals in the names of parameters, cached by the parameter list of a plan, which all runs of the plan share. */
 const knownOrdinals = new WeakMap<readonly ParameterSlot[], readonly number[]>()
 
 function ordinalsOf(slots: readonly ParameterSlot[]): readonly number[] {

@@ -37,7 +37,7 @@ export interface EndpointLimits extends SlowClientLimits, ResultLimits {
 
 export interface QueryEndpoints {
   readonly group: RouteGroup
-  /** Ends the responses that go on for as long as their clients want. */
+  /** Ends the responses of live statements, which last until their clients leave. */
   stop(): void
 }
 

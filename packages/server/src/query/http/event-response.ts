@@ -74,7 +74,7 @@ export class EventResponse implements LiveSink {
     subscription.drained()
   }
 
-  /** True also from the millisecond in which the token expires. */
+  /** Also true from the millisecond in which the token expires. */
   get isCongested(): boolean {
     return this.#state !== 'open' || this.context.response.writableNeedDrain || this.#isExpired
   }
@@ -114,7 +114,7 @@ export class EventResponse implements LiveSink {
     return this.#env.clock() >= this.#principal.expiresAt * 1000
   }
 
-  /** What the client has not read still counts, and it is given no more time to read it than any other. */
+  /** Unread bytes still count, and the client gets the usual time to read them. */
   #finish(reason: Refusal, retry = ''): void {
     if (this.#state !== 'open') return
     const { response, log } = this.context
@@ -124,7 +124,7 @@ export class EventResponse implements LiveSink {
       const problem = JSON.stringify(problemFor(reason, this.context))
       response.end(`event: end\n${retry}data: ${problem}\n\n`)
     } catch (error) {
-      // The reason cannot be sent, but the client must not wait for events that do not come.
+      // The reason cannot be sent, but the client must not wait for events that will never come.
       log.error({ err: error }, 'the end of a live statement could not be sent')
       response.destroy()
     }

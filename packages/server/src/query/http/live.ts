@@ -114,7 +114,7 @@ export class LiveEndpoint {
     this.#unsubscribe = undefined
   }
 
-  /** Tokens are checked in a later turn, when every listener of the bus has taken the event; many events cost one check. */
+  /** Tokens are checked in a later turn, when every listener of the bus has handled the event. Many events cause one check. */
   #onEvent(event: GateEvent): void {
     for (const response of this.#open.keys()) if (concerns(event, response.principal)) this.#toCheck.add(response)
     if (this.#willCheck || this.#toCheck.size === 0) return
@@ -137,14 +137,14 @@ export class LiveEndpoint {
       requirePlatformAccess(principal)
       response.setPrincipal(principal)
     } catch (error) {
-      // Without the database nothing new can be known of the token; it ends at its expiry anyway.
+      // Without the database, changes to the token cannot be known; it ends at its expiry anyway.
       if (error instanceof Refusal) response.end(error)
       else response.context.log.warn({ err: error }, 'the token of a live statement could not be checked')
     }
   }
 }
 
-/** Whether the event can change what the token of a caller is worth. */
+/** Whether the event can change the validity or the rights of the caller's token. */
 function concerns(event: GateEvent, principal: Principal): boolean {
   switch (event.kind) {
     case 'token-revoked':

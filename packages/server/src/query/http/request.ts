@@ -88,7 +88,7 @@ export function negotiateEncoding({ headers, query }: Context): Encoding {
   }
 }
 
-/** How rows and integers are written, whatever the format. */
+/** How rows and integers are written, in every format. */
 export function valueEncoding(query: QueryValues): Pick<Encoding, 'rows' | 'integers'> {
   return {
     rows: oneOf(query, 'rows', ['objects', 'arrays']),
@@ -133,7 +133,7 @@ export function oneOf<Word extends string>(query: QueryValues, name: string, wor
 }
 
 export interface ResultLimits {
-  /** Of a JSON result. The other formats are meant for whole tables. */
+  /** Applies to JSON results. The other formats are meant for whole tables. */
   readonly resultRows: number
   readonly resultBytes: number
 }
@@ -147,7 +147,7 @@ export function limitsOf(
   return { rows: Math.min(limit ?? most, most), bytes: limits.resultBytes, skip }
 }
 
-/** `request` is what makes a repeated request the same one. */
+/** `request` identifies a repeated request as the same one. */
 export function readIdempotencyKey(
   context: Context,
   clock: Clock,

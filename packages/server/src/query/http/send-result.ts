@@ -38,8 +38,8 @@ export async function sendStream(
   try {
     first = await chunks.next()
     second = first.done ? Promise.resolve(first) : chunks.next()
-    // A small chunk is the last one: the outcome follows, or an error that can still have a status. The outcome of a larger result that
-    // is one chunk follows at once.
+    // A small chunk is the last one: the outcome follows, or an error that can still have a status. If a larger result is a single
+    // chunk, its outcome follows immediately.
     const isSmall = first.done || first.value.byteLength < CHUNK_BYTES
     known = await (isSmall ? second : Promise.race([second, immediate(undefined)]))
   } catch (error) {

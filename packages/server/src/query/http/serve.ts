@@ -1,4 +1,4 @@
-/** Serves a request to the query service: parse → plan → run → reply. Its time, its metrics and its span. */
+/** Serves a request to the query service: parse → plan → run → reply. Measures its time and writes its metrics and span. */
 
 import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
@@ -39,7 +39,7 @@ export interface ParsedRequest {
 export interface PlannedRequest extends Pick<Call, 'planned' | 'valueSets' | 'limits' | 'idempotencyKey' | 'further'> {
   /** Where the next page begins, when rows were left out. */
   readonly cursor?: (outcome: ReadOutcome) => string
-  /** The caller asked for no more rows than these. */
+  /** The caller asked for no more than these rows. */
   readonly isOwnLimit?: boolean
 }
 
@@ -99,7 +99,7 @@ async function answerLater(exchange: Exchange, pending: PlannedRequest | Promise
   }
 }
 
-/** A client that closes its connection before the reply is complete does not want it any more. */
+/** Cancels the query if the client closes its connection before the reply is complete. */
 function stopWhenClosed(context: Context, running: RunningQuery): () => void {
   const { response } = context
   const onClose = (): void => {
@@ -223,7 +223,7 @@ class Exchange {
       elapsedMs: Math.round(this.#elapsed()),
       rowsAffected: undefined,
       isTruncated,
-      // Without a row there is none to continue after.
+      // Without rows there is no row to continue after.
       nextCursor: truncated === 'no' || rowCount === 0 ? undefined : cursor?.(outcome),
     }
   }

@@ -1,4 +1,4 @@
-/** Clients that read slowly or not at all: their answers do not hold a reader that others wait for. */
+/** Clients that read slowly or not at all. Their replies must not keep a reader that others wait for. */
 import type { Context } from '../../http/context.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { refuse } from '../errors.ts'

@@ -130,7 +130,7 @@ function isSameList(a: readonly string[], b: readonly string[]): boolean {
 
 const ALL_COLUMNS: readonly SelectItem[] = [{ kind: 'all', table: undefined, ...AT }]
 
-/** What rows share that name the same columns in the same order. */
+/** What is shared by rows that name the same columns in the same order. */
 interface RowShape {
   readonly table: TableView
   /** Sorted, so that rows with the same columns in another order share a statement. */
@@ -144,7 +144,7 @@ interface RowShape {
 /** Most rows of a table name the same columns, so their shapes are cached. */
 const shapes = new LruMap<RowShape>(1_000)
 const MAX_NAMES_LENGTH = 2000
-/** The latest of each table, which most often is the next one too: comparing names is faster than building a key. */
+/** The last shape of each table, which is usually the next one too. Comparing names is faster than building a key. */
 const latest = new WeakMap<TableView, { readonly names: readonly string[]; readonly shape: RowShape }>()
 
 function shapeOf(table: TableView, names: readonly string[]): RowShape {

@@ -1,6 +1,6 @@
 /**
- * Literals that become parameters of a plan, so that it serves every statement of the same shape. Only those do whose value
- * changes neither the meaning nor the cost of a statement: what a column is compared with in WHERE, and what is written to one.
+ * Literals that become parameters of a plan, so that it serves every statement of the same shape. Only literals whose value changes
+ * neither the meaning nor the cost of a statement: those compared with a column in WHERE, and those written to a column.
  */
 
 import {
@@ -101,7 +101,7 @@ function* inValue(
   if (value !== undefined && value.kind !== 'default') yield* inOperand(column.type, value, maxBytes)
 }
 
-/** Not in the sub-queries of expressions: an output may have its name from one. */
+/** Skips sub-queries of expressions, because the name of an output may come from one. */
 function* inQuery(query: BoundQuery): Generator<Candidate, void> {
   for (const cte of query.with) yield* inQuery(cte.query)
   yield* inBody(query.body)
@@ -208,7 +208,7 @@ function valueRead(type: IqlType, text: string): IqlValue | undefined {
   return 'problem' in read ? undefined : read.value
 }
 
-/** Digits that every 64-bit integer has room for. */
+/** A number with this many digits always fits a 64-bit integer. */
 const SAFE_DIGITS = 18
 
 function integerOf(written: string, sign: '' | '-'): bigint | undefined {

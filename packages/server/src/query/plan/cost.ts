@@ -72,7 +72,7 @@ export function isBoundedWrite(statement: Insert | Update | Delete): boolean {
   return set.every(isSimpleValue) && comparesFew([...conditions, ...set])
 }
 
-/** A returned row is about as long as the stored one: no value is in it many times. */
+/** A returned row is about as long as the stored one, because no value is repeated in it. */
 function isShortReturn({ returning, table }: Insert | Update | Delete): boolean {
   const longColumns = table.columns.filter(({ type }) => isLongType(type)).length
   return sum(returning.map(({ expression }) => longReads(expression))) <= longColumns

@@ -48,7 +48,7 @@ function clockReason(query: BoundQuery): string | undefined {
   return undefined
 }
 
-/** Why a change of one row can change others, or cannot be found by its key; undefined if each row stands for itself. */
+/** Why a change of one row can change others, or cannot be found by its key; undefined if each row is independent. */
 function rerunReason(query: BoundQuery): string | undefined {
   const { body } = query
   if (body.kind === 'set') return `${body.operator.toUpperCase()} combines the rows of several queries.`

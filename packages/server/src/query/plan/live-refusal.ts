@@ -47,7 +47,7 @@ function otherStatement(statement: Exclude<BoundStatement, BoundQuery>): [messag
   }
 }
 
-/** Which rows are among the first is then left to the database, and may differ from run to run. */
+/** Without an order the database chooses which rows come first, and the choice may differ from run to run. */
 function refuseUnordered({ limit, offset, orderBy }: BoundQuery, text: string): void {
   if (orderBy.length > 0 || (limit === undefined && offset === undefined)) return
   const word = limit === undefined ? 'OFFSET' : 'LIMIT'

@@ -74,7 +74,7 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
   }
 }
 
-/** Rows that tie are ordered by their keys: the order of one run would be that of the next only by chance. */
+/** Ties are ordered by key; otherwise their order could change from run to run. */
 function withTieBreak(query: BoundQuery, key: LiveKey | undefined): BoundQuery {
   const last = query.orderBy.at(-1)
   if (last === undefined || key === undefined) return query

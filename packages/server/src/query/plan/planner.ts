@@ -36,8 +36,7 @@ import { costOf, isBoundedWrite } from './cost.ts'
 import { viewFor } from './rights.ts'
 
 /**
- * A statement that is ready to run. It holds no values but those of its own literals, so that callers with the same scopes can
- * share it.
+ * A statement that is ready to run. It holds only the values of its own literals, so that callers with the same scopes can share it.
  */
 export interface Planned {
   readonly text: string
@@ -118,7 +117,7 @@ export class Planner {
     this.#version = version
   }
 
-  /** A UTF-16 code unit takes at most three bytes: none of these statements is too long, whatever its literals are. */
+  /** A UTF-16 code unit takes at most three bytes, so no statement of this length exceeds the byte limit. */
   #mayShare(text: string): boolean {
     return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.#limits.statementBytes
   }
@@ -215,7 +214,7 @@ export class Planner {
   }
 }
 
-/** What is known of a statement of a caller. */
+/** What is known about a caller's statement. */
 interface Finished {
   readonly snapshot: Snapshot
   readonly autoParameters: readonly AutoParameter[]
@@ -246,7 +245,7 @@ function emitWrite(
 /** Characters of the keys: a plan takes memory in proportion to its statement. */
 const CACHED_CHARACTERS = 500_000
 const MAX_KEY_LENGTH = 10_000
-/** Plans of one statement, each for other scopes. */
+/** Plans of one statement, one for each set of scopes. */
 const MAX_VARIANTS = 8
 
 /** Plans by a key, each for the scopes that it was bound with. */
@@ -276,9 +275,9 @@ class PlanCache {
   }
 }
 
-/** Plans that serve every statement of a shape, whatever the values of the literals that became parameters. */
+/** Plans that serve every statement of a shape: the literals that became parameters may have any value. */
 class ShapeCache {
-  /** By shape: the indexes of the literals that are no parameters of its plans, and therefore part of their keys. */
+  /** By shape: the indexes of the literals that did not become parameters, and so are part of the key of the plan. */
   readonly #fixed = new LruMap<readonly number[]>(CACHED_CHARACTERS, (fixed, key) => key.length + fixed.length + 100)
   readonly #plans = new PlanCache()
 
@@ -297,7 +296,7 @@ class ShapeCache {
     return literals && { ...plan, text, literals }
   }
 
-  /** False if it is not added: the plan has no parameters, or others than those of its shape. */
+  /** False if the plan is not added: it has no parameters, or not those of its shape. */
   add(shape: Shape, plan: Planned): boolean {
     if (plan.autoParameters.length === 0) return false
     const indexes = new Set(plan.autoParameters.map(({ index }) => index))
@@ -321,7 +320,7 @@ function keyOf({ key, literals }: Shape, fixed: readonly number[]): string {
   return fixed.length === 0 ? key : fixed.reduce((whole, index) => `${whole}\0${index} ${literals[index]}`, key)
 }
 
-/** Every scope counts, since a table may require any. */
+/** All scopes are compared, because a table may require any of them. */
 function sameScopes(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {
   // Tokens with the same scope parameter share a set, so two sets are seldom compared name by name.
   if (a === b) return true
