@@ -116,7 +116,7 @@ export class ConnectionError extends GatehouseError {
   }
 }
 
-/** The error of whatever waits when something is closed by the application. */
+/** The error of everything that waits when the application closes something. */
 export function closedError(what: string): ConnectionError {
   return new ConnectionError(`The ${what} was closed`, { code: 'client.closed', retryable: false })
 }

@@ -7,7 +7,7 @@ import { AuthError, ConnectionError, closedError, errorOf, GatehouseError } from
 import { type ValueOptions, Values } from './values.ts'
 import { abortable, backoff, either, pause } from './wait.ts'
 
-/** What `onRequest` is told after each attempt. */
+/** Passed to `onRequest` after each attempt. */
 export interface RequestReport {
   readonly method: string
   readonly url: string
@@ -34,7 +34,7 @@ export interface WebSocketLike {
   close(code?: number, reason?: string): void
 }
 
-/** What a client can be told; only `auth` is usually needed. */
+/** The options of a client; usually only `auth` is needed. */
 export interface GatehouseOptions<Source extends TokenSource = TokenSource> {
   /** Where the access tokens come from: `browser()`, `password()`, `clientCredentials()`, `device()`, `getToken()` … */
   readonly auth?: Auth<Source> | undefined
@@ -249,7 +249,7 @@ function withoutSlash(url: string): string {
   return url.replace(/\/+$/, '')
 }
 
-/** Without `auth`, whatever needs a token says so. */
+/** Without `auth`, anything that needs a token fails with this error. */
 const noAuth: Auth<TokenSource> = () => ({
   token: () => Promise.reject(new AuthError('Give the option auth', { code: 'client.no_auth' })),
 })

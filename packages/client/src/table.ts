@@ -103,7 +103,7 @@ export class Table<R = Row> {
 
   /**
    * Inserts any number of rows in pieces, each of which is inserted or not as a whole. Repeated with the same rows and the
-   * same key it goes on where it ended.
+   * same key it continues where it ended.
    *
    * @example
    * ```ts

@@ -85,7 +85,7 @@ export class Values {
 const MARK = random()
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
 
-/** Few texts have a number so long; the others are left to JSON.parse. */
+/** Few texts have such a long number; JSON.parse reads the others. */
 export function parseExact(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text)
   const marked = text.replace(TOKEN, (token) =>

@@ -35,7 +35,7 @@ export function either(signal: AbortSignal | undefined, other: AbortSignal): Abo
   return signal === undefined ? other : AbortSignal.any([signal, other])
 }
 
-/** A promise that others settle. Nobody has to wait for it: a rejection is not reported. */
+/** A promise that others settle. If nothing awaits it, a rejection is not reported. */
 export interface Deferred<T> {
   readonly promise: Promise<T>
   resolve(value: T): void

@@ -22,7 +22,7 @@ export interface Connection {
 export const session = signal<Session>({ kind: 'starting' })
 export const connection = signal<Connection>({ state: 'connecting', reason: '', retryAt: undefined })
 
-/** The user; undefined while nobody is signed in. */
+/** The user; undefined while signed out. */
 export const user = computed(() => (session.value.kind === 'signed-in' ? session.value.user : undefined))
 const NO_RIGHTS: ReadonlySet<string> = new Set()
 /** The scopes of the token. */
@@ -52,7 +52,7 @@ const signIn = browser({
   silent: true,
 })
 
-/** Notices when there is no token any more, for whatever it was requested. */
+/** Notices when there is no token any more, whatever requested one. */
 const auth: Auth<Browser> = (env) => {
   const source = signIn(env)
   const token = source.token.bind(source)
@@ -143,7 +143,7 @@ export async function signOut(): Promise<void> {
 async function readUser(): Promise<void> {
   const found = await gate.auth.user()
   const scopes = await gate.auth.scopes()
-  // The user may have signed out meanwhile, and what is equal need not be drawn again.
+  // The user may have signed out meanwhile, and an equal state is not drawn again.
   if (found === undefined || session.value.kind === 'signed-out') return
   const known = session.value.kind === 'signed-in' ? [session.value.user, [...session.value.rights]] : undefined
   if (JSON.stringify(known) === JSON.stringify([found, scopes])) return

@@ -1,4 +1,4 @@
-/** What the server told this page, in its element `gatehouse`. */
+/** What the server passed to this page, in its element `gatehouse`. */
 
 export interface ServerInfo {
   /** Path of the issuer, empty at the root; the prefix of every path of the server. */

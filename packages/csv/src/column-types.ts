@@ -24,9 +24,9 @@ export interface Guess {
   readonly type: IqlType
   /** Of dates that are not in ISO 8601, and of numbers with a decimal comma or with groups of digits. */
   readonly format?: ValueFormat
-  /** What the column would be without a few values, by their index; it is Text because of them. */
+  /** The type of the column without a few values, given by their indexes, that make it Text. */
   readonly nearly?: { readonly type: IqlType; readonly misfits: readonly number[] }
-  /** Formats that fit all values equally, such as days and months that cannot be told apart, so it is Text. */
+  /** Formats that fit all values equally, such as days and months that cannot be distinguished, so it is Text. */
   readonly ambiguous?: readonly ValueFormat[]
 }
 
@@ -87,7 +87,7 @@ function misfitsOf({ form, type }: (typeof GUESSES)[number], values: readonly st
   return [...values.keys()].filter((index) => !fits(values[index] ?? ''))
 }
 
-/** The first match wins. A number with leading zeros is a code, hence text. */
+/** The first match wins. A number with leading zeros is a code, so it is text. */
 const GUESSES: readonly { readonly form: RegExp; readonly type: (values: readonly string[]) => IqlType | undefined }[] =
   [
     { form: /^(?:true|false)$/i, type: () => BOOLEAN },

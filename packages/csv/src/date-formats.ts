@@ -21,7 +21,7 @@ export function findDateFormat(name: string): ValueFormat | undefined {
   return FORMATS.find((format) => format.name === name.toUpperCase())
 }
 
-/** The formats that every value has: none, one, or two where days and months cannot be told apart. */
+/** The formats that every value has: none, one, or two where days and months cannot be distinguished. */
 export function detectDateFormats(values: readonly string[]): readonly ValueFormat[] {
   if (values.length === 0) return []
   return FORMATS.filter((format) => values.every((value) => isDate(format.convert(value))))

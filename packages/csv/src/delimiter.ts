@@ -9,7 +9,7 @@ const DELIMITERS = [
   ['|', 'bar'],
 ] as const
 
-/** As many records are enough to tell. */
+/** The number of records that are read to detect the delimiter. */
 export const DELIMITER_SAMPLE = 100
 
 export function delimiterName(delimiter: string): string {

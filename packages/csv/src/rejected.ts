@@ -29,7 +29,7 @@ export function withoutNotes(raw: string, delimiter: string): string {
   let at = 0
   for (const _ of NOTES) {
     const end = raw.indexOf(delimiter, raw[at] === '"' ? closingQuote(raw, at) : at)
-    // Too few fields, which the rows below tell.
+    // Too few fields; the rows below show it.
     if (end === -1) return raw
     at = end + 1
   }

@@ -14,7 +14,7 @@ export interface TargetColumn {
 
 export interface CsvDialect {
   readonly delimiter: string
-  /** What stands for no value, beside the empty field. */
+  /** Text that means "no value", besides the empty field. */
   readonly nulls?: ReadonlySet<string>
 }
 

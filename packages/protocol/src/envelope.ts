@@ -21,7 +21,7 @@ export interface Message {
   readonly TransactionID?: TransactionId | undefined
   /** A JsonText is the value of its text. */
   readonly Data?: unknown
-  /** The problem document of a refused statement, beside the error in `Data`. */
+  /** The problem document of a refused statement, in addition to the error in `Data`. */
   readonly Problem?: object | undefined
   readonly Confirm?: boolean | undefined
 }

@@ -25,7 +25,7 @@ export function nearest(word: string, known: Iterable<string>, tolerance = 2): s
   return best
 }
 
-/** What two words begin and end with alike does not change their distance. Names of one catalogue often have a long prefix in common. */
+/** A common prefix or suffix of two words does not change their distance. Names of one catalogue often share a long prefix. */
 function withoutCommonEnds(a: string, b: string): [string, string] {
   const shorter = Math.min(a.length, b.length)
   let start = 0

@@ -23,7 +23,7 @@ export interface Principal {
 
 /**
  * Authentication of all three services: a raw access token in, a Principal out.
- * Undefined if the token is invalid for whatever reason (forged, expired, revoked, of another issuer).
+ * Undefined if the token is invalid for any reason (forged, expired, revoked, of another issuer).
  * A recently verified token is answered synchronously.
  */
 export type Authenticate = (accessToken: string) => Principal | undefined | Promise<Principal | undefined>

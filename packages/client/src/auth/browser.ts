@@ -173,7 +173,7 @@ export class Browser implements TokenSource {
     return forever
   }
 
-  /** Who is signed in, as the server says now; undefined if nobody is. */
+  /** The user who is signed in, according to the server; undefined if there is none. */
   async user(): Promise<User | undefined> {
     return (await this.signedIn()) ? this.#granted.user() : undefined
   }
@@ -367,8 +367,8 @@ async function challengeOf(verifier: string): Promise<string> {
 }
 
 /**
- * The payload of a token that came from the token endpoint itself, so that its signature need not be checked. What is not
- * ASCII is garbled, and nobody reads it.
+ * The payload of a token that came from the token endpoint itself, so its signature does not have to be checked. Characters
+ * beyond ASCII are garbled, but no claim with such characters is read.
  */
 function claimsOf(token: string): Readonly<Record<string, unknown>> {
   const [, payload = ''] = token.split('.')

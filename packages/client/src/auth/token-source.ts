@@ -87,7 +87,7 @@ interface Locks {
 export class GrantedTokens implements TokenSource {
   readonly #env: AuthEnv
   readonly #options: ClientOptions
-  /** Starts anew when there is no refresh token, or it is not valid any more. */
+  /** Starts over when there is no refresh token, or it is no longer valid. */
   readonly #start: () => Promise<Tokens>
   /** By which the tokens are kept in the storage. */
   readonly key: string

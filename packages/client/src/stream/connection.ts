@@ -40,10 +40,10 @@ export class Connection {
   readonly #events: ConnectionEvents
   #state: State = 'ended'
   #socket: WebSocketLike | undefined
-  /** The run that goes on; another may start while the one before is still ending. */
+  /** The current run; another may start while the previous one is still ending. */
   #run: AbortController | undefined
   #token = ''
-  /** Ends the current session, whatever the socket does. */
+  /** Ends the current session, regardless of the state of the socket. */
   #drop: ((lost: Lost) => void) | undefined
   /** Ends the wait between two attempts. */
   #hurry: (() => void) | undefined
@@ -186,7 +186,7 @@ export class Connection {
     return response === undefined ? {} : errorOf(response)
   }
 
-  /** A dead socket may take minutes to close: nobody waits for that. */
+  /** A dead socket may take minutes to close, so this does not wait for it. */
   #forget(socket: WebSocketLike): void {
     if (this.#socket === socket) this.#socket = undefined
     clearTimeout(this.#renewal)

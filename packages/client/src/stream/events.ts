@@ -57,7 +57,7 @@ export async function* liveMessages(
         method: 'POST',
         headers: { accept: 'text/event-stream', 'last-event-id': position },
         body,
-        // It is repeated here, where each loss is told.
+        // It is repeated here, where each loss is reported.
         attempts: 1,
         onSend: watch,
         statement: body.Statement,

@@ -96,7 +96,7 @@ function Drawing({ points, label }: { readonly points: Points; readonly label: s
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set())
   const shape = shapeOf(points)
   const theme = themeVersion.value
-  // Made anew for another shape or theme, and before the points are handed to it.
+  // Recreated for another shape or theme, before the points are passed to it.
   useEffect(() => {
     const element = place.current
     if (element === null) return

@@ -1,4 +1,4 @@
-/** The points of a chart: numbers to draw, and beside each the value as the server sent it. */
+/** The points of a chart: numbers to draw, each with the value as the server sent it. */
 import { type ChartColumn, type ChartKind, type ChartView, chooseColumns, isTime } from './choose.ts'
 
 /** What a chart reads; the model of the grid is one. */

@@ -44,7 +44,7 @@ export interface EditorProps {
   /** Where tables and columns come from: `catalogueOf(gate)`. */
   readonly complete?: Catalogue | undefined
   readonly placeholder?: string | undefined
-  /** Given what buttons beside the editor need. */
+  /** Receives what the buttons next to the editor need. */
   readonly handle?: { current: EditorHandle | null } | undefined
 }
 
@@ -146,7 +146,7 @@ const common: Extension = [
   EditorView.lineWrapping,
   typeOver(),
   keymap.of([
-    // Tab leaves the editor, unless it accepts a completion: nobody is trapped.
+    // Tab leaves the editor, unless it accepts a completion: keyboard users are not trapped.
     { key: 'Tab', run: acceptCompletion },
     ...closeBracketsKeymap,
     ...completionKeymap,

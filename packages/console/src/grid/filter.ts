@@ -30,7 +30,7 @@ const OPERATORS = new Map<string, (order: number) => boolean>([
   ['>=', (order) => order >= 0],
 ])
 
-/** In the text that the cell shows, whatever the case. */
+/** Case-insensitive, in the text that the cell shows. */
 function contains(type: string, typed: string): Test {
   const wanted = typed.toLowerCase()
   return (value) =>

@@ -92,7 +92,7 @@ function Unknown() {
   )
 }
 
-/** A screen reader is told of the new page; what the keyboard does next begins there. */
+/** A screen reader announces the new page, and the keyboard focus starts there. */
 function useFocusOnArea(main: { readonly current: HTMLElement | null }, name: string | undefined): void {
   const isFirst = useRef(true)
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** What is shown while nobody is signed in. */
+/** The page shown while no user is signed in. */
 import { useEffect } from 'preact/hooks'
 import { askToSignIn, type Session } from '../gate.ts'
 import { Button, ErrorNotice, Loading, useTitle } from '../ui/index.ts'

@@ -115,7 +115,7 @@ function repeatedKey(binding: Binding, scope: Scope, expression: Expression): Bo
   return keyFor(scope, ungrouped)
 }
 
-/** What the clause does not allow is refused when the expression is bound again. */
+/** Anything that the clause does not allow is refused when the expression is bound again. */
 const UNRESTRICTED: Clause = { name: 'GROUP BY', aggregates: true, windows: true }
 
 function keyFor(scope: Scope, expression: BoundExpression): BoundExpression | undefined {

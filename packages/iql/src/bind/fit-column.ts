@@ -1,4 +1,4 @@
-/** Decides whether a value can be stored in a column, and adds a check at run time where its type does not tell. */
+/** Decides whether a value can be stored in a column, and adds a check at run time where the type alone does not decide. */
 
 import type { BoundExpression } from '../bound/bound-query.ts'
 import type { ColumnView } from '../bound/catalogue-view.ts'

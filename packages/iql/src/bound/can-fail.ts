@@ -31,7 +31,7 @@ export function isConstant(node: BoundExpression): boolean {
   }
 }
 
-/** Conditions that must all hold: what cannot fail comes first, since it may leave out the rows with which others fail. */
+/** Conditions that must all hold: those that cannot fail come first, because they may exclude rows on which others fail. */
 export function safestFirst(conditions: readonly BoundExpression[]): readonly BoundExpression[] {
   const safe = conditions.filter(cannotFail)
   return [...safe, ...conditions.filter((condition) => !safe.includes(condition))]

@@ -1,4 +1,4 @@
-/** Proves from an expression alone how long its text can be, whatever the row and the parameters are. */
+/** Proves from an expression alone how long its text can be, for any row and any parameters. */
 
 import type { ScalarId } from '../functions/functions.ts'
 import type { Arithmetic, BoundCall, BoundExpression } from './bound-query.ts'

@@ -53,7 +53,7 @@ export function weigh(statement: Weighed, indexesOf: IndexesOf = () => []): Text
   }
 }
 
-/** What a text can be as long as. */
+/** The sources that bound the length of a text. */
 interface Length {
   readonly kind: 'created' | 'bytes' | 'parameter' | 'column'
   /** The index of a parameter, or the source of a column. */

@@ -321,7 +321,7 @@ function isNamed({ expression, alias }: Extract<SelectItem, { kind: 'item' }>, n
   return own !== undefined && sameName(own.text, name)
 }
 
-/** What the result would be called without the rewriting; a column keeps its name in any case. */
+/** The name that the result would have without the rewriting; a column always keeps its name. */
 function ownName(expression: Expression): Name | undefined {
   switch (expression.kind) {
     case 'call':

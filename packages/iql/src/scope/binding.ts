@@ -46,7 +46,7 @@ export class Binding {
   widenedNullIfs = 0
   /** The number of columns resolved so far in an enclosing scope. */
   outerHits = 0
-  /** How many queries the uses of WITH queries bound so far stand for, those in the WITH queries included. */
+  /** The number of queries after expanding the uses of WITH queries bound so far, including those inside WITH queries. */
   withUses = 0
   /** The same for one use of each WITH query, by its id. */
   readonly withSizes = new Map<number, number>()

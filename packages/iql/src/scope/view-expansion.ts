@@ -32,7 +32,7 @@ export class ViewExpansion {
     return start === -1 ? undefined : [...this.#open.slice(start), table].map(({ name }) => name)
   }
 
-  /** What is too much of the statement with the view in it; undefined if nothing is. */
+  /** The limit that the statement exceeds with the view in it; undefined if there is none. */
   excessOf({ text, nesting }: ViewQuery): string | undefined {
     this.#characters += text.length
     if (this.#characters > DEFAULT_LIMITS.statementBytes)

@@ -10,7 +10,7 @@ export function childrenOf(expression: Expression): readonly Expression[] {
   return children
 }
 
-/** The expression with other children, which `map` is called for in their order; one without children is returned as it is. */
+/** The expression with its children replaced by `map`, which is called in their order. An expression without children is returned as is. */
 export function withChildren(expression: Expression, map: (child: Expression) => Expression): Expression {
   const orders = (items: readonly OrderItem[]) => items.map((item) => ({ ...item, expression: map(item.expression) }))
   const optional = (child: Expression | undefined) => child && map(child)

@@ -48,7 +48,7 @@ export class TokenStream {
     return this.#tokens[this.#index + distance] ?? END
   }
 
-  /** Consumes the next token, whatever it is. */
+  /** Consumes the next token of any kind. */
   take(): Token {
     const taken = this.token
     this.#index++

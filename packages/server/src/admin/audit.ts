@@ -148,7 +148,7 @@ async function follow(
   }
 }
 
-/** With the names of those who are in the rows, so that a reader need not look up each. */
+/** Includes the names of the users and clients in the rows, so that a reader does not have to look up each. */
 async function page(
   { query }: AdminCall,
   { database }: AdminEnv,

@@ -1,4 +1,4 @@
-/** Who a parameter of an administration address names: a user by name or id, or a client, as the subject of their tokens. */
+/** Resolves a parameter of an administration URL, a user by name or id or a client, to the subject of their tokens. */
 
 import { USER_ID_PREFIX } from '../store/accounts/user.ts'
 import type { Database } from '../store/database/database.ts'
@@ -14,7 +14,7 @@ export async function requireSubject(stores: SubjectStores, name: string): Promi
   return subject
 }
 
-/** Also those who are in the audit log and no longer exist. */
+/** Includes subjects in the audit log that no longer exist. */
 export async function requireActor(stores: SubjectStores, { db }: Pick<Database, 'db'>, name: string): Promise<string> {
   const subject = await findSubject(stores, name)
   if (subject !== undefined) return subject

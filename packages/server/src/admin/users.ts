@@ -257,7 +257,7 @@ function readMustChange({ must_change_password: flag }: JsonObject): boolean | u
   return flag
 }
 
-/** Without what is read by itself, since a declarative file has other rules for it. */
+/** Excludes members that are read separately, because a declarative file has other rules for them. */
 function withoutPassword({ password, must_change_password, ...rest }: JsonObject): JsonObject {
   if ('password_hash' in rest)
     throw badBody([{ path: 'password_hash', text: 'is allowed only in declarative files; send password' }])

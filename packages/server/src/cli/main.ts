@@ -158,7 +158,7 @@ const SQLITE_ERRORS: readonly (readonly [prefix: string, text: string])[] = [
   ['SQLITE_IOERR', 'The disk of the data folder failed: check its file system'],
 ]
 
-/** By name, so that their modules need not be loaded. */
+/** By name, so that their modules are not loaded. */
 const EXPECTED: ReadonlySet<string> = new Set([
   'BadDataFolder',
   'SchemaTooNew',

@@ -2,7 +2,7 @@
 import { nearest } from 'gatehouse-protocol'
 import { BadSetting } from './parsers.ts'
 
-/** What the driver does for each `sslmode`. Without a certificate that is verified, TLS protects from nobody who can redirect it. */
+/** What the driver does for each `sslmode`. Without verifying the certificate, TLS does not protect against anyone who can redirect the connection. */
 const SSL_MODES: ReadonlyMap<string, string> = new Map([
   ['disable', 'disable'],
   // The driver verifies for all of these, today; a later version will not.

@@ -191,7 +191,7 @@ function tableFaults({ tables = [] }: Declaration, folder: string, port: TableCh
   ])
 }
 
-/** The rows of each table that will be created from a file are read twice: to find what is wrong with them before anything is written. */
+/** The rows of each table that will be created from a file are read twice: the first time to find errors before anything is written. */
 async function rowFaults(
   declared: Declared,
   tables: TableChecks,

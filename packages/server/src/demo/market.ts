@@ -115,7 +115,7 @@ class Market {
     this.#patienceMs = options.patienceMs ?? PATIENCE_MS
   }
 
-  /** Never rejects: the server goes on without its market. */
+  /** Never rejects: the server continues without its market. */
   async run(): Promise<void> {
     while (!this.#signal.aborted) {
       try {
@@ -137,7 +137,7 @@ class Market {
     return this.#options.clock() - Math.max(0, ...this.#quotedAt.values()) > this.#patienceMs
   }
 
-  /** Returns when nobody trades any more. */
+  /** Returns when no trader is running any more. */
   async #follow(): Promise<void> {
     let changedAt = performance.now()
     while (!this.#signal.aborted) {

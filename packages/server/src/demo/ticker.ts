@@ -1,7 +1,7 @@
 /** The feed of the demonstration: pushes the prices of its market, as the example controller in examples/ticker does. */
 import { type Controller, type Publisher, refuse } from '../streaming/topics/controller.ts'
 
-/** The `Data` of messages, hence the wire names. */
+/** The `Data` of messages, so the names are those of the wire. */
 export interface Price {
   readonly Symbol: string
   readonly Bid: number

@@ -1,4 +1,4 @@
-/** The event bus: tells every part of every node about changes that take effect at once, such as revocations. */
+/** The event bus: notifies every part of every node of changes that take effect immediately, such as revocations. */
 import type { GateEvent } from 'gatehouse-protocol'
 import type { RecordedEvent } from '../store/cluster/events.ts'
 

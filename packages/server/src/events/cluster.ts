@@ -31,7 +31,7 @@ export interface ClusterOptions extends CallOptions {
   /** For people: host and process. */
   readonly name: string
   readonly issuer: string
-  /** The name of a worker that was killed and that this one replaces: calls need not wait for it until it expires. */
+  /** The name of a killed worker that this one replaces, so that calls do not wait until it expires. */
   readonly predecessor?: string | undefined
   readonly bus: Pick<Bus, 'publish' | 'subscribe'>
   readonly onError: (error: unknown) => void

@@ -1,4 +1,4 @@
-/** Awaits a promise, but rejects as soon as the signal aborts. The work behind the promise goes on. */
+/** Awaits a promise, but rejects as soon as the signal aborts. The work behind the promise continues. */
 export async function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   signal.throwIfAborted()
   let abort = (): void => {}

@@ -1,4 +1,4 @@
-/** Retries: the pauses between attempts grow and are random, so that those who failed together do not try again together. */
+/** Retries with growing, random pauses, so that callers that failed together do not retry together. */
 import { setTimeout as sleep } from 'node:timers/promises'
 
 export interface Backoff {

@@ -55,7 +55,7 @@ const MAX_NUMBER_LENGTH = 1000
 /** Characters that are measured in one step. */
 const STEP_LENGTH = 64 * 1024
 
-/** Refuses what nests too deep or has too many values before anything is built from it. The text need not be JSON. */
+/** Refuses text that nests too deep or has too many values before anything is built from it. The text does not have to be JSON. */
 function* measureJson(text: string): Steps<{ readonly mayLoseDigits: boolean }> {
   let depth = 0
   let values = 1
@@ -149,7 +149,7 @@ export function textOf(value: NonNullable<Json>): string | undefined {
 /** The type of the column decides how a value is read, not its JSON type. */
 export function readColumnValue(column: string, type: IqlType, value: Json): IqlValue {
   if (value === null) return null
-  // A number without its text is exact (see above), so it need not be written and parsed again. Adding 0 turns -0 into 0.
+  // A number without its text is exact (see above), so it is not written and parsed again. Adding 0 turns -0 into 0.
   if (typeof value === 'number') {
     if (type.kind === 'Double') return value + 0
     if (type.kind === 'Integer' && Number.isSafeInteger(value)) return BigInt(value)
@@ -166,7 +166,7 @@ function readText(type: IqlType, text: string | undefined): Read {
   return text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
 }
 
-/** What was parsed need not be checked again, but for NUL: PostgreSQL accepts none in the text of JSON, not even an escaped one. */
+/** Parsed text is checked only for NUL: PostgreSQL accepts none in JSON, not even an escaped one. */
 function jsonValue(value: Json): Read {
   return containsNul(value) ? { problem: `is not ${FORMS.Json}` } : { value: writeJson(value) }
 }

@@ -87,7 +87,7 @@ export interface QueryOptions {
   readonly onError: (error: unknown) => void
   readonly onAvailability?: (change: AvailabilityChange) => void
   readonly onSlow?: SlowLog['onSlow']
-  /** A statement goes on in the database although it was stopped. */
+  /** A statement continues in the database although it was stopped. */
   readonly onStuck?: EngineOptions['onStuck']
   readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
   readonly limits?: Partial<QueryLimits>
@@ -128,7 +128,7 @@ export interface QueryService {
   setLimits(limits: Partial<QueryLimits>, liveLimits: Partial<LiveLimits>): void
   /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
   check(): Promise<void>
-  /** Ends the responses of live statements, which would go on for as long as their clients want. */
+  /** Ends the responses of live statements, which would otherwise last until their clients leave. */
   stopLive(): void
   close(): Promise<void>
 }

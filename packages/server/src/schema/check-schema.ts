@@ -25,7 +25,7 @@ export function findFaults(value: unknown, rules: SchemaRules): readonly Fault[]
   return faults.slice(0, MOST_FAULTS)
 }
 
-/** Nobody reads more, and a hostile body may have thousands. */
+/** More would not be read, and a hostile body may have thousands. */
 const MOST_FAULTS = 1000
 /** Finding the nearest name takes time: only the first faults get it. */
 const MOST_SUGGESTIONS = 50

@@ -1,4 +1,4 @@
-/** The connections of the server: as many as it may open files for, less what it needs itself, and a bound for each address. */
+/** The connection limits of the server: its open-file limit minus the files that it needs itself, and a limit for each address. */
 import type { Server } from 'node:http'
 import type { Config } from '../config/config.ts'
 import {

@@ -11,7 +11,7 @@ export const CONSOLE_FOLDER = join(ROOT, 'packages', 'console', 'dist')
 
 export interface PartOfInstallation {
   readonly name: string
-  /** What it cannot be without. */
+  /** A file that the part needs. */
   readonly file: string
 }
 

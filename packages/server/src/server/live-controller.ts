@@ -76,7 +76,7 @@ const ENCODING = { rows: 'objects', integers: 'numbers' } as const
 
 type Rights = Pick<RunningSubscription, 'drained' | 'setPrincipal' | 'pause' | 'resume'>
 
-/** A caller who keeps no scope of the platform loses the statement, whatever it reads. */
+/** A caller who has no scope of the platform left loses the statement, regardless of what it reads. */
 function guarded(subscription: RunningSubscription, sink: SubscriberSink): Rights {
   const ifAllowed = (principal: Principal, act: () => void): void => {
     try {
@@ -118,7 +118,7 @@ function dataOf(message: LiveMessage): JsonText {
   return data
 }
 
-/** An error of the query service as one of the stream. What is no Refusal is our bug, and stays as it is. */
+/** An error of the query service as one of the stream. Anything but a Refusal is a bug and is passed on unchanged. */
 function streamRefusal(error: unknown): Refusal {
   const known = asKnown(error)
   if (!(known instanceof Refusal)) throw error

@@ -8,7 +8,7 @@ const PORT_MS = 5_000
 /** How long closing the databases and everything else may take after that. A database that does not answer would take minutes. */
 export const CLOSE_MS = 5_000
 
-/** The longest time from the signal to the end of the process. Whatever kills it must wait longer. */
+/** The longest time from the signal to the end of the process. A supervisor that kills it must wait longer. */
 export function longestStop(config: Pick<Config, 'stopDelay' | 'streamDrainTime'>): number {
   return config.stopDelay + PORT_MS + config.streamDrainTime + STOP_GRACE_MS + CLOSE_MS
 }

@@ -34,7 +34,7 @@ export function shareRateCounts(
     if (mine.length > 0) worker.sendRates(mine)
     const now = clock()
     for (const [key, { expiresAt }] of others) if (expiresAt <= now) others.delete(key)
-    // All of them: a key that this worker has not counted before is not known to it when the others tell of it.
+    // All of them each time: `learn` ignores keys that this worker has not counted yet.
     learn([...others].map(([key, { window, byWorker }]) => ({ key, window, count: sum(byWorker.values()) })))
   }, EVERY_MS)
   timer.unref()

@@ -53,7 +53,7 @@ export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
 }
 
-/** Throws if there is no database, of whatever schema, or if its master key is missing or another. */
+/** Throws if there is no database of any schema version, or if its master key is missing or different. */
 export async function requireDatabase({ dataFolder, url, masterKey }: StoredOptions): Promise<MasterKey> {
   requireFile({ dataFolder, url })
   const database = openUnmigrated({ dataFolder, url, poolSize: 1 })

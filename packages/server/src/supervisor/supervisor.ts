@@ -196,7 +196,7 @@ export class Supervisor {
     }
   }
 
-  /** If other workers answer, the server goes on without the missing one. */
+  /** If other workers answer, the server continues without the missing one. */
   #countFailure(number: number, error: unknown): void {
     const failures = (this.#failures.get(number) ?? 0) + 1
     this.#failures.set(number, failures)

@@ -11,7 +11,7 @@ export interface LoopDelay {
 const WINDOW_MS = 10_000
 const NANOSECONDS_PER_MS = 1e6
 
-/** Apart from the metric, which begins anew at each scrape. */
+/** Independent of the metric, which each scrape resets. */
 export function watchLoopDelay(): { read(): LoopDelay; stop(): void } {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()

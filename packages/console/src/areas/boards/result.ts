@@ -105,7 +105,7 @@ export class TileResult {
   async #runOnce(signal: AbortSignal): Promise<void> {
     this.#set({ isRunning: true })
     try {
-      // Nobody was asked: what somebody else wrote must not change anything with the rights of who looks at it.
+      // The viewer did not start this statement: text written by somebody else must not write with the viewer's rights.
       const search = { writes: 'refused' }
       const { columns, rows, truncated } = await gate.query(this.#statement()).result({ search, signal })
       if (signal.aborted) return

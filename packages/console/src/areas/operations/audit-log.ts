@@ -70,7 +70,7 @@ export function withNewer(rows: AuditRows, page: AuditPage, filter: AuditFilter)
   }
 }
 
-/** Reports what is written after a row, until it is aborted; goes on after errors, which it reports too. */
+/** Reports rows written after a given row, until it is aborted; continues after errors, which it reports too. */
 export async function followLog(
   filter: AuditFilter,
   after: number,

@@ -6,7 +6,7 @@ export type Unit = 'per second' | 'ms' | 'bytes' | 'percent'
 
 export interface LineOf {
   readonly name: string
-  /** From two scrapes that are so many seconds apart; undefined where there is nothing to show. */
+  /** Computed from two scrapes and the seconds between them; undefined where there is nothing to show. */
   readonly read: (before: Scrape, after: Scrape, seconds: number) => number | undefined
 }
 

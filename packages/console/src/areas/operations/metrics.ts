@@ -56,7 +56,7 @@ export function largestOf(scrape: Scrape, name: string, match: Match = ALL): num
   return values.length === 0 ? undefined : Math.max(...values)
 }
 
-/** How much counters grew between two scrapes. One that is smaller than before began anew at zero. */
+/** How much counters grew between two scrapes. One that is smaller than before was reset to zero. */
 export function increaseOf(before: Scrape, after: Scrape, name: string, match: Match = ALL): number {
   const earlier = new Map((before.get(name) ?? []).map(({ labels, value }) => [keyOf(labels), value]))
   let sum = 0

@@ -155,7 +155,7 @@ function readWrite(outcome: Outcome, { columns, rows, rowsAffected, requestId }:
   return rowsAffected
 }
 
-/** Drawing and typing go on in between. */
+/** Drawing and typing continue in between. */
 const SLICE_MS = 8
 
 async function readRows(outcome: Outcome, batches: Batches): Promise<void> {

@@ -90,7 +90,7 @@ export class Inspector {
     this.#socket.send(text)
   }
 
-  /** Through the library, so that it goes on after a lost connection. Its messages are seen on the wire. */
+  /** Through the library, so that it survives a lost connection. Its messages are seen on the wire. */
   subscribe(controller: string, topic: string, onEnd: (error: unknown) => void): void {
     if (this.#gate === undefined) throw new Error('There is no connection: connect first.')
     const messages = this.#gate.stream.subscribe(controller, topic, { slow: 'latest' })

@@ -20,7 +20,7 @@ export type JsonObject = Readonly<Record<string, unknown>>
 const { users, clients, roles } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
-/** A new user without a password, or who else gets a one-time link. */
+/** A new user without a password, or another recipient of a one-time link. */
 export const INVITED_SCHEMA: JsonSchema = {
   ...without(users.items, ['password', 'password_hash', 'reset_password', 'must_change_password'], {
     user: { type: 'string', description: 'An existing user, by name or id; then there are no members of a new user.' },

@@ -21,7 +21,7 @@ async function askForAdministrator(server: RunningServer, logger: Logger): Promi
     else if (!(await server.hasAdministrator()))
       logger.warn('there is no administrator: "gatehouse user first-admin" prints a link with which to create one')
   } catch (error) {
-    // The database may be away already; the server goes on.
+    // The database may already be unavailable; the server continues.
     logger.warn({ err: error }, 'whether there is an administrator could not be found out')
   }
 }

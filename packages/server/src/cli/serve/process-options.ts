@@ -13,7 +13,7 @@ export function keepYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
 }
 
-/** What cannot be written, as to a full disk, is lost, and the server goes on. Commands report it. */
+/** Output that cannot be written, for example to a full disk, is lost, and the server continues. Commands report it. */
 export function ignoreOutputErrors(): void {
   process.stdout.removeAllListeners('error').on('error', () => {})
 }

@@ -34,7 +34,7 @@ function whenOrphaned(stop: () => void): void {
   watch.unref()
 }
 
-/** Only Linux tells. Elsewhere shells run a single command in their place, so that npm is the parent. */
+/** Only Linux provides this. On other systems shells replace themselves with a single command, so npm is the parent. */
 function parentOf(pid: number): string | undefined {
   return /^PPid:\s*(\d+)$/m.exec(contentOf(pid, 'status'))?.[1]
 }

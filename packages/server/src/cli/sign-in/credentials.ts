@@ -52,7 +52,7 @@ export function loginStorage(server: string, begun: Login): TokenStorage {
     getItem() {
       const login = readLogin(server)
       if (login === undefined) return null
-      // A command never goes on with the rights of somebody else.
+      // A command never continues with the rights of another user.
       if (!isOurs(login))
         throw new CommandError(
           `Another user or client has logged in to ${server} since this command began. Run it again to use that login.`,
@@ -60,7 +60,7 @@ export function loginStorage(server: string, begun: Login): TokenStorage {
       const { accessToken, expiresAt: renewAt, refreshToken } = login
       return JSON.stringify({ accessToken, renewAt, refreshToken } satisfies Tokens)
     },
-    // What was renewed during another login, or a logout, does not undo it.
+    // A renewal that overlaps another login or a logout must not undo it.
     setItem(_key, tokens) {
       const login = readLogin(server)
       if (login !== undefined && isOurs(login)) writeLogin(server, loginOf(clientId, JSON.parse(tokens)))

@@ -97,7 +97,7 @@ export class StreamSession {
     })
     const link: Link = { http, stream: new Stream(http), socket: undefined }
     link.stream.on('state', (change) => {
-      // The library would go on trying; but the user may have mistyped something.
+      // The library would keep retrying, but the user may have mistyped something.
       if (change.state === 'offline' && change.code !== 'invalid_token')
         failed.reject(new CommandError(explainLoss(link, change)))
       this.#onState(link, change, auth === undefined)

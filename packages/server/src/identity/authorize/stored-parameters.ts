@@ -18,7 +18,7 @@ export function isTooLong(name: keyof typeof LONGEST, parameters: RequestParamet
   return Buffer.byteLength(name === 'claims' ? value : JSON.stringify(value).slice(1, -1)) > LONGEST[name]
 }
 
-/** A hint is no reason to refuse a request: what is too long is cut off. */
+/** A long hint is cut off, not refused. */
 export function readHint(name: 'login_hint' | 'ui_locales', parameters: RequestParameters): string | undefined {
   return parameters.get(name)?.slice(0, LONGEST_HINT)
 }

@@ -114,7 +114,7 @@ export async function stepOf(
   return nextStep({ request, client, session, user, progress, consent, now: env.clock() })
 }
 
-/** Our own pages need a session, two factors where a role or a client requires them, and a password that need not be changed. */
+/** Our own pages need a session, two factors if a role or a client requires them, and no pending password change. */
 function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow): Step | undefined {
   if (user === undefined || session === undefined) return { kind: 'sign-in', again: false }
   if (needs?.fresh === true && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }

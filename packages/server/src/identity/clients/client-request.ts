@@ -63,7 +63,7 @@ export async function authenticateClient(
   const client = await env.clients.find(clientId)
   if (client !== undefined) request.identify({ client: client.id })
   const now = env.clock()
-  // Compare every secret even for an unknown client: the response time must not tell whether it exists.
+  // Compare every secret even for an unknown client: the response time must not reveal whether it exists.
   const secretIsRight = secrets.map((secret) => secretMatches(client, clientId, secret, now)).includes(true)
   const isAuthenticated =
     client !== undefined &&

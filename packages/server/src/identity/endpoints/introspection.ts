@@ -51,7 +51,7 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
 
 const BASIC = { headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' } }
 
-/** The client's own tokens, and those for an audience of its scopes. */
+/** A client may inspect its own tokens, and those for an audience of its scopes. */
 function concerns(client: Client, principal: Principal): boolean {
   if (principal.clientId === client.id) return true
   return audiencesOf(client.scopes).some((audience) => principal.audiences.includes(audience))

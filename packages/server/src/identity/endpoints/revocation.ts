@@ -1,4 +1,4 @@
-/** POST /connect/revocation (RFC 7009): a client revokes its own tokens; the reply never tells whether a token existed. */
+/** POST /connect/revocation (RFC 7009): a client revokes its own tokens; the reply never reveals whether a token existed. */
 
 import type { Authenticate } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
@@ -53,7 +53,7 @@ async function revokeToken(token: string, clientId: string, env: RevocationEnv):
   }
   const found = await env.stores.refreshTokens.find(token)
   if (found === undefined || found.grant.clientId !== clientId) return undefined
-  // A public client could otherwise repeat it without end.
+  // Otherwise a public client could repeat it endlessly.
   if (found.grant.revokedAt !== undefined) return undefined
   // §2.1: revoking a refresh token revokes all access tokens of its grant.
   await env.revocations.revokeGrant(found.grant.id)

@@ -154,7 +154,7 @@ async function issue(
   }
 }
 
-/** To be tried again; a sign-in that was delayed is in the audit log as `signin.delayed`. */
+/** The client may retry; a delayed sign-in is in the audit log as `signin.delayed`. */
 const WAITING = new Set(['authorization_pending', 'slow_down', 'temporarily_unavailable'])
 
 function recordRefusal(error: unknown, asked: string, client: Client, caller: ClientRequest, env: TokenEnv): void {

@@ -48,7 +48,7 @@ export interface Redeemed {
   readonly refreshToken?: string | Promise<string> | undefined
   /** When the user consented, if before this request: a revocation since then may not have found a grant to revoke. */
   readonly asOf?: number | undefined
-  /** Present when an ID token is to be issued. */
+  /** Present if an ID token will be issued. */
   readonly idToken?: { readonly nonce?: string | undefined }
 }
 

@@ -1,4 +1,4 @@
-/** The error page: what happened in words, the code and the request id, and where to go on. */
+/** The error page: what happened in words, the code and the request id, and where to continue. */
 import { contact } from './form-parts.ts'
 import { fill, type Html, html } from './html.ts'
 import { icon } from './icons.ts'

@@ -66,7 +66,7 @@ ${passwordFields(frame, { ...data, label: messages.password, username: undefined
   return page(frame, { title: messages.firstAdministrator, body, scripts: [frame.assets.controlsScript] })
 }
 
-/** The same page for every link that cannot be used, whatever the reason. */
+/** The same page for every link that cannot be used, for any reason. */
 export function unusableLinkPage(frame: PageFrame): Html {
   const { messages } = frame.language
   const body = html`

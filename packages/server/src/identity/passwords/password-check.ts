@@ -13,7 +13,7 @@ import type { Hashing } from './hashing.ts'
 
 export type PasswordVerdict =
   | { readonly outcome: 'good'; readonly user: User }
-  /** Wrong password, unknown or disabled user: the reply does not tell which. */
+  /** Wrong password, unknown or disabled user: the reply does not reveal which. */
   | { readonly outcome: 'wrong' }
   /** Not checked, after too many failures. The reply is the same whether or not the password is right. */
   | { readonly outcome: 'delayed'; readonly seconds: number }

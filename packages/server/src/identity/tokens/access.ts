@@ -26,7 +26,7 @@ export interface Access {
 /** Thousands are kept: an object more for each would show in the time of garbage collection. */
 interface VerifiedToken {
   readonly principal: Principal
-  /** What the last revocation check left of it, valid for that version of the revocation list. */
+  /** The result of the last revocation check, valid for that version of the revocation list. */
   current: Principal | undefined
   checkedVersion: number
 }
@@ -105,12 +105,12 @@ function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt }: 
   return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000) }
 }
 
-/** The end of the signature is enough to tell tokens apart, and cheaper to hash as a map key. */
+/** The end of the signature is enough to distinguish tokens, and cheaper to hash as a map key. */
 function endOf(token: string): string {
   return token.slice(-32)
 }
 
-/** How far the clock of another node may be ahead of ours. */
+/** How far the clock of another node may be ahead of this one's. */
 const CLOCK_SKEW_SECONDS = 5
 
 function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | undefined {

@@ -60,7 +60,7 @@ interface PrivateKey {
   readonly privateKey: KeyObject
 }
 
-/** What follows from the stored keys at a time. */
+/** The state derived from the stored keys at a point in time. */
 interface KeysInUse {
   readonly from: readonly StoredKey[]
   readonly at: number

@@ -140,11 +140,11 @@ export interface Stoppable {
   restart?(): void
   /** What the log shows of it. */
   readonly statement?: string
-  /** The database goes on with it although it was stopped: it is listed, and counts, until the returned function is called. */
+  /** The database continues it although it was stopped: it is listed, and counts, until the returned function is called. */
   outlive?(): () => void
 }
 
-/** A statement that a database goes on with although it was told to stop. */
+/** A statement that the database continues although it was asked to stop. */
 export interface StuckStatement {
   readonly owner: string
   /** Its first characters. */
@@ -157,7 +157,7 @@ export interface StuckStatement {
 /** The statement runs once for each parameter set. */
 export interface WriteStep {
   readonly sql: string
-  /** The statement returns nothing, but inserts one row for each set: what is returned are these parameters of it. */
+  /** The statement returns nothing, but inserts one row for each set of parameters; these parameters are the returned rows. */
   readonly returned?: readonly number[] | undefined
   readonly parameterSets: readonly (readonly Bindable[])[]
 }

@@ -19,7 +19,7 @@ export interface Slot {
   readonly isPutOff: boolean
   /** The work starts now. After half a second it is long, and `stop` is called if it is put off then. */
   begin(stop: () => void, ownTime?: OwnTime): void
-  /** Whether the work may go on for long. */
+  /** Whether the work may take long. */
   becomeLong(): boolean
   putOff(): void
   /** Further calls do nothing. */
@@ -378,7 +378,7 @@ function isOverdue({ since }: Claim): boolean {
   return since <= performance.now() - OVERDUE_MS
 }
 
-/** What is expected to be long, by what the same owner has run in the last seconds: no owner makes the work of others wait. */
+/** Predicts long work from what the same owner has run in the last seconds, so that no owner makes others wait. */
 class Expectations {
   /** Owners of work that was put off. */
   readonly #owners = new RecentKeys()

@@ -38,7 +38,7 @@ export interface LiveReadRequest {
   readonly background?: Background | undefined
 }
 
-/** What a statement reads that goes back to positions. */
+/** The reads of a statement that resumes from positions. */
 export type Since =
   /** The rows of one table whose keys have changed, as they are or as they were; the keys are returned too. */
   | { readonly of: 'changed rows'; readonly table: string; readonly position: TablePosition }
@@ -73,7 +73,7 @@ export interface LiveSource {
    * call, and a call does not mean that anything has changed. Returns the function that ends it.
    */
   onCommit(listener: CommitListener): () => void
-  /** The tables that have changed. `lost`: what has changed is not known, and the position is of no use any more. */
+  /** The tables that have changed. `lost`: the changes are not known, and the position can no longer be used. */
   changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>>
   /** Negative if `a` is older; undefined if positions of different epochs cannot be compared. */
   compare(a: TablePosition, b: TablePosition): number | undefined
@@ -105,7 +105,7 @@ export function positionsOf(since: Since | undefined): Positions {
 }
 
 /**
- * The positions of these tables as one text. Positions of one reply often end alike (on PostgreSQL all tables are read in one
+ * The positions of these tables as one text. Positions of one reply often end in the same way (on PostgreSQL all tables are read in one
  * snapshot): what follows the last dot is written only where it differs from the table before.
  */
 export function packPositions(tables: readonly string[], positions: Positions): string {

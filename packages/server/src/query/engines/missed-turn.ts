@@ -1,4 +1,4 @@
-/** What a statement fails with whose time is over before it has had its turn: it is not its own time that was too long. */
+/** The error of a statement that gets no turn within the time limit. It is not a timeout of the statement itself. */
 
 import { Refusal } from 'gatehouse-protocol'
 import { abortable } from '../../lib/abortable.ts'

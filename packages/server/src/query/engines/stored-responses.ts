@@ -34,7 +34,7 @@ interface Held {
   readonly amount: unknown
 }
 
-/** Estimated bytes of a value, beside those of its text. */
+/** Estimated bytes of a value, in addition to those of its text. */
 const CELL_BYTES = 16
 
 /**

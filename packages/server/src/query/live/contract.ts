@@ -24,7 +24,7 @@ export interface LiveRequest {
   /** Unique among the live statements of the caller. */
   readonly requestId: string
   readonly address: string
-  /** Aborted when the caller leaves before `subscribe` has resolved: nothing is read for it any more. */
+  /** Aborted when the caller leaves before `subscribe` has resolved, to stop its reads. */
   readonly signal?: AbortSignal | undefined
 }
 

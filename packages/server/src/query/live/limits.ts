@@ -4,13 +4,13 @@ import { decrement, increment } from '../../lib/counts.ts'
 import { refuse } from '../errors.ts'
 
 export interface LiveLimits {
-  /** Live statements at once. */
+  /** Live statements at the same time. */
   readonly perConnection: number
   readonly perUser: number
   readonly perNode: number
-  /** Of one result. */
+  /** The rows of one result. */
   readonly rows: number
-  /** Of all results of this node, in memory. */
+  /** The memory of all results of this node. */
   readonly bytes: number
   /** A result without followers is kept this long, for clients that come back. */
   readonly keepMs: number
@@ -65,7 +65,7 @@ export function tooManyRows({ rows }: LiveLimits): Refusal {
   return refuse('Limit.Rows', `The result has more than ${rows} rows, which is the limit of a live statement`)
 }
 
-/** The most memory that one owner may have, so that others always find some. */
+/** The most memory that one owner may use, so that some is always left for others. */
 export function shareOf({ bytes }: LiveLimits): number {
   return bytes / 2
 }
@@ -82,7 +82,7 @@ export function shuttingDown(): Refusal {
   return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
 }
 
-/** For a fault of the server, which is in the log. */
+/** For a server fault; the log has the details. */
 export function failed(): Refusal {
   return refuse('Limit.Overload', 'The statement could not be evaluated')
 }

@@ -51,7 +51,7 @@ export class LiveService implements LiveQueries {
   /** By owner and request id. */
   readonly #subscribers = new Map<string, Subscriber>()
   readonly #targets = new Map<Subscriber, LiveTarget>()
-  /** What those will follow that have no result yet. */
+  /** The targets of subscribers that have no result yet. */
   readonly #starting = new Map<Subscriber, LiveTarget>()
   readonly #subscriberEnv: SubscriberEnv
   readonly #sweep: NodeJS.Timeout

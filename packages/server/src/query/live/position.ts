@@ -1,6 +1,6 @@
 /**
- * The position of a live result as clients hold it: which version of which result, and the positions of its tables. It is sealed: the
- * positions of tables would reveal how much is written that the client may not see.
+ * The position of a live result as clients hold it: which version of which result, and the positions of its tables. It is sealed,
+ * because the positions of tables would reveal how many hidden rows are written.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
@@ -24,7 +24,7 @@ export type DeriveKey = (purpose: string) => Buffer
 type Bound = Pick<LiveTarget, 'fingerprint' | 'tables'>
 
 const MAX_LENGTH = 512
-/** The length of a position that an earlier release wrote: such a position is expired, not malformed. */
+/** The length of positions written by earlier releases: they are expired, not malformed. */
 const MIN_BYTES = 17
 const DAY_MS = 86_400_000
 /** The number of the day, three bytes as text. */
@@ -39,11 +39,11 @@ const LENGTH_AT = FORM_AT + 1
 const TABLES_AT = LENGTH_AT + 2
 /** Padding to whole blocks hides how many digits a counter has. */
 const BLOCK_BYTES = 16
-/** With what `seal` adds, and the day, it is not longer than 512 characters. */
+/** With the bytes that `seal` adds, and the day, it has at most 512 characters. */
 const MAX_BYTES = 22 * BLOCK_BYTES
 const MAX_TEXT_BYTES = 16 * 1024
 
-/** The positions of the tables, as they are or compressed; or nothing, if they are too long even so. */
+/** The positions of the tables, plain or compressed; empty if they are too long even when compressed. */
 const PLAIN = 0
 const COMPRESSED = 1
 const LEFT_OUT = 2

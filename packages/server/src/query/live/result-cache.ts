@@ -36,7 +36,7 @@ export class ResultCache {
   readonly #env: EvaluatorEnv
   readonly #seal: PositionSeal
   readonly #entries = new Map<string, Entry>()
-  /** Results without followers; the one used longest ago is first. */
+  /** Results without followers, least recently used first. */
   readonly #idle = new Set<Entry>()
   readonly #families = new Map<string, Family>()
   readonly #reruns = new Map<LiveResult, Rerun>()
@@ -69,7 +69,7 @@ export class ResultCache {
       this.#idle.delete(entry)
       entry.ready = this.#wake(entry, entry.result)
     }
-    // From now on its owner is charged for a part of the memory, and the user may be ended because of it.
+    // From now on the owner is charged for a part of the memory, and the memory budget may end this user.
     entry.charge.add(user)
     const leave = (): void => this.#leave(entry, user)
     signal?.addEventListener('abort', leave)
@@ -87,7 +87,7 @@ export class ResultCache {
     throw result.endedBy ?? tooManyOwnBytes()
   }
 
-  /** Waits no more for a result. When nobody else does, it is not read any further. */
+  /** Stops waiting for a result. If no one else waits, its read is stopped. */
   #leave(entry: Entry, user: MemoryUser): void {
     if (entry.result !== undefined) this.release(entry.result, user)
     else if (entry.charge.delete(user) && entry.charge.size === 0) this.#drop(entry)
@@ -152,7 +152,7 @@ export class ResultCache {
     const { target, charge, reading } = entry
     const { next, positions } = await readState(target, this.#env.reader, { signal: reading.signal })
     const result = new LiveResult(target, next, positions, this.#seal)
-    // Dropped while it was read: the service has closed, or those who waited have left.
+    // Dropped while it was read: the service has closed, or all waiting subscribers have left.
     if (this.#entries.get(target.identity) !== entry) throw shuttingDown()
     entry.result = result
     charge.resize(result.bytes)
@@ -162,7 +162,7 @@ export class ResultCache {
     return result
   }
 
-  /** Continues where the result was left. */
+  /** Brings an idle result up to date and follows it again. */
   async #wake(entry: Entry, result: LiveResult): Promise<LiveResult> {
     const { reader } = this.#env
     const found = await reader.source.changedSince(result.positions)

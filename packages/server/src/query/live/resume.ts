@@ -41,7 +41,7 @@ export class Resumes {
       return { kind: 'version', version: position.version }
     const { tables: positions } = position
     if (positions === undefined || positions.size === 0 || target.readsSystemTables) return EXPIRED
-    // The position is of another node, or older than the changes in memory. This node may be behind that one.
+    // The position is from another node, or older than the changes in memory. This node may be behind the other.
     await result.evaluator?.bringUpToDate()
     const { version } = result
     const found = await this.#reader.source.changedSince(positions)
@@ -55,13 +55,13 @@ export class Resumes {
           : await this.#stepFromKeys(result, family, positions.get(family.table) ?? '')
       return step === undefined ? EXPIRED : { kind: 'step', step }
     } catch (error) {
-      // The statement may fail on the rows as they were.
+      // The statement may fail on the earlier rows.
       if (error instanceof LostPosition || (error instanceof Refusal && !isTransient(error))) return EXPIRED
       throw error
     }
   }
 
-  /** The changed rows as they were tell which of them the client has. */
+  /** The earlier values of the changed rows show which of them the client holds. */
   async #stepFromKeys(result: LiveResult, family: FamilyTarget, position: string): Promise<Step | undefined> {
     const { version } = result
     // A read that is already running may not see the changes of this version.
@@ -72,7 +72,7 @@ export class Resumes {
     return former && result.stepFromKeys(former, family.route, version)
   }
 
-  /** The whole result as it was is what the client has. */
+  /** The client holds the whole result as it was. */
   async #stepFromResult(result: LiveResult, positions: Positions): Promise<Step | undefined> {
     const { fingerprint, tables } = result.target
     const key = `${fingerprint}\n${packPositions(tables, positions)}`

@@ -32,7 +32,7 @@ export interface LiveTarget {
   readonly encoding: LiveEncoding
   /** The statement as it was sent. */
   readonly text: string
-  /** Whose query it is when it runs. */
+  /** The owner of the query when it runs. */
   readonly owner: string
   readonly readsSystemTables: boolean
   readonly readsAuditLog: boolean

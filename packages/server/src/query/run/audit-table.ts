@@ -38,7 +38,7 @@ export function createAuditTable(source: AuditSource, copy: AuditCopy): AuditTab
           next = undefined
           return copyRows(source, copy)
         })
-      // A cancelled statement stops waiting at once; the copy goes on for the next ones.
+      // A cancelled statement stops waiting immediately; the copy continues for the next ones.
       await abortable(next, signal)
     },
     async trim() {

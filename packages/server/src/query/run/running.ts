@@ -172,7 +172,7 @@ class Entry implements RunningQuery {
   #forget: () => void
   #controller: AbortController | undefined
   #hasEnded = false
-  /** The database goes on with it. */
+  /** The database still runs it. */
   #isOutlived = false
   #timer: NodeJS.Timeout | undefined
 

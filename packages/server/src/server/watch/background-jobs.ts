@@ -64,7 +64,7 @@ const METRICS_PORT_ERRORS: ReadonlyMap<string, string> = new Map([
   ['EADDRNOTAVAIL', 'is not an address of this machine'],
 ])
 
-/** Without a token: anybody who reaches this port may read, so it listens where only the operator's network does. */
+/** Needs no token: anyone who reaches this port may read, so it listens only on the operator's network. */
 export function serveMetrics(
   listener: Listener,
   metrics: Metrics,

@@ -73,7 +73,7 @@ export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
       return { link: toLink(row, now), token }
     },
 
-    /** In whatever state. */
+    /** In any state. */
     async find(token: string): Promise<SetUpLink | undefined> {
       const row = await db
         .selectFrom('set_up_links')
@@ -106,7 +106,7 @@ export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
       return row !== undefined
     },
 
-    /** One page, newest first, in whatever state. */
+    /** One page, newest first, in any state. */
     async page({ limit, userId, after }: LinkPage): Promise<LinkOfUser[]> {
       let query = withNames()
       if (userId !== undefined) query = query.where('user_id', '=', userId)

@@ -54,7 +54,8 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
 
     /** Counts one attempt against several keys. If one of them requires a wait, none counts it, and `blocked` names those that do. */
     async takeAll(counts: readonly ThrottleCount[]): Promise<{ waitMs: number; blocked: readonly string[] }> {
-      // An attempt that must wait leaves no row: who must wait could otherwise fill the table with other keys, such as invented names.
+      // An attempt that must wait leaves no row. Otherwise a throttled caller could fill the table with other keys, such as invented
+      // names.
       const known = await throttles.waiting(counts.map(({ key }) => key))
       if (known.blocked.length > 0) return known
       const waits = await Promise.all(counts.map(({ key, policy }) => throttles.take(key, policy)))

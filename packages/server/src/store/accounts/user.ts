@@ -25,7 +25,7 @@ export interface User {
   readonly updatedAt: number
 }
 
-/** No client_id may begin with it: the subject of a token tells a user from a client (RFC 9068 §5). */
+/** No client_id may begin with it: it distinguishes users from clients in the subject of a token (RFC 9068 §5). */
 export const USER_ID_PREFIX = 'usr_'
 
 /** Usernames are compared in NFKC and case-insensitively. */

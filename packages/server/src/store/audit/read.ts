@@ -34,7 +34,7 @@ export async function readAuditPage(
   return (await scanAuditPage(db, filter, { before, limit, scanned: Number.POSITIVE_INFINITY })).rows
 }
 
-/** The same for a log of any size: a page may have few rows, or none, although older ones match. `next` is where to go on. */
+/** Takes the same time for a log of any size: a page may have few rows, or none, although older ones match. `next` is where to continue. */
 export async function scanAuditPage(
   db: Database['db'],
   filter: AuditFilter,

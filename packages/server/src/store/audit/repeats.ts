@@ -4,11 +4,11 @@ import { type AuditEvent, type AuditEventName, outcomeOf } from 'gatehouse-proto
 import { networkOf } from '../../lib/network.ts'
 import type { UnchainedRow } from './chain.ts'
 
-/** A count is written when its interval is over, and then once an interval for as long as it goes on. */
+/** A count is written when its interval is over, and then once per interval while the events continue. */
 const INTERVAL_MS = 10 * 60_000
 /** Refusals of one kind that have rows of their own before they are counted: more than people cause by mistake. */
 const OWN_ROWS = 10
-/** A page gets tokens each time it is loaded: who gets them is known from the first. */
+/** A page gets tokens each time it is loaded; the first row already names the user and the client. */
 const COUNTED_FROM_SECOND: ReadonlySet<AuditEventName> = new Set(['authorization.granted', 'token.issued'])
 /** Beyond these, refusals are counted by their name and network alone, then by their name. */
 const KINDS_OF_NETWORK = 100
@@ -20,7 +20,7 @@ const TELLING = new Set('reason error grant_type scope method methods path needs
 interface Kind {
   /** The network that it is counted for. */
   readonly network: string | undefined
-  /** What a count does not tell, where events that differ are counted together. */
+  /** Members that a count omits because different events are counted together. */
   readonly omitted: Partial<UnchainedRow> | undefined
   began: number
   ownRows: number
@@ -73,7 +73,7 @@ export class AuditRepeats {
     const known = this.#kinds.get(exact)
     if (known !== undefined) return known
     const isFull = this.#kinds.size >= MOST_KINDS
-    // Who was given something is never left out.
+    // The recipient of a grant or token is never omitted.
     if (row.outcome === 'success') return isFull ? undefined : this.#add(exact, undefined, undefined, row.at)
     const ofNetwork = this.#ofNetwork.get(network) ?? 0
     if (!isFull && ofNetwork < KINDS_OF_NETWORK) {
@@ -102,7 +102,7 @@ export class AuditRepeats {
   }
 }
 
-/** Undefined for what is never counted. */
+/** Undefined for events that are never counted. */
 function ownRowsOf(name: AuditEventName): number | undefined {
   if (COUNTED_FROM_SECOND.has(name)) return 1
   return outcomeOf(name) === 'refused' ? OWN_ROWS : undefined

@@ -28,7 +28,7 @@ export interface AuditPosition {
   readonly hash: string
 }
 
-/** Up to where a step has verified the log; the next one goes on from there. */
+/** How far a step has verified the log; the next one continues from there. */
 export interface AuditStep extends AuditVerdict {
   readonly next: AuditPosition | undefined
 }

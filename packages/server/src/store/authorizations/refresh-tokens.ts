@@ -69,7 +69,7 @@ export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
       return token
     },
 
-    /** The token with its grant, in whatever state they are. */
+    /** The token with its grant, in any state. */
     async find(token: string): Promise<RefreshToken | undefined> {
       const [row] = await byDigest({ digest: timedDigest(token) })
       if (row === undefined) return undefined

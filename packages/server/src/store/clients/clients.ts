@@ -128,7 +128,7 @@ export function secretDigest(clientId: string, secret: string): string {
   return hash('sha256', `${clientId}\0${secret}`, 'base64url')
 }
 
-/** Upper and lower case alike. */
+/** Case-insensitive. */
 export function clientMatches({ client_id: id, client_name: name = '' }: ClientMetadata, text: string): boolean {
   const folded = text.trim().toLowerCase()
   return id.toLowerCase().includes(folded) || name.toLowerCase().includes(folded)

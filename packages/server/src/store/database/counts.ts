@@ -18,7 +18,7 @@ export async function countRows(db: Kysely<Schema>, table: 'users' | 'clients' |
   return boundedCount(read, read)
 }
 
-/** Of the rows that were read, `matching` count. */
+/** Of the rows that were read, only `matching` are counted. */
 export function boundedCount(read: number, matching: number): BoundedCount {
   return { count: Math.min(Number(matching), COUNTED_ROWS - 1), more: Number(read) === COUNTED_ROWS }
 }

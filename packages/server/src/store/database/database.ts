@@ -23,7 +23,7 @@ export interface Database {
   pool(): { busy: number; idle: number; waiting: number } | undefined
   /** Rejects when the database does not respond, or nothing can be written. Leaves no rows. */
   check(): Promise<void>
-  /** From now on a statement that takes longer fails. Before that, migrations and locks may take their time. */
+  /** From now on, statements that take longer fail. Until this is called, migrations and locks may take any time. */
   limitStatements(milliseconds: number): void
   close(): Promise<void>
 }
@@ -38,7 +38,7 @@ export interface DatabaseOptions {
   readonly onAvailability?: ((change: AvailabilityChange) => void) | undefined
   /** Called once the schema has changed. */
   readonly onMigrated?: ((run: MigrationRun) => void) | undefined
-  /** For workers on one SQLite file. */
+  /** Set for workers that share one SQLite file. */
   readonly shared?: SharedFile | undefined
 }
 
@@ -75,7 +75,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
   return database
 }
 
-/** Without migrating it, whatever its schema version. */
+/** Does not migrate it; any schema version is accepted. */
 export function openUnmigrated(options: DatabaseOptions): Database {
   const log = options.onStatement && logTo(options.onStatement)
   const availability = new Availability(options.onAvailability ?? (() => {}))
@@ -97,7 +97,7 @@ export function explainDamage(error: unknown, location: string): unknown {
     : error
 }
 
-/** The bytes of a row that needs several pages: a small one may fit into those that a full file already has. */
+/** The size of a row that needs several pages. A small row might fit into the existing pages of a full file. */
 export const SEVERAL_PAGES = 20_000
 
 function openSqlite(
@@ -127,7 +127,7 @@ function openSqlite(
 /** The connections of a node to PostgreSQL for identity. */
 export const POOL_SIZE = 10
 
-/** To connect, or to wait for a connection of the pool. */
+/** The time to connect, or to wait for a connection of the pool. */
 const CONNECT_MS = 5_000
 
 function openPostgres(url: string, poolSize: number, availability: Availability, log: Logger | undefined): Database {
@@ -224,7 +224,7 @@ export async function currentVersion(db: Kysely<Schema>): Promise<number> {
   return row?.version ?? 0
 }
 
-/** In a transaction, which a failure rolls back. */
+/** Runs in a transaction, which a failure rolls back. */
 export async function runMigration(
   tx: Kysely<Schema>,
   version: number,

@@ -11,7 +11,7 @@ interface Limits {
   readonly ofServer: number
 }
 
-/** What is left of each limit. Superusers are bound by that of the server only, and may use the reserved ones. */
+/** The connections left within each limit. Superusers are bound only by the limit of the server, and may use the reserved ones. */
 const FREE = `
   select current_user::text as "user", current_database()::text as "database",
     case when not rolsuper and rolconnlimit >= 0

@@ -10,14 +10,14 @@ export interface WriteOptions {
   readonly owner?: string | undefined
   /** SQLite itself undoes a single statement that fails; anything more gets a savepoint. */
   readonly isOneStatement?: boolean
-  /** Ends the wait behind exclusive use of the connection, or for another process. The signal is not read otherwise, and a write that has started goes on. */
+  /** Ends the wait for exclusive use of the connection, or for another process. It has no other effect: a write that has started continues. */
   readonly running?: { readonly signal: AbortSignal } | undefined
 }
 
 interface LockWait {
   /** When the oldest write was queued. */
   readonly since?: number | undefined
-  /** Those whose writes wait now; an empty one stands for the service itself. */
+  /** Owners whose writes wait now; an empty owner is the service itself. */
   readonly owners?: () => readonly string[]
 }
 
@@ -33,9 +33,9 @@ interface PendingWrite {
   stopListening: (() => void) | undefined
 }
 
-/** How long a write waits for other workers: one of them may have a long write, which is stopped sooner or not at all. */
+/** How long a write waits for other workers. A long write of another worker is stopped earlier than this, or not at all. */
 const SHARED_LOCK_WAIT_MS = 30_000
-/** A worker that waits says so this often. */
+/** How often a waiting worker notifies the others. */
 const ASK_EVERY_MS = 250
 /** The lock of another worker is free again within some milliseconds, and a signal with its timer costs more than the write itself. */
 const LISTEN_AFTER_MS = 20
@@ -62,7 +62,7 @@ export class GroupCommit {
   #syncing: Promise<void> | undefined
   /** Resolves when a group that waits for the lock of another process has been committed, or has failed. */
   #locking: Promise<void> | undefined
-  /** The wait for that lock is long: waiting writes listen to their signals, which can stop them. */
+  /** Set when the wait for that lock is long: waiting writes then listen to their abort signals. */
   #isLongLocked = false
   /** Resolves when the last caller in line has released the connection. */
   #exclusive: Promise<void> | undefined
@@ -115,7 +115,7 @@ export class GroupCommit {
     return release
   }
 
-  /** To be called after a commit that was not made here: under exclusive use, or by another process for this one. */
+  /** Call it after a commit that was not made here: under exclusive use, or by another process for this one. */
   committed(): void {
     this.#shared?.committed()
   }
@@ -186,7 +186,7 @@ export class GroupCommit {
     }
   }
 
-  /** What does not fit into the time is left for the next group. */
+  /** Writes that do not fit into the time are left for the next group. */
   #commitGroup(maxMs = MAX_GROUP_MS): void {
     if (this.#queue.length === 0) return
     const syncing = this.#commit(maxMs).then(() => {
@@ -203,7 +203,7 @@ export class GroupCommit {
     let endLocking = (): void => {}
     try {
       this.check()
-      // At once if it can: `acquire` relies on it.
+      // Synchronously if possible: `acquire` relies on it.
       if (!this.#begin()) {
         endLocking = this.#startLocking()
         await this.waitForLock(() => this.#database.exec('BEGIN IMMEDIATE'), {
@@ -255,7 +255,7 @@ export class GroupCommit {
     }
   }
 
-  /** The writes that fail because no transaction could begin: those that may wait for a lock a little longer are left. */
+  /** The writes that fail because no transaction could begin. Writes that may wait longer for the lock stay queued. */
   #takeFailed(error: unknown): readonly PendingWrite[] {
     const waiting = this.#queue.take(this.#queue.length)
     if (!isLocked(error)) return waiting

@@ -21,7 +21,7 @@ export interface PlanOptions {
   readonly url: string
   /** Run them on the real data and roll back. */
   readonly dryRun: boolean
-  /** Otherwise there has to be one. */
+  /** Whether the database may be missing. */
   readonly mayCreate: boolean
 }
 

@@ -103,7 +103,7 @@ class PostgresDriver implements Driver {
 
 class PostgresConnection implements DatabaseConnection {
   inTransaction = false
-  /** A statement was given up: its reply may still arrive, so that the connection cannot be used again. */
+  /** A statement was abandoned: its reply may still arrive, so the connection cannot be reused. */
   isBroken = false
   readonly #client: pg.PoolClient
   readonly #options: PostgresDialectOptions
@@ -149,7 +149,7 @@ class PostgresConnection implements DatabaseConnection {
     return command === 'SELECT' || rowCount === null ? { rows } : { rows, numAffectedRows: BigInt(rowCount) }
   }
 
-  /** A database, or a network, that is silent must not hold its callers: they get an error, and the connection is closed. */
+  /** Callers must not wait for a database or network that does not respond: they get an error, and the connection is closed. */
   async #inTime<T>(asked: Promise<T>, isWrite: boolean): Promise<T> {
     const { availability, deadlineMs } = this.#options
     try {

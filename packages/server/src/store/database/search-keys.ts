@@ -21,7 +21,7 @@ export function searchKeys(profile: Readonly<Record<string, unknown>>): SearchKe
   }
 }
 
-/** As usernames are compared: NFKC and case-insensitively. Undefined for what is no text, or empty. */
+/** As usernames are compared: NFKC and case-insensitively. Undefined for values that are not text, or are empty. */
 export function foldText(value: unknown): string | undefined {
   if (!isText(value)) return undefined
   const folded = value.normalize('NFKC').trim().toLowerCase().replace(/\s+/g, ' ')

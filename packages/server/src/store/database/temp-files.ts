@@ -6,7 +6,7 @@ type Ask = (statement: string) => Promise<readonly unknown[]>
 export interface TempFileLimit {
   /** In KiB; -1 without a limit. */
   readonly current: number
-  /** Whether the connecting user may set it: a superuser, or whom one allows it (PostgreSQL 15 and later). */
+  /** Whether the connecting user may set it: a superuser, or a user with the privilege (PostgreSQL 15 and later). */
   readonly isSettable: boolean
   /** The connecting user, quoted where SQL needs it. */
   readonly user: string

@@ -5,7 +5,7 @@ export class UnfitDatabase extends Error {
 
 const CREATE = 'create one with "gatehouse migrate --create" or "gatehouse serve"'
 
-/** Commands never create a database: an empty one would look like that of the server, with nothing in it. */
+/** Commands never create a database: a new one would look like an empty database of the server. */
 export function noDatabaseIn(dataFolder: string): UnfitDatabase {
   return new UnfitDatabase(
     `There is no database in ${dataFolder}: set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA as for the server, or GATEHOUSE_SETTINGS_FILE to the file that has them; otherwise ${CREATE}.`,

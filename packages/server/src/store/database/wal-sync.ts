@@ -43,7 +43,7 @@ export class WalSync {
     this.#name = name
   }
 
-  /** Throws once a sync has failed; to be called before anything is written. */
+  /** Throws once a sync has failed. Call it before anything is written. */
   check(): void {
     if (this.#failure !== undefined) throw this.#failure
   }
@@ -57,7 +57,7 @@ export class WalSync {
     })
   }
 
-  /** To be called when no commit is waiting. */
+  /** Call it when no commit is waiting. */
   close(): void {
     closeSync(this.#descriptor)
   }

@@ -5,7 +5,7 @@ import { WrongMasterKey } from './master-key.ts'
 import { seal, unseal } from './opaque.ts'
 import type { SigningKeys, StoredKey } from './signing-keys.ts'
 
-/** Upper limit of every access token's lifetime, whatever the client's metadata says. */
+/** Upper limit of every access token's lifetime, regardless of the client's metadata. */
 export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
 /** The purpose that private keys are sealed for. */
 export const SEALED_KEY = 'gatehouse signing key'

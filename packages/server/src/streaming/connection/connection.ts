@@ -55,7 +55,7 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionMemb
   receive(decoded: Decoded | undefined, bytes: number, now: number): void {
     if (this.#phase !== 'open') return
     const { settings, counters } = this.env
-    // Without a look at the clock: a token that has expired counts until the next sweep.
+    // Does not read the clock: an expired token counts until the next sweep.
     const cost = this.auth.authority.state === 'active' ? bytes : bytes * ANONYMOUS_FACTOR
     const isAllowed = this.#rate.take(now, cost)
     counters.messagesIn++

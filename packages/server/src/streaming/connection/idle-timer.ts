@@ -1,4 +1,4 @@
-/** Tells that a client has sent nothing for too long. Times are those of the monotonic clock. */
+/** Detects that a client has sent nothing for too long. Times are those of the monotonic clock. */
 
 interface Socket {
   readonly bytesRead: number

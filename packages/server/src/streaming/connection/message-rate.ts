@@ -1,13 +1,13 @@
 /**
- * What a connection may send. Messages over the rate are refused, and after as many refusals reading pauses. Frames
- * that are no message (pings, pongs, fragments) and the bytes of long messages cannot be refused: they have a rate of
- * their own, and when it is exceeded, reading pauses until it allows more.
+ * Limits what a connection may send. Messages over the rate are refused, and after as many refusals reading pauses. Frames
+ * that are not messages (pings, pongs, fragments) and the bytes of long messages cannot be refused: they have a separate
+ * rate, and when it is exceeded, reading pauses until it allows more.
  */
 import type { StreamSettings } from '../settings.ts'
 
 /** How long a flooding connection is not read. */
 const FLOOD_PAUSE = 1_000
-/** Units of what else arrives, for each message of the rate and for each of the burst. */
+/** Units for frames that are not messages, for each message of the rate and of the burst. */
 const RATE_UNITS = 16
 const BURST_UNITS = 4
 /** A pong is written for each ping, so a control frame costs as much as a message. */

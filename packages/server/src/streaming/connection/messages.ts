@@ -21,7 +21,7 @@ export function confirmation(request: Request, confirmed: boolean, { confirmsUns
   return { Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirm }
 }
 
-/** Tells the client that the server has ended a subscription. */
+/** Notifies the client that the server has ended a subscription. */
 export function subscriptionEnd(controller: string, topic: string): Message {
   return { Controller: controller, Topic: topic, Action: 'Unsub', Confirm: true }
 }

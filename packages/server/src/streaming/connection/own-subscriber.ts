@@ -134,7 +134,7 @@ export class OwnSubscriber implements SubscriberSink {
       act(running)
     } catch (error) {
       this.#host.onFault(error)
-      // It is closed as it is ended.
+      // The error is ignored: the subscription ends anyway.
       if (this.#running !== undefined) this.#host.onEnd(refuse('Fault', '', error))
     }
   }

@@ -27,7 +27,7 @@ export interface PeerOptions {
 const MAX_BYTES_OF_REPLIES = 32 * 1024
 /** How long a client may take to answer a close frame. */
 const CLOSE_TIMEOUT = 5_000
-/** A connection that is closed as slow and has more than this queued cannot take its close frame in time. */
+/** A slow connection with more than this queued would not receive its close frame in time. */
 const MAX_BYTES_BEFORE_CLOSE = 256 * 1024
 
 export class Peer implements Transport, SocketHandler, QueueOwner {
@@ -193,7 +193,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.#socket.terminate()
   }
 
-  /** The limit is that of the connection by default. What is queued is discarded, to free memory and to send the close. */
+  /** `limit` is that of the connection by default. Discards the queue, to free memory and to send the close frame. */
   #closeAsSlow(): void {
     if (this.#closing === undefined) increment(this.#env.counters.slowCloses, 'connection')
     this.#close('overload', 'reads too slowly', { discardsQueue: true })

@@ -3,7 +3,7 @@ import { CONNECTIONS_MS, connectionTurns } from '../websocket/connection-turns.t
 import type { Operation } from './operation.ts'
 
 export interface RequestQueueOwner {
-  /** Operations have been started that had waited. */
+  /** Called when waiting operations have been started. */
   onTurn(): void
   onFault(error: unknown): void
 }
@@ -81,7 +81,7 @@ export class RequestQueue {
     if (operation.start() && this.#running === operation) this.#running = undefined
   }
 
-  /** Not at once: thousands of operations may wait, and even those that complete later may not let the event loop turn. */
+  /** Starts them in a later turn: thousands of operations may wait, and together they could block the event loop. */
   #awaitTurn(): void {
     if (this.#isTurnDue || this.#waiting === undefined || this.#paused) return
     this.#isTurnDue = true

@@ -23,7 +23,7 @@ interface Subscription {
   readonly name: string
   readonly topic: Topic
   readonly slow: SlowPolicy
-  /** As many Unsub as Sub end it. */
+  /** The subscription ends after as many Unsub as Sub. */
   count: number
   /** The authority it needs has expired: nothing is delivered until it is renewed. */
   paused: boolean
@@ -71,7 +71,7 @@ export class Subscriptions implements Subscriber {
   readonly #transport: Transport
   readonly #env: ConnectionEnv
   #byKey: Map<string, Subscription> | undefined
-  /** Those that their topic runs. */
+  /** Subscriptions that their topic runs. */
   #own: Map<string, OwnSubscriber> | undefined
   /** At most one, because requests are executed one at a time. */
   #opening: Opening | undefined
@@ -164,9 +164,9 @@ export class Subscriptions implements Subscriber {
   /** The send queue has room again for subscriptions that their topic runs. */
   onDrained(): void {
     for (const subscriber of copyOf(this.#own)) {
-      // One that went before may have filled the queue; then there will be another call.
+      // An earlier one may have filled the queue; then there will be another call.
       if (this.#transport.isCongested) break
-      // Next time it is the last, so that each has its turn.
+      // Moved to the end, so that each gets its turn.
       if (this.#own?.delete(subscriber.key)) this.#own.set(subscriber.key, subscriber)
       subscriber.drained()
     }

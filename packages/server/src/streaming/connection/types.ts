@@ -35,7 +35,7 @@ export interface ConnectionIdentity {
 /** What all connections of a gateway share. */
 export interface ConnectionEnv {
   readonly clock: Clock
-  /** For timeouts and rates; `clock` is for what tokens and messages say. */
+  /** For timeouts and rates; `clock` is for times in tokens and messages. */
   readonly monotonic: MonotonicClock
   readonly settings: StreamSettings
   readonly counters: StreamCounters

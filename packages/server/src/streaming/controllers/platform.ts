@@ -3,7 +3,7 @@
 import type { Profile } from '../codec/profile.ts'
 import { type Controller, FEED_STATUSES, type FeedClass, type FeedStatus } from '../topics/controller.ts'
 
-/** The `Data` of messages, hence the wire names. */
+/** The `Data` of messages, so the names are those of the wire. */
 export interface ServerInfo {
   readonly Name: string
   readonly Class: string

@@ -40,7 +40,7 @@ function scopedTopic(name: string, topic: Topic): Topic {
   const { summary, subscription } = topic
   return {
     summary,
-    // Read anew, as our own controllers' are.
+    // Read again each time, as with built-in controllers.
     get needs() {
       return topic.needs
     },

@@ -45,7 +45,7 @@ export interface GatewayOptions {
   readonly server: ServerInfo
   /** Controllers besides `Auth` and `Platform`. */
   readonly controllers: StartedControllers
-  /** The controller `Query`, if the query service runs here. It is built in, hence no feed. */
+  /** The controller `Query`, if the query service runs here. It is built in, so it is not a feed. */
   readonly queryController?: Controller | undefined
   readonly audit?: Audit
   /** Throws when an address, client or user exceeds its rate. */

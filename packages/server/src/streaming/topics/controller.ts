@@ -85,7 +85,7 @@ export interface SubscriberSink {
   end(reason: Refusal): void
 }
 
-/** What the connection tells a running subscription. */
+/** How the connection notifies a running subscription. */
 export interface RunningSubscription {
   drained(): void
   /** The rights of the caller, or a token with the same rights, replaced those before. */
@@ -143,7 +143,7 @@ export interface Timeouts {
   readonly subscription: number
 }
 
-/** The `Data` of the reply, hence the wire names. What is undefined is not sent. */
+/** The `Data` of the reply, so the names are those of the wire. Undefined members are not sent. */
 export interface AuthenticationResult {
   readonly Result: 'Success' | 'Reject' | 'Rejected'
   readonly AccessToken?: string | undefined

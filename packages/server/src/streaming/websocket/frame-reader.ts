@@ -195,7 +195,7 @@ function readLength(input: Buffer): number {
 }
 
 const LITTLE_ENDIAN = endianness() === 'LE'
-/** A shorter piece is unmasked sooner byte by byte. */
+/** A shorter piece is unmasked faster byte by byte. */
 const MIN_BYTES_BY_WORD = 64
 
 /**

@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net'
 
-/** What the client has caused itself, or what others have. */
+/** Whether the client caused the frame itself, or others did. */
 export type FrameKind = 'reply' | 'push'
 
 interface QueuedFrame {

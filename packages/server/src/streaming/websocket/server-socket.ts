@@ -199,7 +199,7 @@ export class ServerSocket {
   #onData(chunk: Buffer): void {
     if (this.#state !== 'open') {
       this.#closingBytes += chunk.length
-      // A client that goes on sending does not wait for our close frame.
+      // A client that continues to send does not wait for our close frame.
       if (this.#closingBytes > MAX_DROPPED_BYTES) this.#tcp.destroy()
       else if (this.#state === 'closing' && this.#closingBytes > MAX_CLOSING_BYTES) this.#endInput()
       if (this.#state !== 'closing') return
@@ -250,7 +250,7 @@ export class ServerSocket {
 
   /** Not at once: the caller may be in the middle of handling a message. */
   #readSoon(): void {
-    // What is dropped needs no turn, and a pause would last.
+    // Dropped data needs no turn, and a pause would never end.
     if (this.#willRead || this.#state === 'deaf') return
     this.#willRead = true
     this.#tcp.pause()

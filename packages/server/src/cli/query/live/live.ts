@@ -41,7 +41,7 @@ export function showLive(gate: Gate, query: LiveQuery): Promise<void> {
   return untilSignal((end) => showTable(gate, query, end))
 }
 
-/** Whatever the end aborts is no failure. */
+/** Work that is aborted at the end has not failed. */
 async function untilSignal(run: (end: AbortController) => Promise<void>): Promise<void> {
   const end = new AbortController()
   const onSignal = (): void => end.abort()

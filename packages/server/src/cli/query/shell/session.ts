@@ -41,7 +41,7 @@ export class Session {
     this.#format = format
   }
 
-  /** Resolves with whether to go on. */
+  /** Resolves with whether to continue. */
   async execute(input: Input, signal: AbortSignal): Promise<boolean> {
     if (input.kind === 'statement') {
       await this.#run(input.text, signal)

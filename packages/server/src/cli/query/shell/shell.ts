@@ -13,7 +13,7 @@ import { needsPager, page, type Terminal } from './pager.ts'
 import { type Screen, Session, type SessionOptions } from './session.ts'
 
 const PROMPT = 'gatehouse> '
-/** While a statement goes on: what it is in the middle of. */
+/** For an incomplete statement: the construct that is still open. */
 const CONTINUATIONS: Readonly<Record<Place, string>> = {
   code: '       ... ',
   'line-comment': '       ... ',
@@ -163,7 +163,7 @@ class Shell {
     this.#recalled.splice(0, this.#recalled.length, ...this.#entries)
   }
 
-  /** Resolves with whether to go on. */
+  /** Resolves with whether to continue. */
   async #execute(input: Input): Promise<boolean> {
     const running = new AbortController()
     this.#running = running

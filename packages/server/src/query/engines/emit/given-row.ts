@@ -1,4 +1,4 @@
-/** Inserts that return what they were given: the row need not be read back, which SQLite does through a temporary table. */
+/** Inserts that return the values they were given: the row is not read back, which SQLite would do through a temporary table. */
 import { type BoundExpression, type Insert, typeName } from 'gatehouse-iql'
 import type { Dialect } from './dialect.ts'
 import type { Plan } from './slots.ts'

@@ -191,7 +191,7 @@ export function emitTable(source: TableSource, emission: Emission, range?: Sql):
   return `(SELECT * FROM ${rows} AS s${id} WHERE ${conditions.join(' AND ')} ${emission.dialect.fence}) AS s${id}`
 }
 
-/** Changed rows are fenced: whatever else the statement asks, they are found by their keys. */
+/** Changed rows are behind an optimization fence, so that they are always found by their keys. */
 function emitRows({ id, table, changedOnly }: TableSource, { dialect, slots, isFormer }: Emission): Sql {
   if (table.isSystem) return dialect.systemTable(table, slots)
   if (changedOnly === 'as they were') return `(${dialect.formerRows(table, slots)})`

@@ -65,7 +65,7 @@ interface Acquired {
   readonly client: PoolClient
   readonly slot: Slot
   release(isBroken: boolean): void
-  /** Its connection is closed, but the database may go on with the statement. */
+  /** Its connection is closed, but the database may continue the statement. */
   abandon(): void
 }
 

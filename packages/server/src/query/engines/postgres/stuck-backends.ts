@@ -1,11 +1,11 @@
-/** Backends that go on with a statement although they were asked to stop: its slot stays taken until they are gone. */
+/** Backends that continue a statement although they were asked to stop. Its slot stays taken until they are gone. */
 import type { Pool, PoolClient } from 'pg'
 import type { Stoppable, StuckStatement } from '../engine.ts'
 import type { SlotRequest } from '../fair-slots.ts'
 import { backendOf } from './protocol/protocol.ts'
 
 const CHECK_MS = 1000
-/** How long a backend has at the stop of the server, after it was told to end. */
+/** How long a terminated backend may take to end when the server stops. */
 const TERMINATION_MS = 2000
 const TERMINATION_CHECK_MS = 100
 /** As lists of running queries show a statement. */
@@ -18,7 +18,7 @@ export type OnStuck = (stuck: StuckStatement) => void
 interface Backend {
   readonly pid: number
   readonly statement: Omit<StuckStatement, 'pid' | 'ignores'>
-  /** Process ids are used again: this tells two apart. Known from the first check on. */
+  /** Process ids are reused: this distinguishes two backends. Known from the first check on. */
   startedAt: string | undefined
   readonly outlived: () => void
 }
@@ -58,7 +58,7 @@ export class StuckBackends {
     this.watch(client, { owner: '', statement: 'one of several short statements' }, BATCH, () => {})
   }
 
-  /** Tells the backends that are left to end. They cannot be made to, and may go on without a server. */
+  /** Terminates the remaining backends. They may ignore it and outlive the server. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)

@@ -18,16 +18,16 @@ export interface EvaluatorEnv {
   readonly watches: TableWatches
   readonly counts: LiveCounts
   readonly onError: (error: unknown) => void
-  /** A commit can concern thousands of evaluators. */
+  /** A commit can affect thousands of evaluators. */
   readonly starts: TurnQueue
-  /** A result has other rows than before: its memory has to be counted. */
+  /** The rows of a result have changed: its memory must be counted again. */
   readonly hasChanged: (result: LiveResult) => void
 }
 
 /** One run of an evaluator, by the monotonic clock. */
 export interface Evaluation {
   readonly startedAt: number
-  /** Call it when a read that had to wait begins: the wait does not count as time of the evaluation. */
+  /** Call it when a read that had to wait begins: the wait does not count towards the evaluation time. */
   readonly onStart: () => void
 }
 
@@ -51,7 +51,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
   #isClosed = false
   #timer: NodeJS.Timeout | undefined
   #startedAt = Number.NEGATIVE_INFINITY
-  /** The next evaluation begins no earlier, even if the rates allow it. */
+  /** The earliest time of the next evaluation, even if the rates allow an earlier one. */
   #notBefore = Number.NEGATIVE_INFINITY
   #failures = 0
 
@@ -158,7 +158,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     this.#schedule()
   }
 
-  /** Pauses in between: a change can concern thousands of results and followers. */
+  /** Pauses in between: a change can affect thousands of results and followers. */
   *#publish(changed: readonly LiveResult[]): Steps<void> {
     for (const result of changed) {
       yield* result.publish()
@@ -167,7 +167,7 @@ export abstract class Evaluator implements Watcher, ResultEvaluator {
     }
   }
 
-  /** While the database is unavailable the evaluation is retried. A statement that fails otherwise ends, at once or at the third failure in a row. */
+  /** Retries while the database is unavailable. After any other failure the statement ends: immediately, or at the third failure in a row. */
   #fail(error: unknown): void {
     const refusal = asUnavailable(error) ?? (error instanceof Refusal ? error : undefined)
     this.#failures++

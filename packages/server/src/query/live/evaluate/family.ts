@@ -28,7 +28,7 @@ export class Family extends Evaluator {
   #position: string | undefined
   /** Which of the other members holds a key. At most one does: a row has one value in each column. */
   readonly #holders = new Map<string, LiveResult>()
-  /** The members of the running evaluation. A member that leaves does not come back to it. */
+  /** The members of the running evaluation. A member that leaves does not rejoin it. */
   #taking: Set<LiveResult> = new Set()
 
   constructor(target: FamilyTarget, env: EvaluatorEnv) {
@@ -142,7 +142,7 @@ export class Family extends Evaluator {
       const { version } = member
       const isWanted = (): boolean => given.members.has(member)
       yield* member.apply(rows, positions, { at: given.startedAt, isWanted })
-      // It has left meanwhile.
+      // The member has left meanwhile.
       if (!isWanted()) continue
       for (const [key, row] of rows) {
         if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield

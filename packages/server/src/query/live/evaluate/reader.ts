@@ -16,7 +16,7 @@ export interface ReaderOptions {
   readonly slowLog: SlowLog
   /** The time limit of a query. */
   readonly milliseconds: number
-  /** The queries that can run at once. */
+  /** The number of queries that can run at the same time. */
   readonly concurrency: number
   /** Copies new rows of the audit log into the table auditlog. */
   readonly catchUpAuditLog: (signal: AbortSignal) => Promise<void>
@@ -29,16 +29,16 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Short reads at once. */
+/** The number of short reads that run at the same time. */
 const SHORT_READS = 8
-/** Former results being read or waiting to be. Further clients that come back get a snapshot, which they share. */
+/** The number of former results that are being read or wait to be. Further resuming clients get a snapshot, which they share. */
 const MAX_FORMER_READS = 64
 
 export class LiveReader {
   readonly source: LiveSource
   readonly limits: LiveLimits
   readonly #options: ReaderOptions
-  /** Half of the slots that queries have, so that these always find a free one; one is left to reads that turn out to be short. */
+  /** Half of the slots of queries, so that a query always finds a free one. One of the half is left to reads that turn out to be short. */
   readonly #long: FairSlots
   readonly #short = new FairSlots(SHORT_READS, Number.POSITIVE_INFINITY)
   readonly #closing = new AbortController()
@@ -147,7 +147,7 @@ export class LiveReader {
     return { ...parts, maxRows: this.limits.rows, maxBytes: shareOf(this.limits) }
   }
 
-  /** Long reads that have to make way wait for their turn again. */
+  /** Long reads that are preempted wait for their turn again. */
   async #take<Result>(
     slots: FairSlots,
     { owner, statement, wanted }: WantedRead,
@@ -175,7 +175,7 @@ export class LiveReader {
   }
 }
 
-/** Whose read it is, and how long it is wanted. */
+/** The owner of the read, and the signal that ends it. */
 interface WantedRead {
   readonly owner: string
   readonly statement?: string

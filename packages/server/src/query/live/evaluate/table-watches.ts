@@ -10,8 +10,8 @@ export interface Watcher {
 interface Watch {
   readonly watchers: Set<Watcher>
   /**
-   * Every watcher that is not marked has read the table at this position or a later one. Undefined after all were marked: the first
-   * that reads the table then sets it.
+   * Every unmarked watcher has read the table at this position or a later one. Undefined after all were marked: the first to read
+   * the table sets it again.
    */
   seen: TablePosition | undefined
 }
@@ -63,13 +63,13 @@ export class TableWatches {
     if (this.#watches.size === 0) this.close()
   }
 
-  /** The watcher has read its tables at these positions. It is marked if others know newer ones. */
+  /** The watcher has read its tables at these positions. It is marked if other watchers have read newer ones. */
   hasRead(watcher: Watcher, positions: Positions): void {
     for (const [table, position] of positions) {
       const watch = this.#watches.get(table)
       if (watch === undefined) continue
       const order = watch.seen === undefined ? 0 : this.#source.compare(position, watch.seen)
-      // Another epoch: the positions of the others are void.
+      // Another epoch: the positions of the other watchers are void.
       if (order === undefined) mark(watch, performance.now())
       else if (order < 0) watcher.markDirty(performance.now())
       watch.seen ??= position

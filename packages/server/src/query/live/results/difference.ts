@@ -12,11 +12,11 @@ export interface LiveState {
   readonly rows: Map<string, string>
   /** The keys in the order of the statement; undefined if it has no ORDER BY. */
   readonly order: readonly string[] | undefined
-  /** The memory of the rows, about. */
+  /** The approximate memory of the rows. */
   readonly bytes: number
 }
 
-/** About what a row takes in addition to its texts. */
+/** The approximate memory of a row in addition to its texts. */
 const ROW_BYTES = 120
 
 export function sizeOfRow(key: string, row: string | undefined): number {
@@ -27,12 +27,12 @@ export function sizeOfRow(key: string, row: string | undefined): number {
 export class Changes extends Map<string, string | undefined> {
   #bytes = 0
 
-  /** The memory of the keys and rows, about. */
+  /** The approximate memory of the keys and rows. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** A key is added once. */
+  /** Each key may be added only once. */
   add(key: string, before: string | undefined): void {
     this.set(key, before)
     this.#bytes += KEY_BYTES + textBytes(key) + textBytes(before ?? '')
@@ -41,7 +41,7 @@ export class Changes extends Map<string, string | undefined> {
 
 export type ChangedRows = ReadonlyMap<string, string | undefined>
 
-/** About what a key takes in addition to its texts. */
+/** The approximate memory of a key in addition to its texts. */
 const KEY_BYTES = 60
 
 /** `held` is the state before: its texts are kept where they are the same. */
@@ -69,12 +69,12 @@ export function* stateOf(
 /** V8 copies shorter ones anyway. */
 const MIN_SLICE = 13
 
-/** The text by itself: a part of a longer text keeps all of it in memory, and rows are kept much longer than replies. */
+/** A copy of the text: a substring would keep the whole reply in memory, and rows are kept much longer than replies. */
 export function ownText(text: string): string {
   return text.length < MIN_SLICE ? text : Buffer.from(text).toString()
 }
 
-/** Keys for rows without one: made from their values, and a number that tells equal rows apart. */
+/** Keys for rows without one: their values, and a number that distinguishes equal rows. */
 function wholeRowKeys(): (row: LiveRow) => string {
   const occurrences = new Map<string, number>()
   return ({ row }) => {
@@ -137,7 +137,7 @@ export function updateRow(rows: Map<string, string>, key: string, row: string | 
   return sizeOfRow(key, row) - sizeOfRow(key, before)
 }
 
-/** Joins consecutive changes: the first that names a key knows what was held before all of them. */
+/** Merges consecutive changes: the first one with a key has the row from before all of them. */
 export function* mergeChanges(batches: readonly ChangedRows[]): Steps<ChangedRows> {
   const [first, ...others] = batches
   if (first !== undefined && others.length === 0) return first

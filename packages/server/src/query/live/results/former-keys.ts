@@ -12,7 +12,7 @@ export interface FormerKeys {
   readonly unknown: readonly string[]
 }
 
-/** From the rows as they were. Undefined if there are too many. */
+/** Computed from the earlier rows. Undefined if there are too many. */
 export function* formerKeysOf({ changed, rows, exceeded }: LiveReply): Steps<FormerKeys | undefined> {
   if (changed === undefined || exceeded !== 'no') return undefined
   const held = new Map<string, Set<string>>()

@@ -1,12 +1,12 @@
 /** The recent changes of a live result, for subscribers that are behind and clients that come back. */
 import type { Changes } from './difference.ts'
 
-/** What a small result may keep beyond its own size. */
+/** The bytes of changes that even a small result may keep. */
 const MIN_KEYS = 1000
 const MIN_BYTES = 64 * 1024
 
 export class History {
-  /** The last one led to `#version`. */
+  /** The last of them led to `#version`. */
   readonly #batches: Changes[] = []
   #version: number
   #keys = 0

@@ -14,7 +14,7 @@ import { changePieces, type LiveMessages, type PutEntry, progressMessage } from 
 import { ROWS_PER_STEP } from './row-steps.ts'
 import { SnapshotMessages } from './snapshot-messages.ts'
 
-/** A subscriber of the result. Neither method throws, so that a fault of one does not concern the others. */
+/** A subscriber of the result. Neither method throws, so that a fault of one does not affect the others. */
 export interface Follower {
   resultChanged(): void
   end(reason: Refusal): void
@@ -27,7 +27,7 @@ export interface ResultEvaluator {
   removeRate(rate: number): void
   /** Resolves when the result is as new as this call. */
   bringUpToDate(): Promise<void>
-  /** It could not be evaluated the last time. */
+  /** The last evaluation failed. */
   readonly isFailing: boolean
 }
 
@@ -49,9 +49,9 @@ const MAX_AT_ONCE = 1000
 const MAX_LENGTH_AT_ONCE = 1024 * 1024
 /** Followers between two pauses: each is sent a message, which takes some microseconds. */
 const FOLLOWERS_PER_STEP = 16
-/** Stands for a row that the client has, but whose text is not known. No row has this text. */
+/** A placeholder for a row that the client holds, but whose text is not known. No row has this text. */
 const NOT_KNOWN = ''
-/** About what a result takes in addition to its rows and its SQL. */
+/** The approximate memory of a result in addition to its rows and its SQL. */
 const RESULT_BYTES = 4096
 
 /** A sealed position is reused this long while the result does not change. */
@@ -162,7 +162,7 @@ export class LiveResult {
     this.#advance(at)
   }
 
-  /** Changes rows of a result without order, if it is still wanted then. Undefined: the row is removed. */
+  /** Changes rows of a result without order, if the result still has users. Undefined: the row is removed. */
   *apply(
     rows: ReadonlyMap<string, string | undefined>,
     positions: Positions,

@@ -8,18 +8,18 @@ export interface MemoryUser {
   readonly owner: string
   /** Its statement ends. */
   end(reason: Refusal): void
-  /** It is not sent what waits for it, and starts anew when it reads again. Until then it needs no memory. */
+  /** Drops what waits for it; it starts over when it reads again. Until then it needs no memory. */
   overflow(): void
 }
 
 /** What memory is used for. */
 export interface Reclaimable {
   /**
-   * Of a result: forgets the recent changes, all of them or all but the last. Subscribers that are behind, and clients that come back,
+   * For a result: forgets the recent changes, all of them or all but the last. Subscribers that are behind, and clients that come back,
    * then need a snapshot. Returns the bytes that are left.
    */
   shorten?(kept: 'last' | 'none'): number
-  /** It has no users any more. */
+  /** Called when there are no users left. */
   drop(): void
 }
 
@@ -37,7 +37,7 @@ interface Account {
 
 /** The unit of what an owner is charged. */
 const ROUNDING = 1024
-/** More is freed than is needed, so that not every change begins anew. */
+/** Frees more than needed, so that not every change starts another pass. */
 const LOW_WATER = 0.9
 
 export class MemoryBudget {
@@ -64,14 +64,14 @@ export class MemoryBudget {
     return this.#bytes
   }
 
-  /** For a result without users so far. */
+  /** For a result that has no users yet. */
   chargeFor(result: Reclaimable): Charge {
     const charge = new Charge(this, result)
     this.#results.add(charge)
     return charge
   }
 
-  /** Of a result that is not kept any more. */
+  /** For a result that is no longer kept. */
   remove(charge: Charge): void {
     charge.clear()
     this.#results.delete(charge)
@@ -119,7 +119,7 @@ export class MemoryBudget {
 
   /**
    * Frees memory until everything is within its limits. Subscribers that end or are reset during the pass only change the counts: the
-   * pass alone decides what goes next. Each step removes something that no step adds, so that it terminates.
+   * pass alone decides what to remove next. Each step removes something and none adds any, so the pass terminates.
    */
   reclaim(): void {
     if (this.#isReclaiming || (this.#bytes <= this.#limit && this.#beyondShare.size === 0)) return
@@ -156,7 +156,7 @@ export class MemoryBudget {
   }
 
   /**
-   * The last changes of a result; if there are none, what has waited longest for a slow reader of the owner; if nothing waits, the
+   * The recent changes of a result; if there are none, what has waited longest for a slow reader of the owner; if nothing waits, the
    * largest result. False if there is nothing.
    */
   #takeFrom(owner: string, reason: Refusal): boolean {
@@ -221,7 +221,7 @@ export class Charge {
     this.#budget.reclaim()
   }
 
-  /** False if it was no user. */
+  /** False if it was not a user. */
   delete(user: MemoryUser): boolean {
     if (!this.#users.delete(user)) return false
     const count = this.#owners.get(user.owner) ?? 0
@@ -272,7 +272,7 @@ export class Charge {
     this.#divide()
   }
 
-  /** Parts are rounded, so that one owner more among many, or a small change, rarely means that all parts are counted anew. */
+  /** Parts are rounded, so that one more owner among many, or a small change, rarely requires recounting all parts. */
   #divide(added?: string): void {
     const before = this.#part
     const owners = this.#owners.size

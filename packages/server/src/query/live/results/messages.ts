@@ -24,7 +24,7 @@ export interface SnapshotHead {
   readonly keyNames: readonly string[] | null
   /** The JSON text of `Columns`. */
   readonly columns: string
-  /** It answers a position that could not be resumed at. */
+  /** It answers a resume whose position could not be used. */
   readonly isAnswer: boolean
 }
 
@@ -38,7 +38,7 @@ export interface LiveMessages {
   readonly isEncoded: boolean
   /** The memory that they take until they are sent. */
   readonly bytes: number
-  /** A subscriber begins and ends to be sent them. */
+  /** Called when a subscriber starts and stops receiving them. */
   open(): void
   close(): void
 }

@@ -33,7 +33,7 @@ export class SnapshotMessages implements LiveMessages {
     this.#keys = state.order ?? [...state.rows.keys()]
   }
 
-  /** Until the result changes, it is the result that takes the memory. */
+  /** Until the result changes, the memory is charged to the result itself. */
   get bytes(): number {
     return this.#env.isCurrent() ? 0 : this.#state.bytes
   }

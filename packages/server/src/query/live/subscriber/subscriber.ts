@@ -14,7 +14,7 @@ import { UnsentMessages } from './unsent-messages.ts'
 
 export interface SubscriberEnv {
   readonly counts: LiveCounts
-  /** The result is not followed any more. */
+  /** Called when the result is no longer followed. */
   readonly release: (result: LiveResult, subscriber: Subscriber) => void
   /** Plans the statement again for a caller whose rights may have changed. */
   readonly replan: (subscriber: Subscriber, principal: Principal) => void
@@ -38,14 +38,14 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   readonly #env: SubscriberEnv
   /** Undefined while another result is read. */
   #result: LiveResult | undefined
-  /** The version of the result that the client has once the queue is sent; 0: a snapshot has to come first. */
+  /** The version that the client holds once the queue is sent; 0: a snapshot must come first. */
   #version = 0
   readonly #queue: UnsentMessages
-  /** The next message answers a position: a Change that says so, or a snapshot that says that it is none. */
+  /** The next message answers a resume: a Change with Recovered, or a snapshot without it. */
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
   /** The queue is that message. */
   #isAnswerQueued = false
-  /** Counts what was begun to be prepared: a Reset may overtake a step that takes long. */
+  /** Counts preparations: a Reset may overtake one that takes long. */
   #preparation = 0
   #isPreparing = false
   #isStarted = false
@@ -79,12 +79,12 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     return this.#isClosed
   }
 
-  /** Why it was ended before it followed anything. */
+  /** The reason if it ended before it followed a result. */
   get endedBy(): Refusal | undefined {
     return this.#endedBy
   }
 
-  /** Follows a result, whose use it takes over. */
+  /** Follows a result, and releases it later in place of the caller. */
   follow(result: LiveResult, start: Start | undefined): void {
     this.#hasFollowed = true
     this.#result = result
@@ -126,7 +126,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#setQueue(RESETS[reason])
   }
 
-  /** Leaves its result. Nothing but the queue is sent until it follows another. */
+  /** Leaves its result. Only the queue is sent until it follows another. */
   leave(): void {
     const result = this.#result
     if (result === undefined) return
@@ -217,7 +217,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
   }
 
-  /** Sends whatever can be sent now. */
+  /** Sends everything that can be sent now. */
   #pump(isTurn = false): void {
     try {
       this.#sendAll(isTurn)
@@ -226,7 +226,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     }
   }
 
-  /** Asks the sink for room once for each message, because that costs most. `isTurn`: a message may be encoded now. */
+  /** Checks the sink only once for each message, because the check is the most expensive step. `isTurn`: a message may be encoded now. */
   #sendAll(isTurn: boolean): void {
     let hasRoom = false
     while (!this.#isHeld && this.#hasMore) {

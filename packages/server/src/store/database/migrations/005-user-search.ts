@@ -1,4 +1,4 @@
-/** What users are found by besides their username: the display name, the family name and the e-mail address, folded and indexed. */
+/** Columns by which users are found besides their username: the display name, the family name and the e-mail address, folded and indexed. */
 import { type Kysely, sql } from 'kysely'
 import type { Schema } from '../schema.ts'
 import { searchKeys } from '../search-keys.ts'

@@ -1,4 +1,4 @@
-/** Who began an interaction or asked for a device code, so that their number can be bounded by browser and by network. */
+/** The origin of interactions and device codes, so that their number can be limited by browser and by network. */
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import type { Schema } from '../schema.ts'

@@ -1,4 +1,4 @@
-/** The issuer of each running node, so that nodes with another one find each other. */
+/** The issuer of each running node, so that nodes with different issuers detect each other. */
 import type { Kysely } from 'kysely'
 import type { Schema } from '../schema.ts'
 

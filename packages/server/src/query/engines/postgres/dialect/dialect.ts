@@ -125,7 +125,7 @@ function logKeys({ primaryKey }: TableView): Sql {
   return primaryKey.map((_column, index) => `k${index}`).join(', ')
 }
 
-/** Text has an explicit collation, so that comparisons are by code point whatever the database's default is. */
+/** Text has an explicit collation, so that comparisons are by code point, independent of the database's default. */
 function typed(value: Sql, type: IqlType): Sql {
   const cast = `${value}::${sqlType(type)}`
   return type.kind === 'Text' || type.kind === 'Json' ? `(${cast} COLLATE "C")` : `(${cast})`

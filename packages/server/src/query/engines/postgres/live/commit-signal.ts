@@ -159,7 +159,7 @@ class Listening {
     }
   }
 
-  /** The snapshot changes with every transaction that writes, in whatever table. */
+  /** The snapshot changes with every transaction that writes, in any table. */
   async #poll(client: Client): Promise<void> {
     while (this.#client === client) {
       const { rows } = await client.query<{ snapshot: string }>('SELECT pg_current_snapshot()::text AS snapshot')

@@ -13,7 +13,7 @@ export interface BatcherOptions<Item> {
   readonly waiting: number
   /** The time after which a server that does not answer is given up. */
   readonly milliseconds: number
-  /** Told of the connection that was given up: the server may go on with a statement. */
+  /** Called with a connection that was given up: the database may continue its statement. */
   readonly onLate?: ((client: PoolClient) => void) | undefined
   /** Settles every item. Rejects when the connection broke: the items that are not settled fail. */
   readonly run: (client: PoolClient, items: readonly Item[]) => Promise<void>

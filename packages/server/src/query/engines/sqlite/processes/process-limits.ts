@@ -41,7 +41,7 @@ export class UseWatch {
   #written = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** Calls back when it uses too much memory, and tells the account what its temporary files have. */
+  /** Calls back when it uses too much memory, and reports the size of its temporary files to the account. */
   start(pid: number, account: TempAccount, onExcess: (error: Refusal) => void): void {
     if (!IS_LINUX) return
     const before = this.#written

@@ -142,7 +142,7 @@ export class ReaderPool {
     return reader
   }
 
-  /** What runs for long goes on with a lower priority while others ask too. The next owner finds a reader that has started, as this one will not be one of those any more. */
+  /** Lowers the priority of a long query while others wait. Also starts a reader for the next owner, because this one is no longer available. */
   #letOthersFirst(owner: string, reader: Reader): NodeJS.Timeout | undefined {
     if (reader.task === 'background-read') return undefined
     const timer = setInterval(() => {
