@@ -38,7 +38,7 @@ export interface ViewChanges {
 export interface BoundViews {
   /** Each after those that it uses. */
   readonly views: readonly BoundViewSpec[]
-  /** Creates, replaces and drops views; to be made together. */
+  /** Creates, replaces and drops views; make these changes together. */
   readonly changes: readonly CatalogueChange[]
   /** By path in the changes: `views[0].query`. */
   readonly faults: readonly ViewFault[]
@@ -186,7 +186,7 @@ class ViewBinder {
   }
 }
 
-/** Its own fault has been reported. */
+/** Its error has already been reported. */
 class UsesFaultyView extends Error {}
 
 function parseQuery(text: string): Query {

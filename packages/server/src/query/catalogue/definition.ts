@@ -97,7 +97,7 @@ export function readDefinition(row: CatalogueRow): TableDefinition {
   }
 }
 
-/** Refuses a change that was derived from an outdated definition, since it would undo the changes of others. */
+/** Refuses a change derived from an outdated definition, because it would undo the changes of others. */
 export function refuseStale(row: CatalogueRow | undefined, from: TableDefinition): void {
   if (row === undefined) throw refuse('Data.UnknownTable', `There is no table ${from.name}`)
   if (canonicalForm(readDefinition(row)) !== canonicalForm(from))

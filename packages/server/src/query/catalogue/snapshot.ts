@@ -16,7 +16,7 @@ export interface Snapshot {
   /** In the order of their names in lower case: those from this name on. */
   tablesFrom(key: string): Iterable<TableView>
   definitionOf(name: string): TableDefinition | undefined
-  /** All tables but the system's. */
+  /** All tables except system tables. */
   readonly definitions: readonly TableDefinition[]
   /** The scopes that are needed to read the table. A view needs its own and those of everything that it reads. */
   readScopesOf(name: string): ReadonlySet<string>

@@ -5,7 +5,7 @@ import type { TableDefinition } from './definition.ts'
 const CATALOGUE_TABLES = 'cataloguetables'
 const CATALOGUE_COLUMNS = 'cataloguecolumns'
 const CATALOGUE_TABLE = 'CatalogueTable'
-/** To define tables, and to write to those that name no scope. */
+/** The scope to define tables, and to write to tables that name no scope. */
 export const ADMIN_SCOPE = 'Platform/Admin'
 
 export const AUDIT_LOG = 'auditlog'

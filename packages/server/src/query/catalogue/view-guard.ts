@@ -1,4 +1,4 @@
-/** Refuses changes of the catalogue that would break a view: every view binds at any time, with the columns it was defined with. */
+/** Refuses changes of the catalogue that would break a view: every view always binds, with the columns it was defined with. */
 
 import { sameType } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
@@ -27,13 +27,13 @@ export class ViewGuard {
   /** By the name in lower case. */
   readonly #definitions = new Map<string, TableDefinition>()
 
-  /** `definitions` are those of all tables but the system's. */
+  /** `definitions` are those of all tables except system tables. */
   constructor(definitions: Iterable<TableDefinition>) {
     for (const table of systemDefinitions()) this.#set(table)
     for (const table of definitions) this.#set(table)
   }
 
-  /** Refuses the changes, which are made together, or counts on them from now on: views are checked against the result of all. */
+  /** Refuses the changes, which are made together, or applies them to its state: views are checked against the result of all. */
   accept(changes: readonly CatalogueChange[]): void {
     for (const change of changes) {
       if (change.kind === 'drop') this.#definitions.delete(change.name.toLowerCase())

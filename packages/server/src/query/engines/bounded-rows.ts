@@ -66,7 +66,7 @@ export class BoundedRows<Raw> {
 
 /** Rows that a write returns are held in memory until it is committed. */
 const MAX_RETURNED_BYTES = 64 * 1024 * 1024
-/** Those of a write with an Idempotency-Key are stored too, as one text. */
+/** The limit for a write with an Idempotency-Key, whose rows are stored too, as one text. */
 const MAX_STORED_BYTES = 24 * 1024 * 1024
 /** Estimated memory of a row and of a value, without its text. */
 const ROW_BYTES = 64

@@ -83,7 +83,7 @@ export function createSystemTables(dialect: CatalogueDialect): Sql[] {
   ]
 }
 
-/** Selects the entries of all tables but the system's. */
+/** Selects the entries of all tables except system tables. */
 export function selectEntries(dialect: CatalogueDialect): Sql {
   return `${select(dialect)} WHERE issystem = ${dialect.truth(false)} ORDER BY key`
 }
@@ -193,7 +193,7 @@ function refuseLongValues(table: TableDefinition, index: IndexDefinition, dialec
   })
 }
 
-/** A unique index whose name does not depend on the column: the column may be renamed, and its name be used again. */
+/** A unique index whose name does not depend on the column, because the column may be renamed and its name reused. */
 export function createUniqueIndex(table: string, column: string, dialect: CatalogueDialect): SqlStatement {
   const columns = [{ name: column, descending: false }]
   return createIndex(table, { name: randomUUID(), unique: true, columns }, dialect)

@@ -44,10 +44,10 @@ export function formerColumnsOf({ columns, primaryKey }: LoggedTable): LogColumn
   return primaryKey.length === 0 ? [] : columns.filter(({ name }) => !primaryKey.includes(name))
 }
 
-/** A longer row is not kept in the log, which would grow by as much with each update. */
+/** Longer rows are not kept in the log, because each update would add another copy. */
 const MAX_FORMER_BYTES = 1024
 
-/** Whether the values of a row are kept; undefined if they are in any case. `columns` are those of `formerColumnsOf`. */
+/** A condition for keeping the values of a row; undefined if they are always kept. `columns` are those of `formerColumnsOf`. */
 export function isKept(columns: readonly LogColumn[], sqlOf: (column: LogColumn) => Sql): Sql | undefined {
   const long = columns.filter(({ type }) => isLongType(type))
   if (long.length === 0) return undefined

@@ -26,7 +26,7 @@ export interface DocumentPlace {
 }
 
 export interface DocumentPage {
-  /** Documents of which one of these may read. */
+  /** Only documents that one of these readers may read. */
   readonly readers: readonly string[]
   readonly kind: string | undefined
   /** The beginning of the name, as it is ordered. */
@@ -96,7 +96,7 @@ export function createDocumentRows({ schema, placeholder, read, write }: Documen
     })
   }
 
-  /** What each of the readers may read is a range of the index; a page has the first of all ranges. */
+  /** The documents of each reader are a range of the index; a page has the first rows of all ranges. */
   function pageOf(names: readonly string[], { kind, prefix, after, limit }: Omit<DocumentPage, 'readers'>) {
     return statement((value) => {
       const parts = names.map((reader) => {

@@ -66,7 +66,7 @@ export interface ReadStatement {
   readonly cost: CostClass
 }
 
-/** A result is everything but its trailer, which the caller adds. */
+/** A result without its trailer, which the caller adds. */
 export interface PreparedRead {
   /** Reads a result of any size, as fast as its chunks are consumed. Where possible, errors come before the first chunk. */
   readStream(run: ReadRun, running: Stoppable): AsyncGenerator<Uint8Array, ReadOutcome, void>
@@ -77,12 +77,12 @@ export interface PreparedRead {
 }
 
 export interface ReadRun {
-  /** Whose query it is: owners share readers and connections fairly. */
+  /** The owner of the query: owners share readers and connections fairly. */
   readonly owner: string
   readonly parameters: readonly Bindable[]
   readonly encoding: Encoding
   readonly limits: ReadLimits
-  /** Another way to the same result, which the engine may take. */
+  /** Another way to compute the same result, which the engine may choose. */
   readonly split?: SplitRun | undefined
 }
 

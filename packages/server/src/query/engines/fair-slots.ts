@@ -6,7 +6,7 @@ import { missedTurn } from './missed-turn.ts'
 
 export interface SlotRequest {
   readonly owner: string
-  /** The text by which the slots remember whether it ran for long; without one it is expected to be short. */
+  /** The text under which the slots remember whether it was long; without one it is expected to be short. */
   readonly statement?: string | undefined
   /** It will run for long, or has done so. */
   readonly isLong?: boolean | undefined
@@ -15,9 +15,9 @@ export interface SlotRequest {
 export interface Slot {
   /** The owner held no other slot when it got this one. */
   readonly isFirst: boolean
-  /** The work has to stop, and to wait again as long work: others wait for its slot. */
+  /** The work must stop and wait again, as long work, because others wait for its slot. */
   readonly isPutOff: boolean
-  /** The work starts now. After half a second it is long, and `stop` is called if it is put off then. */
+  /** The work starts now. After half a second it is long, and `stop` is called if it is postponed then. */
   begin(stop: () => void, ownTime?: OwnTime): void
   /** Whether the work may take long. */
   becomeLong(): boolean
@@ -58,7 +58,7 @@ interface Served {
 
 const NOBODY: Served = { name: undefined, at: Number.NEGATIVE_INFINITY }
 
-/** What runs longer is long. */
+/** Work that runs longer is long. */
 export const LONG_MS = 500
 /** How long half a second of its own time may take on a busy machine, if no short work waits. */
 const MAX_SHORT_MS = 5000
@@ -82,9 +82,9 @@ export interface FairSlotsOptions {
  *    more, one owner never holds them all, and the first query of any other owner starts at once.
  * 2. A slot goes to the waiting owner that holds the fewest, and among equals to the one that was served longest ago.
  *    So an owner without a slot gets the next one that is released, however many queries of others wait.
- * 3. Long work has a number of slots, and never takes the others: short work of any owner does not wait for it. What is long is
+ * 3. Long work has a number of slots, and never takes the others: short work of any owner does not wait for it. Which work is long is
  *    not known beforehand. Work that turns out to be long while these slots are taken is stopped, and waits for one of them. While
- *    an owner has long work, and for ten seconds after some was stopped, what it asks for is expected to be long too unless it
+ *    an owner has long work, and for ten seconds after some was stopped, its other work is expected to be long too, unless it
  *    was short in the last ten seconds. Short work goes first, unless no long work runs and some has waited too long.
  * 4. Work in the background gets a slot when nothing else waits, and leaves the last free one to others. If it has waited too long, it
  *    goes before all others, one at a time in addition to long work.
@@ -131,7 +131,7 @@ export class FairSlots {
     return at > performance.now() - RECENT_MS
   }
 
-  /** Throws the signal's reason when it aborts the wait; that no turn came if the reason is the time limit. */
+  /** If the signal aborts the wait, throws its reason, or `missedTurn` if the reason is the time limit. */
   acquire(request: SlotRequest, running: Stoppable): Promise<Slot> {
     const { owner: name } = request
     const owner = this.#owners.get(name) ?? { name, held: 0, long: 0, waiting: [] }
@@ -345,7 +345,7 @@ export class FairSlots {
     this.#grantFree()
   }
 
-  /** A full queue takes a query of an owner with fewer waiting ones in place of the newest of the owner with the most. */
+  /** If the queue is full, a query of an owner with fewer waiting ones replaces the newest query of the owner with the most. */
   #refuseNewest(owner: Owner): void {
     const most = [...this.#owners.values()].reduce((a, b) => (b.waiting.length > a.waiting.length ? b : a), owner)
     const newest = most.waiting.pop()
@@ -380,11 +380,11 @@ function isOverdue({ since }: Claim): boolean {
 
 /** Predicts long work from what the same owner has run in the last seconds, so that no owner makes others wait. */
 class Expectations {
-  /** Owners of work that was put off. */
+  /** Owners of postponed work. */
   readonly #owners = new RecentKeys()
   /** Statements of an owner that were short. */
   readonly #short = new RecentKeys()
-  /** Owners with a statement that was short before it was long, as one is whose parameters decide. */
+  /** Owners with a statement that was sometimes short and sometimes long, depending on its parameters. */
   readonly #deceptive = new RecentKeys()
 
   isLong({ request, key, owner }: Claim): boolean {

@@ -1,11 +1,11 @@
-/** Holds back the chunks of a result until its slot may be held for long, so that the read can be put off as if it had not begun. */
+/** Holds back the chunks of a result until it is allowed to run long, so that the read can still be postponed as if it had not begun. */
 import { CHUNK_BYTES } from './bounded-rows.ts'
 import type { Slot } from './fair-slots.ts'
 
 /** A result of more bytes is long. */
 const MAX_HELD_BYTES = 1024 * 1024
 
-/** What was held back is one chunk if it is the whole result. Throws when the slot is put off. */
+/** If the whole result was held back, it is one chunk. Throws when the slot is postponed. */
 export async function* heldBack<Outcome>(
   slot: Slot,
   chunks: AsyncGenerator<Uint8Array, Outcome, void>,

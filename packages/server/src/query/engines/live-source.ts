@@ -13,7 +13,7 @@ export type Positions = ReadonlyMap<string, TablePosition>
 
 /** A row as two JSON texts, so that rows are compared and sent without being read again. */
 export interface LiveRow {
-  /** The JSON text of the array of key values, or of the text that stands for them. */
+  /** The JSON text of the array of key values, or of the text used in their place. */
   readonly key: string
   /** The JSON text of the array of routing values; of an empty array if the statement has none. */
   readonly route: string
@@ -22,7 +22,7 @@ export interface LiveRow {
 }
 
 export interface LiveReadRequest {
-  /** Whose query it is: owners share readers and connections fairly. */
+  /** The owner of the query: owners share readers and connections fairly. */
   readonly owner: string
   /** The tables whose positions are wanted: all that the statement reads. */
   readonly tables: readonly string[]
@@ -34,7 +34,7 @@ export interface LiveReadRequest {
   readonly since?: Since | undefined
   readonly maxRows: number
   readonly maxBytes: number
-  /** Runs when no query waits for a reader or a connection. Undefined: it is a query like others. */
+  /** Set: runs when no query waits for a reader or a connection. Undefined: runs like any query. */
   readonly background?: Background | undefined
 }
 
@@ -46,22 +46,22 @@ export type Since =
   | { readonly of: 'former result'; readonly positions: Positions }
 
 export interface Background {
-  /** It waits no more. */
+  /** Called when it no longer waits. */
   onStart(): void
 }
 
 export interface LiveReply {
-  /** Of the very snapshot that the rows were read in. */
+  /** The positions of the snapshot in which the rows were read. */
   readonly positions: Positions
   readonly rows: readonly LiveRow[]
-  /** Of changed rows: every key that has changed, by its JSON text. Rows with other keys are not returned. */
+  /** Set for changed rows: every key that has changed, by its JSON text. Rows with other keys are not returned. */
   readonly changed: ReadonlyMap<string, ChangedKey> | undefined
-  /** Rows are missing, because there are more of them than the request allows. */
+  /** Rows are missing, because there are more than the request allows. */
   readonly exceeded: 'no' | 'rows' | 'bytes'
 }
 
 export interface ChangedKey {
-  /** The row was not there at the position. False also if this is not known. */
+  /** The row did not exist at the position. Also false if this is not known. */
   readonly wasInserted: boolean
   /** The row as it was at the position is in the log. */
   readonly isFormerKept: boolean
@@ -69,8 +69,8 @@ export interface ChangedKey {
 
 export interface LiveSource {
   /**
-   * Calls the listener soon after commits: of this node, of other nodes, of other programs. Commits that come together are one
-   * call, and a call does not mean that anything has changed. Returns the function that ends it.
+   * Calls the listener soon after commits: of this node, of other nodes, of other programs. Several commits may be one
+   * call, and a call does not mean that anything has changed. Returns the function that removes the listener.
    */
   onCommit(listener: CommitListener): () => void
   /** The tables that have changed. `lost`: the changes are not known, and the position can no longer be used. */
@@ -121,7 +121,7 @@ export function packPositions(tables: readonly string[], positions: Positions): 
   return parts.join(';')
 }
 
-/** Undefined if the text is not of these tables. */
+/** Undefined if the text does not belong to these tables. */
 export function unpackPositions(tables: readonly string[], text: string): Positions | undefined {
   const parts = text === '' ? [] : text.split(';')
   if (parts.length !== tables.length) return undefined

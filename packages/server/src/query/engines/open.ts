@@ -23,12 +23,12 @@ export interface EngineOptions {
   readonly availability: Availability
   /** For workers on one file of the embedded engine. */
   readonly shared?: SharedFile | undefined
-  /** What is kept of the change logs. */
+  /** How much of the change logs is kept. */
   readonly log: LogLimits
   /** The most bytes of temporary files. */
   readonly temp: TempLimits
   readonly responses?: ResponseLimits | undefined
-  /** Told of statements that the database does not stop; the embedded engine ends its processes. */
+  /** Called for statements that the database does not stop; the embedded engine kills its processes. */
   readonly onStuck?: ((stuck: StuckStatement) => void) | undefined
 }
 

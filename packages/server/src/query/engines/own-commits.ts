@@ -23,7 +23,7 @@ export class OwnCommits {
     }
   }
 
-  /** Counts a change of the catalogue, which another node may have made; false if it is as it was. */
+  /** Counts a change of the catalogue, perhaps by another node; false if nothing has changed. */
   addCatalogue(rows: readonly CatalogueRow[]): boolean {
     const catalogue = rows.map((row) => Object.values(row).join('\n')).join('\n')
     const hasChanged = this.#catalogue !== undefined && this.#catalogue !== catalogue

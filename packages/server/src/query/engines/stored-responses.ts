@@ -39,8 +39,8 @@ const CELL_BYTES = 16
 
 /**
  * A write counts only what this process has stored since the last check: the check itself reads two indexes. An owner who has stored too
- * much loses what is oldest: of a long response its rows, so that a repeated request still writes nothing, and past the number of keys
- * the whole.
+ * much loses the oldest responses: long ones lose their rows, so that a repeated request still writes nothing; past the number of keys,
+ * whole responses are deleted.
  */
 export class StoredResponses {
   readonly #table: ResponseTable
@@ -54,13 +54,13 @@ export class StoredResponses {
     this.#limits = limits
   }
 
-  /** To be called after each write. */
+  /** Call after each write. */
   count({ idempotencyKey }: Pick<WriteRequest, 'idempotencyKey'>, { isReplay, outcome }: WriteReply): void {
     if (idempotencyKey === undefined || isReplay) return
     const { keysPerOwner, bytesPerOwner } = this.#limits
     this.#keys++
     for (const row of outcome.rows) for (const cell of row) this.#bytes += CELL_BYTES + lengthOf(cell)
-    // A failure is that of the database, which other statements report; the next check finds the same.
+    // If the database fails, other statements report it; the next check repeats the work.
     if (this.#keys >= keysPerOwner / 5 || this.#bytes >= bytesPerOwner / 2) this.trim().catch(() => {})
   }
 
@@ -120,10 +120,10 @@ export class StoredResponses {
   }
 }
 
-/** As in the index of long responses, which only the same words find. */
+/** Must match the condition of the partial index on long responses. */
 const IS_LONG = `octet_length(answer) > ${LONG_RESPONSE_BYTES}`
 
-/** The owners who hold more than they may, with what they may: less than the limit of each if all together hold too much. */
+/** The owners over their limit, with that limit. It is lower than the limit of each owner if all together hold too much. */
 function tooMuch(held: readonly Held[], perOwner: number, inAll: number): (readonly [string, number])[] {
   const amounts = held.map(({ owner, amount }) => [owner, Number(amount)] as const).sort((a, b) => a[1] - b[1])
   let left = inAll

@@ -21,7 +21,7 @@ const MAX_SHARED_LENGTH = 1024 * 1024
 /** The length of all parameters of a query that is answered on the event loop, or together with others. */
 const MAX_SMALL_LENGTH = 64 * 1024
 
-/** The result of a query that can be answered on the event loop at once; undefined for every other statement. */
+/** The result of a query that can be answered immediately on the event loop; undefined for every other statement. */
 export function readInline(call: Call, env: ExecutionEnv): WholeRead | undefined {
   if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
   const { readInline: inline } = call.planned.read ?? {}
@@ -41,7 +41,7 @@ function mayBeSmall({ planned, encoding }: Call): boolean {
 export function execute(run: Run, env: ExecutionEnv): Promise<Result> {
   const { statement } = run.planned.bound
   const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
-  // Not through a further promise, because it is the hot path of writes.
+  // Without another promise, because this is the hot path of writes.
   return isWrite && !statement.table.isSystem && !run.planned.readsAuditLog ? write(run, env) : executeOther(run, env)
 }
 
@@ -116,7 +116,7 @@ async function write(run: Run, env: ExecutionEnv): Promise<Result> {
   return resultOf(run, reply)
 }
 
-/** The length of values after which others have a turn. */
+/** The length of values after which other work gets a turn. */
 const LONG_ROW = 4096
 
 interface BoundWrite {

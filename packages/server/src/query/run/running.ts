@@ -1,4 +1,4 @@
-/** A statement with everything it needs to run, its result, and the running ones: how many each caller may have, how to stop one. */
+/** A statement ready to run, its result, and the registry of running ones: how many each caller may have, how to stop one. */
 
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
@@ -75,7 +75,7 @@ const MAX_SHOWN_LENGTH = 500
 export interface RunningLimits {
   readonly perUser: number
   readonly milliseconds: number
-  /** Of a result that is sent row by row, from its first rows on. */
+  /** The time limit of a result that is sent row by row, from its first rows on. */
   readonly exportMilliseconds: number
 }
 
@@ -236,7 +236,7 @@ class Entry implements RunningQuery {
     this.#hasEnded = true
     if (this.#isOutlived) return
     this.#forget()
-    // Once: the next query of the user may have the same id.
+    // Only once, because the next query of the user may have the same id.
     this.#forget = nothing
   }
 }

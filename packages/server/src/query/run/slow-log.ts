@@ -7,12 +7,12 @@ export interface SlowStatement {
   readonly reqId?: string
   readonly user?: string | undefined
   readonly client?: string | undefined
-  /** Whose live statement it is. */
+  /** The owner of a live statement. */
   readonly owner?: string
 }
 
 export interface SlowLog {
-  /** Infinite if none is logged. May change. */
+  /** Infinity if none is logged. A reload can change it. */
   readonly limits: { readonly slowMs: number }
   readonly onSlow: (statement: SlowStatement) => void
 }

@@ -134,7 +134,7 @@ export class OwnSubscriber implements SubscriberSink {
       act(running)
     } catch (error) {
       this.#host.onFault(error)
-      // The error is ignored: the subscription ends anyway.
+      // Ending the subscription also closes it.
       if (this.#running !== undefined) this.#host.onEnd(refuse('Fault', '', error))
     }
   }

@@ -74,7 +74,7 @@ export interface RowTracking {
   readonly track: Sql
 }
 
-/** An aggregate as aggregates of parts of its rows, and of these. */
+/** An aggregate computed in two steps: over parts of the rows, then over the results of the parts. */
 export interface SplitAggregate {
   readonly parts: readonly PartAggregate[]
   /** Over the columns with the parts. */
@@ -84,16 +84,16 @@ export interface SplitAggregate {
 export interface PartAggregate {
   /** Over the rows of a part. */
   readonly sql: Sql
-  /** The function that makes one part of several. */
+  /** The function that combines several parts into one. */
   readonly combine: 'sum' | 'min' | 'max' | 'gh_sum'
-  /** A value that is not an integer would be an inexact one. */
+  /** A value that is not an integer would be inexact. */
   readonly isInteger: boolean
 }
 
 export interface SplitGroupsSql {
   /** The name of the row identifier; undefined if it has none. */
   readonly rowId: (table: TableView) => Sql | undefined
-  /** Undefined if the aggregate cannot be had from parts. `product` is the argument, if it is one of short columns. */
+  /** Undefined if the aggregate cannot be computed from parts. `product` is the argument, if it is a product of short columns. */
   readonly aggregate: (
     node: Aggregate,
     args: readonly Sql[],
@@ -213,7 +213,7 @@ export function quoteIdentifier(name: string): Sql {
   return `"${name.toLowerCase().replaceAll('"', '""')}"`
 }
 
-/** A name that is none of the columns. */
+/** A name that no column has. */
 export function freeName(wanted: string, columns: readonly string[]): string {
   return columns.some((column) => sameName(column, wanted)) ? freeName(`${wanted}_`, columns) : wanted
 }
@@ -252,7 +252,7 @@ function isConstant(expression: BoundExpression): boolean {
   return expression.kind === 'literal' || expression.kind === 'parameter'
 }
 
-/** The parts joined in pairs: from left to right each would be copied once for every part after it. */
+/** The parts joined in pairs. From left to right, each would be copied once for every later part. */
 export function joinPairs(parts: readonly Sql[]): Sql {
   if (parts.length < 2) return parts.join('')
   const middle = Math.ceil(parts.length / 2)

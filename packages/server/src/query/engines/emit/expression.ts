@@ -209,8 +209,8 @@ function laterOf(emission: Emission): (operand: BoundExpression) => Sql {
 }
 
 /**
- * A side of a comparison with =. Where the other is a column and this one a value, a database could put the value in the place of the
- * column everywhere, and then evaluate what fails with it before it has found a row.
+ * A side of a comparison with =. If the other side is a column and this one a value, a database could replace the column with the
+ * value everywhere, and so evaluate an expression that fails before it has found a row.
  */
 function emitEqual(side: BoundExpression, other: BoundExpression, emission: Emission): Sql {
   const { dialect, mayFail } = emission
@@ -219,7 +219,7 @@ function emitEqual(side: BoundExpression, other: BoundExpression, emission: Emis
   return isConstant(side) && mayFail() ? dialect.fixed(sql) : sql
 }
 
-/** Times are evaluated at once, so that an index finds what is after them. */
+/** Times are evaluated first, so that an index can find later rows. */
 function isLater(node: BoundExpression): boolean {
   return isConstant(node) && !cannotFail(node) && node.type.kind !== 'Timestamp' && node.type.kind !== 'Date'
 }
@@ -236,7 +236,7 @@ function emitConcat(node: Arithmetic | BoundCall, operands: readonly BoundExpres
     return node.kind === 'call' ? `coalesce(${sql}, '')` : sql
   })
   if (isSmallText(node)) return emission.dialect.concat(parts)
-  // Values that cost nothing to read again are measured before they are joined; others are counted as values of their own.
+  // Values that are free to read again are measured before they are joined; others are counted as separate values.
   const isMeasured = operands.every((operand) => isPlain(operand, emission.weight()))
   const limit = emission.slots.createdLimit(isMeasured ? 1 : operands.length)
   const firstColumn = operands.findIndex(({ kind }) => kind === 'column')
@@ -277,7 +277,7 @@ function isListable(node: InList, { autoParameters }: Emission): node is ListedI
 
 const LISTED_KINDS: ReadonlySet<TypeKind> = new Set(['Text', 'Integer', 'Decimal', 'Timestamp', 'Date', 'Time', 'Uuid'])
 
-/** A parameter that is many items is one: the list would hold its text as often. */
+/** A parameter that occurs as several items is one item: otherwise the list would hold its text several times. */
 function emitLongList({ operand, items: written, negated }: ListedInList, emission: Emission): Sql {
   const items = [...new Map(written.map((item) => [itemKey(item), item])).values()]
   const { dialect, slots } = emission
@@ -325,7 +325,7 @@ function emitPlainAggregate(node: Aggregate, id: keyof Dialect['aggregates'], em
   return emitSum(node, shape, emission) ?? emission.dialect.aggregates[id](args(), node, shape)
 }
 
-/** A value of which each group may hold one. */
+/** A value that each group holds once. */
 function emitHeld(node: Aggregate, value: BoundExpression, emission: Emission): Sql {
   const sql = emitExpression(value, emission)
   const { groupFits } = emission.dialect

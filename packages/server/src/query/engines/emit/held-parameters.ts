@@ -3,7 +3,7 @@
 import { type IqlValue, MAX_HELD_BYTES, MAX_HELD_TEXTS, type TextWeight } from 'gatehouse-iql'
 import { heldTextsError } from '../runtime-error.ts'
 
-/** What the parameters of a statement are used for, if they can be too long for it. */
+/** How the parameters of a statement are used, if they can be too long for it. */
 export interface HeldParameters {
   readonly times: ReadonlyMap<number, number>
   readonly literalBytes: number

@@ -74,8 +74,7 @@ function tableParts({ id, table }: TableSource, { dialect }: Emission) {
 }
 
 /**
- * Each step finds the next key in the index, so that as many entries are visited as there are keys; those that the conditions on
- * the keys leave out are not.
+ * Each step finds the next key in the index, so one entry is visited for each key, except keys that the conditions exclude.
  */
 function distinctKeys(
   source: TableSource,

@@ -7,7 +7,7 @@ export interface Output {
   readonly type: IqlType
 }
 
-/** As many values of any length cannot exceed the limit together. */
+/** This number of values of any length cannot exceed the limit together. */
 const HARMLESS = Math.floor(MAX_RESULT_ROW_BYTES / MAX_CREATED_BYTES)
 
 /** A condition that fails the statement for a row that is too long; undefined where no row can be. */

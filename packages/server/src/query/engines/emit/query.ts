@@ -72,10 +72,10 @@ export function emitQuery(query: BoundQuery, emission: Emission, extra: readonly
   return `${all.length === 0 ? '' : `WITH ${all.join(', ')} `}${clauses.join(' ')}`
 }
 
-/** What sorts and cuts the rows of a query. */
+/** The ORDER BY, LIMIT and OFFSET of a query. */
 export function emitBounds(query: BoundQuery, emission: Emission): Sql[] {
   const clauses: Sql[] = []
-  // The keys of others are outputs, and nothing else.
+  // The sort keys of other queries are always outputs.
   const isOfRows = query.body.kind === 'select' && !query.body.distinct
   if (query.orderBy.length > 0) clauses.push(`ORDER BY ${(isOfRows ? emitSort : emitOrder)(query.orderBy, emission)}`)
   if (query.limit !== undefined) clauses.push(`LIMIT ${emitRowCount(query.limit, emission)}`)

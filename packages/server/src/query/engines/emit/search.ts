@@ -12,7 +12,7 @@ import {
 } from 'gatehouse-iql'
 import type { Dialect, SearchId, Sql } from './dialect.ts'
 
-/** Those that the databases have functions of their own for. */
+/** Searches for which the databases have built-in functions. */
 export function isSearch(id: string): id is SearchId {
   return id === 'position' || id === 'contains' || id === 'trim' || id === 'ltrim' || id === 'rtrim'
 }
@@ -25,7 +25,7 @@ interface Search {
 }
 
 /**
- * Operands that cost nothing to read again are written twice, so that only a long part takes the function that checks. A literal
+ * Operands that are free to read again are written twice, so that only a long part calls the checking function. A literal
  * pattern stays a condition of its own, for which an index can be used, after one on the length of the text.
  */
 export function emitSearch(

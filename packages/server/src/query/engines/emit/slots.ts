@@ -83,9 +83,9 @@ export interface Plan {
   readonly shared?: ReadonlyMap<string, Slot> | undefined
   /** The slots whose values an insert returns, where the statement itself returns nothing. */
   readonly returned?: readonly number[] | undefined
-  /** The same result by another way, which the engine may take. */
+  /** Another way to compute the same result, which the engine may choose. */
   readonly split?: SplitPlan | undefined
-  /** Set if parameters can be too long for what the statement does with them. */
+  /** Set if parameters can be too long for the operations of the statement. */
   readonly held?: HeldParameters | undefined
 }
 
@@ -101,7 +101,7 @@ export interface PartsTable {
   readonly rowId: string
   /** Creates the table of the parts. */
   readonly create: string
-  /** Makes one part of all parts. */
+  /** Combines all parts into one. */
   readonly combine: string
 }
 
@@ -122,7 +122,7 @@ export class Slots {
     this.#weight = weight
   }
 
-  /** Text that stands for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
+  /** A placeholder for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
   placeholder(source: SlotSource, type: IqlType): string {
     const key = keyOf(source, type)
     let index = this.#byKey.get(key)
@@ -141,18 +141,18 @@ export class Slots {
     if (limit.bytes < (slot.limit?.bytes ?? Number.POSITIVE_INFINITY)) this.#slots[at] = { ...slot, limit }
   }
 
-  /** Text that stands for the bytes that each operation may create. `count` are the values that this one creates. */
+  /** A placeholder for the bytes that each operation may create. `count` is the number of values that this one creates. */
   createdLimit(count = 1): string {
     this.#created += count
     return CREATED_LIMIT
   }
 
-  /** Whether the text holds limits of what it creates, which depend on how often it does so. */
+  /** Whether the text contains limits on created values, which depend on the number of operations that create some. */
   get hasLimits(): boolean {
     return this.#created + this.#held > 0
   }
 
-  /** Text that stands for the number of values that each median or percentile may hold. `count` is how many this one counts as. */
+  /** A placeholder for the number of values that each median or percentile may hold. `count` is the weight of this one. */
   heldLimit(count: number): string {
     this.#held += count
     return HELD_LIMIT
@@ -210,7 +210,7 @@ export class Slots {
     return weight && heldParameters(weight)
   }
 
-  /** The number that stands for a limit; undefined for a slot. */
+  /** The number of a limit; undefined for a slot. */
   #share(placeholder: string): string | undefined {
     if (placeholder === 'limit')
       return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created, this.#weight()?.created ?? 0)))

@@ -16,7 +16,7 @@ import { emitBounds, emitTable } from './query.ts'
 import type { PartsTable } from './slots.ts'
 
 export interface SplitGroups extends PartsTable {
-  /** Groups the rows from @first to @last, and how many rows each group has. */
+  /** Groups the rows from @first to @last, and counts the rows of each group. */
   readonly part: Sql
   /** The result, from the parts. */
   readonly whole: Sql
@@ -27,7 +27,7 @@ export const PARTS = 'temp.gh_parts'
 /** Its column with the number of rows. */
 export const PART_ROWS = 'n'
 
-/** Undefined if the query is not a grouping of a table, or uses what cannot be had from parts. */
+/** Undefined if the query is not a grouping of a table, or uses something that cannot be computed from parts. */
 export function emitSplitGroups(query: BoundQuery, emission: Emission): SplitGroups | undefined {
   const { body } = query
   const { splitGroups } = emission.dialect

@@ -21,7 +21,7 @@ import { emitTextsFit } from './row-texts.ts'
 export interface ColumnFacts {
   /** A column's default as a bound expression; undefined when it has none. */
   defaultOf(table: TableView, column: string): BoundExpression | undefined
-  /** The most bytes of a value; undefined where there is no limit but that of all texts. */
+  /** The most bytes of a value; undefined if only the limit of all texts applies. */
   keyLimitOf(table: TableView, column: string): number | undefined
 }
 
@@ -63,7 +63,7 @@ function insertHead(insert: Insert, dialect: Dialect): Sql {
   return `INSERT INTO ${targetOf(insert.table, insert.source, dialect)} (${names.join(', ')}) ${values}`
 }
 
-/** Those that the statement names, then those that have a default. */
+/** The columns that the statement names, then those with a default. */
 function writtenColumns({ table, columns }: Insert): readonly ColumnView[] {
   const given = new Set(columns.map(({ name }) => name))
   return [...columns, ...table.columns.filter(({ name, hasDefault }) => hasDefault && !given.has(name))]
@@ -90,7 +90,7 @@ export function emitDelete(node: Delete, emission: Emission, isBounded: boolean)
   return `DELETE FROM ${target}${where}${emitReturning(node, undefined, emission)}`
 }
 
-/** The longest row that a write of one row, and each row that a write of several, changes on the event loop. */
+/** The longest row that may be changed on the event loop: by a write of one row, and for each row of a write of several. */
 const MAX_ROW_BYTES = 1024 * 1024
 const MAX_EACH_ROW_BYTES = 16 * 1024
 

@@ -75,7 +75,7 @@ export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> 
 
 const NEVER: Stoppable = new AbortController()
 
-/** Writers that hold a table which it alters can be in a deadlock with it. */
+/** It can deadlock with writers of a table that it alters. */
 export function change(
   acquire: Acquire,
   request: ChangeRequest,

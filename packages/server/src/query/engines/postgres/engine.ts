@@ -49,7 +49,7 @@ const CONNECTIONS = {
 }
 /** The longest wait for a new connection: a server that takes longer is not available. */
 const CONNECT_MS = 5000
-/** By which the database ends a statement later than the server would. */
+/** How much later the database ends a statement than the server would. */
 const MARGIN_MS = 2000
 /** The longest wait for a lock in a batch. */
 const LOCK_MS = 50
@@ -71,7 +71,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
     createPool({
       ...common,
       max,
-      // The role may not set the limit, so that it comes before it.
+      // Comes before SET ROLE, because the role may not set the limit.
       settings: {
         ...tempFiles,
         ...(role === '' ? {} : { role }),
@@ -89,7 +89,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   const slots = new FairSlots(connections, waiting, { long: options.connections, isHalfForOthers: true })
   const stuck = new StuckBackends(owner, options.onStuck)
   const acquire = acquireFrom(queries, slots, stuck)
-  // One at a time, since they lock one another out: the other connection is left for everything else.
+  // One at a time, because they block one another; the other connection is left for everything else.
   const acquireChange = acquireFrom(owner, new FairSlots(1, waiting), stuck)
   const signal = new CommitSignal(url, owner)
   const live = new PostgresLiveSource({
@@ -132,7 +132,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
         responses.count(request, reply)
         return reply
       } finally {
-        // What failed may have been committed, or not.
+        // A failed write may or may not have been committed.
         live.committed(request.tables)
       }
     },

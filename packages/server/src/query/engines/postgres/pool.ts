@@ -69,7 +69,7 @@ interface Acquired {
   abandon(): void
 }
 
-/** Acquires from a pool with as many connections as there are slots, so that nothing waits in the pool itself. */
+/** Acquires from a pool with one connection per slot, so that nothing waits in the pool itself. */
 export function acquireFrom(pool: Pool, slots: FairSlots, stuck?: StuckBackends): Acquire {
   return async (request, running, background) => {
     const slot = await (background === undefined
@@ -116,7 +116,7 @@ const CANCEL_AGAIN_MS = 200
 
 export interface Borrowed {
   readonly client: PoolClient
-  /** If it is put off, the statement is cancelled too. */
+  /** If the slot is postponed, the statement is cancelled too. */
   readonly slot: Slot
   giveBack(isBroken?: boolean): Promise<void>
 }

@@ -22,7 +22,7 @@ export async function* streamRows(
   run: ReadRun,
   running: Stoppable,
 ): AsyncGenerator<Uint8Array, ReadOutcome, void> {
-  // What is bounded is short, unless it waits for a lock.
+  // A bounded read is short, unless it waits for a lock.
   const statement = isBounded(query.cost) ? undefined : query.sql
   for (let isLong = false; ; isLong = true) {
     const borrowed = await borrow(acquire, { owner: run.owner, statement, isLong }, running)

@@ -1,15 +1,15 @@
-/** Notices a database server that has stopped answering, while statements wait for it that may take long. */
+/** Detects a database server that has stopped answering while long statements wait for it. */
 import type { Pool, PoolClient } from 'pg'
 import { destroyConnection, openSocket } from './protocol/protocol.ts'
 
-/** Once a statement takes longer, the server is asked, and again after this time. */
+/** Once a statement takes longer than this, the server is probed, and then at this interval. */
 const PATIENCE_MS = 2000
 /** The longest wait for its answer. */
 const ANSWER_MS = 3000
 
 /**
- * A statement may take as long as its time limit, so its silence alone means nothing. The server is asked something that it answers
- * at once; if it does not, every statement that was waiting by then fails.
+ * A statement may take as long as its time limit, so a missing reply alone means nothing. The probe is something that a server
+ * answers immediately; if it does not, every statement that was waiting by then fails.
  */
 export class Responsiveness {
   /** When each connection in use was taken from its pool. */
@@ -44,7 +44,7 @@ export class Responsiveness {
   }
 }
 
-/** Every server answers the question whether it has TLS, before any authentication. A refused connection is an answer too. */
+/** Every server answers an SSLRequest, before any authentication. A refused connection is an answer too. */
 function answers(client: PoolClient): Promise<boolean> {
   const message = Buffer.alloc(8)
   message.writeInt32BE(8, 0)

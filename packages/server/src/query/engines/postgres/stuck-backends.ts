@@ -23,7 +23,7 @@ interface Backend {
   readonly outlived: () => void
 }
 
-/** PostgreSQL asks for interrupts at many places, but not in all loops: see gatehouse-iql's bound/search.ts for one of them. */
+/** PostgreSQL checks for interrupts in many places, but not in all loops: see gatehouse-iql's bound/search.ts for one of them. */
 export class StuckBackends {
   readonly #owner: Pool
   readonly #onStuck: OnStuck
@@ -53,7 +53,7 @@ export class StuckBackends {
     if (!this.#isClosed) this.#schedule(0)
   }
 
-  /** Of short statements, of which it is not known which one does not end. They hold no slot. */
+  /** For a batch of short statements, of which one does not end; it is not known which. They hold no slot. */
   watchBatch(client: PoolClient): void {
     this.watch(client, { owner: '', statement: 'one of several short statements' }, BATCH, () => {})
   }
@@ -76,7 +76,7 @@ export class StuckBackends {
   #schedule(milliseconds: number): void {
     clearTimeout(this.#timer)
     this.#timer = setTimeout(async () => {
-      // A database that does not answer says nothing of its backends.
+      // A database that does not answer gives no information about its backends.
       await this.#check().catch(() => {})
       if (this.#backends.size > 0 && !this.#isClosed) this.#schedule(CHECK_MS)
     }, milliseconds).unref()

@@ -8,8 +8,8 @@ export interface TempFileSetting {
 }
 
 /**
- * PostgreSQL counts each process for itself, so that every connection that a user can have gets a share. Nothing where it may not be
- * set; a lower limit of the database's own remains.
+ * PostgreSQL counts each process separately, so every connection that a user can have gets a share. Empty if the parameter may not be
+ * set; a lower limit of the database itself remains.
  */
 export function tempFileSetting(
   { current, isSettable }: TempFileLimit,

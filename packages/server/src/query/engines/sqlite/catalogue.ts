@@ -23,7 +23,7 @@ import { SQLITE } from './dialect/dialect.ts'
 import { createLog, dropLog, prepareLogs } from './live/change-log.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
 
-/** SQLite names the indexes of keys itself, apart from other names. */
+/** SQLite names the indexes of keys itself, in a separate namespace. */
 const CATALOGUE: Omit<CatalogueDialect, 'addColumn'> = {
   identifier: SQLITE.identifier,
   truth: SQLITE.truth,
@@ -102,14 +102,14 @@ export function readStoredCatalogue(path: string): CatalogueRow[] {
   }
 }
 
-/** The rows that a change may go through on the event loop. */
+/** The most rows that a change may read on the event loop. */
 const MAX_INLINE_ROWS = 10_000
-/** Changes times tables, on the event loop: about 40 ms. */
+/** The most changes × tables on the event loop: about 40 ms. */
 const MAX_INLINE_WORK = 5_000
 
 /**
- * Whether the changes would take long. SQLite goes through its whole schema for each object that it creates or drops, and a table
- * has several.
+ * Whether the changes would take long. SQLite reads its whole schema for each object that it creates or drops, and a table has
+ * several objects.
  */
 export function areLong(database: Database, steps: readonly ChangeStep[]): boolean {
   const work = steps.length * (countTables(database) + steps.length)

@@ -31,7 +31,7 @@ export function openForReading(path: string): Database {
 
 /** SQLite sorts for GROUP BY and ORDER BY in runs of the size of its page cache, fastest if a run fits into a processor's cache. */
 const RUN_KIB = 2000
-/** The most that SQLite maps. What lies beyond is read through the page cache. */
+/** The most bytes that SQLite maps. The rest is read through the page cache. */
 const MAX_MAPPED_BYTES = 0x7fff0000
 
 /**
@@ -43,7 +43,7 @@ export function prepareLongReads(database: Database): void {
   database.pragma(`mmap_size = ${MAX_MAPPED_BYTES}`)
 }
 
-/** From now on a statement fails at once while another process has locked the file. */
+/** From now on a statement fails immediately while another process has locked the file. */
 export function doNotBlock(...databases: readonly Database[]): void {
   for (const database of databases) database.pragma('busy_timeout = 0')
 }

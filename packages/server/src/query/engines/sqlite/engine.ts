@@ -38,7 +38,7 @@ import { type ChangeJob, findResponse, runChange, runWrite, type WriteJob } from
 
 export interface SqliteOptions {
   readonly path: string
-  /** Processes of queries that run for long. */
+  /** The number of processes for long queries. */
   readonly readers: number
   readonly waitingReads: number
   /** How long a write waits for a long one of another owner before that one is stopped. */
@@ -123,7 +123,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
       } catch (error) {
         throw asRefusal(error) ?? error
       } finally {
-        // What failed may have been committed, or not.
+        // A failed write may or may not have been committed.
         live.committed(request.tables)
       }
     },
@@ -215,7 +215,7 @@ async function writeApart(
   open: OpenDatabase,
   { running, owner, tables: _, ...request }: WriteRequest,
 ): Promise<WriteReply> {
-  // Rows that are known here need not come back from the other process.
+  // Rows that are known here are not sent back by the other process.
   const omitsRows = areGiven(request)
   const reply = await runApart(open, owner, { ...request, omitsRows }, running)
   if (reply === undefined) throw new Error('A long write without an outcome')
@@ -249,7 +249,7 @@ async function change(
   }
 }
 
-/** Runs a long write apart from the event loop. Other writes wait, because its process holds SQLite's write lock. */
+/** Runs a long write in the writer process. Other writes wait, because that process holds SQLite's write lock. */
 function runApart(
   { writing, commits, longWrites, writer, isShared }: OpenDatabase,
   owner: string | undefined,
@@ -262,7 +262,8 @@ function runApart(
       await turnOf(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
-      // Its process could not say that it waits: here the worker that has locked the file learns which owner does.
+      // The writer process cannot announce that it waits, so the lock is taken here first: the worker that holds it learns which owner
+      // waits.
       if (isShared) {
         const owners = (): string[] => [owner ?? '']
         await turnOf(

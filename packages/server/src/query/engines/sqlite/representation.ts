@@ -45,7 +45,7 @@ export function toWide(unscaled: bigint): Buffer {
 const EXTRA_WIDE_BYTES = 40
 const EXTRA_WIDE_BIAS = 1n << BigInt(8 * EXTRA_WIDE_BYTES - 1)
 
-/** The same for the digits of two Decimals of different scales. Such values are compared and nothing else. */
+/** The same for the digits of two Decimals of different scales. Such values are only compared. */
 export function toExtraWide(unscaled: bigint): Buffer {
   return Buffer.from((unscaled + EXTRA_WIDE_BIAS).toString(16).padStart(2 * EXTRA_WIDE_BYTES, '0'), 'hex')
 }

@@ -53,7 +53,7 @@ export async function watched<T>(
   }
 }
 
-/** A row that reaches the disk and is gone again: a full disk is not noticed otherwise. */
+/** Writes a row to the disk and deletes it again; otherwise a full disk would not be noticed. */
 export function tryWrite(writing: Database): void {
   const key = `readiness ${randomUUID()}`
   writing

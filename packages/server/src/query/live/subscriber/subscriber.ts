@@ -41,7 +41,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   /** The version that the client holds once the queue is sent; 0: a snapshot must come first. */
   #version = 0
   readonly #queue: UnsentMessages
-  /** The next message answers a resume: a Change with Recovered, or a snapshot without it. */
+  /** The next message answers a resume: a Change with `Recovered` true, or a snapshot with `Recovered` false. */
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
   /** The queue is that message. */
   #isAnswerQueued = false

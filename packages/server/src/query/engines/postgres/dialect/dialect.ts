@@ -86,7 +86,7 @@ export const POSTGRES: Dialect = {
   required: (operand) => operand,
 }
 
-/** The count is only asked for its errors. Months are counted from the start, whose day of the month may be a late one. */
+/** The count is evaluated only for its errors. Months are counted from the start, because its day may not exist in every month. */
 function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
   const given = `(SELECT ${start} AS b, ${stop} AS e, ${step} AS s) AS a`
   switch (kind) {
@@ -111,7 +111,7 @@ function changedKeysSql(table: TableView, slots: Slots): Sql {
   return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sinceOf(table, slots))
 }
 
-/** The first change since then knows the row before it. */
+/** The first change since then has the row before it. */
 function formerRowsSql(table: TableView, slots: Slots): Sql {
   const first = firstChanges(table.name, table.primaryKey.length, sinceOf(table, slots))
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${first}) AS first WHERE kept`

@@ -4,7 +4,7 @@ import type { Sql } from '../../emit/dialect.ts'
 import type { TablePosition } from '../../live-source.ts'
 import { SCHEMA } from '../representation.ts'
 
-/** A snapshot names every transaction that was running. A longer one is replaced by an older state, of which more has changed. */
+/** A snapshot names every transaction that was running. A longer one is replaced by an older state, since which more has changed. */
 const MAX_SNAPSHOT_LENGTH = 200
 /** Marks the epoch of such a position. */
 const OLDER = '~'

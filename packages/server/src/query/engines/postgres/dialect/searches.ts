@@ -1,4 +1,4 @@
-/** Searches of one text for another in PostgreSQL, with the check of their steps: it interrupts none of its own. */
+/** Searches of one text for another in PostgreSQL, with a check of their steps, because PostgreSQL cannot interrupt them. */
 import type { Like } from 'gatehouse-iql'
 import type { Dialect, Sql } from '../../emit/dialect.ts'
 import { SCHEMA, unicode } from '../representation.ts'

@@ -12,7 +12,7 @@ export function concatSql(parts: readonly Sql[], check?: ConcatCheck): Sql {
   const { limit, isMeasured } = check
   if (!isMeasured) return text(parts.reduce((left, right) => `${SCHEMA}.gh_concat(${left}, ${right}, ${limit})`))
   const length = parts.map((part) => `octet_length(${part})::bigint`).join(' + ')
-  // The planner evaluates a call whose arguments are constants even in a branch that is not taken: this one has the length.
+  // The planner evaluates a call whose arguments are constants even in a branch that is not taken. The length is not constant.
   return text(`(CASE WHEN ${length} > ${limit} THEN ${SCHEMA}.gh_too_long(${length}, ${limit}) ELSE ${joined} END)`)
 }
 

@@ -40,8 +40,8 @@ export async function dropLog(client: PoolClient, table: string): Promise<void> 
 }
 
 /**
- * The triggers have no column lists, since those exclude transition tables: of an update the rows before it are logged, and the
- * keys that are new after it. -0 and 0 are the same as numbers but not as texts.
+ * The triggers have no column lists, since those exclude transition tables: an update logs the rows before it, and the keys that are new
+ * after it. -0 and 0 are the same as numbers but not as texts.
  */
 function statementsOf(table: TableDefinition): Sql[] {
   const log = `${SCHEMA}.${logName(table.name)}`

@@ -1,4 +1,4 @@
-/** Tells of commits: of this node at once, of other nodes by NOTIFY, of other programs by polling. */
+/** Signals commits: of this node immediately, of other nodes by NOTIFY, of other programs by polling. */
 import { randomUUID } from 'node:crypto'
 import pg, { type Client, type Pool } from 'pg'
 import { type Backoff, pauseAfter } from '../../../../lib/retry.ts'
@@ -17,13 +17,13 @@ const NOTIFY_MS = 10
 const RECONNECT: Backoff = { firstMs: 100, longestMs: 5000 }
 
 /**
- * NOTIFY is sent by the node after its commit, not by the triggers in the transaction: PostgreSQL lets transactions that notify
- * commit only one after the other, so that writers would wait for one another.
+ * NOTIFY is sent by the node after its commit, not by the triggers in the transaction: PostgreSQL serializes the commits of
+ * transactions that notify, so writers would wait for one another.
  */
 export class CommitSignal {
   readonly #url: string
   readonly #notifying: Pool
-  /** Tells this node from others. */
+  /** Identifies this node. */
   readonly #node = randomUUID()
   readonly #listeners = new CommitListeners((count) => this.#listen(count > 0))
   #listening: Listening | undefined

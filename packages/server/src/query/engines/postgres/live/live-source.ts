@@ -40,15 +40,15 @@ export interface PostgresLiveOptions {
 
 const NEVER = new AbortController().signal
 /**
- * How many rows have changed is not known when the statement is planned, and for fear of many it would read the whole table.
- * Until the end of the transaction.
+ * The planner does not know how many rows have changed; expecting many, it would read the whole table. The setting lasts until the
+ * end of the transaction.
  */
 export const BY_KEY = `SELECT ${['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
   .map((name) => `set_config('${name}', 'off', true)`)
   .join(', ')}`
 const BEGIN_READ: PipelineStatement = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', parameters: [] }
 
-/** After a restart of the database server, be it from a backup, transaction numbers may be in use a second time. */
+/** After a restart of the database server, for example from a backup, transaction numbers may be reused. */
 const HEADS = `SELECT pg_current_snapshot()::text, l.name, l.floor::text,
     left(encode(sha256(convert_to(concat_ws('/', l.relation, l.epoch, extract(epoch FROM pg_postmaster_start_time()),
       (SELECT oid FROM pg_database WHERE datname = current_database())), 'UTF8')), 'hex'), 12)
@@ -132,11 +132,11 @@ export class PostgresLiveSource implements LiveSource {
     const back = positionsOf(since)
     for (const position of back.values()) {
       const parsed = parsePosition(position)
-      // PostgreSQL would fail on a malformed position. What a result was between an older state and this one is not known.
+      // PostgreSQL would fail on a malformed position. The result between an older state and this one is not known.
       if (parsed === undefined || (parsed.isOlder && since?.of === 'former result')) throw new LostPosition(tables)
     }
     const isShort = since?.of === 'changed rows' || isBounded(statement.cost)
-    // Before the read: what is committed meanwhile may or may not be seen by it.
+    // Before the read, which may or may not see concurrent commits.
     const counted = new Map(tables.map((table) => [table, this.#own.position(table)]))
     const heads = headsOf()
     let rows = new ResultRows(request)
@@ -179,7 +179,7 @@ export class PostgresLiveSource implements LiveSource {
     return this.#trim.logged
   }
 
-  /** Prepares statements again whose tables have changed. False: a log is not there, because its table has just been dropped. */
+  /** Prepares statements again if their tables have changed. False: a log is missing, because its table has just been dropped. */
   async #run(
     { owner, statement, signal, background }: Borrower,
     statements: () => readonly PipelineStatement[],
@@ -236,7 +236,7 @@ function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement
   }
 }
 
-/** `same`: of this log, and not trimmed. The table may still have changed. */
+/** `same`: the position belongs to this log and was not trimmed. The table may still have changed. */
 function stateOf(log: LogHead, { snapshot }: Heads, position: TablePosition): 'same' | 'lost' {
   const parsed = parsePosition(position)
   const now = parsePosition(`${log.epoch}.${snapshot}`)

@@ -9,7 +9,7 @@ import { LOGS } from './change-log.ts'
 const LOCK = 'SELECT pg_try_advisory_lock(7301945120367) AS locked'
 const UNLOCK = 'SELECT pg_advisory_unlock(7301945120367)'
 
-/** Rows that stay however old they are, without values: they cost little, and positions of tables that rarely change stay valid. */
+/** The number of rows that are kept at any age, without values: they cost little, and positions of rarely changed tables stay valid. */
 const ALWAYS_KEPT = 1000
 
 export class LogTrim {
@@ -18,7 +18,7 @@ export class LogTrim {
   /** The oldest transaction that was running at some times: those before it had ended by then. */
   #notes: { readonly at: number; readonly xmin: bigint }[] = []
 
-  /** The changes in each log, about. */
+  /** The approximate number of changes in each log. */
   logged: readonly number[] = []
 
   constructor(owner: Pool, limits: LogLimits) {
@@ -78,7 +78,7 @@ async function xminOf(client: PoolClient): Promise<bigint> {
   return BigInt(rows[0]?.xmin ?? 0)
 }
 
-/** The transaction of the first of the last rows, as many as are kept; 0 if there are not that many. */
+/** The transaction of the oldest row that is kept by number; 0 if there are fewer rows. */
 async function keptFrom(client: PoolClient, log: string, count: number): Promise<bigint> {
   const table = `${SCHEMA}.${log}`
   if ((await spanOf(client, log)) <= count) return 0n

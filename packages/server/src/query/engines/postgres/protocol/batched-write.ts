@@ -69,7 +69,7 @@ async function runBatch(
     const failed = group[failure.index]
     if (failed === undefined || attempt === GROUP_ATTEMPTS) break
     group = group.filter((write) => write !== failed)
-    // It has delayed the others for as long as is allowed, and its owner's next write might do the same.
+    // It has delayed the others for the longest allowed time, and its owner's next write might do the same.
     if (isTimeout(failure.error)) {
       const { owner } = failed.request
       if (owner !== undefined) onSlow(owner)

@@ -11,7 +11,7 @@ export interface BatcherOptions<Item> {
   readonly connections: number
   /** Items that may wait before further ones are refused. */
   readonly waiting: number
-  /** The time after which a server that does not answer is given up. */
+  /** The time after which a connection to a server that does not answer is given up. */
   readonly milliseconds: number
   /** Called with a connection that was given up: the database may continue its statement. */
   readonly onLate?: ((client: PoolClient) => void) | undefined
@@ -20,7 +20,7 @@ export interface BatcherOptions<Item> {
   readonly fail: (item: Item, error: unknown) => void
 }
 
-/** A larger batch would delay its first items for its last. */
+/** In a larger batch, the first items would wait for the last. */
 const MAX_BATCH = 100
 
 export class Batcher<Item> {

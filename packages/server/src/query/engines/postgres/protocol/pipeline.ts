@@ -31,7 +31,7 @@ export function runPipelined(
   return new Promise((resolve) => void client.query(new Pipeline(statements, resolve)))
 }
 
-/** Rows that are taken in one turn of the event loop, about. */
+/** The approximate number of rows that are read in one turn of the event loop. */
 const ROWS_PER_TURN = 1000
 
 /** In the protocol's Execute message. */
@@ -70,7 +70,7 @@ class Pipeline implements Submittable {
     if (++this.#rows % ROWS_PER_TURN === 0) this.#letOthersRun()
   }
 
-  /** Node reads a socket that has much to read many times in one turn. */
+  /** Node may read a busy socket many times in one turn. */
   #letOthersRun(): void {
     const stream = this.#connection?.stream
     stream?.pause()

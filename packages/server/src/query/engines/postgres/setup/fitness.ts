@@ -10,7 +10,7 @@ const MIN_VERSION = 14
 /** Provider and locale of a collation with Unicode's case rules, best first; which ones exist depends on version and build. */
 const UNICODE_COLLATIONS = [`provider = builtin, locale = 'PG_UNICODE_FAST'`, `provider = icu, locale = 'und'`]
 
-/** Throws UnfitDatabase. What has to be tried out is rolled back. */
+/** Throws UnfitDatabase. Trial statements are rolled back. */
 export async function checkPostgres(url: string): Promise<void> {
   const client = new (loadPg().Client)({ connectionString: url, application_name: 'gatehouse start' })
   client.on('error', () => {})

@@ -1,4 +1,4 @@
-/** What the helper functions of PostgreSQL are made of. */
+/** The parts of a helper function of PostgreSQL. */
 import { SCHEMA } from '../representation.ts'
 
 /** The SQLSTATE of IQL errors; the message is the error's name. */

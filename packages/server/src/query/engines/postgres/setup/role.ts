@@ -25,7 +25,7 @@ export async function prepareRole(client: PoolClient): Promise<string> {
   return ROLE
 }
 
-/** A role of this name may belong to another database of the same server, and not be ours to use. */
+/** A role of this name may belong to another database of the same server, and this user may not be allowed to use it. */
 async function canUseRole(client: PoolClient): Promise<boolean> {
   return (await canSetRole(client)) || ((await isAllowed(client, JOIN_ROLE)) && (await canSetRole(client)))
 }

@@ -42,7 +42,7 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
 
 /**
  * SQLite multiplies and sums by itself. A product that exceeds 64 bits is a real there, which its bit operators take as the nearest
- * integer of 64 bits; only for those our function is called, and adds what is missing. An Integer must not exceed 64 bits.
+ * integer of 64 bits; our function is called only for those, and adds the missing part. An Integer must not exceed 64 bits.
  */
 export function sumOfProductsSql(left: Sql, right: Sql, { operator }: Arithmetic, shape: AggregateShape): Sql {
   const product = `(${left} * ${right})`

@@ -81,7 +81,7 @@ function changedKeysSql(table: TableView, slots: Slots): Sql {
   return `SELECT ${logKeys(table)} FROM ${loggedSince(table, slots)}`
 }
 
-/** The first change since then knows the row before it. */
+/** The first change since then has the row before it. */
 function formerRowsSql(table: TableView, slots: Slots): Sql {
   const first = `SELECT min(seq) FROM ${loggedSince(table, slots)} GROUP BY ${logKeys(table)}`
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM main.${logName(table.name)} WHERE seq IN (${first}) AND kept = 1`
@@ -109,7 +109,7 @@ function negateSql(operand: Sql, type: IqlType): Sql {
   }
 }
 
-/** Each row is the one before and the step; months are counted from the start, whose day of the month may be a late one. */
+/** Each row is the previous one plus the step; months are counted from the start, because its day may not exist in every month. */
 function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql {
   const isMonths = kind === 'generate_series_months'
   const given = `SELECT ${start} AS b, ${stop} AS e, ${step} AS s`
@@ -119,7 +119,7 @@ function seriesSql(kind: TableFunctionId, start: Sql, stop: Sql, step: Sql): Sql
   return `(WITH RECURSIVE r (k, b, s, n) AS (SELECT 0, b, s, n FROM (${counted}) WHERE n >= 0 UNION ALL SELECT k + 1, b, s, n FROM r WHERE k < n) SELECT gh_ts_add(b, gh_iv_mul(s, k), 1) AS c0 FROM r)`
 }
 
-/** SQLite has ALL only for UNION: for the others equal rows are numbered, and the number is one more column. */
+/** SQLite supports ALL only for UNION. For the others, equal rows are numbered, and the number is an extra column. */
 function setSql(left: Sql, right: Sql, { operator, all, columns }: SetOperation): Sql {
   const names = columns.map((_column, ordinal) => `c${ordinal}`).join(', ')
   if (!all || operator === 'union') {

@@ -52,7 +52,7 @@ export const SQLITE_SCALARS: Dialect['scalars'] = {
   gen_uuid: () => 'gh_uuid()',
 }
 
-/** Our functions check their steps; only position and contains have others. */
+/** Our functions check their steps; only position and contains have unchecked variants. */
 export const SQLITE_SEARCHES: Dialect['searches'] = {
   position: named('gh_position'),
   contains: ([x, part]) => `(gh_position(${x}, ${part}) > 0)`,

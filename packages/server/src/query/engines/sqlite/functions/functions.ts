@@ -34,7 +34,7 @@ export function registerFunctions(database: Database): void {
   database.function('gh_long_row', { ...OPTIONS, deterministic: false }, () => 1n)
 }
 
-/** Thrown before a row of long values is changed: the write has to run apart from the event loop. */
+/** Thrown before a row with long values is changed: the write must run in the writer process. */
 export class LongRow extends Error {}
 
 /** For the connection on the event loop: a statement that is planned as a short write refuses to change a long row. */

@@ -51,7 +51,7 @@ export interface SqliteLiveOptions {
 
 /** How soon commits of other processes are noticed. */
 const POLL_MS = 250
-/** How long all reads on the event loop take before it has its turn. */
+/** How long reads may use the event loop before other work gets a turn. */
 const INLINE_MS = 2
 /** Changes whose rows may be read on the event loop. */
 const MAX_INLINE_CHANGES = 250
@@ -115,7 +115,7 @@ export class SqliteLiveSource implements LiveSource {
 
   async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
     signal.throwIfAborted()
-    // Before the read: what is committed meanwhile may or may not be seen by it.
+    // Before the read, which may or may not see concurrent commits.
     const counted = request.tables.map((table) => this.#own.position(table))
     const job = jobOf(request)
     try {
@@ -135,7 +135,7 @@ export class SqliteLiveSource implements LiveSource {
     }
   }
 
-  /** Undefined when it turns out to be more work. */
+  /** Undefined if it turns out to be too much work. */
   #readInline(job: LiveJob): LiveRead | undefined {
     const { reading, statements } = this.#options
     return inTransaction(reading, () => {
@@ -215,7 +215,7 @@ export class SqliteLiveSource implements LiveSource {
     )
   }
 
-  /** The last row stays, because `seq` is before it at most. Returns the first that is left. */
+  /** The last row stays, because `seq` is before it. Returns the first remaining row. */
   async #deleteBefore(log: string, seq: number): Promise<number> {
     const { writing, commits } = this.#options
     for (;;) {
@@ -260,7 +260,7 @@ export class SqliteLiveSource implements LiveSource {
   }
 }
 
-/** The row that stays as the first: the values of what was changed or deleted are not kept longer than the log. */
+/** The first row stays, but without values: changed or deleted values are not kept longer than the log. */
 function forgetRow(writing: Database, log: string, seq: number): void {
   const names = writing
     .prepare<[string], string>(`SELECT name FROM pragma_table_info(?) WHERE name = 'kept' OR name GLOB 'o[0-9]*'`)

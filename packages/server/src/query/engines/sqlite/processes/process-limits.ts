@@ -19,7 +19,7 @@ const hasShell = process.platform !== 'win32' && existsSync(SHELL)
 
 /**
  * The command with limits of the operating system, past which allocations (RLIMIT_DATA) and writes to a file (RLIMIT_FSIZE) fail;
- * unchanged where there is no shell. A process that writes to the database itself has no limit of a file.
+ * unchanged where there is no shell. A process that writes to the database itself has no file limit.
  */
 export function withLimits(program: string, args: readonly string[], fileBytes?: number): [string, readonly string[]] {
   if (!hasShell) return [program, args]
@@ -37,7 +37,7 @@ export function couldNotRun(exitCode: number | null): boolean {
 
 /** Watches a process while it runs a statement, on Linux. */
 export class UseWatch {
-  /** What the process had written when it was last looked at. */
+  /** The bytes that the process had written at the last check. */
   #written = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -70,7 +70,7 @@ async function residentKib(pid: number): Promise<number> {
   return Number(/^RssAnon:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0)
 }
 
-/** All that it has written, to files and pipes; 0 if it is gone. */
+/** The bytes that it has written to files and pipes; 0 if it is gone. */
 async function writtenBytes(pid: number): Promise<number> {
   const io = await readFile(`/proc/${pid}/io`, 'latin1').catch(() => '')
   return Number(/^wchar: (\d+)$/m.exec(io)?.[1] ?? 0)

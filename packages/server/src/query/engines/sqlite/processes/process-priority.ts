@@ -1,10 +1,10 @@
-/** The priority of a process. On Linux every thread has one of its own, those that collect garbage too. */
+/** The priority of a process. On Linux every thread has its own, including those of the garbage collector. */
 import { readdirSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
 
-/** Comes after the server and its lookups. */
+/** Lower than the server and its lookups. */
 export const READ_PRIORITY = constants.priority.PRIORITY_BELOW_NORMAL
-/** Comes after the reads of others. */
+/** Lower than the reads of others. */
 export const BACKGROUND_PRIORITY = constants.priority.PRIORITY_LOW
 
 /** It cannot be raised again: that needs a privilege. */

@@ -48,7 +48,7 @@ new Worker(`require('node:fs').readSync(3, Buffer.alloc(1)); process.kill(proces
   resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
 })
 
-/** So few cells that the server can read them without holding its event loop for long. */
+/** The most cells that the server can read without blocking its event loop for long. */
 const SLICE_CELLS = 10_000
 
 if (task === 'write') writeJobs(path)
@@ -83,7 +83,7 @@ async function readJobs(database: string): Promise<void> {
   process.exit()
 }
 
-/** A reader writes to temporary files alone, whose length the operating system limits (RLIMIT_FSIZE). */
+/** A reader writes only to temporary files, whose length the operating system limits (RLIMIT_FSIZE). */
 function isFileLimit(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'SQLITE_IOERR_WRITE'
 }

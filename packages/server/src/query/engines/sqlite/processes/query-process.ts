@@ -38,7 +38,7 @@ export class QueryProcess {
   readonly #budget: TempBudget
   readonly #watch = new UseWatch()
   isAlive = true
-  /** Why it was killed: it used too much. */
+  /** Set if it was killed because it used too much. */
   #excess: Refusal | undefined
   #isReady = false
 
@@ -117,7 +117,7 @@ export class QueryProcess {
     }
   }
 
-  /** Returns a function that ends the watch of what it uses. */
+  /** Watches its memory and files. Returns a function that stops the watch. */
   #start(owner: string | undefined, job: ReadJob | LiveJob | WriteJob | ChangeJob): () => void {
     const stop = (error: Refusal): void => {
       this.#excess = error
@@ -141,7 +141,7 @@ export class QueryProcess {
     }
   }
 
-  /** Lets the reads of others come first. */
+  /** Gives priority to the reads of others. */
   lowerPriority(): void {
     const { pid } = this.#process
     if (pid === undefined || !this.isAlive) return

@@ -10,7 +10,7 @@ import type { TempBudget } from './temp-budget.ts'
 
 export interface ReaderPoolOptions {
   readonly path: string
-  /** Readers of queries that run for long. There are more, for short ones. */
+  /** The number of readers for long queries. There are a few more for short ones. */
   readonly long: number
   /** Jobs that may wait for a reader before further ones are refused. */
   readonly maximumWaiting: number
@@ -20,7 +20,7 @@ export interface ReaderPoolOptions {
 
 type ReadTask = Exclude<QueryTask, 'write'>
 
-/** Two, as a process takes a moment to end, and another to start. */
+/** Two, because a process takes a moment to end, and another one to start. */
 const SHORT_READERS = 2
 
 class Reader extends QueryProcess {
@@ -154,7 +154,7 @@ export class ReaderPool {
     return timer.unref()
   }
 
-  /** An owner with several queries loads the machine, and then a process starts slowly: the next owner finds one that has started. */
+  /** If one owner's queries load the machine, processes start slowly, so one is started in advance for the next owner. */
   #prepareForOthers(): void {
     const isPrepared = this.#idle.some((reader) => reader.task === 'read' && reader.isAlive)
     if (isPrepared || this.#all.size >= this.#maximum) return

@@ -1,4 +1,4 @@
-/** The temporary files of running statements: how many bytes one may have, and all those of a user together. */
+/** Limits the temporary files of running statements: the bytes of one statement, and of all statements of a user. */
 import type { Refusal } from 'gatehouse-protocol'
 import type { TempLimits } from '../../engine.ts'
 import { tempFilesError } from '../../runtime-error.ts'
@@ -14,7 +14,7 @@ export class TempBudget {
     this.limits = limits
   }
 
-  /** Of a statement that begins. `stop` ends it. The service itself, which has no name, has no limit. */
+  /** Opens an account for a statement that begins. `stop` ends the statement. The service itself, which has no name, has no limit. */
   open(owner: string | undefined, stop: (error: Refusal) => void): TempAccount {
     const accounts = this.#accounts.get(owner ?? '') ?? new Set()
     const { statement, user } = owner === undefined ? UNLIMITED : this.limits

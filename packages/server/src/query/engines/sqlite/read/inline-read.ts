@@ -32,7 +32,7 @@ export class InlineRead {
     if (plain?.isUsable && isWhole(run.limits)) {
       const result = this.#readPlain(plain, run)
       if (result !== 'not plain') return result
-      // Such values usually recur, so send this query straight to a reader next time.
+      // Such values usually recur, so this query goes straight to a reader next time.
       plain.isUsable = false
     }
     return this.#readExact(run)
@@ -102,7 +102,7 @@ function isWhole({ skip, rows, bytes }: ReadLimits): boolean {
 
 interface BoundedQuery {
   readonly sql: string
-  /** Columns in which 0 stands for a value that is too long. */
+  /** Columns in which 0 replaces a value that is too long. */
   readonly longColumns: readonly number[]
   readonly take: 'one' | 'all' | 'one by one'
 }
@@ -110,7 +110,7 @@ interface BoundedQuery {
 const MAX_COLUMNS = 32
 const MAX_ROW_BYTES = 8 * 1024
 
-/** Rows are bounded in SQL: no value that is long is read and, where all rows are read at once, one row more than is small. */
+/** Rows are bounded in SQL: long values are not read, and where all rows are read at once, at most one more than a small result has. */
 function boundedQuery({ sql, columns, keyColumns, cost }: ReadStatement): BoundedQuery {
   const take = cost === 'point' ? 'one' : cost === 'indexed' && columns.length <= MAX_COLUMNS ? 'all' : 'one by one'
   const limit = take === 'all' ? ` LIMIT ${BOUNDED_ROWS + 1}` : ''
@@ -195,7 +195,7 @@ function makePlain(rows: readonly PlainRow[], cells: readonly PlainCell[]): numb
       const raw = row[key]
       if (raw === null) continue
       if (isText) {
-        // A number stands for a text that is too long.
+        // A number replaces a text that is too long.
         size += typeof raw === 'string' ? raw.length : CHUNK_BYTES
         continue
       }

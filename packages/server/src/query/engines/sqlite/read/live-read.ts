@@ -102,7 +102,7 @@ export function comparePositions(a: TablePosition, b: TablePosition): number | u
   const [left, right] = [FORM.exec(a), FORM.exec(b)]
   if (left === null || right === null) return undefined
   const difference = Number(left[1]) - Number(right[1])
-  // The same number with another tag is of another epoch.
+  // The same number with another tag belongs to another epoch.
   return difference === 0 && a !== b ? undefined : difference
 }
 
@@ -133,7 +133,7 @@ export function isLost(statements: StatementCache, { since }: Pick<LiveJob, 'sin
   return false
 }
 
-/** Every key in the log since the position, with what is known of its first change. */
+/** Every key in the log since the position, with what is known about its first change. */
 export function changedKeys(
   statements: StatementCache,
   { since, columns: { keyColumns = [] }, encoding }: Pick<LiveJob, 'since' | 'columns' | 'encoding'>,

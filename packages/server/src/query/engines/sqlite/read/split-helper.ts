@@ -6,19 +6,19 @@ import type { SplitRun } from '../../engine.ts'
 import type { RawRow } from '../representation.ts'
 import type { PartCursor } from './split-parts.ts'
 
-/** What the threads tell each other, in a number that both see. */
+/** The state that both threads share, as a number. */
 export const TURN = {
   /** The first asks for a transaction. */
   asked: 0,
   /** The second has begun one. */
   begun: 1,
-  /** It is to take parts. */
+  /** The second should take parts. */
   started: 2,
-  /** It is to do nothing. */
+  /** The second should do nothing. */
   cancelled: 3,
-  /** It has sent all its parts. */
+  /** The second has sent all its parts. */
   done: 4,
-  /** It has too many groups, or a part has failed. */
+  /** The second has too many groups, or a part has failed. */
   failed: 5,
 } as const
 
@@ -30,11 +30,11 @@ export interface SplitJob {
   readonly port: MessagePort
 }
 
-/** How long a thread that has started before takes at most to begin, unless the machine is busy. */
+/** The longest time in which a running thread begins, unless the machine is busy. */
 const BEGIN_MS = 5
-/** For the last part of the other thread, or a sign of it: a thread that has died gives none. */
+/** The longest wait for the last part of the other thread, or for a sign of life: a thread that has died gives none. */
 export const MAX_WAIT_MS = 10_000
-/** For a moment without commits. */
+/** Attempts to find a moment without commits. */
 const MAX_ATTEMPTS = 5
 
 /** V8 would otherwise reserve 512 MiB for the code of the thread, and memory is limited. */
@@ -43,7 +43,7 @@ const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb:
 export class SplitHelper {
   readonly #path: string
   #worker: Worker | undefined
-  /** It takes part in no transaction, so that it sees every commit. */
+  /** Never in a transaction, so that it sees every commit. */
   #witness: Database | undefined
 
   /** Undefined on a machine with one processor. */
@@ -56,8 +56,8 @@ export class SplitHelper {
   }
 
   /**
-   * Begins a transaction in both threads; in the second one maybe later, as it may have to be started. Undefined if others commit all the
-   * time: then none has begun.
+   * Begins a transaction in both threads; in the second perhaps later, if it has to be started. Undefined if others commit all the
+   * time: then neither has begun.
    */
   begin(connection: Database, split: SplitRun, cursor: PartCursor): SplitShare | undefined {
     this.#witness ??= new Sqlite(this.#path, { readonly: true, timeout: 1000 })
@@ -134,7 +134,7 @@ export class SplitShare {
     Atomics.wait(this.#turn, 0, TURN.asked, milliseconds)
   }
 
-  /** Lets the other thread take parts if it has begun in time. Call between parts. */
+  /** Gives parts to the other thread if it has begun in time. Call between parts. */
   startIfBegun(): void {
     if (this.#now === TURN.begun) this.#answer(this.isUnchanged ? TURN.started : TURN.cancelled)
   }

@@ -5,7 +5,7 @@ import { PART_ROWS, PARTS } from '../../emit/split-groups.ts'
 import type { SplitRun } from '../../engine.ts'
 import type { RawRow } from '../representation.ts'
 
-/** The rows of a part: few enough that their sort stays in a processor's cache, many enough that they have few groups. */
+/** The rows of a part: few enough to be sorted in a processor's cache, many enough to have several rows per group. */
 export const PART_SIZE = 16_384
 /** A part whose conditions leave fewer rows than this is followed by a larger one. */
 const FEW_ROWS = PART_SIZE / 4
@@ -26,7 +26,7 @@ interface PartRange {
   readonly next: bigint | undefined
 }
 
-/** In place of the first row of the next part. A part that follows another one begins after the least row. */
+/** Used in place of the first row of the next part. No later part can begin at the least row. */
 export const NO_PART = -(2n ** 63n)
 
 /** Where the next part begins, for all threads. None of them waits for another. */
@@ -54,7 +54,7 @@ export class PartCursor {
     }
   }
 
-  /** No part follows, for any thread. */
+  /** Ends the parts for all threads. */
   end(): void {
     this.startAt(NO_PART)
   }
@@ -111,7 +111,7 @@ export class PartTable {
     return true
   }
 
-  /** One part of all that there are, which are removed. Fails if it is too long. */
+  /** Combines all parts into one and removes them. Fails if it is too long. */
   take(): RawRow[] {
     const combine = this.#connection.prepare(this.#split.combine).raw(true).safeIntegers(true)
     const rows: RawRow[] = []

@@ -6,12 +6,12 @@ import { NO_PART, PART_SIZE, PartCursor, PartTable } from './split-parts.ts'
 
 /** Smaller tables are sorted as usual. */
 const LEAST_ROWS = 10 * PART_SIZE
-/** From here on a second thread gains more than its start takes. */
+/** From this size on, a second thread gains more than its start costs. */
 const LEAST_SHARED_ROWS = 20 * PART_SIZE
 
 /**
- * Calls `read` with the statement that reads the result. Returns false, before that, if the usual way is as fast, or fails. Then that
- * way says why.
+ * Calls `read` with the statement that reads the result. Returns false instead if the usual plan is as fast, or if a part fails: then the
+ * usual plan reports the error.
  */
 export function readSplit(
   connection: Database,
@@ -29,7 +29,7 @@ export function readSplit(
     read(split.whole)
     return true
   } finally {
-    // The temporary table goes too.
+    // This also removes the temporary table.
     if (connection.inTransaction) connection.exec('ROLLBACK')
     connection.pragma('query_only = ON')
   }
@@ -60,7 +60,7 @@ function fillTogether(connection: Database, split: SplitRun, helper: SplitHelper
   }
 }
 
-/** 0 if there are fewer than are grouped by parts; otherwise as many as if the others were as close together as the first ones. */
+/** An estimate of the number of rows, which assumes that all are as close together as the first ones; 0 if there are too few for parts. */
 function estimateRows(connection: Database, { table, rowId }: SplitRun): number {
   const probes = [
     `SELECT min(${rowId}) FROM ${table}`,

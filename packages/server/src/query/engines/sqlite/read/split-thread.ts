@@ -6,9 +6,9 @@ import { openForReading, prepareLongReads } from '../connection.ts'
 import { beginToRead, MAX_WAIT_MS, type SplitJob, TURN } from './split-helper.ts'
 import { PartCursor, PartTable } from './split-parts.ts'
 
-/** With this many rows the parts are made one and sent, before more are added. */
+/** With this many rows, the parts are combined and sent before more are added. */
 const MAX_PARTS = 100_000
-/** With more groups sending them takes longer than it gains. */
+/** With more groups, sending them costs more than the thread gains. */
 const MAX_GROUPS = 20_000
 
 const connection = openForReading(String(workerData))
@@ -19,15 +19,15 @@ parentPort?.on('message', (job: SplitJob) => {
   try {
     if (begin(job)) takeParts(job)
   } catch {
-    // The first thread does without this one.
+    // The first thread continues without this one.
   } finally {
     if (connection.inTransaction) connection.exec('ROLLBACK')
   }
-  // So that the next one starts faster: this one ends with its process.
+  // Written now, so that the next thread starts faster: this one ends with its process.
   flushCompileCache()
 })
 
-/** Whether the first thread wants this one to take parts, after both have begun. */
+/** Whether this thread should take parts, after both have begun. */
 function begin({ turn }: SplitJob): boolean {
   if (Atomics.load(turn, 0) !== TURN.asked) return false
   connection.exec('BEGIN')

@@ -61,7 +61,7 @@ export class LongWrites {
     }
   }
 
-  /** Writes of these owners wait in another worker; an empty one stands for the service itself. */
+  /** Writes of these owners wait in another worker; an empty owner is the service itself. */
   wantedElsewhere(owners: readonly string[]): void {
     const current = this.#current
     if (current === undefined || owners.every((owner) => owner === current.owner)) return
@@ -69,7 +69,7 @@ export class LongWrites {
     this.#watch()
   }
 
-  /** The time starts when the first other owner waits, and ends with the current write or with the last wait. */
+  /** The timer starts when the first other owner waits, and stops with the current write or with the last wait. */
   #watch(): void {
     const current = this.#current
     if (current?.owner === undefined || this.#maxWaitMs === 0 || !this.#isWantedBeside(current.owner)) {
