@@ -2,7 +2,7 @@ import { type Http, type Search } from './http.ts';
 import type { CallOptions, Row } from './query.ts';
 /** Of a change. */
 export interface ChangeOptions extends CallOptions {
-    /** The ETag that was read; without it the change is made whatever others did meanwhile. */
+    /** The ETag that was read; without it the change overwrites concurrent changes. */
     readonly ifMatch?: string | undefined;
 }
 /** A user, as administrators see it. */

@@ -94,7 +94,7 @@ export declare class ConnectionError extends GatehouseError {
     readonly name = "ConnectionError";
     constructor(message: string, init?: Partial<ErrorInit>);
 }
-/** The error of whatever waits when something is closed by the application. */
+/** The error of everything that waits when the application closes something. */
 export declare function closedError(what: string): ConnectionError;
 /** The error of a reply that is not a success. Reads its body. */
 export declare function errorOf(response: Response, statement?: string): Promise<GatehouseError>;

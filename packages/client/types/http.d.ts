@@ -2,7 +2,7 @@
 import type { Auth, TokenSource } from './auth/token-source.ts';
 import { type Fetch } from './discovery.ts';
 import { type ValueOptions, Values } from './values.ts';
-/** What `onRequest` is told after each attempt. */
+/** Passed to `onRequest` after each attempt. */
 export interface RequestReport {
     readonly method: string;
     readonly url: string;
@@ -26,7 +26,7 @@ export interface WebSocketLike {
     send(data: string): void;
     close(code?: number, reason?: string): void;
 }
-/** What a client can be told; only `auth` is usually needed. */
+/** The options of a client; usually only `auth` is needed. */
 export interface GatehouseOptions<Source extends TokenSource = TokenSource> {
     /** Where the access tokens come from: `browser()`, `password()`, `clientCredentials()`, `device()`, `getToken()` … */
     readonly auth?: Auth<Source> | undefined;

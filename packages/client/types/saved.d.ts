@@ -43,7 +43,7 @@ interface Saved<Kind, Body> {
     readonly owner: string;
     /** The owner's name; null if the owner no longer exists. */
     readonly username: string | null;
-    /** Who may read it beside the owner: nobody, everyone who may query, or roles. */
+    /** Who may read it besides the owner: no one, everyone who may query, or roles. */
     readonly shared: 'private' | 'everyone' | readonly string[];
     /** In quotes it is the ETag, for `ifMatch`. */
     readonly version: number;

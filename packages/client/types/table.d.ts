@@ -75,7 +75,7 @@ export declare class Table<R = Row> {
     delete(where: Where<R>, options?: WriteOptions): Promise<Result<R>>;
     /**
      * Inserts any number of rows in pieces, each of which is inserted or not as a whole. Repeated with the same rows and the
-     * same key it goes on where it ended.
+     * same key it continues where it ended.
      *
      * @example
      * ```ts

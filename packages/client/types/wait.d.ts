@@ -9,7 +9,7 @@ export declare function backoff(count: number, base?: number, most?: number): nu
 export declare function unref(timer: unknown): void;
 /** Aborted with the first of both. */
 export declare function either(signal: AbortSignal | undefined, other: AbortSignal): AbortSignal;
-/** A promise that others settle. Nobody has to wait for it: a rejection is not reported. */
+/** A promise that others settle. If nothing awaits it, a rejection is not reported. */
 export interface Deferred<T> {
     readonly promise: Promise<T>;
     resolve(value: T): void;

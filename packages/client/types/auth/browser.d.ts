@@ -67,7 +67,7 @@ export declare class Browser implements TokenSource {
     signIn({ popup, prompt, loginHint, returnTo, signal }?: SignInOptions): Promise<void>;
     /** Forgets and revokes the tokens, in all tabs, and ends the session at the server. */
     signOut({ redirect }?: SignOutOptions): Promise<void>;
-    /** Who is signed in, as the server says now; undefined if nobody is. */
+    /** The user who is signed in, according to the server; undefined if there is none. */
     user(): Promise<User | undefined>;
     /** The scopes that were granted: what the client asked for, as far as the user holds it. */
     scopes(): Promise<readonly string[]>;

@@ -8,7 +8,7 @@ export interface TokenStorage {
     setItem(key: string, value: string): void | Promise<void>;
     removeItem(key: string): void | Promise<void>;
     /**
-     * Runs `act` while nobody else who shares the storage does: tokens are renewed inside. A Web Lock by default, which
+     * Runs `act` exclusively among all users of the storage; tokens are renewed inside. A Web Lock by default, which
      * all tabs know, but no other process.
      */
     lock?<T>(key: string, act: () => Promise<T>): Promise<T>;

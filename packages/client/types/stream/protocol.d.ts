@@ -22,7 +22,7 @@ export type State =
  | 'offline'
 /** No connection, and none will be made by itself: signed out, ended by an operator, or closed. */
  | 'ended';
-/** What `on('state', …)` is told. */
+/** Passed to listeners of `on('state', …)`. */
 export interface StateChange {
     readonly state: State;
     /** The close code of the socket, or the code of an error. */

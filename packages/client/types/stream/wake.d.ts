@@ -1,6 +1,6 @@
 /** Signs that the world has changed while a page or machine slept: back in view, back online, or offline. */
 export interface Wakes {
-    /** Time may have passed, or the network is back: whatever waits should try now. */
+    /** Time may have passed, or the network is back: everything that waits should try now. */
     wake(): void;
     /** The network is gone. */
     offline(): void;

@@ -77,7 +77,7 @@ const SPECIAL_BINDERS: ReadonlyMap<string, BindSpecial> = new Map([
   ['time_bucket_gapfill', refuseGapfill],
 ])
 
-/** Where it is allowed, the statement has been rewritten. */
+/** If it were allowed here, the statement would already have been rewritten. */
 function refuseGapfill(binding: Binding, _scope: Scope, { name }: Call): never {
   throw binding.fail('BadArguments', name.at, 'time_bucket_gapfill must be a key of GROUP BY', {
     hint: 'group by it or by its alias; elsewhere use time_bucket',

@@ -149,7 +149,7 @@ function bindParameter(binding: Binding, { name, at }: Parameter, expected: IqlT
   })
 }
 
-/** What a row filter may use, by name; two have a shorter name besides that of the claim. */
+/** The claims that a row filter may use, by name; two also have a shorter name. */
 const CLAIMS: ReadonlyMap<string, ClaimName> = new Map([
   ['sub', 'sub'],
   ['username', 'username'],

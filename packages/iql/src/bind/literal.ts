@@ -67,7 +67,7 @@ export function bindNumber(
   return literal(type, read.value, binding.writtenAt(written, sign))
 }
 
-/** Digits that every 64-bit integer has room for. */
+/** A number with this many digits always fits a 64-bit integer. */
 const SAFE_DIGITS = 18
 
 function isDigits(text: string): boolean {
@@ -106,7 +106,7 @@ export function longNumber(expression: Expression, other: IqlType | undefined): 
   return literal(value.type, isNegative ? -value.unscaled : value.unscaled)
 }
 
-/** No value is as great. */
+/** Greater than every value. */
 function beyondAll() {
   return {
     type: { kind: 'Decimal', precision: DECIMAL_DIGITS + 1, scale: 0 },
@@ -114,7 +114,7 @@ function beyondAll() {
   } as const
 }
 
-/** Of the digits beyond those of any value it matters only whether one is not 0. */
+/** Of the digits beyond those of any value, it only matters whether any is not 0. */
 function between(whole: string, fraction: string) {
   const rest = /[1-9]/.test(fraction.slice(DECIMAL_DIGITS)) ? '5' : '0'
   const digits = fraction.slice(0, DECIMAL_DIGITS) + rest
@@ -162,7 +162,7 @@ export function bindBytes(hex: string): Literal {
   )
 }
 
-/** The same value as a wider type. Literals are converted here, so that engines need not widen them. */
+/** The same value as a wider type. Literals are converted here, so that engines do not have to widen them. */
 export function widen(expression: BoundExpression, type: IqlType): BoundExpression {
   const from = expression.type
   if (from.kind === 'Interval' && type.kind === 'Interval') {

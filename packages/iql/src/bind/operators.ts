@@ -228,7 +228,7 @@ function unify(
   const isDecimal = expressions.some((expression) => expression.type.kind === 'Decimal')
   let type: IqlType = { kind: 'Null' }
   for (const expression of expressions) {
-    // Of a long list most have the type of the one before.
+    // In a long list, most items have the type of the previous one.
     if (type === expression.type && !isDecimal) continue
     const common = typeOf(type, isDecimal ? tightDecimal(expression) : expression.type)
     if (common === undefined) throw mismatch(binding, what, type, expression.type, at)
@@ -376,7 +376,7 @@ export function bindCase(
   return { kind: 'case', operand, branches, otherwise, type, nullable }
 }
 
-/** Widens the results of CASE or COALESCE to a common type, which need not be comparable. */
+/** Widens the results of CASE or COALESCE to a common type, which may be one that cannot be compared. */
 export function bindResults(
   binding: Binding,
   scope: Scope,

@@ -50,7 +50,7 @@ function bindCte(binding: Binding, scope: Scope, { name, columns: names, query: 
   const usesBefore = binding.withUses
   const query = bindQuery(binding, scope, written, { anyNames: names.length > 0 })
   const size = 1 + binding.withUses - usesBefore
-  // A definition by itself is no use.
+  // A definition alone does not count as a use.
   binding.withUses = usesBefore
   if (names.length > 0 && names.length !== query.columns.length) {
     throw binding.fail(

@@ -87,7 +87,7 @@ function isSelect(node: object): node is Select {
   return 'kind' in node && node.kind === 'select'
 }
 
-/** GROUP BY 2 refers to the second output as it is written, which is another one when a * before it is a list. */
+/** GROUP BY 2 refers to the second output as written. When a * before it is expanded to a list, the number changes. */
 function groupKeyOf(key: Select['groupBy'][number], { items }: Select): Select['groupBy'][number] {
   const item = key.kind === 'number' ? items[Number(key.text) - 1] : undefined
   return item?.kind === 'item' ? item.expression : key

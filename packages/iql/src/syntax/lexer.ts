@@ -41,7 +41,7 @@ function checkText(statement: string, { statementBytes }: Limits): void {
 }
 
 function utf8Exceeds(text: string, limit: number): boolean {
-  // A UTF-16 code unit takes at most three bytes, so most statements need not be counted.
+  // A UTF-16 code unit takes at most three bytes, so the bytes of most statements are not counted.
   if (text.length * 3 <= limit) return false
   let bytes = 0
   for (let i = 0; i < text.length; i++) {

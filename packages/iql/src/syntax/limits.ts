@@ -36,14 +36,14 @@ export const MAX_CREATED_BYTES = 16 * 1024 * 1024
 
 /**
  * The bytes of all texts that the evaluation of a row may hold: a text counts as often as expressions read it, and again for each
- * function that returns a copy. As many texts as MAX_HELD_TEXTS cannot have more.
+ * function that returns a copy. MAX_HELD_TEXTS texts cannot exceed this.
  */
 export const MAX_HELD_BYTES = 16 * MAX_CREATED_BYTES
 export const MAX_HELD_TEXTS = 16
 
 /**
- * PostgreSQL holds the minima and maxima of all groups, and the values that NOT IN compares with, whatever memory they take. All
- * minima and maxima of one group share the first.
+ * PostgreSQL holds the minima and maxima of all groups, and the values that NOT IN compares with, without a memory limit. All
+ * minima and maxima of one group share the first limit.
  */
 export const MAX_GROUP_BYTES = 8 * 1024
 export const MAX_LIST_BYTES = 128 * 1024 * 1024
@@ -52,27 +52,27 @@ export const MAX_LIST_BYTES = 128 * 1024 * 1024
 export const MAX_RESULT_ROW_BYTES = 2 * MAX_CREATED_BYTES
 
 /**
- * The bytes of all texts in a key, or in an entry of an index. PostgreSQL has room for 2704, with the other columns; SQLite would
- * take any.
+ * The bytes of all texts in a key, or in an entry of an index. PostgreSQL has room for 2704, including the other columns; SQLite has
+ * no limit.
  */
 export const MAX_KEY_BYTES = 2500
 
 /**
  * The values of one group that the medians and percentiles of a statement may hold together. Each may hold an equal share, rounded
- * to a power of two, less one. Those of more than 18 digits count as four.
+ * to a power of two, less one. Values of more than 18 digits count as four.
  */
 export const MAX_HELD_VALUES = 2 ** 22
 
 /** The rows of generate_series: enough for the minutes of a year. */
 export const MAX_SERIES_ROWS = 1_000_000
-/** The same in messages. toLocaleString would load ICU, which takes a start 30 ms and 10 MiB. */
+/** The same in messages. toLocaleString would load ICU, which costs 30 ms of the start and 10 MiB. */
 export const MAX_SERIES_ROWS_TEXT = '1,000,000'
 
 /** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */
 export const MAX_WITH_USES = 1000
 
 /**
- * The expressions of a statement, with the copies that databases make of them before they run it. Without copies no statement has as
- * many.
+ * The expressions of a statement, with the copies that databases make of them before they run it. Without copies no statement can
+ * reach this number.
  */
 export const MAX_COPIED_EXPRESSIONS = 100_000

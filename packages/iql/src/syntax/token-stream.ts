@@ -28,7 +28,7 @@ export class TokenStream {
 
   readonly #parseSubquery: (tokens: TokenStream) => Query
 
-  /** Queries hold expressions and these hold queries: `parseSubquery` keeps the two parsers from importing each other. */
+  /** Queries contain expressions and expressions contain queries: `parseSubquery` keeps the two parsers from importing each other. */
   constructor(
     statement: string,
     tokens: readonly Token[],

@@ -7,7 +7,7 @@ interface NodeBuffer {
 
 const { Buffer: node } = globalThis as { readonly Buffer?: NodeBuffer }
 
-/** Of text that is not Base-64, too few bytes. */
+/** Returns too few bytes for text that is not Base-64. */
 export function readBase64(text: string): Uint8Array {
   if (node !== undefined) return node.from(text, 'base64')
   try {

@@ -19,7 +19,7 @@ import {
 
 /** The scale of a quotient or an average, unless its operands have more. */
 export const QUOTIENT_SCALE = 16
-/** What is left of it where the whole part may need the digits. */
+/** The least scale, where the whole part may need the digits. */
 const LEAST_QUOTIENT_SCALE = 12
 
 /** `whole` is the number of digits that the whole part may need. */
@@ -28,7 +28,7 @@ export function quotientScale(scale: number, whole: number): number {
   return Math.max(scale, Math.min(QUOTIENT_SCALE, room))
 }
 
-/** Digits after the point to which a variance of Doubles is calculated before it becomes a Double: more than the least one has. */
+/** Digits after the point to which a variance of Doubles is calculated before it becomes a Double: more than the smallest Double needs. */
 export const SPREAD_DIGITS = 400
 /** The same for a correlation. */
 export const ROOT_DIGITS = 40

@@ -71,7 +71,7 @@ export function isWide(type: IqlType): boolean {
   return type.kind === 'Decimal' && type.precision > SHORT_DIGITS
 }
 
-/** A Decimal with more digits than a column can have: what two Decimals of different scales are compared as. */
+/** A Decimal with more digits than a column can have, used to compare two Decimals of different scales. */
 export function isExtraWide(type: IqlType): boolean {
   return type.kind === 'Decimal' && type.precision > DECIMAL_DIGITS
 }
@@ -136,7 +136,7 @@ export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
   return type?.kind === 'Decimal' ? decimal(type.precision, type.scale) : type
 }
 
-/** The same, but a Decimal has as many digits as it takes to hold all values of both types: it is no type of a result. */
+/** The same, but a Decimal gets enough digits for all values of both types, so it cannot be the type of a result. */
 export function comparedType(a: IqlType, b: IqlType): IqlType | undefined {
   if (sameType(a, b)) return a.kind === 'Interval' && b.kind === 'Interval' ? (a.months ? a : b) : a
   if (a.kind === 'Null') return b

@@ -120,7 +120,7 @@ function isStorableJson(text: string): boolean {
   return text.isWellFormed() && !(text.includes('\\u0000') && /\\u0000/.test(text.replaceAll('\\\\', '')))
 }
 
-/** Node skips what is not Base-64, and so returns too few bytes. It also accepts `-` and `_`, and ignores the high byte of characters. */
+/** Node skips characters that are not Base-64, and so returns too few bytes. It also accepts `-` and `_`, and ignores the high byte of characters. */
 function readBinary(text: string): Uint8Array | undefined {
   if (text.length % 4 !== 0 || text.includes('-') || text.includes('_') || NOT_ASCII.test(text)) return undefined
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0

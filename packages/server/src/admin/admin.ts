@@ -60,7 +60,7 @@ function httpRoute(route: AdminRoute, env: AdminEnv, { authenticate, held }: Cal
   }
 }
 
-/** A caller with a valid token and too few rights is worth a line in the audit log. */
+/** A caller with a valid token but too few rights is recorded in the audit log. */
 function recordForbidden(caller: Principal, { address, id }: Context, route: AdminRoute, env: AdminEnv): void {
   env.audit.record({
     event: 'access.refused',
@@ -83,7 +83,7 @@ function send(context: Context, route: AdminRoute, { status, body, lines, header
   else context.json(body, status)
 }
 
-/** The status has been sent: that the rest could not be is said in the log. */
+/** The status has already been sent, so a failure to send the rest is only logged. */
 async function* withFailure(context: Context, lines: AsyncIterable<string>): AsyncGenerator<string> {
   try {
     yield* lines

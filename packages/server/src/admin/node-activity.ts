@@ -1,4 +1,4 @@
-/** What runs now on every node: streaming connections and queries, listed and cancelled wherever they are; and the nodes themselves. */
+/** Running streaming connections and queries on every node, which can be listed and cancelled from any node; and the nodes themselves. */
 
 import { Refusal } from 'gatehouse-protocol'
 import type { Cluster, ClusterCaller, ClusterReplies, Params } from '../events/cluster.ts'

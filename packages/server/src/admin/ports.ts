@@ -54,7 +54,7 @@ export interface UserTables {
   readonly next?: string | undefined
 }
 
-/** Which of what runs is listed, and how much of it by each node. */
+/** Which running items are listed, and how many by each node. */
 export interface ActivityFilter {
   readonly user?: string | undefined
   readonly kind?: RunningQuery['kind'] | undefined

@@ -31,11 +31,11 @@ export interface AdminCall {
   readonly caller: Principal
   readonly address: string
   readonly requestId: string
-  /** Aborted when the caller has left, or the server stops: for replies that wait. */
+  /** For replies that wait: aborted when the caller has left, or the server stops. */
   readonly signal: AbortSignal
-  /** Throws when the caller has lost its token or the scope since the request began: for replies that take long. */
+  /** For replies that take long: throws if the caller has lost its token or the scope since the request began. */
   requireAccess(): Promise<void>
-  /** Runs what waits; refuses it if too many requests of the caller wait already. */
+  /** Runs a reply that waits; refuses it if too many requests of the caller already wait. */
   hold<T>(act: () => Promise<T>): Promise<T>
 }
 

@@ -99,7 +99,7 @@ export const userRoutes: readonly AdminRoute[] = [
         const form = declaredForm(found)
         const wanted = merged(form, withoutPassword(patch))
         const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores), form))
-        // Removed, it is false.
+        // Removing it sets it to false.
         const mustChangePassword =
           'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword
         if (username !== found.username) await refuseTaken(stores, username, found.id)

@@ -18,11 +18,11 @@ import { authOf } from './sign-in/sign-in.ts'
 export type Gate = Gatehouse<GrantedTokens>
 
 export interface GateOptions {
-  /** How often a request is sent at most: a person at a terminal decides that, an import does not ask. */
+  /** The most attempts for a request: a person at a terminal can retry, an import cannot ask. */
   readonly attempts?: number
 }
 
-/** No token is asked for yet. */
+/** Does not request a token yet. */
 export function createGate(server: string, auth: Auth<GrantedTokens>, { attempts = 1 }: GateOptions = {}): Gate {
   // As text no integer is rounded.
   return new Gatehouse(server, { auth, attempts, values: { integer: 'text' } })
@@ -65,7 +65,7 @@ const NODE_CA_HINT = /; if the root CA is installed locally, try running Node\.j
 const CA_HINT =
   '; if your own CA has signed it, set NODE_EXTRA_CA_CERTS to its file, in the environment of this command'
 
-/** The texts of a server are printed in one line each, without what could control a terminal. */
+/** Texts of a server are printed in one line each, without control characters. */
 function textOf(error: GatehouseError): string {
   const { code, details } = error
   const message = error.message.replace(NODE_CA_HINT, CA_HINT)

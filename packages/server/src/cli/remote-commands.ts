@@ -104,10 +104,10 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
         repeatable: true,
         help: 'how numbers are written, 1.234,56 or 1,234.56 (default: detected); repeatable',
       },
-      '--null': { value: 'TEXT', repeatable: true, help: 'what stands for no value, such as n/a; repeatable' },
+      '--null': { value: 'TEXT', repeatable: true, help: 'a text that means no value, such as n/a; repeatable' },
       '--delimiter': { value: 'NAME', help: 'comma, semicolon, tab or bar (default: detected)' },
       '--dry-run': { help: 'print how the file is read and stop' },
-      '--yes': { help: 'with --create: go on although a few values turn a column into Text' },
+      '--yes': { help: 'with --create: continue although a few values turn a column into Text' },
       '--rejected': {
         value: 'FILE',
         help: 'where to write rejected rows, with the reasons (default FILE.rejected.csv)',

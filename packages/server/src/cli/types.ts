@@ -52,7 +52,7 @@ function oneOf(args: Arguments, option: `--${string}`, usual: string, types: Rea
   return type
 }
 
-/** Without the tables that a user may define but not read, which the catalogue lists too. */
+/** Excludes tables that the user may define but not read, which the catalogue lists too. */
 async function readTables(gate: Gate): Promise<DescribedTable[]> {
   const listed = new Collection<ListedTable>(gate, '/catalogue/tables').list({ system: false })
   const tables = (await Array.fromAsync(listed)).filter(({ rights }) => rights.includes('select'))
@@ -102,7 +102,7 @@ function typeOf(type: string, { integer, timestamp }: Forms): string {
   }
 }
 
-/** `last_prices` becomes `LastPrices`; what would be taken gets a number. */
+/** `last_prices` becomes `LastPrices`; a name that is taken gets a number. */
 function interfaceNames(tables: readonly DescribedTable[]): string[] {
   const taken = new Set(['Tables'])
   return tables.map(({ name }) => {

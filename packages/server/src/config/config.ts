@@ -216,7 +216,7 @@ export const SETTINGS = {
   queryWriteWait: setting(
     '5',
     parseSeconds,
-    'Seconds that a write waits for a long write of another user on SQLite before the long one is stopped; 0 waits on.',
+    'Seconds that a write waits for a long write of another user on SQLite before the long one is stopped; 0: it is never stopped.',
   ),
   queryTempBytes: setting(
     '1073741824',

@@ -1,4 +1,4 @@
-/** The parser of the PostgreSQL URL. What the driver would ignore or misread is refused, and no message shows a part of the password. */
+/** The parser of the PostgreSQL URL. Refuses anything that the driver would ignore or misread; no message shows a part of the password. */
 import { nearest } from 'gatehouse-protocol'
 import { BadSetting } from './parsers.ts'
 
@@ -32,7 +32,7 @@ export function parseDatabaseUrl(text: string): string {
   return address.href
 }
 
-/** A character of the password that is not encoded can end it early: what follows then looks like a path or a parameter. */
+/** An unencoded character can end the password early: the rest then looks like a path or a parameter. */
 function isWellFormed(text: string, { username, password, pathname, search, hash }: URL): boolean {
   if (/\s/.test(text) || hash !== '' || search.includes('@')) return false
   try {
@@ -43,7 +43,7 @@ function isWellFormed(text: string, { username, password, pathname, search, hash
   }
 }
 
-/** Without an @ it may be the password, of which a character was not encoded. */
+/** Without an @ it may be the password, with a character that was not encoded. */
 function unknownParameter(name: string, { username }: URL): BadSetting {
   const shown = username === '' ? 'it has no user, and a parameter that' : `the parameter "${name}"`
   return new BadSetting(`${shown} ${instead(name, PARAMETERS)}`)

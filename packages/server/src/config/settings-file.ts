@@ -10,7 +10,7 @@ export interface SettingsFile {
 export function readSettingsFile(path: string): SettingsFile {
   let text: string
   try {
-    // To open a pipe would wait until somebody writes to it.
+    // Opening a pipe would wait until somebody writes to it.
     if (!statSync(path).isFile()) throw new Error('it is not a file')
     text = readFileSync(path, 'utf8')
   } catch (error) {
@@ -30,7 +30,7 @@ const DOUBLE_QUOTED = /"((?:\\.|[^"\\])*)"[ \t]*/sy
 const UNQUOTED = /(?:\\(?:\r\n|.)|[^\\\r\n])*/sy
 
 /**
- * systemd ignores what it does not understand. Here it is refused, because a setting that is left out may mean another database. A
+ * systemd ignores lines that it does not understand. Here they are refused, because a missing setting may mean another database. A
  * message never quotes the file, which contains secrets.
  */
 export function parseSettingsFile(text: string, path: string): ReadonlyMap<string, string> {

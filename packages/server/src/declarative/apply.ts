@@ -54,8 +54,8 @@ async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise
 }
 
 /**
- * Returns the function that drops what was created, and restores the views, for when a later step fails. When a step here fails, it
- * has been called.
+ * Returns a function that undoes these steps: it drops what was created and restores the views, in case a later step fails. If a step
+ * here fails, it has already been called.
  */
 async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
   const { tables } = env

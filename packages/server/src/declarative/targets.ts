@@ -68,9 +68,9 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
   }
 }
 
-/** A user whom an operator has disabled stays so, unless the file says otherwise. */
+/** A user disabled by an operator stays disabled, unless the file says otherwise. */
 export function userTarget(user: ResolvedUser, isDisabled = false): UserTarget {
-  // What concerns the password is applied with it, see plan.ts.
+  // Members about the password are applied with it, see plan.ts.
   const { password, password_hash, reset_password, must_change_password, ...rest } = user
   const { username, roles = [], disabled = isDisabled, ...claims } = rest
   return { username, profile: claims, roles: roles.toSorted(), disabled }

@@ -11,7 +11,7 @@ export type Params = Readonly<Record<string, string>>
 export interface Cluster {
   /** Resolves when other nodes can see this one. */
   readonly registered: Promise<void>
-  /** Why this node must not serve any more, if so. */
+  /** The reason why this node must stop serving, if there is one. */
   findConflict(): Promise<string | undefined>
   /** Registers what this node replies on a topic. A node without a handler replies null. */
   handle(topic: string, handler: (params: Params) => unknown): void

@@ -16,7 +16,7 @@ export interface DurableBusOptions {
   readonly events: Pick<Events, 'append' | 'since' | 'lastSeq'>
   readonly feed: Feed
   readonly onError: (error: unknown) => void
-  /** Tells the other processes that use the same file that this one has recorded an event. */
+  /** Notifies other processes on the same file that this one has recorded an event. */
   readonly announce?: (() => void) | undefined
 }
 

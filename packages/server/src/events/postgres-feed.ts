@@ -14,7 +14,7 @@ export interface PostgresFeedOptions {
 const RECONNECT: Backoff = { firstMs: 100, longestMs: 2_000 }
 /** For a dead connection that has not been noticed, and for connection poolers that do not support LISTEN. */
 const POLL_EVERY_MS = 500
-/** To connect, and to LISTEN. */
+/** The time to connect and to LISTEN. */
 const DEADLINE_MS = 5_000
 
 export class PostgresFeed implements Feed {
@@ -102,8 +102,8 @@ export class PostgresFeed implements Feed {
 }
 
 /**
- * An event too long for NOTIFY arrives as its sequence number alone; it is then read from the table. So is what is not an event: every
- * user of the database can notify.
+ * An event too long for NOTIFY arrives as its sequence number alone; it is then read from the table. Anything else that is not an
+ * event is treated the same way, because every user of the database can notify.
  */
 function readPayload(payload: string): RecordedEvent | undefined {
   const [, seq, body] = /^(\d+) (\{.*\})$/s.exec(payload) ?? []

@@ -32,7 +32,7 @@ interface Attempt {
 /** The attempts of this node against one key: under way (counted, or being counted), and waiting for one of those. */
 interface Line {
   underWay: number
-  /** Places that were left free so far. */
+  /** Places freed so far. */
   freed: number
   readonly waiting: Set<(signal: 'again' | 'over') => void>
 }
@@ -47,8 +47,8 @@ const LIMITS: AttemptLimits = { mostWaiting: 256, longestWaitMs: 10_000 }
 
 /**
  * An attempt is counted as a failure before it is made, so that parallel guesses cannot pass together. One that would
- * have to be delayed while others are under way waits for them: if one succeeds, its place is free. Only when all of
- * them are decided are the failures that remain a reason for a delay.
+ * have to be delayed while others are under way waits for them: if one succeeds, its place becomes free. Only when all of
+ * them are decided do the remaining failures cause a delay.
  */
 export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS): Attempts {
   const lines = new Map<string, Line>()
@@ -64,7 +64,7 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
         else await attempt.withdraw()
         return { outcome: 'made', result }
       } catch (error) {
-        // Not the fault of the user. The database may be away: the error that is reported is the first one.
+        // Not the user's fault. The database may be unavailable, so the first error is the one to report.
         void attempt.withdraw().catch(() => {})
         throw error
       }
@@ -131,7 +131,7 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
     else line.underWay++
   }
 
-  /** An attempt that leaves its place free passes it on to one that waits. When none is under way, those that wait are delayed. */
+  /** A finished attempt passes its place on to a waiting one. When none is under way, the waiting ones are delayed. */
   function leave(key: string, isPlaceFree: boolean): void {
     const line = lines.get(key)
     if (line === undefined) return

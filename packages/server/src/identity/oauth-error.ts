@@ -123,7 +123,7 @@ export function replyWithOAuthError(context: Context, error: unknown): void {
   context.json(error.code === TOKEN_NEEDED ? {} : { error: code, error_description: printable(error.message) }, status)
 }
 
-/** Refusals of the pipeline: the body is too large or not a form, there were too many requests, the server takes none. */
+/** Refusals of the pipeline: the body is too large or not a form, there were too many requests, or the server accepts none. */
 function translated({ status }: Refusal): { code: string; status: number } {
   if (status === 429 || status === 503) return { code: 'temporarily_unavailable', status }
   // C-41: a body that is not a form is an invalid request.

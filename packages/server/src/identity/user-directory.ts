@@ -18,7 +18,7 @@ const CACHED_MS = 1_000
 
 export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, clock: Clock): UserDirectory {
   let cached = new LruMap<{ readonly user: User; readonly at: number }>(MAX_CACHED)
-  /** Counts the events: a user read from the store while one arrives may be outdated already. */
+  /** Counts the events: a user read from the store while one arrives may already be outdated. */
   let changes = 0
   const unsubscribe = bus.subscribe((event) => {
     if (event.kind === 'roles-changed') {

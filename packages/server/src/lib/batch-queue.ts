@@ -52,7 +52,7 @@ export class BatchQueue<Item> {
     if (index >= 0) this.#items.splice(index, 1)
   }
 
-  /** To be called whenever `isReady` may have become true. */
+  /** Call it whenever `isReady` may have become true. */
   schedule(): void {
     if (this.#isGathering || this.#items.length === 0 || !this.#options.isReady()) return
     this.#isGathering = true

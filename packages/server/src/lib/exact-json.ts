@@ -16,7 +16,7 @@ interface SourceTextJson {
 }
 const json: SourceTextJson = JSON as unknown as SourceTextJson
 
-/** JSON.parse, with what `read` makes of each number and its text. */
+/** JSON.parse with `read`, which gets each number and its text, and returns the value. */
 export function parseNumbers(text: string, read: (value: number, source: string) => unknown): unknown {
   return json.parse(text, (_name, value, { source }) =>
     typeof value === 'number' && source !== undefined ? read(value, source) : value,
@@ -124,7 +124,7 @@ function closingOf({ isList }: Open): string {
   return isList ? ']' : '}'
 }
 
-/** A member named __proto__ is one like any other. */
+/** A member named __proto__ is treated like any other. */
 function closed({ isList, items, names }: Open): Json {
   return isList ? items : Object.fromEntries(names.map((name, index) => [name, items[index] ?? null]))
 }

@@ -9,7 +9,7 @@ const PATIENCE_MS = 1_000
 
 /** `hasCome` returns whether anything has arrived since its last call. */
 export async function quietTurn(hasCome: () => boolean): Promise<void> {
-  // What arrived before the first whole turn does not count.
+  // Arrivals before the first whole turn do not count.
   await nextTurn()
   hasCome()
   const began = performance.now()

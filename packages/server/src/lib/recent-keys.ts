@@ -2,9 +2,9 @@
 import { LruMap } from './lru-map.ts'
 
 const REMEMBERED_MS = 10_000
-/** Of all texts: those of statements can be long. */
+/** The most characters of all texts, because statements can be long. */
 const MAX_LENGTH = 2_000_000
-/** The least that a text counts for. */
+/** The least weight of a text. */
 const LEAST_LENGTH = 1000
 
 export class RecentKeys {

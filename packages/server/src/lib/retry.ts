@@ -13,7 +13,7 @@ export function pauseAfter(failures: number, { firstMs, longestMs }: Backoff): n
 }
 
 export interface RetryOptions extends Backoff {
-  /** Runs at most this often. */
+  /** The most attempts. */
   readonly attempts: number
   readonly mayRetry: (error: unknown) => boolean
 }

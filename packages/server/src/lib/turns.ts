@@ -62,7 +62,7 @@ function nextTurn<Result>(steps: Steps<Result>, { milliseconds }: TurnShare): It
 
 /**
  * Work of many callers, each piece of which cannot be divided: done in order of arrival, for a limited time in each turn of the event
- * loop. What is added during a turn waits for the next one, so that a caller who adds more goes to the end of the queue.
+ * loop. Work added during a turn waits for the next one, so that a caller who adds more goes to the end of the queue.
  */
 export class TurnQueue {
   readonly #milliseconds: number

@@ -40,7 +40,7 @@ export interface QueryLimits {
   /** The number of reader processes of the embedded engine, or of connections to PostgreSQL. */
   readonly concurrency: number
   readonly waiting: number
-  /** How long a write waits for a long one of another owner before that one is stopped (embedded engine); 0 waits on. */
+  /** How long a write waits for a long one of another owner before that one is stopped (embedded engine); 0: it is never stopped. */
   readonly writeWaitMs: number
   /** The most tables of the embedded engine. */
   readonly maxTables: number

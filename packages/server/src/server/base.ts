@@ -44,7 +44,7 @@ export interface Base {
   readonly builtInClients: BuiltInClients
   readonly bus: Bus
   readonly cluster: Cluster
-  /** Lets another node start. */
+  /** Allows another node to start. */
   unlock(): Promise<void>
 }
 

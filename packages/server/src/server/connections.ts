@@ -17,7 +17,7 @@ import { boundOf } from './options.ts'
 const OWN_FILES = 128
 /** Pipes of a reader process, or a connection to PostgreSQL. */
 const FILES_PER_QUERY = 8
-/** However few files may be opened. */
+/** The least number of connections, even if few files may be opened. */
 const FEWEST_CONNECTIONS = 16
 /** Fewer than this are worth a warning. */
 const FEW_CONNECTIONS = 1_000

@@ -4,8 +4,8 @@
  * | in | ends |
  * |---|---|
  * | a request or an upgrade, its error reply included | the request: `http/pipeline.ts` `fail` |
- * | a stream: its socket, its turn, its operations, its subscriptions | the connection or the subscription: `streaming/connection.ts` `onFault` |
- * | a listener of the event bus | its handling of that event: `events/durable-bus.ts` `deliver` |
+ * | a stream: its socket, its turn, its operations, its subscriptions | the connection or the subscription:
+ * `streaming/connection/connection.ts` | | a listener of the event bus | its handling of that event: `events/durable-bus.ts` `deliver` |
  * | a background job | its run: each reports its errors, and runs again |
  * | the log | its line: `telemetry/log.ts` |
  * | a custom controller, its timers and promises included | its own work: `streaming/controllers/scope.ts`, counted here |
@@ -38,7 +38,7 @@ export class LocalFaults {
     return this.#counts
   }
 
-  /** Whether the error harms only the part that it comes from; then it is logged and counted. To be called in its context. */
+  /** Whether the error harms only the part that it comes from; then it is logged and counted. Call it in the context of the error. */
   take(error: unknown): boolean {
     const controller = currentController()
     if (controller === undefined) return false

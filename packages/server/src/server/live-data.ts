@@ -37,7 +37,7 @@ function rereadParameters(source: string): Json {
   return (data !== undefined && isObject(data) ? data.Parameters : undefined) ?? null
 }
 
-/** What is too large for a request to the query service is too large here. */
+/** The same size limit as for a request to the query service. */
 function parse(source: string): Json {
   try {
     return readJson(source)

@@ -10,7 +10,7 @@ import type { ConflictWatch } from './watch/conflicts.ts'
 /** Whether the server stops, and whether another node made it stop. */
 export class ServerState {
   readonly #stopping = new AbortController()
-  /** After an error that may have damaged anything. */
+  /** After an error with unknown effects. */
   isFailed = false
   /** Set once the server has started. */
   conflicts: ConflictWatch | undefined

@@ -1,4 +1,4 @@
-/** Brings settings that were read again (SIGHUP) into force in a running server. */
+/** Applies settings that were read again (SIGHUP) to a running server. */
 import { fileName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { takeOver } from '../config/reload.ts'

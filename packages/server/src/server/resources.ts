@@ -42,7 +42,7 @@ export async function openResources(config: Config, options: ResourceOptions, cl
   return assemble(config, { masterKey, database }, options, cleanup)
 }
 
-/** Of an installation that has been checked, as it is. */
+/** Opens an installation that has been checked, without changing it. */
 export function openExisting(config: Config, options: ResourceOptions, cleanup: Cleanup): Resources {
   const masterKey = requireMasterKey(config.data, config.masterKey)
   const database = openUnmigrated({ dataFolder: config.data, url: config.databaseUrl })

@@ -27,15 +27,15 @@ export interface RunningServer {
   hasAdministrator(): Promise<boolean>
   /** A new one-time link with which the first administrator is created; undefined where there is one. */
   offerAdministrator(): Promise<AdministratorLink | undefined>
-  /** Takes over the settings that can change while it runs; rejects, and changes nothing, if one cannot be used. */
+  /** Applies the settings that can change at run time; rejects, and changes nothing, if one cannot be used. */
   reload(settings: LoadedConfig): Promise<void>
-  /** Ends in order; a second call waits for the first. */
+  /** Stops in an orderly way; a second call waits for the first. */
   stop(reason?: StopReason): Promise<void>
 }
 
 /**
  * `stopped`: /readyz says so while requests are still served. `replaced`: a worker stays ready, as its successor is, and leaves its
- * clients time to change over. `failed`: after an error that may have damaged anything no more requests are taken, except of probes.
+ * clients time to change over. `failed`: after an error with unknown effects, only probes are answered.
  */
 export type StopReason = 'stopped' | 'replaced' | 'failed'
 
@@ -63,7 +63,7 @@ export interface Front {
   readonly connections: ConnectionLimits
 }
 
-/** Clients that keep their connections learn from a reply within this time that they should open another one. */
+/** Within this time, clients with kept-alive connections learn from a reply that they should open another one. */
 const HAND_OVER_MS = 1_000
 
 export function runServer(running: Running, front: Front): RunningServer {
@@ -111,8 +111,8 @@ function reload(
 }
 
 /**
- * Closes everything except the ports, on which the server says why: nothing of this node may touch the database any more. Returns a
- * function that waits for the end of it.
+ * Closes everything except the ports, where replies say why: this node must not touch the database any more. Returns a function that
+ * waits until everything is closed.
  */
 function closeOnConflict(running: Running, { basePath, addresses }: Front): () => Promise<void> | undefined {
   const { state, ports, base, services, cleanup } = running

@@ -1,4 +1,4 @@
-/** What a server that is one of several workers shares with the others of its machine. A server that runs alone has no link. */
+/** What a worker shares with the other workers of its machine. A server that runs alone has no link. */
 
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
@@ -14,7 +14,7 @@ export interface WorkerLink {
   readonly predecessor: string | undefined
   readonly identityFile: SharedFile
   readonly queryFile: SharedFile
-  /** Sends counts to the others; the listener gets theirs, with a name of the sender. Returns the end of it. */
+  /** Sends counts to the others; the listener gets theirs, with a name of the sender. Returns a function that removes the listener. */
   sendRates(counts: readonly RateCount[]): void
   onRates(listener: (from: string, counts: readonly RateCount[]) => void): void
   /** Resolves when no further connections are handed to this worker, which stops together with all others. */

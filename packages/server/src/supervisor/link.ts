@@ -60,7 +60,7 @@ export class Link {
     if (process.connected) process.send?.(message, undefined, {}, whenSent)
   }
 
-  /** Tells the supervisor regularly that the event loop runs. */
+  /** Regularly reports to the supervisor that the event loop runs. */
   sayAlive(everyMs: number): void {
     if (everyMs > 0) setInterval(() => this.send({ kind: 'alive' }), everyMs).unref()
   }

@@ -38,12 +38,12 @@ export function atMostEvery(milliseconds: number, report: (count: number) => voi
   }
 }
 
-/** What waits to be written, in characters; further lines are lost. */
+/** The most characters that wait to be written; further lines are lost. */
 const MOST_WAITING = 4 * 1024 * 1024
 
 /**
- * Lines that cannot be written, as to a full disk, wait for the next one or are lost: without a listener the error would end the
- * process. `flushSync`, which pino calls after a fatal error and at the exit, would try for ever.
+ * Lines that cannot be written, for example to a full disk, wait for the next one or are lost: without a listener the error would end
+ * the process. `flushSync`, which pino calls after a fatal error and at exit, would retry forever.
  */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: MOST_WAITING })

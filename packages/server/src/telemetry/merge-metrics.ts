@@ -11,13 +11,13 @@ export interface WorkerMetrics {
 type Series = Map<string, number>
 
 /**
- * Keeps the counts of workers that have ended: a sum that fell would look like a restart of all of them. What a worker counted after
- * its last scrape is lost with it.
+ * Keeps the counts of workers that have ended: a sum that fell would look like a restart of all of them. Counts after
+ * its last scrape are lost with the worker.
  */
 export class MergedMetrics {
   readonly #ended = new Map<MetricName, Series>()
 
-  /** Counts what an ended worker had counted when it was last read. */
+  /** Adds the last known counts of an ended worker. */
   addEnded(text: string): void {
     for (const { name, series, value } of readLines(text)) {
       if (METRICS[name].type !== 'gauge') add(seriesOf(this.#ended, name), series, value)

@@ -7,7 +7,7 @@ import { exportRequest, type FinishedSpan } from './trace-export.ts'
 export interface TraceOptions {
   /** For example http://collector:4318/v1/traces. */
   readonly endpoint: string
-  /** The part of the traces that begin here which is sampled; for others the caller has decided. */
+  /** The sampling ratio of traces that begin here; for others the caller has decided. */
   readonly ratio: number
   readonly node: string
   readonly onError: (error: unknown) => void

@@ -47,7 +47,7 @@ export function readObject(body: unknown): JsonObject {
 
 const MOST_FAULTS = 100
 
-/** A misspelled member must not be taken for an absent one. */
+/** A misspelled member must not count as absent. */
 export function refuseUnknown(body: JsonObject, known: readonly string[]): void {
   const faults = Object.keys(body)
     .filter((name) => !known.includes(name))
@@ -80,7 +80,7 @@ export function readUser(
   return user
 }
 
-/** The declarative file, which was accepted so before, may have others. */
+/** A declarative file accepted by an earlier version may contain others. */
 const KNOWN_NAMES = [
   { member: 'zoneinfo', isKnown: isTimeZone, text: 'is not a known time zone; an example is Europe/Paris' },
   {

@@ -7,7 +7,7 @@ import { CHANGE_LOCK } from '../../store/database/transaction.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { AdminCall, AdminEnv } from '../route.ts'
 
-/** What a change has besides the stores: its events and revocations are part of the transaction. */
+/** What a change can use besides the stores: its events and revocations are part of the transaction. */
 export interface Effects {
   readonly publish: PublishInside
   readonly revocations: RevocationsInside

@@ -10,7 +10,7 @@ export function cursorQuery(things: string) {
   return { ...pageQuery(things, 'id'), after: 'As in `next` of the previous page.' } as const
 }
 
-/** The parameters of a paged route; `things` are listed, `key` is what the last one is named by. */
+/** The parameters of a paged route; `things` names the listed items, `key` the member that identifies the last one. */
 export function pageQuery(things: string, key: string) {
   return {
     after: `The ${key} of the last one on the previous page.`,

@@ -45,7 +45,7 @@ async function print(output: Output, json: boolean): Promise<void> {
     return
   }
   if (output.kind === 'text' && output.failed === true) process.exitCode = 1
-  // JSON has C1 controls and directions as they are.
+  // JSON does not escape C1 controls and text directions.
   if (json) process.stdout.write(`${printableLines(JSON.stringify(output.body ?? null, null, 2))}\n`)
   else if (output.kind === 'text') process.stdout.write(`${printableLines(output.text)}\n`)
   else if (output.kind === 'object') printObject(output.body)

@@ -56,7 +56,7 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
   }
 }
 
-/** Left by a command without the URL, in a version that then created a database, or by the installation before it moved to PostgreSQL. */
+/** Created by a command without the URL, in an earlier version that created databases, or left from before a move to PostgreSQL. */
 export function checkUnused({ data, databaseUrl }: Config): Finding[] {
   if (databaseUrl === '') return []
   const unused = ['identity.db', 'query.db'].filter((name) => existsSync(join(data, name)))

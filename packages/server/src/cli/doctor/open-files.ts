@@ -4,7 +4,7 @@ import { areFew, mostConnections } from '../../server/connections.ts'
 import { openFilesLimit } from '../../telemetry/open-files.ts'
 import { type Finding, warning } from './finding.ts'
 
-/** A service may have another limit than the shell of the operator: where servers run, on this machine, their own count. */
+/** A service may have another limit than the operator's shell: if servers run on this machine, their own limits count. */
 export function checkOpenFiles(config: Config, running: readonly number[]): Finding[] {
   const limits = (running.length > 0 ? running : (['self'] as const)).map((id) => openFilesLimit(id) ?? Infinity)
   const openFiles = Math.min(...limits)

@@ -13,7 +13,7 @@ export interface ReadableFolder {
 
 const NEEDED = /\.(db|key|json)$/
 
-/** SQLite needs to create files beside a database in WAL mode, even to read it. Without, an intact one looks damaged. */
+/** SQLite must create files next to a database in WAL mode, even to read it. If it cannot, an intact database looks damaged. */
 export async function readableFolder(folder: string): Promise<ReadableFolder> {
   if (isWritable(folder)) return { path: folder, dispose: async () => {} }
   const copy = await mkdtemp(join(tmpdir(), 'gatehouse-doctor-'))

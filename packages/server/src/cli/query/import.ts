@@ -35,7 +35,7 @@ import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
 import { createProgress } from './progress.ts'
 
 const DEFAULT_BATCH_ROWS = 500
-/** Of each batch: about four seconds, in which a server can restart. */
+/** Attempts for each batch: about four seconds, in which a server can restart. */
 const ATTEMPTS = 6
 /** A batch of long rows ends earlier: the server limits the size of a body. */
 const MAX_BATCH_BYTES = 1024 * 1024
@@ -115,7 +115,7 @@ function show({ delimiter }: CsvSource, columns: readonly TargetColumn[]): void 
 
 const SHOWN_CELLS = 5
 
-/** What the guess of a column may have got wrong. */
+/** What may be wrong in the guessed type of a column. */
 function doubtsOf({ name, guess, sample }: GuessedColumn): string[] {
   if (guess.ambiguous !== undefined) {
     const [first = '', second = ''] = guess.ambiguous.map((format) => format.name)

@@ -67,7 +67,7 @@ export function cellsOf(row: Row, columns: readonly ResultColumn[]): string[] {
   return columns.map(({ name }) => cellText(Object.hasOwn(row, name) ? row[name] : null))
 }
 
-/** To a terminal without what could control it. */
+/** Removes control characters for a terminal. */
 export async function copyToStdout({ body }: Response): Promise<void> {
   if (body === null) return
   const chunks = Readable.fromWeb(body)

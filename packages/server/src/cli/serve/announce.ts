@@ -10,7 +10,7 @@ export async function announce(server: RunningServer, { config }: LoadedConfig, 
 }
 
 /**
- * The link makes anybody an administrator: it is shown on a terminal only, and never where the output is kept, as by a service
+ * The link makes anyone an administrator, so it is shown only on a terminal, and never where output is stored: by a service
  * manager, a container or a pipe. There the log names the command that prints one.
  */
 async function askForAdministrator(server: RunningServer, logger: Logger): Promise<void> {

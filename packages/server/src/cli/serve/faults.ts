@@ -4,15 +4,15 @@ import type { Logger } from '../../telemetry/log.ts'
 
 export interface Ending {
   readonly logger: Logger
-  /** Takes what harms only a part of the process. */
+  /** Handles errors that harm only a part of the process. */
   readonly faults?: LocalFaults
-  /** Ends in order; undefined while there is nothing to end. */
+  /** Shuts down in an orderly way; undefined while there is nothing to shut down. */
   readonly stop: () => Promise<unknown> | undefined
   /** How long that may take: a damaged process must not hang in it. */
   readonly longestMs: number
 }
 
-/** The status is not 0, so that a service manager or the supervisor starts another process. Returns what takes the net away again. */
+/** The status is not 0, so that a service manager or the supervisor starts another process. Returns a function that removes the handlers. */
 export function endOnFault({ logger, faults, stop, longestMs }: Ending): () => void {
   let isEnding = false
   // Unhandled rejections arrive here too, with their reason.

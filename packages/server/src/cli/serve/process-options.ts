@@ -6,8 +6,8 @@ import type { LoadedConfig } from '../../config/load.ts'
 const SETTLE_MS = 1500
 
 /**
- * Most of what a start allocates stays. V8 would take that for a high load and make its young generation larger, which costs 10 MiB
- * as long as there is none.
+ * Most of what a start allocates survives. V8 would interpret that as high load and enlarge its young generation, which costs 10 MiB
+ * even without load.
  */
 export function keepYoungGeneration(): void {
   setFlagsFromString('--semi-space-growth-factor=1')

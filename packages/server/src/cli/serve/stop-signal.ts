@@ -21,7 +21,7 @@ export function stopSignal(): Promise<void> {
   })
 }
 
-/** What ends `npm start`, npm or its shell, does not reach this process, so both are watched. */
+/** A signal that ends npm or its shell (`npm start`) does not reach this process, so both are watched. */
 function whenOrphaned(stop: () => void): void {
   const parent = process.ppid
   const npm = parentOf(parent)

@@ -9,7 +9,7 @@ const LONGEST_WAIT_MS = 60_000
 
 /**
  * Runs the act while no other command of this user does. Node cannot lock a file itself; SQLite does, also on systems without
- * `flock`, and no lock can be left behind that somebody would have to guess stale.
+ * `flock`, and never leaves a stale lock behind.
  */
 export async function withCredentialsLocked<T>(credentials: string, act: () => T | Promise<T>): Promise<T> {
   const { default: Sqlite } = await import('better-sqlite3')

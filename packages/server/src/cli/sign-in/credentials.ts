@@ -25,7 +25,7 @@ export function readLogin(server: string, file = credentialsFile()): Login | und
   return readAll(file).get(server)
 }
 
-/** Those that somebody has logged in to. */
+/** The servers that have a login. */
 export function knownServers(file = credentialsFile()): string[] {
   return [...readAll(file).keys()]
 }

@@ -10,7 +10,7 @@ import { membersOf, parseJson } from '../output/json.ts'
 import { printable } from '../output/table.ts'
 
 export interface SocketOptions {
-  /** Of the protocol; the library itself speaks 2.0. */
+  /** The protocol version; the library itself uses 2.0. */
   readonly version: string
   /** No user is signed in, but the library believes that one is. */
   readonly isAnonymous: boolean
@@ -66,7 +66,7 @@ export class SharedSocket implements WebSocketLike {
     return this.#socket.readyState
   }
 
-  /** Of the library. */
+  /** A message from the library. */
   send(data: string): void {
     if (this.#options.isAnonymous && /"Topic":"(AuthToken|Identify)"/.test(data)) {
       const reply = '{"TransactionID":-1,"Data":{"Result":"Success"}}'
@@ -76,12 +76,12 @@ export class SharedSocket implements WebSocketLike {
     this.#socket.send(data.replace('"TransactionID":-', OWN_ID))
   }
 
-  /** Of the person. */
+  /** A message from the person. */
   sendUnchanged(message: string): void {
     this.#socket.send(message)
   }
 
-  /** What Auth/Identify would have sent first, had the library not subscribed to it before. */
+  /** The message that Auth/Identify would have sent first if the library had not already subscribed. */
   repeatIdentity(): void {
     if (this.#identity !== undefined && !this.#options.isAnonymous) this.#options.onMessage(this.#identity)
   }

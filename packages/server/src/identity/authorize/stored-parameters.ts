@@ -1,4 +1,4 @@
-/** How long the parameters may be that are stored while a person signs in or out: anybody can send such a request. */
+/** Limits the length of parameters that are stored while a person signs in or out, because anyone can send such a request. */
 import { refuse } from './authorization-error.ts'
 import type { RequestParameters } from './request.ts'
 

@@ -55,7 +55,7 @@ interface ClientRefusal {
   readonly responseType: string | undefined
 }
 
-/** Throws what is shown on an error page; returns the refusals that go to the client. */
+/** Throws errors that are shown on an error page; returns refusals that go to the client. */
 async function check(outer: Parameters, client: Client, env: BrowserEnv): Promise<Checked> {
   const refuse = (refusal: Refusal, target: Target): Checked => {
     if (!isAuthorizationError(refusal.code)) throw refusal

@@ -15,7 +15,7 @@ import type { BrowserCookies } from './cookies.ts'
 export interface BrowserContext {
   readonly http: Context
   readonly session: Session | undefined
-  /** Of the session; the session of a disabled or deleted user does not count. */
+  /** The user of the session; undefined if that user is disabled or deleted. */
   readonly user: User | undefined
   /** Identifies the browser in interactions. Created on first use, so that frames without forms set no cookie. */
   browser(): string

@@ -134,7 +134,7 @@ export function namesAll(form: Parameters, scopes: readonly string[]): boolean {
   return scopes.every((scope) => named.includes(scope))
 }
 
-/** What people recognise: the host, or the scheme of a native application. */
+/** The part that people recognise: the host, or the scheme of a native application. */
 function hostOf(uri: string): string {
   const url = URL.parse(uri)
   return url === null || url.host === '' ? (uri.split(':', 1)[0] ?? uri) : url.host

@@ -56,7 +56,7 @@ export function deviceRoutes(env: BrowserEnv): readonly Route[] {
 
 /**
  * Whether the address was typed, scanned or opened by a program, or is a redirect of our own. A code in a link of another site is
- * not looked up until its person sends the form: other sites could otherwise use up the attempts of everybody who visits them.
+ * not looked up until the person sends the form. Otherwise other sites could use up the attempts of everyone who visits them.
  */
 function isOpenedByPerson({ headers }: Context): boolean {
   const site = headers['sec-fetch-site']

@@ -80,7 +80,7 @@ export function sendPage(http: Context, page: Html, policy: PagePolicy = {}): vo
   http.send('text/html; charset=utf-8', page.toString(), policy.status)
 }
 
-/** HEAD of a page whose GET has effects: without any of them, it is not known what GET would reply. */
+/** HEAD of a page whose GET has effects: without those effects, the reply to GET is not known. */
 export function answerHead(http: Context): void {
   http.setHeader('cache-control', 'no-store')
   http.stream('text/html; charset=utf-8').end()

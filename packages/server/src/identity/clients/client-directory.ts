@@ -71,7 +71,7 @@ export function createClientDirectory(
     since = clock()
   }
 
-  /** While the database is away the last known origins count, so that pages can read why they are refused. */
+  /** While the database is unavailable, the last known origins are used, so that pages can read why they are refused. */
   async function readOrigins(): Promise<ReadonlySet<string>> {
     try {
       const all = await clients.list()

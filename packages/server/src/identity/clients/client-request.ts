@@ -148,7 +148,7 @@ function notAuthenticated(why: string) {
   })
 }
 
-/** The secret that last authenticated each client, to save the digest when it comes again. Dropped when the client is reloaded. */
+/** The secret that last authenticated each client, which saves the digest when it is sent again. Dropped when the client is reloaded. */
 const lastVerified = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
 
 /** Compares with every valid secret, each in constant time. An unknown client takes as long. */
@@ -186,7 +186,7 @@ const MAX_WAIT_MS = 60_000
 const FORGET_MS = 15 * 60_000
 const MAX_TRACKED = 20_000
 
-/** In memory, on each node for itself: secrets are too long for guessing on all nodes to help. */
+/** In memory, separately on each node: secrets are so long that guessing on all nodes does not help. */
 export function createSecretThrottle(clock: Clock): SecretThrottle {
   const failures = new LruMap<{ readonly count: number; readonly at: number }>(MAX_TRACKED)
   return {
@@ -196,7 +196,7 @@ export function createSecretThrottle(clock: Clock): SecretThrottle {
       if (known === undefined || known.count < FREE_FAILURES) return 0
       const wait = Math.min(MAX_WAIT_MS, 1000 * 2 ** (known.count - FREE_FAILURES))
       const now = clock()
-      // A clock that was set back must not make anybody wait longer.
+      // If the clock was set back, no one must wait longer.
       return Math.max(0, Math.ceil((Math.min(known.at, now) + wait - now) / 1000))
     },
     recordFailure(clientId, address) {

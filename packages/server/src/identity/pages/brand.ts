@@ -1,4 +1,4 @@
-/** What the operator sets for the pages, and shades of its colour that are readable on light and dark backgrounds. */
+/** The operator's branding of the pages, and shades of its colour that are readable on light and dark backgrounds. */
 
 export interface Brand {
   readonly name: string
@@ -38,7 +38,7 @@ export interface Shades {
   readonly accent: string
 }
 
-/** The colours of cards, of what is set off inside them, and of the page behind them. */
+/** The colours of cards, of highlighted areas inside them, and of the page behind them. */
 export const LIGHT_SURFACES = { surface: '#ffffff', inset: '#f6f7f9', background: '#f2f4f7' } as const
 export const DARK_SURFACES = { surface: '#171b22', inset: '#1e232c', background: '#0d1015' } as const
 

@@ -13,7 +13,7 @@ export interface ErrorData {
   readonly detail?: string | undefined
   /** Identifies the line in the log. */
   readonly requestId: string
-  /** The error is the person's own, such as a wrong address: no support is needed. */
+  /** The person made the error, such as a wrong address: no support is needed. */
   readonly isMistake?: boolean
   /** Offered first; the start page is offered always. */
   readonly way?: 'sign-in' | 'console' | undefined

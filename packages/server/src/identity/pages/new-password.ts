@@ -80,7 +80,7 @@ export function unusableLinkPage(frame: PageFrame): Html {
 
 interface PasswordFields {
   readonly label: string
-  /** Known, it goes along unseen, so that password managers store both together. */
+  /** If known, it is a hidden field, so that password managers store both together. */
   readonly username: string | undefined
   readonly leastPassword: number
   readonly formError: FormError | undefined

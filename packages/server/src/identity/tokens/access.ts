@@ -23,7 +23,7 @@ export interface Access {
   forget(): void
 }
 
-/** Thousands are kept: an object more for each would show in the time of garbage collection. */
+/** Thousands are kept: one more object for each would noticeably lengthen garbage collections. */
 interface VerifiedToken {
   readonly principal: Principal
   /** The result of the last revocation check, valid for that version of the revocation list. */
@@ -37,7 +37,7 @@ interface RecentToken {
 }
 
 const MAX_VERIFIED = 20_000
-/** Not a version of the revocation list. */
+/** A value that is never a version of the revocation list. */
 const NEVER = -1
 /** Tokens that were used again recently are kept whole: comparing two strings is cheaper than hashing one. */
 const MAX_RECENT = 1_000
@@ -100,7 +100,7 @@ function unchecked(principal: Principal): VerifiedToken {
   return { principal, current: undefined, checkedVersion: NEVER }
 }
 
-/** What events of revocation refer to. */
+/** The ids that revocation events refer to. */
 function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt }: Principal): TokenOrigin {
   return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000) }
 }

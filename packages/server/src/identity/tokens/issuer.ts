@@ -42,7 +42,7 @@ export interface IssuerOptions {
   readonly name: string
   readonly signer: Signer
   readonly clock: Clock
-  /** Of access tokens, unless their client has its own. */
+  /** The lifetime of access tokens, unless their client has its own. */
   readonly lifetimes: { readonly accessTokenMs: number }
   /** Whether a browser session has ended. */
   readonly sessionEnded: (sessionId: string) => boolean

@@ -129,7 +129,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
     return inUse
   }
 
-  /** For when the signing key was withdrawn and its successor has not been loaded yet. */
+  /** Used when the signing key was withdrawn and its successor is not loaded yet. */
   async function reloadSigningKey(): Promise<PrivateKey> {
     await reload()
     const { signing } = keysInUse()

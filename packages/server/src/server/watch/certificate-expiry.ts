@@ -1,4 +1,4 @@
-/** Tells the operator, in the log and as a metric, when the TLS certificate expires. */
+/** Reports in the log and as a metric when the TLS certificate expires. */
 import { X509Certificate } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
 import type { Logger } from '../../telemetry/log.ts'

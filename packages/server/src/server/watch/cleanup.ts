@@ -1,4 +1,4 @@
-/** Closes what was opened in reverse order, after a failed start as well as at a stop. */
+/** Closes everything in the reverse order of opening, after a failed start or at a stop. */
 export interface Cleanup {
   add(close: () => unknown): void
   run(): Promise<void>
@@ -16,7 +16,7 @@ export function createCleanup(): Cleanup {
         try {
           await close()
         } catch (error) {
-          // What was opened before must be closed all the same.
+          // Everything opened earlier must still be closed.
           failures.push(error)
         }
       }

@@ -5,11 +5,11 @@ import { healthRoutes } from '../../http/health.ts'
 import type { Listener } from '../../http/listener.ts'
 import { createPipeline, type PipelineOptions } from '../../http/pipeline.ts'
 
-/** How long requests may be answered with what another version has changed. */
+/** How long requests may still be answered after another version has changed the database. */
 const EVERY_MS = 2_000
 
 export interface ConflictWatch {
-  /** Looks now. */
+  /** Checks now. */
   check(): Promise<void>
   stop(): void
 }
@@ -33,7 +33,7 @@ export function watchConflicts(
   return { check, stop: () => clearInterval(timer) }
 }
 
-/** From now on every request is refused with the reason. The process lives, and is not ready. */
+/** From now on every request is refused with the reason. The process is alive but not ready. */
 export function answerClosed(
   listener: Listener,
   reason: string,

@@ -25,7 +25,7 @@ export class LiveRows {
   readonly #live: Pick<Live, 'columns' | 'rows'>
   readonly #isOrdered: boolean
   readonly #shown = new WeakMap<ResultRow, Row>()
-  /** Those of which array, as long as that is the result. */
+  /** The array that the rows were made from. */
   #current: { readonly of: readonly ResultRow[]; readonly rows: readonly Row[] } | undefined
 
   constructor(live: Pick<Live, 'columns' | 'rows'>, statement: string) {
@@ -43,7 +43,7 @@ export class LiveRows {
     return this.#current.rows
   }
 
-  /** What is different; rows that stay as they were are no change. */
+  /** The differences; unchanged rows are not listed. */
   apply({ put, remove, before, snapshot }: LiveChange<ResultRow>, now: number): RowChange[] {
     const changes: RowChange[] = remove.map((row) => ({ sign: '-', row: this.#rowOf(row) }))
     // In a first snapshot nothing has changed.
@@ -59,7 +59,7 @@ export class LiveRows {
     return changes
   }
 
-  /** Undefined if it looks as before. */
+  /** Undefined if it looks the same as before. */
   #show(row: ResultRow, held: Row | undefined, changedAt: number): Row | undefined {
     const cells = this.#cellsOf(row)
     const isSame = held?.cells.every((cell, index) => cell === cells[index]) === true

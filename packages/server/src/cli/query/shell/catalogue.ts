@@ -23,7 +23,7 @@ export class Catalogue {
     this.#gate = gate
   }
 
-  /** Reads them again. Where that fails, what was known stays. */
+  /** Reads them again. If that fails, the previous ones stay. */
   async refresh(): Promise<void> {
     const options = { parameters: new Map(), signal: this.#closing.signal }
     try {

@@ -4,7 +4,7 @@ export type Input =
   | { readonly kind: 'statement'; readonly text: string }
   | { readonly kind: 'command'; readonly text: string }
 
-/** What the text read so far is in the middle of. */
+/** The construct that the text read so far has not closed. */
 export type Place = 'code' | 'text' | 'quoted' | 'line-comment' | 'block-comment'
 
 export class InputBuffer {
@@ -106,7 +106,7 @@ function newScan(): Scan {
   return { at: 0, place: 'code', hasCode: false }
 }
 
-/** Goes on to the next semicolon and returns where it is; undefined at the end of the text. */
+/** Advances to the next semicolon and returns its position; undefined at the end of the text. */
 function scanOn(scan: Scan, text: string): number | undefined {
   for (; scan.at < text.length; step(scan, text)) if (scan.place === 'code' && text[scan.at] === ';') return scan.at
   return undefined
@@ -124,7 +124,7 @@ function step(scan: Scan, text: string): void {
         scan.at++
       } else if (character.trim() !== '') {
         scan.hasCode = true
-        // A doubled quote ends a text and begins the next, which comes to the same.
+        // A doubled quote ends a text and begins the next, which has the same effect.
         if (character === "'") scan.place = 'text'
         if (character === '"') scan.place = 'quoted'
       }

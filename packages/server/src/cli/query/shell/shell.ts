@@ -109,7 +109,7 @@ class Shell {
     lines?.close()
   }
 
-  /** Runs what needs the keyboard for itself. */
+  /** Runs something that needs the keyboard exclusively. */
   async #withoutPrompt(run: () => Promise<void>): Promise<void> {
     this.#close()
     try {

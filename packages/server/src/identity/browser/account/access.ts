@@ -36,7 +36,7 @@ async function showSessions(context: SignedInBrowser, query: Parameters, env: Br
       browser: describeBrowser(userAgent),
       current: id === context.session.id,
     }))
-    // This one first, then those that were used last.
+    // The current session first, then the most recently used.
     .sort((a, b) => Number(b.current) - Number(a.current) || b.seenAt - a.seenAt)
   const timeZone = zoneOf(context)
   return sendSection(context, 'sessions', (frame) => sessionsSection(frame, { sessions, timeZone }), { query }, env)

@@ -45,7 +45,7 @@ export function ownPageRoute(
   return pageRoute(pathOf(page), act, env)
 }
 
-/** A page that asks before a form of the same path does something; where a session is lacking, the section follows it. */
+/** A page that asks for confirmation before a form of the same path acts; without a session, the section is shown after the sign-in. */
 export function askRoute(
   path: string,
   section: Exclude<Section, 'profile'>,
@@ -59,7 +59,7 @@ export function askRoute(
   return pageRoute(path, act, env)
 }
 
-/** The anti-forgery token is bound to the session: the person who is signed in now is the one who saw the page. */
+/** The anti-forgery token is bound to the session, so the person who is signed in now is the one who saw the page. */
 export function accountFormRoute(path: string, action: AccountAction, env: BrowserEnv): Route {
   const act = async (context: BrowserContext, form: Parameters): Promise<void> => {
     if (await redirectedFirst(context, { name: 'account' }, {}, env)) return

@@ -72,7 +72,7 @@ async function showSecurity(context: SignedInBrowser, reply: SectionReply, env: 
   return sendSection(context, 'security', (frame) => securitySection(frame, data), reply, env)
 }
 
-/** Without the recovery codes, which stand in for them. */
+/** Excludes recovery codes, which only replace a lost factor. */
 function stepsOf(factors: readonly Factor[]): Factor[] {
   return factors.filter(({ kind }) => kind !== 'recovery')
 }

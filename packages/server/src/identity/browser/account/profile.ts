@@ -60,7 +60,7 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
   const before = profileOf(user)
   for (const [name, { isValid, message }] of CHECKS) {
-    // What an administrator has set is kept as it is.
+    // A value set by an administrator is kept unchanged.
     if (given[name] === '' || given[name] === before[name] || isValid(given[name])) continue
     return showProfile(context, given, { error: (text) => ({ text: message(text), field: name }) }, env)
   }

@@ -41,7 +41,7 @@ export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-/** What the page says after an attempt. */
+/** The message of the page after an attempt. */
 export interface FormReply {
   readonly status: number
   readonly error: FormErrorIn
@@ -95,7 +95,7 @@ async function takeForcedChange(
   )
 }
 
-/** The hash of a password that may be used, or what to tell the person. */
+/** The hash of an acceptable password, or the message for the person. */
 export async function hashNew(
   password: string | undefined,
   currentHash: string | undefined,

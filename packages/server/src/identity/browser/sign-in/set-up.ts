@@ -130,7 +130,7 @@ async function createAdministrator(
       return { id, newRole: isNew ? role.name : undefined }
     })
     .catch((error: unknown) => {
-      // The link was not used then: all of it is one transaction.
+      // The link stays unused: everything is one transaction.
       if (error instanceof UsernameTaken) return 'taken' as const
       throw error
     })
@@ -154,7 +154,7 @@ async function createAdministrator(
 async function signInWithPassword(context: BrowserContext, userId: string, env: BrowserEnv): Promise<void> {
   const user = await env.users.findById(userId)
   if (user === undefined || user.disabled) throw expired()
-  // The console is for those who have rights in it.
+  // Only users with rights in the console are sent there.
   const page = { name: env.pages.places.includes('console') && user.rights.size > 0 ? 'console' : 'account' } as const
   const flow = await beginFlow({ kind: 'own', page, progress: {} }, context, env.flows)
   return passFirstFactor(context, flow, user, ['pwd'], env)

@@ -156,7 +156,7 @@ async function signInByPasskey(
   return passFirstFactor(context, noted, user, ['pop', 'user', 'mfa'], env)
 }
 
-/** Goes on to the second factor where the user has one, else completes the sign-in. */
+/** Continues with the second factor if the user has one; otherwise completes the sign-in. */
 export async function passFirstFactor(
   context: BrowserContext,
   flow: FlowInteraction,

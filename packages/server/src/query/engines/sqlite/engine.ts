@@ -262,7 +262,7 @@ function runApart(
       await turnOf(acquired, stopped)
       // The other process must not build on a commit that may be lost: it would not learn of the loss.
       await commits.synced()
-      // The writer process cannot announce that it waits, so the lock is taken here first: the worker that holds it learns which owner
+      // The writer process cannot announce that it waits, so this one waits for the lock: the worker that holds it learns which owner
       // waits.
       if (isShared) {
         const owners = (): string[] => [owner ?? '']
