@@ -3,7 +3,7 @@ import { computed, signal } from '@preact/signals'
 import { type Auth, AuthError, type Browser, browser, Gatehouse, memory, type User } from '../../client/src/index.ts'
 import { server } from './server.ts'
 
-/** What the page knows of its user. */
+/** What the page knows about its user. */
 export type Session =
   | { readonly kind: 'starting' }
   | { readonly kind: 'signed-in'; readonly user: User; readonly rights: ReadonlySet<string> }
@@ -66,7 +66,7 @@ const auth: Auth<Browser> = (env) => {
 
 export const gate = new Gatehouse(server.issuer, { auth })
 
-/** Signs in, leaving the page if somebody has to be asked. `onReturn` is called before anything is shown. */
+/** Signs in, leaving the page if the user must enter something. `onReturn` is called before anything is shown. */
 export async function open(onReturn: () => void): Promise<void> {
   try {
     if (!(await gate.auth.signedIn())) return await askToSignIn()
@@ -84,7 +84,7 @@ export async function open(onReturn: () => void): Promise<void> {
   connect()
 }
 
-/** The stream takes tokens with a right of the platform, where the service runs; otherwise the server is asked at times. */
+/** The stream needs a right of the platform and a running service; otherwise the server is polled. */
 export function connect(): void {
   if (server.services.includes('streaming') && may('Platform/')) void followRights().catch(() => {})
   else void askAgain()
@@ -107,7 +107,7 @@ async function askAgain(): Promise<void> {
   if (session.value.kind === 'signed-in') setTimeout(askAgain, ASK_EVERY_MS)
 }
 
-/** The server tells when the rights of this token change; another token then has those that are left. */
+/** The server notifies when the rights of this token change; a new token then has the remaining ones. */
 async function followRights(): Promise<void> {
   let known: { readonly token: string; readonly scope: string } | undefined
   for await (const told of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
@@ -133,7 +133,7 @@ export function askToSignIn(): Promise<void> {
   return gate.auth.signIn({ returnTo: returnTo.href })
 }
 
-/** Felt at once: what was shown is gone before the server answers. */
+/** Takes effect immediately: the content is removed before the server answers. */
 export async function signOut(): Promise<void> {
   session.value = { kind: 'signed-out', why: 'left' }
   gate.stream.close()

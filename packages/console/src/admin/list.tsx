@@ -1,4 +1,4 @@
-/** What lists of the administration share: the error, the wait, the end of a page, and what to say when there is nothing. */
+/** What lists of the administration share: error, loading state, end of a page, empty state. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { announce } from '../shell/announce.tsx'

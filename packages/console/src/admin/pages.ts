@@ -1,10 +1,10 @@
-/** Lists of the administration, page by page. What was asked for before is dropped, whenever its reply comes. */
+/** Lists of the administration, page by page. Replies to earlier requests are dropped. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { gate } from '../gate.ts'
 
 export interface Pages<Item> {
   readonly items: readonly Item[]
-  /** Nothing has been loaded yet for what is asked for now; `items` may be those of before. */
+  /** Nothing has been loaded yet for the current request; `items` may be those of an earlier one. */
   readonly loading: boolean
   readonly error: unknown
   /** Loads the next page; undefined where there is none. */

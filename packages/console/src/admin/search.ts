@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { go } from '../shell/router.ts'
 
-/** Shorter than the pause between two keys of a quick typist: only the last of a burst is asked for. */
+/** Only the last key of a burst starts a search; the delay is shorter than a noticeable pause. */
 export const TYPING_MS = 60
 
 export interface SearchText {

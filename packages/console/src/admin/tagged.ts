@@ -1,4 +1,4 @@
-/** One thing of the administration with its ETag: what was changed by somebody else meanwhile is not overwritten. */
+/** An object of the administration with its ETag, so that concurrent changes by others are not overwritten. */
 import { useCallback, useRef } from 'preact/hooks'
 import { GatehouseError } from '../../../client/src/index.ts'
 import { gate } from '../gate.ts'
@@ -77,7 +77,7 @@ export async function attempt(work: () => Promise<unknown>, done: string): Promi
   return true
 }
 
-/** What the server found wrong with a member of the body, by its name; undefined if the error is another one. */
+/** The server's error for a member of the body, by its name; undefined for other errors. */
 export function faultsOf(error: unknown): ReadonlyMap<string, string> | undefined {
   if (!(error instanceof GatehouseError) || !Array.isArray(error.details.Faults)) return undefined
   const faults = error.details.Faults as { readonly path?: string; readonly text?: string }[]

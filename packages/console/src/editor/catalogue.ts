@@ -21,7 +21,7 @@ export interface Catalogue {
   columns(table: string): Promise<readonly KnownColumn[]>
 }
 
-/** Tables change: what is older is loaded again. */
+/** Tables change, so older entries are loaded again. */
 const KEPT_MS = 60_000
 const MOST = 200
 const PAGE = 100

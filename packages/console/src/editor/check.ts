@@ -1,4 +1,4 @@
-/** What is wrong with a text before it is sent: the parser of the server, in the page. */
+/** Finds errors in a text before it is sent, with the server's parser in the page. */
 import { parse } from 'gatehouse-iql'
 import { scan, statementsOf } from './scan.ts'
 

@@ -124,7 +124,7 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
       autocompletion({
         override: [completionSource(() => latest.current.complete)],
         maxRenderedOptions: 60,
-        // What a word is, its text on the right tells.
+        // The text on the right says what kind of word it is.
         icons: false,
       }),
       placeholderOf(placeholder),
@@ -207,7 +207,7 @@ function formatIn(view: EditorView): boolean {
   return true
 }
 
-/** Chromium puts what is typed over a selection into an element with an inline style, which the policy forbids. */
+/** When a selection is typed over, Chromium wraps the text in an element with an inline style, which the policy forbids. */
 function typeOver(): Extension {
   return EditorView.domEventHandlers({
     beforeinput(event, view) {
@@ -250,7 +250,7 @@ class Checker {
   }
 }
 
-/** What is missing at the cursor is about to be written. */
+/** Something missing at the cursor is probably about to be typed. */
 function isBeingTyped({ state }: EditorView, { to, isMissing = false }: Fault): boolean {
   const { head } = state.selection.main
   return isMissing && head >= to && state.sliceDoc(to, head).trim() === ''

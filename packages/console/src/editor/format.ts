@@ -33,7 +33,7 @@ function prefersUpper(spans: readonly Span[]): boolean {
   return words.filter(({ text }) => text === text.toUpperCase()).length * 2 > words.length
 }
 
-/** A token, or what stands in parentheses. */
+/** A token, or the content of parentheses. */
 type Node =
   | { readonly kind: 'token'; readonly text: string; readonly key: string; readonly isLineComment: boolean }
   | { readonly kind: 'group'; readonly nodes: readonly Node[] }
@@ -113,7 +113,7 @@ function layOutClause(clause: readonly Node[], indent: string): string {
   }
   if (key === 'where' || key === 'having') {
     const parts = splitAt(clause, (node) => isKey(node, 'and') || isKey(node, 'or'), 'before')
-    // The AND of BETWEEN would be torn off.
+    // Otherwise the AND of BETWEEN would start a new line.
     if (!clause.some((node) => isKey(node, 'between')))
       return parts.map((part, index) => (index === 0 ? '' : deeper) + flat(part, deeper)).join('\n')
   }

@@ -3,7 +3,7 @@ import { LanguageSupport, StreamLanguage, type StringStream } from '@codemirror/
 import { FORMS, functionNames, KEYWORDS, RESERVED } from 'gatehouse-iql'
 
 interface State {
-  /** What the line before has left open. */
+  /** The construct that the previous line has not closed. */
   open: 'comment' | 'text' | 'quoted' | undefined
 }
 

@@ -12,7 +12,7 @@ export interface Span {
   readonly key: string
 }
 
-/** The tokens of packages/iql/src/syntax/lexer.ts. What is never closed ends with the text. */
+/** The tokens of packages/iql/src/syntax/lexer.ts. A token that is never closed ends with the text. */
 const PATTERN =
   /(?<comment>--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<text>[xX]?'[^']*(?:''[^']*)*(?:'|$))|(?<quoted>"[^"]*(?:""[^"]*)*(?:"|$))|(?<number>(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?)|(?<parameter>:[\p{L}_][\p{L}\p{N}\p{M}_]*|\$\d+)|(?<word>[\p{L}_][\p{L}\p{N}\p{M}_]*)|(?<symbol><>|!=|<=|>=|\|\||\S)/gu
 
@@ -82,7 +82,7 @@ export function parametersOf(text: string): string[] {
   return [...names.values()]
 }
 
-/** A table that a statement names, with what stands for it. */
+/** A table that a statement names, with its alias. */
 export interface TableUse {
   readonly table: string
   readonly alias: string | undefined

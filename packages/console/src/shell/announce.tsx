@@ -1,4 +1,4 @@
-/** Tells screen readers what changed on the page, such as the number of results. */
+/** Announces changes of the page to screen readers, such as the number of results. */
 import { signal } from '@preact/signals'
 
 const told = signal('')

@@ -7,7 +7,7 @@ import type { IconName } from '../ui/icon.tsx'
 import type { AreaProps } from './area-props.ts'
 
 export interface Area {
-  /** Of its folder, and the first part of its addresses. */
+  /** The name of its folder, and the first part of its URLs. */
   readonly name: string
   readonly title: string
   readonly about: string

@@ -12,7 +12,7 @@ export interface Question {
   readonly action: string
   /** True where something is lost. */
   readonly danger?: boolean
-  /** The user has to type this, for what is worst to lose. */
+  /** The user must type this, for the most serious losses. */
   readonly typed?: string
 }
 

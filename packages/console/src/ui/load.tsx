@@ -5,7 +5,7 @@ import { ErrorNotice } from './notice.tsx'
 import { Loading } from './spinner.tsx'
 
 export interface Loaded<T> {
-  /** What was loaded last; it stays while it is loaded again. */
+  /** The last loaded data; it stays during a reload. */
   readonly data: T | undefined
   readonly error: unknown
   readonly loading: boolean
@@ -34,7 +34,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: re
   return { ...state, reload, set }
 }
 
-/** Shows what `useLoad` gave: the data, the error, or that it takes a while. */
+/** Shows the state of `useLoad`: the data, the error, or a spinner. */
 export function Await<T>({
   of: { data, error, reload },
   title,

@@ -11,7 +11,7 @@ export interface Tab {
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }) {
   const nav = useRef<HTMLElement>(null)
   const current = tabs.find((tab) => tab.current)?.href
-  // Of many tabs on a narrow screen the current one is in view.
+  // Scrolls the current tab into view if there are many on a narrow screen.
   useEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [current])

@@ -78,7 +78,7 @@ export function parseTexts(
   return Object.freeze(check(config as Config))
 }
 
-/** The settings, but some of them as they are in others. */
+/** The settings, with some of them taken from others. */
 export function withTexts(
   settings: LoadedConfig,
   others: Pick<LoadedConfig, 'texts' | 'sources'>,

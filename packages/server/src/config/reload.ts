@@ -1,8 +1,8 @@
-/** Which settings a reload (SIGHUP) takes over. */
+/** Which settings a reload (SIGHUP) applies. */
 import { type SettingName, settingNames } from './config.ts'
 import { type LoadedConfig, withTexts } from './load.ts'
 
-/** Whether SIGHUP brings a new value into force: always, or with workers only, which it replaces by new ones. */
+/** Whether SIGHUP applies a new value: always, or only with workers, which it replaces. */
 export type Reload = 'always' | 'workers' | 'never'
 
 /** Read at each use, or given to the parts of a running server by `server/reload.ts`. */

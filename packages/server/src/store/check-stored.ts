@@ -69,7 +69,7 @@ export async function requireDatabase({ dataFolder, url, masterKey }: StoredOpti
   }
 }
 
-/** Of nodes that knew the current schema: others have no issuer there, and stop serving when it is migrated. */
+/** Considers only nodes that know the current schema: others have no issuer there, and stop serving when it is migrated. */
 async function refuseOtherIssuer(database: Database, issuer: string): Promise<void> {
   if ((await schemaVersion(database)) !== MIGRATIONS.length) return
   const other = (await createNodes(database, Date.now).running()).find((node) => node.issuer !== issuer)
@@ -88,7 +88,7 @@ async function requireCurrent(database: Database): Promise<void> {
     )
 }
 
-/** That it is a database at all; `gatehouse doctor` checks its pages. */
+/** Checks only that it is a database; `gatehouse doctor` checks its pages. */
 function checkFile(file: string): void {
   if (!existsSync(file)) return
   const database = new SqliteDatabase(file, { timeout: 5_000 })
@@ -104,7 +104,7 @@ function checkFile(file: string): void {
 async function checkServer({ db }: Database, freeConnections: number): Promise<void> {
   const ask: Ask = async (statement, value) => (await db.executeQuery(CompiledQuery.raw(statement, [value]))).rows
   await checkPrivileges(ask, POSTGRES_SCHEMA)
-  // The one that asks is closed afterwards.
+  // The connection of this check is closed afterwards.
   await checkFreeConnections(ask, freeConnections - 1)
 }
 

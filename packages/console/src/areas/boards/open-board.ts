@@ -96,7 +96,7 @@ export class OpenBoard {
     this.isEditing.value = false
   }
 
-  /** Takes the version of the server, without the own changes. */
+  /** Takes the version of the server and discards local changes. */
   take(document: BoardDocument): void {
     this.document.value = document
     this.conflict.value = undefined
@@ -136,7 +136,7 @@ export async function createBoard(name: string, body: Board): Promise<BoardDocum
   return (await gate.saved.create({ kind: 'board', name, body })) as BoardDocument
 }
 
-/** Boards with changes that are not saved, for who leaves the page and comes back. */
+/** Boards with unsaved changes, kept for users who leave the page and come back. */
 const kept = new Map<string, OpenBoard>()
 
 /** The board as the server has it now, or as it was left with changes. */
@@ -161,7 +161,7 @@ function bodyOf({ description, tiles }: Edited): Board {
   }
 }
 
-/** The same for the same content, whatever the order of its members. */
+/** Equal for equal content, regardless of the order of members. */
 function textOf(edited: Edited): string {
   return JSON.stringify([edited.name, bodyOf(edited)], (_, value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)

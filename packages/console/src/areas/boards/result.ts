@@ -8,7 +8,7 @@ import { GridModel } from '../../grid/model.ts'
 export type TileStatement = Pick<Tile, 'statement' | 'parameters' | 'view' | 'live'>
 
 export interface TileState {
-  /** What was read last; it stays while it is read again, and after an error. */
+  /** The last result; it stays during a reload and after an error. */
   readonly model: GridModel | undefined
   readonly error: unknown
   readonly isRunning: boolean
@@ -82,7 +82,7 @@ export class TileResult {
       this.#live.apply(live, change, true)
       const { model } = this.#live
       const before = this.state.peek()
-      // The model tells of its rows itself; the tile is drawn again when anything else has changed.
+      // The model reports its rows itself; the tile is drawn again when anything else has changed.
       if (before.model !== model || before.error !== undefined || before.isRunning)
         this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: false })
     }

@@ -106,7 +106,7 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
   )
 }
 
-/** What is run changes when the user says so; how it is shown changes at once. */
+/** The statement changes when the user runs it; the view changes immediately. */
 function runOf({ statement, parameters, live }: TileContentOf): Partial<TileContentOf> {
   return { statement, ...(parameters && { parameters }), ...(live !== undefined && { live }) }
 }

@@ -70,7 +70,7 @@ export function increaseOf(before: Scrape, after: Scrape, name: string, match: M
 
 /**
  * A quantile of what a histogram observed between two scrapes, interpolated inside its bucket as Prometheus does. Undefined
- * if nothing was observed. What lies above the last bound is given as that bound.
+ * if nothing was observed. Values above the last bound count as that bound.
  */
 export function quantileOf(
   quantile: number,

@@ -108,7 +108,7 @@ function ChartChoices({
 
 type Changes = { readonly [Name in keyof ChartView]: ChartView[Name] | undefined }
 
-/** What is chosen automatically is absent. */
+/** Automatic choices are absent. */
 function viewOf({ view = 'line', x, y, series }: Changes): ChartView {
   return { view, ...(x !== undefined && { x }), ...(y !== undefined && { y }), ...(series !== undefined && { series }) }
 }

@@ -58,7 +58,7 @@ export default function Query({ path, query }: AreaProps) {
   return <Workbench tab={tab} failed={failed} />
 }
 
-/** Shows what the address names, and names in it what is shown. */
+/** Keeps the URL and the shown tab in sync. */
 function useAddress(path: readonly string[], query: URLSearchParams, isReady: boolean): unknown {
   const failed = useSignal<unknown>(undefined)
   const address = `${path.join('/')}?${query}`

@@ -14,11 +14,11 @@ export type OutcomeState =
   | { readonly kind: 'cancelled'; readonly milliseconds: number }
   | { readonly kind: 'failed'; readonly milliseconds: number; readonly error: unknown }
 
-/** What has become of one statement. */
+/** The outcome of one statement. */
 export interface Outcome {
   readonly id: number
   readonly text: string
-  /** Where it stands in the text of the tab. */
+  /** Its position in the text of the tab. */
   readonly from: number
   readonly parameters: Parameters
   readonly kind: StatementKind

@@ -43,7 +43,7 @@ function TabItem({ tab }: { readonly tab: QueryTab }) {
   )
 }
 
-/** What was written can be brought back. */
+/** A closed tab can be reopened with its text. */
 function close(tab: QueryTab): void {
   const undo = closeTab(tab.id)
   forgetRun(tab.id)

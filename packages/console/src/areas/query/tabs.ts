@@ -42,7 +42,7 @@ export const tabs = signal<readonly QueryTab[]>([])
 export const currentId = signal('')
 export const currentTab = computed(() => tabs.value.find(({ id }) => id === currentId.value) ?? tabs.value[0])
 
-/** Reads what was kept, once for each user, and keeps what changes. Returns what ends that. */
+/** Reads the stored tabs, once for each user, and stores changes. Returns a function that stops this. */
 export function startTabs(): () => void {
   const key = `tabs.${user.peek()?.sub ?? ''}`
   const stored = readStored<Stored>(key)
@@ -107,7 +107,7 @@ export function changeTab(id: string, members: Partial<QueryTab>): void {
   tabs.value = tabs.value.map((tab) => (tab.id === id ? { ...tab, ...members } : tab))
 }
 
-/** The one beside it is shown then. Returns what opens it again. */
+/** Shows the next tab instead. Returns a function that reopens the closed one. */
 export function closeTab(id: string): () => void {
   const before = tabs.value
   const index = before.findIndex((tab) => tab.id === id)

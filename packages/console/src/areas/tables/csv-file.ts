@@ -1,4 +1,4 @@
-/** CSV files that the user has dropped: their records, read piece by piece, and what can be told from the first ones. */
+/** CSV files that the user has dropped: their records, read piece by piece, and what can be detected from the first ones. */
 import {
   DELIMITER_SAMPLE,
   dateFormatsOfMost,
@@ -125,7 +125,7 @@ export function matchColumns({ names }: CsvSample, columns: readonly TableColumn
   return names.map((name) => columns.find((column) => sameName(column.name, name))?.name)
 }
 
-/** The formats that the values of a column may have: none where IQL writes them so, two where it cannot be told. */
+/** The formats that the values of a column may have: none if they are in the format of IQL, two if it is ambiguous. */
 export function formatsFor({ values }: CsvSample, index: number, typeText: string): readonly ValueFormat[] {
   const [type, own] = [parseType(typeText), values[index] ?? []]
   if (type === undefined || own.length === 0) return []

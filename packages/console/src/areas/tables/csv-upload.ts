@@ -1,4 +1,4 @@
-/** Sends the rows of a CSV file in batches, each once, and finds those that the table does not take. */
+/** Sends the rows of a CSV file in batches, each once, and finds those that the table rejects. */
 
 import { rowFields, rowJson, type TargetColumn, withoutNotes } from 'gatehouse-csv'
 import { GatehouseError } from '../../../../client/src/index.ts'

@@ -68,7 +68,7 @@ function rowOf(columns: readonly TableColumn[], texts: ReadonlyMap<string, strin
   return Object.fromEntries(filled)
 }
 
-/** What was typed, for a write: Json as what it is, all else as text. */
+/** The typed value for a write: Json as JSON, everything else as text. */
 export function typedValue({ name, type }: TableColumn, text: string): unknown {
   if (type !== 'Json') return text
   try {

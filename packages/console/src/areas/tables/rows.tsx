@@ -12,7 +12,7 @@ import type { TableDetail } from './catalogue.ts'
 import { RowForm, typedValue } from './row-form.tsx'
 
 const PAGE = 500
-/** Deleted one by one: more are the work of a statement. */
+/** Rows are deleted one by one; use a statement for more. */
 const MOST_DELETED = 100
 
 export function Rows({ table }: { readonly table: TableDetail }) {
@@ -138,7 +138,7 @@ interface Pages {
   readonly loadMore: () => void
 }
 
-/** Reads a page after the other, as the end of the rows comes into view. The server sorts, so that the order is that of all rows. */
+/** Reads page after page as the end of the rows comes into view. The server sorts, so the order covers all rows. */
 function usePages(table: TableDetail, sort: Sort | undefined, round: number): Pages {
   const model = useMemo(() => new GridModel(table.columns), [])
   const [state, setState] = useState<{ isLoading: boolean; isAll: boolean; error: unknown }>({

@@ -66,7 +66,7 @@ export function Tree({
   )
 }
 
-/** Few, and seldom what somebody looks for. */
+/** There are few, and users rarely look for them. */
 function SystemTables({
   isOpen: isOpenFirst,
   tables,

@@ -1,4 +1,4 @@
-/** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. What repeats is counted. */
+/** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. Repeated events are counted. */
 import { type Audit, type AuditEvent, type AuditValue, type Clock, outcomeOf } from 'gatehouse-protocol'
 import type { Database } from '../database/database.ts'
 import { extendChain, type UnchainedRow } from './chain.ts'
@@ -132,7 +132,7 @@ function textOf(text: string | undefined): string | null {
   return text === undefined ? null : printable(text)
 }
 
-/** Truncated, and without what a database cannot store (NUL, lone surrogates). */
+/** Truncated, and without characters that a database cannot store (NUL, lone surrogates). */
 function printable(text: string): string {
   return text.slice(0, LONGEST_TEXT).replaceAll('\0', '').toWellFormed()
 }

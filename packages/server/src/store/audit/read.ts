@@ -21,7 +21,7 @@ export interface AuditFilter {
 
 const EXPORTED_AT_ONCE = 2_000
 
-/** Rows that a page of a filter without an index looks at: SQLite reads them on the event loop. */
+/** The most rows that a page reads for a filter without an index: SQLite reads them on the event loop. */
 const SCANNED_AT_ONCE = 20_000
 const HOUR = 3_600_000
 
@@ -96,7 +96,7 @@ function isIndexed({ event, actor, changes }: AuditFilter): boolean {
   return actor !== undefined || event?.includes('.') === true || changes === true
 }
 
-/** One JSON object per line, oldest first, up to the row that was last when the export began. What `check` throws ends it. */
+/** One JSON object per line, oldest first, up to the row that was last when the export began. An error thrown by `check` ends it. */
 export async function* exportAuditLog(
   db: Database['db'],
   filter: AuditFilter,

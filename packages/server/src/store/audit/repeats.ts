@@ -1,4 +1,4 @@
-/** Counts what repeats in the audit log: anybody can be refused again and again, and must not fill the log with it. */
+/** Counts repeated events of the audit log: anyone can cause refusals again and again, and must not fill the log with them. */
 
 import { type AuditEvent, type AuditEventName, outcomeOf } from 'gatehouse-protocol'
 import { networkOf } from '../../lib/network.ts'
@@ -16,7 +16,7 @@ const MOST_KINDS = 10_000
 /** The details that distinguish kinds: words that this program chooses. Others are numbers, ids, or texts of the caller. */
 const TELLING = new Set('reason error grant_type scope method methods path needs kind what provider'.split(' '))
 
-/** Events that differ in nothing that matters. */
+/** Events that are counted together. */
 interface Kind {
   /** The network that it is counted for. */
   readonly network: string | undefined
@@ -33,7 +33,7 @@ export class AuditRepeats {
   readonly #kinds = new Map<string, Kind>()
   readonly #ofNetwork = new Map<string, number>()
 
-  /** The rows to write now: that of the event, unless it is counted, after a count that is due. */
+  /** The rows to write now: a count that is due, then the event's own row unless it is only counted. */
   take(event: AuditEvent, row: UnchainedRow): readonly UnchainedRow[] {
     const ownRows = ownRowsOf(event.event)
     const kind = ownRows === undefined ? undefined : this.#kindOf(event, row)

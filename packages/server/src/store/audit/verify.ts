@@ -60,7 +60,7 @@ export async function verifyAuditStep(
     return { rows: 0, head: { seq: 0, hash: '' }, faults, next: undefined }
   }
   const first = (await db.selectFrom('audit_log').select('seq').orderBy('seq').limit(1).executeTakeFirst())?.seq ?? 1
-  // Retention may have removed what the step before has verified.
+  // Retention may have removed rows that the previous step has verified.
   const isFirst = from === undefined || from.seq + 1 < first
   let expected = isFirst ? first : from.seq + 1
   let previous: string | undefined = isFirst ? await hashBefore(db, first) : from.hash

@@ -17,7 +17,7 @@ export interface OpenRow {
   readonly browser?: string | undefined
 }
 
-/** A page that was left open is worth less than one that is opened now. */
+/** A page left open matters less than one opened now, so the oldest rows are dropped. */
 export const OPEN_ROWS: OpenRowLimits = { browser: 50, network: 1_000, server: 20_000 }
 
 /** Rows are counted in the database when this part of a limit has been added on this node, so that few requests pay for it. */
@@ -25,7 +25,7 @@ const COUNTED_AFTER = 0.1
 const COUNTED_OWNERS = 10_000
 
 export interface OpenRows {
-  /** To be called when a row has been inserted. That row stays, also if a clock was set back and others seem newer. */
+  /** Call it after inserting a row. That row stays, even if a clock was set back and others seem newer. */
   added(row: OpenRow): Promise<void>
 }
 
@@ -43,7 +43,7 @@ export function boundOpenRows(
   },
 ): OpenRows {
   const added = new LruMap<{ rows: number }>(COUNTED_OWNERS)
-  // Nodes that do this at the same time must not wait for each other.
+  // Nodes that prune at the same time must not wait for each other.
   const lock = engine === 'postgres' ? sql`for update skip locked` : sql``
   const rows = sql.table(table)
 
@@ -71,7 +71,7 @@ export function boundOpenRows(
       order by created_at desc, digest limit ${limits.server} offset ${limit - 1}`)
   }
 
-  /** Every network keeps its newest: those that have most rows lose their oldest, until all have equally many or the limit is kept. */
+  /** Every network keeps its newest rows: the networks with the most rows lose their oldest, until all have equally many or the limit holds. */
   async function removeFromLargest(where: RawBuilder<unknown>): Promise<void> {
     const counted = await sql<{ count: number }>`select count(*) as count from ${rows} where ${where}`.execute(db)
     const surplus = Number(counted.rows[0]?.count ?? 0) + 1 - limits.server

@@ -129,8 +129,8 @@ const TIME_BYTES = 6
 const TIMED_TOKEN = /^[\w-]{51}$/
 
 /**
- * A token contains its time of issue, with which its digest begins. Digests of one time are neighbours in the indexes and share their
- * pages, where random ones would make each refresh write two pages of its own (`npm run bench -- refresh`).
+ * A token contains its time of issue, and its digest begins with that time. So digests of the same time are neighbours in the indexes and
+ * share pages. With random digests, each refresh would write two pages of its own (`npm run bench -- refresh`).
  */
 function withTime(secret: string, now: number): string {
   const time = Buffer.alloc(TIME_BYTES)

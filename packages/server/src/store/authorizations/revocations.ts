@@ -8,7 +8,7 @@ import { LONGEST_TOKEN_MS } from '../keys/key-rotation.ts'
 import type { Stores } from '../stores.ts'
 import type { Grants } from './grants.ts'
 
-/** How long a revocation is kept. A token of a revoked grant may have been issued a moment before, and not arrived yet. */
+/** How long a revocation is kept. A token of a revoked grant may have been issued just before, and may not have arrived yet. */
 const KEPT_MS = LONGEST_TOKEN_MS + 60_000
 
 /**
@@ -97,7 +97,7 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
     async revokeUsers(userIds: readonly string[]): Promise<void> {
       for (const userId of userIds) await grants.revoke({ userId })
       const at = clock()
-      // Nodes of the previous version know this event only.
+      // Nodes of the previous version know only this event.
       if (userIds.length <= FEW_SUBJECTS) {
         for (const subject of userIds)
           await publish({ kind: 'subject-cut', subject, at, expiresAt: at + LONGEST_TOKEN_MS })

@@ -11,7 +11,7 @@ import { loadPostgres } from './postgres-load.ts'
 import { checkSqlite } from './sqlite-copy.ts'
 
 export interface RestoreOptions {
-  /** Otherwise that in the backup, if there is one. */
+  /** If absent, the master key in the backup is used, if there is one. */
   readonly masterKey: Buffer | undefined
   /** Whether a seal that is missing or does not match is accepted. */
   readonly isUnsealed: boolean
@@ -61,7 +61,7 @@ function refuseOtherEngine(manifest: Manifest, location: DataLocation): void {
 
 async function refuseOccupied(dataFolder: string): Promise<void> {
   const entries = await readdir(dataFolder).catch(() => [])
-  // Temporary files are no data: a start that was ended may have left one.
+  // Temporary files are not data: an interrupted start may have left one.
   if (entries.some((name) => !name.endsWith('.tmp')))
     throw new BadBackup(
       `The data folder ${dataFolder} is not empty: move it away, or set GATEHOUSE_DATA to another folder`,

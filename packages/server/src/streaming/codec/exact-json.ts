@@ -6,7 +6,7 @@ const MAY_LOSE_DIGITS = /\d[\d.]{9}|\d[eE]/
 
 /**
  * An integer is a number up to 32 bits and a bigint up to 64; any other number is a double where that holds all its digits.
- * What neither holds (only a value of type Json can have it) is the text of the number.
+ * A number that fits neither (only in a value of type Json) becomes its text.
  */
 export function parseExactly(text: string): unknown {
   return MAY_LOSE_DIGITS.test(text) ? parseNumbers(text, keepDigits) : JSON.parse(text)
@@ -17,7 +17,7 @@ function keepDigits(value: number, source: string): unknown {
   return source.length <= MAX_DOUBLE_LENGTH && sameNumber(source, String(value)) ? value : source
 }
 
-/** No double needs as many characters, and comparing the digits of a much longer number would take too long. */
+/** No double needs this many characters, and comparing the digits of a much longer number would take too long. */
 const MAX_DOUBLE_LENGTH = 40
 const INTEGER = /^-?\d{1,20}$/
 const [MIN_INTEGER, MAX_INTEGER] = [-(2n ** 63n), 2n ** 64n - 1n]

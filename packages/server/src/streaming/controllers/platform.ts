@@ -10,7 +10,7 @@ export interface ServerInfo {
   readonly Version: string
 }
 
-/** What clients of version 2 take a feed without a class for: it carries messages, and nothing else is known of it. */
+/** The class that clients of version 2 see for a feed without one: it carries messages, and nothing else is known about it. */
 const DEFAULT_FEED_CLASS: FeedClass = 'Channel'
 
 export const PLATFORM = 'Platform'

@@ -1,6 +1,6 @@
 /**
- * Runs the code of custom controllers in an asynchronous context of its own. What they start there, timers, promises and emitters,
- * keeps the context, so that an uncaught error is known to be theirs. No state of the server is changed in that context.
+ * Runs the code of custom controllers in an asynchronous context of its own. Timers, promises and emitters that they start keep the
+ * context, so an uncaught error can be attributed to them. No state of the server is changed in that context.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Controller, OwnSubscription, RunningSubscription, SubscriberSink, Topic } from '../topics/controller.ts'

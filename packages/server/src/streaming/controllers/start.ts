@@ -1,4 +1,4 @@
-/** Starts custom controllers, before the gateway exists and anything of the start is written: one that fails refuses the start. */
+/** Starts custom controllers before the gateway exists and before anything is written: if one fails, the start is refused. */
 import type { Clock } from 'gatehouse-protocol'
 import type { Controller } from '../topics/controller.ts'
 import { Hub, topicKey } from '../topics/hub.ts'

@@ -1,4 +1,4 @@
-/** Delivers events to all connections: at once to those of a small server, in several turns of the event loop where there are thousands. */
+/** Delivers events to all connections: immediately if there are few, in several turns of the event loop if there are thousands. */
 import { inTurns, type Steps } from '../../lib/turns.ts'
 
 interface Receiver<E> {
@@ -10,7 +10,7 @@ interface Delivery<E> {
   readonly receivers: readonly Receiver<E>[]
 }
 
-/** Every receiver gets the events in their order, and only those that happened while it was there. */
+/** Every receiver gets the events in order, and only those that happened while it was registered. */
 export class EventDelivery<E> {
   readonly #receivers: ReadonlySet<Receiver<E>>
   readonly #onError: (error: unknown) => void

@@ -114,7 +114,7 @@ export class Gateway {
     return this.#env.controllers.usableBy(scopes)
   }
 
-  /** Closes one connection, or all connections of a user, on whichever node they are. */
+  /** Closes one connection, or all connections of a user, on any node. */
   kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void> {
     return this.#bus.publish({ kind: 'stream-kick', ...target })
   }

@@ -10,7 +10,7 @@ import { readAccessToken } from '../controllers/auth.ts'
 import type { StreamSettings } from '../settings.ts'
 import { agreeOnWindows, describeWindows, type ExtensionOffer, type Windows } from '../websocket/deflate.ts'
 
-/** What the WebSocket layer needs of the request. */
+/** What the WebSocket layer needs from the request. */
 export interface WebSocketHandshake {
   readonly key: string
   /** The agreed compression, undefined without. */
@@ -99,7 +99,7 @@ export function acceptUpgrade(
 }
 
 function readProfile(query: QueryValues): Profile {
-  // As the path, the name is case-insensitive: one that is overlooked would mean the newest version.
+  // Like the path, the name is case-insensitive: overlooking it would select the newest version.
   const versions = [...query].filter(([name]) => name.toLowerCase() === 'version').flatMap(([, value]) => value)
   const profile = versions.length > 1 ? undefined : profileFor(versions[0])
   if (profile !== undefined) return profile

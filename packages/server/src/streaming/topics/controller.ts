@@ -88,7 +88,7 @@ export interface SubscriberSink {
 /** How the connection notifies a running subscription. */
 export interface RunningSubscription {
   drained(): void
-  /** The rights of the caller, or a token with the same rights, replaced those before. */
+  /** The caller has other rights, or a new token with the same rights. */
   setPrincipal(principal: Principal): void
   /** The token expired; the caller may renew it. */
   pause(): void

@@ -24,7 +24,7 @@ function sizeOf({ text }: JsonText): number {
 
 export class Hub {
   readonly #topics = new Map<string, Set<Subscriber>>()
-  /** What subscriptions that their topic runs were sent last, by topic; oldest first. */
+  /** The last messages of subscriptions that their topic runs, by topic; oldest first. */
   readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
   #sharedBytes = 0
 
@@ -51,7 +51,7 @@ export class Hub {
     deliverToAll(subscribers, (subscriber) => subscriber.deliver(broadcast, now))
   }
 
-  /** Publishes what differs between profiles. */
+  /** Publishes data that differs between profiles. */
   publishByProfile(controller: string, topic: string, dataFor: (profile: Profile) => unknown, now: number): void {
     const key = topicKey(controller, topic)
     const broadcasts = new Map<Profile, Broadcast>()
@@ -65,7 +65,7 @@ export class Hub {
     })
   }
 
-  /** One broadcast for all subscribers of the topic that are sent this very object, each in its own time. */
+  /** One broadcast for all subscribers of the topic that are sent the same object, each at its own time. */
   share(controller: string, topic: string, data: JsonText): Broadcast {
     const key = topicKey(controller, topic)
     const topics = this.#shared.get(data) ?? new Map<string, Broadcast>()
@@ -83,7 +83,7 @@ export class Hub {
   }
 }
 
-/** One that fails does not keep the message from the others; then the error is the publisher's. */
+/** If one fails, the others still get the message; then the publisher gets the error. */
 function deliverToAll(subscribers: Iterable<Subscriber>, deliver: (subscriber: Subscriber) => void): void {
   const failures: unknown[] = []
   for (const subscriber of subscribers) {

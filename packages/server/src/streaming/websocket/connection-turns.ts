@@ -1,4 +1,4 @@
-/** The turns of the connections that have sent more than is read, or answered, at once: one queue for all of them. */
+/** The turns of connections with a backlog of unread or unanswered input: one queue for all of them. */
 import { TurnQueue } from '../../lib/turns.ts'
 
 /**

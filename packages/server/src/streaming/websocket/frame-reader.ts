@@ -1,6 +1,6 @@
 /**
  * Reads the frames of a client from bytes in pieces of any size (RFC 6455 §5), one at a time, so that the caller can
- * stop between any two. The fragments of a message are copied into one buffer: what a message costs depends on its
+ * stop between any two. The fragments of a message are copied into one buffer: the cost of a message depends on its
  * bytes, not on the number of its fragments or of the pieces in which they arrive.
  */
 import { isUtf8 } from 'node:buffer'
@@ -27,7 +27,7 @@ export class FrameError extends Error {
 }
 
 export interface FrameReaderOptions {
-  /** Of a message as it is sent; a compressed one may be as much longer as compression can make it. */
+  /** The limit of an uncompressed message; a compressed one may be longer by as much as compression can add. */
   readonly maxMessageBytes: number
   /** Whether compression was negotiated, which gives the first reserved bit its meaning. */
   readonly allowsCompression: boolean

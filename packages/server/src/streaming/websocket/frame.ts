@@ -37,7 +37,7 @@ export function framePong(payload: Buffer): Buffer {
 const MAX_REASON_BYTES = 123
 const reasonRoom = Buffer.alloc(MAX_REASON_BYTES)
 
-/** A longer reason is cut between two characters. 1005 stands for no code, so none is sent. */
+/** A longer reason is cut between two characters. 1005 means "no code", so none is sent. */
 export function frameClose(code: number, reason = ''): Buffer {
   if (code === 1005) return openFrame(FIN | OPCODE.close, 0)
   // Writes whole characters only.

@@ -33,7 +33,7 @@ export interface SocketOptions {
 }
 
 /**
- * After this much work the other connections have their turn; Node itself would read two megabytes from one socket first.
+ * After this much work the other connections get their turn; otherwise Node would read two megabytes from one socket first.
  * A message counts as one and more by its length, since it is decompressed, parsed and answered at once.
  */
 const MAX_WORK_PER_TURN = 8
