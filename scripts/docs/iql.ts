@@ -120,8 +120,8 @@ function typesText(): string {
     return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, formOf(name)]
   })
   const notes = `A Decimal has at most ${DECIMAL_DIGITS} digits, in columns and in results. Comparisons are exact for any digits and
-  scales, even with a number of more than ${DECIMAL_DIGITS} digits, and never overflow. Columns and results cannot be Intervals.` return
-  `## Types\n\n${table(['type', 'literal', 'value'], rows)}\n\n${notes}`
+scales, even with a number of more than ${DECIMAL_DIGITS} digits, and never overflow. Columns and results cannot be Intervals.`
+  return `## Types\n\n${table(['type', 'literal', 'value'], rows)}\n\n${notes}`
 }
 
 function formOf(name: string): string {

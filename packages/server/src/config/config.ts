@@ -133,7 +133,7 @@ export const SETTINGS = {
   limitExempt: setting(
     '127.0.0.0/8,::1',
     parseAddresses,
-    'Addresses or networks exempt from rate limits, except for what they forward for others as a proxy that trusted_proxies does not list.',
+    'Addresses or networks exempt from rate limits. Requests that they forward for others are not exempt: list proxies in trusted_proxies.',
   ),
   accessTokenLifetime: setting(
     '3600',
@@ -162,7 +162,7 @@ export const SETTINGS = {
   supportContact: setting(
     '',
     parseContact,
-    'Whom the pages name to people who need help: an e-mail address, a URL, or a text such as "the service desk, extension 4711". Empty: "your administrator".',
+    'Contact that the pages show to people who need help: an e-mail address, a URL, or a text such as "the service desk, extension 4711". Empty: "your administrator".',
   ),
   console: setting('true', parseBoolean, 'Serve the console at /console, and let its built-in client sign users in.'),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
@@ -189,7 +189,7 @@ export const SETTINGS = {
   querySeconds: setting(
     '30',
     parseSeconds,
-    'Timeout of a query in seconds, from its turn on; of one in CSV, NDJSON or Arrow until its first rows are sent. One that waits as long for its turn gets 503.',
+    'Timeout of a query in seconds, counted from its turn; in CSV, NDJSON and Arrow, until the first rows are sent. A query that waits this long for its turn gets 503.',
   ),
   queryExportSeconds: setting(
     '600',
@@ -206,7 +206,7 @@ export const SETTINGS = {
   queryStall: setting(
     '5',
     parseSeconds,
-    'Seconds after which a result that its client does not read is aborted while other queries wait; 0 never.',
+    'Seconds after which a result that its client does not read is aborted while other queries wait; 0: never.',
   ),
   querySendQueueBytes: setting(
     '134217728',
@@ -235,7 +235,7 @@ export const SETTINGS = {
   liveBytes: setting(
     '268435456',
     parseInteger,
-    'Memory for the results of all live statements of this node. One user has at most half of it. Results that nobody follows any more make room first.',
+    'Memory for the results of all live statements of this node. One user has at most half of it. Results without subscribers are dropped first.',
   ),
   liveLogTime: setting(
     '600',

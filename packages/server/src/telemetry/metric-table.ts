@@ -76,8 +76,8 @@ export const METRICS = {
   gatehouse_query_processes: gauge('Reader processes of the embedded engine: "idle" or "busy".', 'state'),
   gatehouse_live_statements: gauge('Live statements, by method: "keys", "rerun" or "clock".', 'method'),
   gatehouse_live_families: gauge('Groups of live statements that share one read of the changed rows.'),
-  gatehouse_live_rows: gauge('Rows of live results in memory, also of those that are kept for clients that come back.'),
-  gatehouse_live_bytes: gauge('Memory of live results, about.'),
+  gatehouse_live_rows: gauge('Rows of live results in memory, including results kept for clients that come back.'),
+  gatehouse_live_bytes: gauge('Approximate memory of live results.'),
   gatehouse_live_evaluations_total: counter('Evaluations of live results, by method.', 'method'),
   gatehouse_live_delivery_seconds: histogram(
     'Time from a commit, as this node learned of it, to the messages for the subscribers.',
@@ -91,9 +91,9 @@ export const METRICS = {
     'Changes kept in the change logs of "all" tables, and of the "largest" log. Counted once a minute.',
     'of',
   ),
-  gatehouse_live_resets_total: counter('Snapshots sent anew, by the reason that the client is told.', 'reason'),
+  gatehouse_live_resets_total: counter('Snapshots sent again, by the reason in the Reset.', 'reason'),
   gatehouse_controller_faults_total: counter(
-    'Errors of custom streaming controllers that nobody caught, such as those of their timers.',
+    'Uncaught errors of custom streaming controllers, such as those of their timers.',
     'controller',
   ),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
