@@ -76,8 +76,8 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
   const publicKeys = new Map<string, KeyObject>()
   const withdrawn = new Set<string>()
   /**
-   * Many new tokens at once, as after a restart, take turns with other requests. On two cores a thread for them was slower: 4,700
-   * instead of 10,700 sign-ins per second (decision 14).
+   * Many new tokens at once, as after a restart, take turns with other requests. On two cores a thread for them was not faster: about
+   * 10,000 sign-ins per second with it and without it (decision 14).
    */
   const checks = new TurnQueue()
   let loading: Promise<void> = Promise.resolve()
