@@ -339,7 +339,7 @@ async function receive(key: string, signal: AbortSignal): Promise<URLSearchParam
   try {
     return new URLSearchParams(await talk(key, signal))
   } catch (cause) {
-    throw new AuthError('The sign-in was not completed', { code: 'client.no_answer', cause })
+    throw new AuthError('No answer came back', { code: 'client.no_answer', cause })
   }
 }
 
@@ -380,5 +380,5 @@ function loginRequired(): AuthError {
 }
 
 function untrusted(): AuthError {
-  return new AuthError('The answer does not belong to this sign-in', { code: 'client.untrusted' })
+  return new AuthError('The answer is not of this sign-in', { code: 'client.untrusted' })
 }
