@@ -1,5 +1,5 @@
 /** The turns of connections with a backlog of unread or unanswered input: one queue for all of them. */
-import { TurnQueue } from '../../lib/turns.ts'
+import { currentTurn, TurnQueue } from '../../lib/turns.ts'
 
 /**
  * The time of all connections together in one turn of the event loop, so that a client with a single request waits no longer for a
@@ -8,3 +8,20 @@ import { TurnQueue } from '../../lib/turns.ts'
 export const CONNECTIONS_MS = 0.2
 
 export const connectionTurns = new TurnQueue(CONNECTIONS_MS)
+
+/** A read of so many bytes holds hundreds of requests. */
+const LONG_READ_BYTES = 16 * 1024
+/** The long reads that are answered as they arrive in one turn of the event loop. */
+const LONG_READS_AT_ONCE = 4
+
+let turn = 0
+let longReads = 0
+
+/** Whether what was read has to wait for its turn: hundreds of connections that send as fast as they can arrive in one turn. */
+export function mustWait(bytes: number): boolean {
+  if (bytes < LONG_READ_BYTES) return false
+  const now = currentTurn()
+  if (now !== turn) longReads = 0
+  turn = now
+  return ++longReads > LONG_READS_AT_ONCE
+}

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 import { CLOSE_CODES } from 'gatehouse-protocol'
 import { currentTurn } from '../../lib/turns.ts'
-import { connectionTurns } from './connection-turns.ts'
+import { connectionTurns, mustWait } from './connection-turns.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
@@ -205,7 +205,8 @@ export class ServerSocket {
       if (this.#state !== 'closing') return
     }
     this.#reader.push(chunk)
-    this.#read()
+    if (mustWait(chunk.length)) this.#readSoon()
+    else this.#read()
   }
 
   #read(): void {
