@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { classes, Icon, IconButton, type IconName, Keys } from '../ui/index.ts'
-import { visibleAreas } from './area.ts'
+import type { Area } from './area.ts'
 import { Brand } from './brand.tsx'
 import { ConnectionState } from './connection.tsx'
 import { openPalette } from './palette.tsx'
@@ -20,7 +20,7 @@ export function toggleNavigation(): void {
   localStorage.setItem(KEY, isNarrow.value ? 'narrow' : 'wide')
 }
 
-export function Navigation() {
+export function Navigation({ areas }: { readonly areas: readonly Area[] }) {
   const [area] = place.value.path
   useEffect(() => {
     isShown.value = false
@@ -65,7 +65,7 @@ export function Navigation() {
         <nav aria-label="Areas">
           <ul>
             <Item name={undefined} icon="home" title="Start" current={area === undefined} />
-            {visibleAreas.value.map(({ name, title, icon }) => (
+            {areas.map(({ name, title, icon }) => (
               <Item key={name} name={name} icon={icon} title={title} current={area === name} />
             ))}
           </ul>

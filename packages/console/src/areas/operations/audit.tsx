@@ -1,7 +1,7 @@
 /** The audit log: filtered, read back page by page, followed as it is written, and a row in full. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { announce } from '../../shell/announce.tsx'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { go, href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
 import {

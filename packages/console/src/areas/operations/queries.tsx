@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { GatehouseError } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
