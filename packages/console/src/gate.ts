@@ -28,6 +28,11 @@ const NO_RIGHTS: ReadonlySet<string> = new Set()
 /** The scopes of the token. */
 export const rights = computed(() => (session.value.kind === 'signed-in' ? session.value.rights : NO_RIGHTS))
 
+/** The names of the user's roles; a server may send them as `roles` or `role`, one or several. */
+export const userRoles = computed(() =>
+  [user.value?.roles ?? user.value?.role].flat().filter((role) => typeof role === 'string'),
+)
+
 /** Whether the token allows one of these; a right that ends with `/` stands for all below it. */
 export function may(...wanted: readonly string[]): boolean {
   const held = [...rights.value]

@@ -84,11 +84,3 @@ async function read<Item>(path: string, signal: AbortSignal): Promise<Page<Item>
     from = next
   }
 }
-
-/** A path with parameters; those that are undefined are left out. */
-export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string | number] => entry[1] !== undefined)
-  return given.length === 0
-    ? path
-    : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
-}

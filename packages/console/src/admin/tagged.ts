@@ -1,7 +1,8 @@
-/** One thing of the administration with its ETag: what was changed by somebody else meanwhile is not overwritten. */
+/** One thing of the administration with its ETag, so that a change by another user meanwhile is not overwritten. */
 import { useCallback, useRef } from 'preact/hooks'
 import { GatehouseError } from '../../../client/src/index.ts'
 import { gate } from '../gate.ts'
+import { confirm, type Question } from '../shell/dialogs.tsx'
 import { toast, toastError } from '../shell/toasts.tsx'
 import { type Loaded, useLoad } from '../ui/index.ts'
 
@@ -63,6 +64,15 @@ export function useTagged<Item>(path: string): Tagged<Item> {
 function without(data: unknown, patch: object | undefined): object {
   const removed = Object.entries(patch ?? {}).filter(([, value]) => value === null)
   return data === undefined ? {} : Object.fromEntries(removed.map(([name]) => [name, undefined]))
+}
+
+/** Asks before something is lost, does it, says what happened, and resolves with whether it was done. */
+export async function confirmAndAttempt(
+  question: Omit<Question, 'danger'>,
+  work: () => Promise<unknown>,
+  done: string,
+): Promise<boolean> {
+  return (await confirm({ ...question, danger: true })) && (await attempt(work, done))
 }
 
 /** Does something, says what happened, and resolves with whether it was done. */

@@ -2,11 +2,12 @@
  *
  * Pages     Page (title, parents, actions, bar, full), Section, Tabs (links), useTitle
  * Actions   Button (primary, danger, plain, busy), IconButton, ButtonLink, Menu (items, links, choices), Copy, copyText
- * Forms     TextField, TextArea, Select, Checkbox, Switch, Segments, SearchField; Field around a control of your own
+ * Forms     Form, useSubmit; TextField, TextArea, Select, Checkbox, Switch, Segments, SearchField; Field around a control of your own
  * Data      Table (small lists; the grid for large ones), Facts, Code, Keys, Time, duration, count, bytes, Progress
  * Waiting   useLoad and Await (load, show, retry), Loading, Spinner, useSlow
+ * Files     FILE_FORMATS, readFile (a reply, with progress), saveFile
  * Words     Empty, Forbidden, ErrorNotice (code, hint, request id), Notice, Badge
- * Dialogs   Dialog (forms); confirm(), toast() and announce() are in ../shell/{dialogs,toasts,announce}.tsx
+ * Dialogs   Dialog, FormDialog; confirm(), toast() and announce() are in ../shell/{dialogs,toasts,announce}.tsx
  * Icons     Icon; add paths to icon.tsx
  */
 export { Button, ButtonLink, type ButtonProps, classes, IconButton } from './button.tsx'
@@ -25,6 +26,8 @@ export {
   TextArea,
   TextField,
 } from './field.tsx'
+export { FILE_FORMATS, type FileFormat, readFile, saveFile } from './file.ts'
+export { Form, FormDialog, useSubmit } from './form.tsx'
 export { Icon, type IconName } from './icon.tsx'
 export { Await, type Loaded, useLoad } from './load.tsx'
 export { Menu, type MenuItem, placeBeside } from './menu.tsx'

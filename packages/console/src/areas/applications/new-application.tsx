@@ -4,7 +4,7 @@ import { faultsOf } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, ButtonLink, Checkbox, ErrorNotice, Icon, Page, TextField } from '../../ui/index.ts'
+import { Button, ButtonLink, Checkbox, ErrorNotice, Icon, Page, TextField, Form, useSubmit } from '../../ui/index.ts'
 import { AddressList, areFine } from './addresses.tsx'
 import { type Draft, filled, KINDS, type Kind, type KindInfo, metadataOf, suggestId } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
@@ -54,9 +54,6 @@ const EMPTY: Draft = {
 function Wizard({ info }: { readonly info: KindInfo }) {
   const [draft, setDraft] = useState<Draft>(EMPTY)
   const [ownId, setOwnId] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const faults = faultsOf(error)
   const id = ownId ? draft.id : suggestId(draft.name)
   const isComplete =
     draft.name.trim() !== '' &&
@@ -65,27 +62,15 @@ function Wizard({ info }: { readonly info: KindInfo }) {
     areFine('redirect', draft.redirectUris) &&
     areFine('redirect', draft.signedOutUris) &&
     areFine('origin', draft.origins)
-  const submit = async () => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
-      if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
-      toast(`${draft.name} is connected`)
-      go(href('applications', made.client_id, 'code'))
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
+  const { isBusy, error, submit } = useSubmit(async () => {
+    const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
+    if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
+    toast(`${draft.name} is connected`)
+    go(href('applications', made.client_id, 'code'))
+  })
+  const faults = faultsOf(error)
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (isComplete) void submit()
-      }}
-    >
+    <Form onSubmit={() => isComplete && submit()}>
       <TextField
         label="Name"
         hint={info.kind === 'service' ? 'For the lists in this console.' : 'Shown to people when they sign in.'}
@@ -125,14 +110,14 @@ function Wizard({ info }: { readonly info: KindInfo }) {
       )}
       {error !== undefined && <ErrorNotice error={error} title="The application was not connected" />}
       <div class="row">
-        <Button type="submit" kind="primary" busy={busy} disabled={!isComplete}>
+        <Button type="submit" kind="primary" busy={isBusy} disabled={!isComplete}>
           Connect
         </Button>
         <ButtonLink kind="plain" href={href('applications', 'new')}>
           Another kind
         </ButtonLink>
       </div>
-    </form>
+    </Form>
   )
 }
 

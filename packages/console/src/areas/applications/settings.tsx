@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Tagged } from '../../admin/tagged.ts'
 import { server } from '../../server.ts'
-import { Badge, Button, Checkbox, Copy, Facts, Section, TextField } from '../../ui/index.ts'
+import { Badge, Button, Checkbox, Copy, Facts, Section, TextField, Form } from '../../ui/index.ts'
 import { AddressList, areFine } from './addresses.tsx'
 import { type Application, filled, infoOf, kindOf } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
@@ -123,13 +123,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
       title="Settings"
       about="A change takes effect at once. A scope that is removed is removed from its tokens too."
     >
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (isComplete) void save()
-        }}
-      >
+      <Form onSubmit={() => isComplete && save()}>
         <TextField label="Name" value={name} onValue={setName} hint="Shown to people when they sign in." />
         {info.redirects && (
           <>
@@ -178,7 +172,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
             Cancel
           </Button>
         </div>
-      </form>
+      </Form>
     </Section>
   )
 }

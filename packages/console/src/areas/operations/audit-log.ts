@@ -1,5 +1,5 @@
 /** Reading the audit log: page by page into the past, and as it is written. */
-import { read, withQuery } from './api.ts'
+import { read, withQuery } from '../../admin/requests.ts'
 import { pause, visible } from './polling.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 

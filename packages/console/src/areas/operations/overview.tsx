@@ -16,7 +16,7 @@ import {
   Select,
   Time,
 } from '../../ui/index.ts'
-import { read } from './api.ts'
+import { read } from '../../admin/requests.ts'
 import { CHARTS, History } from './figures.ts'
 import { nodeOf, parseMetrics } from './metrics.ts'
 import { usePolling } from './polling.ts'

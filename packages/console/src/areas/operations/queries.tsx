@@ -6,25 +6,8 @@ import type { AreaProps } from '../../shell/area.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import {
-  Badge,
-  Button,
-  Code,
-  count,
-  Dialog,
-  duration,
-  Empty,
-  ErrorNotice,
-  Facts,
-  Loading,
-  Notice,
-  SearchField,
-  Segments,
-  Switch,
-  Table,
-  Time,
-} from '../../ui/index.ts'
-import { read, withQuery } from './api.ts'
+import { Badge, Button, Code, count, Dialog, duration, Empty, ErrorNotice, Facts, Loading, Notice, SearchField, Segments, Switch, Table, Time, Form } from '../../ui/index.ts'
+import { read, withQuery } from '../../admin/requests.ts'
 import { usePolling } from './polling.ts'
 import type { FromNodes, QueryItem } from './replies.ts'
 
@@ -49,26 +32,13 @@ export function Queries({ query }: AreaProps) {
     go(href('operations', 'queries', { kind: wanted.kind || undefined, user: wanted.user || undefined }))
   }
   const cancel = async (item: QueryItem) => {
-    if (!(await confirmCancel(item))) return
-    try {
-      await gate.request(`/admin/queries/${encodeURIComponent(item.id)}`, { method: 'DELETE' })
-      toast(item.kind === 'live' ? 'The live statement was ended' : 'The query was cancelled')
-    } catch (failure) {
-      if (failure instanceof GatehouseError && failure.status === 404) toast('It had ended already')
-      else toastError(failure, 'It could not be cancelled')
-    }
+    if (!(await cancelQuery(item))) return
     setShown(undefined)
     reload()
   }
   return (
     <div class="operations-list">
-      <form
-        class="operations-bar"
-        onSubmit={(event) => {
-          event.preventDefault()
-          show({ user: typed.trim() })
-        }}
-      >
+      <Form class="operations-bar" onSubmit={() => show({ user: typed.trim() })}>
         <Segments
           label="Kind"
           value={kind}
@@ -93,7 +63,7 @@ export function Queries({ query }: AreaProps) {
             Refresh now
           </Button>
         )}
-      </form>
+      </Form>
       {error !== undefined && <ErrorNotice error={error} title="The queries could not be listed" onRetry={reload} />}
       {data === undefined && error === undefined && <Loading />}
       {data !== undefined && data.silent.length > 0 && (
@@ -101,7 +71,7 @@ export function Queries({ query }: AreaProps) {
       )}
       {data !== undefined && data.items.length === 0 && (
         <Empty icon="query" title="Nothing runs now">
-          Queries appear here while they run, live statements as long as somebody watches them
+          Queries appear here while they run, live statements as long as a client follows them
           {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
         </Empty>
       )}
@@ -110,44 +80,7 @@ export function Queries({ query }: AreaProps) {
           <p class="quiet">
             {count(data.items.length)} of {count(data.total)}, newest first
           </p>
-          <Table
-            label="Queries"
-            rows={data.items}
-            keyOf={({ node, id }) => `${node} ${id}`}
-            columns={[
-              {
-                title: 'Statement',
-                cell: (item) => (
-                  <button
-                    type="button"
-                    class="statement"
-                    title="Show the whole statement"
-                    onClick={() => setShown(item)}
-                  >
-                    {item.statement.replace(/\s+/g, ' ').slice(0, 300)}
-                  </button>
-                ),
-              },
-              { title: 'Kind', cell: (item) => <Kind of={item} />, wide: true },
-              { title: 'User', cell: (item) => item.username ?? item.user },
-              { title: 'Application', cell: ({ client }) => client, wide: true },
-              {
-                title: 'For',
-                kind: 'number',
-                cell: ({ started_at }) => duration(Math.max(0, Date.now() - Date.parse(started_at))),
-              },
-              { title: 'Node', cell: ({ node }) => node, wide: true },
-              {
-                title: 'Actions',
-                kind: 'actions',
-                cell: (item) => (
-                  <Button size="small" kind="danger" onClick={() => cancel(item)}>
-                    {item.kind === 'live' ? 'End' : 'Cancel'}
-                  </Button>
-                ),
-              },
-            ]}
-          />
+          <QueryTable items={data.items} onShow={setShown} onCancel={cancel} />
           {data.total > data.items.length && limit < MOST && (
             <Button onClick={() => setLimit(MOST)}>Show up to {count(MOST)}</Button>
           )}
@@ -155,6 +88,52 @@ export function Queries({ query }: AreaProps) {
       )}
       {shown !== undefined && <Details of={shown} onClose={() => setShown(undefined)} onCancel={() => cancel(shown)} />}
     </div>
+  )
+}
+
+function QueryTable({
+  items,
+  onShow,
+  onCancel,
+}: {
+  readonly items: readonly QueryItem[]
+  readonly onShow: (item: QueryItem) => void
+  readonly onCancel: (item: QueryItem) => void
+}) {
+  return (
+    <Table
+      label="Queries"
+      rows={items}
+      keyOf={({ node, id }) => `${node} ${id}`}
+      columns={[
+        {
+          title: 'Statement',
+          cell: (item) => (
+            <button type="button" class="statement" title="Show the whole statement" onClick={() => onShow(item)}>
+              {item.statement.replace(/\s+/g, ' ').slice(0, 300)}
+            </button>
+          ),
+        },
+        { title: 'Kind', cell: (item) => <Kind of={item} />, wide: true },
+        { title: 'User', cell: (item) => item.username ?? item.user },
+        { title: 'Application', cell: ({ client }) => client, wide: true },
+        {
+          title: 'For',
+          kind: 'number',
+          cell: ({ started_at }) => duration(Math.max(0, Date.now() - Date.parse(started_at))),
+        },
+        { title: 'Node', cell: ({ node }) => node, wide: true },
+        {
+          title: 'Actions',
+          kind: 'actions',
+          cell: (item) => (
+            <Button size="small" kind="danger" onClick={() => onCancel(item)}>
+              {item.kind === 'live' ? 'End' : 'Cancel'}
+            </Button>
+          ),
+        },
+      ]}
+    />
   )
 }
 
@@ -199,13 +178,26 @@ function Details({
   )
 }
 
+/** Asks, cancels, and says what happened; false if the user did not agree. */
+async function cancelQuery(item: QueryItem): Promise<boolean> {
+  if (!(await confirmCancel(item))) return false
+  try {
+    await gate.request(`/admin/queries/${encodeURIComponent(item.id)}`, { method: 'DELETE' })
+    toast(item.kind === 'live' ? 'The live statement was ended' : 'The query was cancelled')
+  } catch (failure) {
+    if (failure instanceof GatehouseError && failure.status === 404) toast('It had ended already')
+    else toastError(failure, 'It could not be cancelled')
+  }
+  return true
+}
+
 function confirmCancel({ kind, username, user, client }: QueryItem): Promise<boolean> {
   const who = `${username ?? user} in ${client}`
   return confirm(
     kind === 'live'
       ? {
           title: 'End this live statement?',
-          text: `${who} is told that it ended, and gets no further changes of this result.`,
+          text: `${who} gets the message that it ended, and no further changes of this result.`,
           action: 'End statement',
           danger: true,
         }

@@ -4,7 +4,7 @@ import { server } from '../../server.ts'
 import type { AreaProps } from '../../shell/area.ts'
 import { go, href } from '../../shell/router.ts'
 import { Await, Badge, Button, count, Empty, Icon, SearchField, Segments, Table, useLoad } from '../../ui/index.ts'
-import { read } from './api.ts'
+import { read } from '../../admin/requests.ts'
 import type { SettingItem } from './replies.ts'
 
 const MASK = '********'

@@ -2,19 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { announce } from '../../shell/announce.tsx'
 import { href } from '../../shell/router.ts'
-import {
-  Button,
-  ButtonLink,
-  Copy,
-  count,
-  ErrorNotice,
-  Notice,
-  Progress,
-  Section,
-  Table,
-  TextField,
-} from '../../ui/index.ts'
-import { read, withQuery } from './api.ts'
+import { Button, ButtonLink, Copy, count, ErrorNotice, Notice, Progress, Section, Table, TextField, Form } from '../../ui/index.ts'
+import { read, withQuery } from '../../admin/requests.ts'
 import type { VerifyStep } from './replies.ts'
 
 interface State {
@@ -61,13 +50,7 @@ export function Verify() {
         </ButtonLink>
       }
     >
-      <form
-        class="verify"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void verify()
-        }}
-      >
+      <Form class="verify" onSubmit={verify}>
         <TextField
           label="Recorded head (optional)"
           placeholder="42:0123…"
@@ -104,7 +87,7 @@ export function Verify() {
           </div>
         )}
         <Verdict of={state} />
-      </form>
+      </Form>
     </Section>
   )
 }

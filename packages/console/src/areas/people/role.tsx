@@ -1,25 +1,14 @@
 /** One role: its scopes, who has it, and what a change of it touches. */
 import { useState } from 'preact/hooks'
 import type { AdminRole } from '../../../../client/src/index.ts'
-import { usePages, withQuery } from '../../admin/pages.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
 import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import {
-  Await,
-  Badge,
-  Button,
-  ButtonLink,
-  Checkbox,
-  count,
-  ErrorNotice,
-  Page,
-  Section,
-  TextField,
-  useLoad,
-} from '../../ui/index.ts'
+import { Await, Badge, Button, ButtonLink, Checkbox, count, ErrorNotice, Page, Section, TextField, useLoad, Form } from '../../ui/index.ts'
 import { nameOf, type Person, type Scope } from './types.ts'
 
 interface Role extends AdminRole {
@@ -179,13 +168,7 @@ function RoleForm({
     setBusy(false)
   }
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void submit()
-      }}
-    >
+    <Form onSubmit={submit}>
       {withName && (
         <TextField
           label="Name"
@@ -217,7 +200,7 @@ function RoleForm({
           Cancel
         </ButtonLink>
       </div>
-    </form>
+    </Form>
   )
 }
 

@@ -1,10 +1,10 @@
 /** Who is signed in now, on all nodes: browser sessions, grants of applications, streaming connections. */
 import { useState } from 'preact/hooks'
 import { PagedTable } from '../../admin/list.tsx'
-import { usePages, withQuery } from '../../admin/pages.ts'
-import { attempt } from '../../admin/tagged.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
+import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
-import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { Badge, Button, type ColumnOf, Empty, Forbidden, IconButton, Page, Segments, Time } from '../../ui/index.ts'
 import { PeopleTabs } from './tabs.tsx'
@@ -70,20 +70,17 @@ function userColumn<Item extends { readonly username?: string | null; readonly u
 export function SessionTable({ path, ofOne = false }: ListProps) {
   const sessions = usePages<Session>(path)
   const end = async ({ id, user = '', username, user_agent: agent }: Session) => {
-    const isAgreed = await confirm({
-      title: 'End this session?',
-      text: `${username ?? 'The user'} is signed out in ${browserOf(agent)}, and its tokens are revoked.`,
-      action: 'End the session',
-      danger: true,
-    })
-    if (!isAgreed) return
-    if (
-      await attempt(
-        () => gate.admin.of(user, 'sessions').delete(id),
-        `The session of ${username ?? 'the user'} was ended`,
-      )
+    const who = username ?? 'the user'
+    const isEnded = await confirmAndAttempt(
+      {
+        title: 'End this session?',
+        text: `${username ?? 'The user'} is signed out in ${browserOf(agent)}, and its tokens are revoked.`,
+        action: 'End the session',
+      },
+      () => gate.admin.of(user, 'sessions').delete(id),
+      `The session of ${who} was ended`,
     )
-      sessions.reload()
+    if (isEnded) sessions.reload()
   }
   return (
     <PagedTable
@@ -120,17 +117,17 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
 function GrantTable({ path }: ListProps) {
   const grants = usePages<Grant>(path)
   const revoke = async ({ id, client_id: client, username }: Grant) => {
-    const isAgreed = await confirm({
-      title: `Revoke what ${client} may do for ${username ?? 'the user'}?`,
-      text: 'All tokens of this grant are revoked at once.',
-      action: 'Revoke',
-      danger: true,
-    })
-    if (
-      isAgreed &&
-      (await attempt(() => gate.admin.grants.delete(id), `${client} was cut off from ${username ?? 'the user'}`))
+    const who = username ?? 'the user'
+    const isRevoked = await confirmAndAttempt(
+      {
+        title: `Revoke what ${client} may do for ${who}?`,
+        text: 'All tokens of this grant are revoked at once.',
+        action: 'Revoke',
+      },
+      () => gate.admin.grants.delete(id),
+      `${client} was cut off from ${who}`,
     )
-      grants.reload()
+    if (isRevoked) grants.reload()
   }
   return (
     <PagedTable
@@ -169,14 +166,16 @@ function GrantTable({ path }: ListProps) {
 export function ConnectionTable({ path, ofOne = false }: ListProps) {
   const connections = usePages<Connection>(path)
   const kick = async ({ id, username, address }: Connection) => {
-    const isAgreed = await confirm({
-      title: 'Close this connection?',
-      text: `The connection of ${username ?? 'nobody known'} from ${address} is closed with all its subscriptions. The session goes on: to keep somebody out, disable them.`,
-      action: 'Close it',
-      danger: true,
-    })
-    if (isAgreed && (await attempt(() => gate.admin.streams.delete(id), 'The connection was closed')))
-      connections.reload()
+    const isClosed = await confirmAndAttempt(
+      {
+        title: 'Close this connection?',
+        text: `The connection of ${username ?? 'an unknown user'} from ${address} is closed with all its subscriptions. The session goes on: to keep a user out, disable them.`,
+        action: 'Close it',
+      },
+      () => gate.admin.streams.delete(id),
+      'The connection was closed',
+    )
+    if (isClosed) connections.reload()
   }
   return (
     <PagedTable
@@ -207,18 +206,18 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
   )
 }
 
-/** Of RFC 8176, in the order in which they are told. */
+/** Methods of RFC 8176, in the order in which they are listed. */
 const METHODS: readonly (readonly [string, string])[] = [
   ['pwd', 'password'],
   ['otp', 'one-time code'],
   ['pop', 'passkey'],
 ]
-/** What they add, the others say. */
-const IMPLIED = new Set(['mfa', 'user', ...METHODS.map(([name]) => name)])
+/** The methods above, and those that they imply. */
+const NAMED_OR_IMPLIED = new Set(['mfa', 'user', ...METHODS.map(([name]) => name)])
 
 function methodsText(methods: readonly string[]): string {
   const known = METHODS.filter(([name]) => methods.includes(name)).map(([, title]) => title)
-  return [...known, ...methods.filter((name) => !IMPLIED.has(name))].join(', ')
+  return [...known, ...methods.filter((name) => !NAMED_OR_IMPLIED.has(name))].join(', ')
 }
 
 const BROWSERS = [

@@ -1,6 +1,7 @@
 /** The list of users, and the search in it. */
 import { PagedTable } from '../../admin/list.tsx'
-import { usePages, withQuery } from '../../admin/pages.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
 import { TYPING_MS, useSearchText } from '../../admin/search.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'

@@ -49,22 +49,17 @@ export function Structure({ table, onDefined }: Omit<PartProps, 'onOpen'>) {
 function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
   const menuOf = (column: TableColumn): readonly MenuItem[] => [
     { title: 'Rename…', icon: 'edit', act: () => onOpen({ kind: 'rename', column: column.name }) },
-    {
-      title: 'Drop…',
-      icon: 'trash',
-      danger: true,
-      act: async () => {
-        if (await dropColumn(table, column)) onDefined()
-      },
-    },
+    { title: 'Drop…', icon: 'trash', danger: true, act: () => void dropColumn(table, column, onDefined) },
   ]
   return (
     <Section
       title="Columns"
       actions={
-        <AlterButton table={table} icon="plus" onClick={() => onOpen({ kind: 'column' })}>
-          Add a column
-        </AlterButton>
+        mayAlter(table) && (
+          <Button size="small" icon="plus" onClick={() => onOpen({ kind: 'column' })}>
+            Add a column
+          </Button>
+        )
       }
     >
       <Table
@@ -85,22 +80,17 @@ function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
 
 function IndexesPart({ table, onOpen, onDefined }: PartProps) {
   const menuOf = (index: TableIndex): readonly MenuItem[] => [
-    {
-      title: 'Drop…',
-      icon: 'trash',
-      danger: true,
-      act: async () => {
-        if (await dropIndex(index)) onDefined()
-      },
-    },
+    { title: 'Drop…', icon: 'trash', danger: true, act: () => void dropIndex(index, onDefined) },
   ]
   return (
     <Section
       title="Keys and indexes"
       actions={
-        <AlterButton table={table} icon="plus" onClick={() => onOpen({ kind: 'index' })}>
-          Add an index
-        </AlterButton>
+        mayAlter(table) && (
+          <Button size="small" icon="plus" onClick={() => onOpen({ kind: 'index' })}>
+            Add an index
+          </Button>
+        )
       }
     >
       <Facts
@@ -134,9 +124,11 @@ function SettingsPart({ table, onOpen }: PartProps) {
     <Section
       title="Rights and settings"
       actions={
-        <AlterButton table={table} icon="edit" onClick={() => onOpen({ kind: 'settings' })}>
-          Change
-        </AlterButton>
+        mayAlter(table) && (
+          <Button size="small" icon="edit" onClick={() => onOpen({ kind: 'settings' })}>
+            Change
+          </Button>
+        )
       }
     >
       <Facts
@@ -153,14 +145,13 @@ function SettingsPart({ table, onOpen }: PartProps) {
 }
 
 function DangerPart({ table, onDefined }: PartProps) {
-  const drop = async () => {
-    if (!(await dropTable(table))) return
+  const onDropped = () => {
     go(href('tables'))
     onDefined()
   }
   return (
     <Section title="Danger">
-      <Button kind="danger" icon="trash" onClick={drop}>
+      <Button kind="danger" icon="trash" onClick={() => dropTable(table, onDropped)}>
         Drop the {table.isview ? 'view' : 'table'}
       </Button>
     </Section>
@@ -170,25 +161,6 @@ function DangerPart({ table, onDefined }: PartProps) {
 /** Whether the user may change its columns, indexes and settings. A view has none that could be changed. */
 function mayAlter({ rights, isview }: TableDetail): boolean {
   return rights.includes('alter') && !isview
-}
-
-function AlterButton({
-  table,
-  icon,
-  onClick,
-  children,
-}: {
-  readonly table: TableDetail
-  readonly icon: 'plus' | 'edit'
-  readonly onClick: () => void
-  readonly children: ComponentChildren
-}) {
-  if (!mayAlter(table)) return null
-  return (
-    <Button size="small" icon={icon} onClick={onClick}>
-      {children}
-    </Button>
-  )
 }
 
 /** The column with the menu of each row; none where the user may not change the table. */
