@@ -1,4 +1,4 @@
-/** The one client of the gate, and who is signed in. */
+/** The one client of the gate, and the user who is signed in. */
 import { computed, signal } from '@preact/signals'
 import { type Auth, AuthError, type Browser, browser, Gatehouse, memory, type User } from '../../client/src/index.ts'
 import { server } from './server.ts'
@@ -22,7 +22,7 @@ export interface Connection {
 export const session = signal<Session>({ kind: 'starting' })
 export const connection = signal<Connection>({ state: 'connecting', reason: '', retryAt: undefined })
 
-/** The user; undefined while nobody is signed in. */
+/** The user who is signed in, if any. */
 export const user = computed(() => (session.value.kind === 'signed-in' ? session.value.user : undefined))
 const NO_RIGHTS: ReadonlySet<string> = new Set()
 /** The scopes of the token. */
@@ -47,7 +47,7 @@ const SCOPE = [
   ...['Platform/Market', 'Platform/News', 'Platform/Trading', 'Platform/OrderPad', 'Platform/Admin'],
 ].join(' ')
 
-/** No one but this page has its tokens. Another one is fetched with the session at the server, also after a reload. */
+/** Keeps tokens in this page only. After a reload, the session at the server gives another one. */
 const signIn = browser({
   clientId: 'gatehouse-console',
   scope: SCOPE,
@@ -57,7 +57,7 @@ const signIn = browser({
   silent: true,
 })
 
-/** Notices when there is no token any more, for whatever it was requested. */
+/** Ends the session of the page when any request for a token fails because the user is signed out. */
 const auth: Auth<Browser> = (env) => {
   const source = signIn(env)
   const token = source.token.bind(source)
@@ -71,7 +71,7 @@ const auth: Auth<Browser> = (env) => {
 
 export const gate = new Gatehouse(server.issuer, { auth })
 
-/** Signs in, leaving the page if somebody has to be asked. `onReturn` is called before anything is shown. */
+/** Signs in; leaves the page if the user has to sign in first. `onReturn` is called before anything is shown. */
 export async function open(onReturn: () => void): Promise<void> {
   try {
     if (!(await gate.auth.signedIn())) return await askToSignIn()
@@ -83,13 +83,13 @@ export async function open(onReturn: () => void): Promise<void> {
   }
   gate.on('state', ({ state, reason, retryIn }) => {
     connection.value = { state, reason, retryAt: retryIn === undefined ? undefined : Date.now() + retryIn }
-    // Only the connection may have been closed: whether the session still exists is seen when another token is asked for.
+    // Perhaps only the connection was closed. A request for a token shows whether the session still exists.
     if (state === 'ended') gate.auth.token().catch(() => {})
   })
   connect()
 }
 
-/** The stream takes tokens with a right of the platform, where the service runs; otherwise the server is asked at times. */
+/** Follows the rights of the user on the stream, if it runs and takes the token; otherwise asks the server at intervals. */
 export function connect(): void {
   if (server.services.includes('streaming') && may('Platform/')) void followRights().catch(() => {})
   else void askAgain()
@@ -112,7 +112,7 @@ async function askAgain(): Promise<void> {
   if (session.value.kind === 'signed-in') setTimeout(askAgain, ASK_EVERY_MS)
 }
 
-/** The server tells when the rights of this token change; another token then has those that are left. */
+/** The server sends a message when the rights of this token change; the next token has the remaining rights. */
 async function followRights(): Promise<void> {
   let known: { readonly token: string; readonly scope: string } | undefined
   for await (const told of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
@@ -138,7 +138,7 @@ export function askToSignIn(): Promise<void> {
   return gate.auth.signIn({ returnTo: returnTo.href })
 }
 
-/** Felt at once: what was shown is gone before the server answers. */
+/** Removes everything that is shown at once, before the server answers. */
 export async function signOut(): Promise<void> {
   session.value = { kind: 'signed-out', why: 'left' }
   gate.stream.close()
@@ -148,7 +148,7 @@ export async function signOut(): Promise<void> {
 async function readUser(): Promise<void> {
   const found = await gate.auth.user()
   const scopes = await gate.auth.scopes()
-  // The user may have signed out meanwhile, and what is equal need not be drawn again.
+  // The user may have signed out meanwhile. Equal rights need no new drawing.
   if (found === undefined || session.value.kind === 'signed-out') return
   const known = session.value.kind === 'signed-in' ? [session.value.user, [...session.value.rights]] : undefined
   if (JSON.stringify(known) === JSON.stringify([found, scopes])) return

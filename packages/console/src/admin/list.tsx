@@ -1,4 +1,4 @@
-/** What lists of the administration share: the error, the wait, the end of a page, and what to say when there is nothing. */
+/** A list of the administration: its rows, the button for the next page, and the states without rows. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { announce } from '../shell/announce.tsx'

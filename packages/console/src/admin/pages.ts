@@ -1,10 +1,10 @@
-/** Lists of the administration, page by page. What was asked for before is dropped, whenever its reply comes. */
+/** Lists of the administration, page by page. A reply to an earlier request is dropped. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { gate } from '../gate.ts'
 
 export interface Pages<Item> {
   readonly items: readonly Item[]
-  /** Nothing has been loaded yet for what is asked for now; `items` may be those of before. */
+  /** The first page of this list is being loaded; `items` may still be those of the list before. */
   readonly loading: boolean
   readonly error: unknown
   /** Loads the next page; undefined where there is none. */
@@ -23,7 +23,7 @@ interface State<Item> {
 
 const START = { items: [], next: null, loading: true, loadingMore: false, error: undefined }
 
-/** Loads a path of the administration; undefined for nothing. `delay` waits for the end of quick typing, in milliseconds. */
+/** Loads the list at a path, if there is one. `delay` is the wait for the end of typing, in milliseconds. */
 export function usePages<Item>(path: string | undefined, delay = 0): Pages<Item> {
   const [state, setState] = useState<State<Item>>(START)
   const [round, setRound] = useState(0)

@@ -19,7 +19,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
     async (signal) => {
       const response = await gate.request(path, { signal })
       const item = (await response.json()) as Item
-      // An answer that came too late belongs to another page.
+      // A reply after the abort belongs to another page.
       if (!signal.aborted) tag.current = response.headers.get('etag') ?? '*'
       return item
     },
@@ -34,7 +34,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
         const response = await gate.request(path, { method, headers, ...(body && { body }) })
         if (method === 'PATCH') {
           tag.current = response.headers.get('etag') ?? '*'
-          // Members that are only shown are not part of the reply.
+          // The reply lacks the members that only the page shows.
           set({ ...data, ...without(data, body), ...(await response.json()) } as Item)
         }
         toast(done)
@@ -45,7 +45,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
           return false
         }
         reload()
-        toast('Somebody else changed this meanwhile. It is shown as it is now: please check, and try again.', {
+        toast('Another user changed this meanwhile. It is shown as it is now: please check, and try again.', {
           kind: 'error',
         })
         return false

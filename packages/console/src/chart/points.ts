@@ -1,4 +1,4 @@
-/** The points of a chart: numbers to draw, and beside each the value as the server sent it. */
+/** The points of a chart: numbers to draw, each with the value as the server sent it. */
 import { type ChartColumn, type ChartKind, type ChartView, chooseColumns, isTime } from './choose.ts'
 
 /** What a chart reads; the model of the grid is one. */
@@ -42,7 +42,7 @@ export interface PointedAt {
   readonly left: number
 }
 
-/** More cannot be told apart on a screen, and would take longer than a frame. */
+/** More points cannot be distinguished on a screen, and would take longer than a frame. */
 const MOST_ROWS = 20_000
 const MOST_BARS = 1000
 const MOST_SERIES = 24

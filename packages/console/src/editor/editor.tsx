@@ -44,7 +44,7 @@ export interface EditorProps {
   /** Where tables and columns come from: `catalogueOf(gate)`. */
   readonly complete?: Catalogue | undefined
   readonly placeholder?: string | undefined
-  /** Given what buttons beside the editor need. */
+  /** Is set to the functions that buttons outside the editor call. */
   readonly handle?: { current: EditorHandle | null } | undefined
 }
 
@@ -80,7 +80,7 @@ export function Editor(props: EditorProps) {
       opened.destroy()
     }
   }, [])
-  // Before the next key: a value that was typed over in the meantime would be taken for a new one.
+  // In a layout effect, before the next key: later, an older value would look like a change from outside.
   useLayoutEffect(() => {
     const current = view.current
     if (current === null) return
@@ -124,7 +124,7 @@ function stateOf(latest: { readonly current: EditorProps }, checker: Checker, do
       autocompletion({
         override: [completionSource(() => latest.current.complete)],
         maxRenderedOptions: 60,
-        // What a word is, its text on the right tells.
+        // The text on the right says what kind of word it is.
         icons: false,
       }),
       placeholderOf(placeholder),
@@ -146,7 +146,7 @@ const common: Extension = [
   EditorView.lineWrapping,
   typeOver(),
   keymap.of([
-    // Tab leaves the editor, unless it accepts a completion: nobody is trapped.
+    // Tab leaves the editor unless it accepts a completion, so that the keyboard is never trapped.
     { key: 'Tab', run: acceptCompletion },
     ...closeBracketsKeymap,
     ...completionKeymap,

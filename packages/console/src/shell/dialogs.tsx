@@ -12,7 +12,7 @@ export interface Question {
   readonly action: string
   /** True where something is lost. */
   readonly danger?: boolean
-  /** The user has to type this, for what is worst to lose. */
+  /** A text that the user has to type before the worst losses. */
   readonly typed?: string
 }
 

@@ -1,4 +1,4 @@
-/** The navigation: the areas that the token allows, the state of the connection, and who is signed in. */
+/** The navigation: the areas that the token allows, the state of the connection, and the user. */
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { classes, Icon, IconButton, type IconName, Keys } from '../ui/index.ts'
@@ -10,9 +10,9 @@ import { href, place } from './router.ts'
 import { Who } from './who.tsx'
 
 const KEY = 'gatehouse:navigation'
-/** Only icons, where the window is wide. */
+/** Whether a wide window shows only the icons. */
 export const isNarrow = signal(localStorage.getItem(KEY) === 'narrow')
-/** Over the page, on a telephone. */
+/** Whether a narrow window shows the navigation, over the page. */
 const isShown = signal(false)
 
 export function toggleNavigation(): void {
@@ -108,7 +108,7 @@ function Item({
   )
 }
 
-/** Where the window is narrow. */
+/** Shown in narrow windows. */
 function TopBar() {
   return (
     <header class="top-bar">

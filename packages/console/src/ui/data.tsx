@@ -124,7 +124,7 @@ export function Keys({ of }: { readonly of: string }) {
 
 export const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform)
 
-/** How far long work is; without `of` it is only known that it goes on. */
+/** The progress of long work. Without `of`, it only shows that the work goes on. */
 export function Progress({
   label,
   value,

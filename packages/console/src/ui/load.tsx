@@ -34,7 +34,7 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: re
   return { ...state, reload, set }
 }
 
-/** Shows what `useLoad` gave: the data, the error, or that it takes a while. */
+/** Shows the data, the error or the waiting of `useLoad`. */
 export function Await<T>({
   of: { data, error, reload },
   title,

@@ -6,7 +6,7 @@ export function Spinner() {
   return <span class="spinner" aria-hidden="true" />
 }
 
-/** What takes less does not flicker. */
+/** Shorter waits show nothing, so that the page does not flicker. */
 const PATIENCE_MS = 150
 
 /** Whether something has been true for long enough to tell the user. */

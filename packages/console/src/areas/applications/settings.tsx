@@ -51,7 +51,7 @@ export function Settings({ application, client }: Props) {
   )
 }
 
-/** From which pages may call the server. */
+/** The origins whose pages may call the server. */
 function originsOf({ redirect_uris: uris = [], allowed_origins: others = [] }: Application): string[] {
   const own = uris.flatMap((uri) => (/^https?:/.test(uri) ? [new URL(uri).origin] : []))
   return [...new Set([...own, ...others])]

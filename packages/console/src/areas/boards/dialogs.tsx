@@ -1,4 +1,4 @@
-/** The dialogs of a board: name, sharing, and what to do when somebody else has saved it. */
+/** The dialogs of a board: name, sharing, and what to do when another user has saved it. */
 import { useState } from 'preact/hooks'
 import { gate, may, userRoles } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
@@ -145,7 +145,7 @@ export function ConflictDialog({
   }
   return (
     <Dialog
-      title="Somebody else has changed this board"
+      title="Another user has changed this board"
       onClose={close}
       actions={
         <>

@@ -116,7 +116,7 @@ function rowHref({ seq }: AuditItem, filter: AuditFilter, follows: boolean): str
   return href('operations', 'audit', String(seq), { ...filter, follow: follows ? 'true' : undefined })
 }
 
-/** Adds what is written to the rows that were loaded; `fresh` has the numbers of those. */
+/** Adds new events to the rows that were loaded; `fresh` has their numbers. */
 function useFollowing(
   follows: boolean,
   filter: AuditFilter,

@@ -59,7 +59,7 @@ export function Keys() {
       text: (
         <>
           <p>
-            Do this when somebody else may know the private key <code>{short(kid)}</code>. It cannot be undone.
+            Do this when others may know the private key <code>{short(kid)}</code>. It cannot be undone.
           </p>
           <ul class="consequences">
             <li>Every token that it has signed is rejected at once: all users and applications need a new one.</li>

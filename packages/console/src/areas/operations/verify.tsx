@@ -43,7 +43,7 @@ export function Verify() {
   return (
     <Section
       title="Verify the audit log"
-      about="Each row contains a hash of all rows before it. To change or remove a row breaks the chain, and that is found here."
+      about="Each row contains a hash of all rows before it. Changing or removing a row breaks the chain, and the verification finds it."
       actions={
         <ButtonLink size="small" icon="back" href={href('operations', 'audit')}>
           Audit log
@@ -57,7 +57,7 @@ export function Verify() {
           value={recorded}
           onValue={setRecorded}
           disabled={isRunning}
-          hint="A head that you kept elsewhere: it must still be in the log. Only so is a log found that was rewritten as a whole."
+          hint="A head that you kept elsewhere: it must still be in the log. Without one, a log that was rewritten as a whole looks intact."
           error={wrong ? 'A head has the form SEQ:HASH' : undefined}
         />
         {/* Two elements: one that became a submit button while it is pressed would start the verification again. */}
@@ -103,7 +103,7 @@ function Verdict({ of: state }: { readonly of: State }) {
           <p class="verify-head">
             Head <code>{head}</code> <Copy text={head} label="Copy the head" />
           </p>
-          <p>Keep it where those who run this server cannot change it, and verify against it next time.</p>
+          <p>Keep it where the operators of this server cannot change it, and verify against it next time.</p>
         </Notice>
       )}
       {state.faults.length > 0 && (

@@ -1,4 +1,4 @@
-/** People: users, roles, set-up links, and who is signed in now. */
+/** People: users, roles, set-up links, and the users who are signed in now. */
 import './people.css'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'

@@ -30,7 +30,7 @@ export function NewUser() {
       >
         <OneTimeLink link={made} />
         <p class="next-step no-print">
-          <Button onClick={() => setMade(undefined)}>Invite somebody else</Button>
+          <Button onClick={() => setMade(undefined)}>Invite another person</Button>
         </p>
       </Page>
     )
@@ -127,7 +127,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
       )}
       <RoleChoice roles={roles} onRoles={setRoles} />
       {isElsewhere && (
-        <ErrorNotice error={error} title={how === 'invite' ? 'Nobody was invited' : 'No user was created'} />
+        <ErrorNotice error={error} title={how === 'invite' ? 'No invitation was created' : 'No user was created'} />
       )}
       <div class="row">
         <Button type="submit" kind="primary" busy={isBusy} disabled={username.trim() === ''}>

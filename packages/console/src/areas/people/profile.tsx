@@ -20,7 +20,7 @@ export function Profile(props: Props) {
   )
 }
 
-/** Those that people have; others stay as they are. */
+/** The members that can be edited; others stay as they are. */
 const FIELDS = [
   ['name', 'Name'],
   ['given_name', 'Given name'],

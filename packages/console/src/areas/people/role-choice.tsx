@@ -5,7 +5,7 @@ import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Checkbox, useLoad } from '../../ui/index.ts'
 
-/** More than anybody can choose from. */
+/** More roles would be too many to choose from. */
 const MOST = 200
 
 export function RoleChoice({

@@ -1,4 +1,4 @@
-/** One role: its scopes, who has it, and what a change of it touches. */
+/** One role: its scopes, its users, and what a change of it affects. */
 import { useState } from 'preact/hooks'
 import type { AdminRole } from '../../../../client/src/index.ts'
 import { usePages } from '../../admin/pages.ts'
@@ -63,7 +63,7 @@ export function RolePage({ name }: { readonly name: string }) {
 }
 
 function touched({ users }: Role): string {
-  if (users.count === 0) return 'Nobody has this role.'
+  if (users.count === 0) return 'No user has this role.'
   const number = `${count(users.count)}${users.more ? ' or more' : ''} user${users.count === 1 ? ' has' : 's have'}`
   return `${number} this role. A change takes effect at once, also in open sessions.`
 }
@@ -90,7 +90,7 @@ async function remove(role: Tagged<Role>, { name, users, scopes }: Role): Promis
     title: `Delete the role ${name}?`,
     text:
       users.count === 0
-        ? 'Nobody has it.'
+        ? 'No user has it.'
         : `${holders(users)} ${scopes.join(', ') || 'nothing else'} at once, unless another role gives it.`,
     action: 'Delete',
     danger: true,

@@ -1,4 +1,4 @@
-/** Who is signed in now, on all nodes: browser sessions, grants of applications, streaming connections. */
+/** The users who are signed in now, on all nodes: browser sessions, grants of applications, streaming connections. */
 import { useState } from 'preact/hooks'
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
@@ -108,7 +108,7 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
         },
       ]}
       empty={
-        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="eye" title="Nobody is signed in with a browser" />
+        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="eye" title="No user is signed in with a browser" />
       }
     />
   )

@@ -66,7 +66,7 @@ export function Tree({
   )
 }
 
-/** Few, and seldom what somebody looks for. */
+/** Listed last: there are few, and users seldom look for them. */
 function SystemTables({
   isOpen: isOpenFirst,
   tables,
@@ -96,7 +96,7 @@ function SystemTables({
   )
 }
 
-/** The pages after the first, each when it is asked for. */
+/** The pages after the first, each loaded on request. */
 function More(props: { readonly from: string; readonly current: string | undefined; readonly definitions: number }) {
   const [isWanted, setWanted] = useState(false)
   if (!isWanted)
