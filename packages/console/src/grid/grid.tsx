@@ -1,6 +1,7 @@
 /** The data grid: virtual rows and columns, sort, filter, resize, pin, select, copy, details, editing in place. */
 // biome-ignore-all lint/a11y/useSemanticElements: a table cannot leave out the rows that are not in view
 // biome-ignore-all lint/a11y/useFocusableInteractive: the grid has the focus and names its active cell
+import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { GridColumn } from './column.ts'
 import { Columns } from './columns.ts'
@@ -55,7 +56,7 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill = false,
   const rows = model.size
   const headHeight = (types ? HEADER_HEIGHT : NAMES_HEIGHT) + (filtering === undefined ? 0 : FILTER_HEIGHT)
   const layout = useLayout({ scroller, model, columns }, headHeight, fill)
-  const { view, body, gutter, shown, window } = layout
+  const { shown } = layout
   const grid: GridParts = { scroller, model, columns, layout }
   const { sort, onSort } = useSorting(grid, sorting)
   const selected = useSelection(grid, () => setEditing(false), onSelect)
@@ -104,49 +105,31 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill = false,
         onDblClick={(event) => event.target instanceof Element && event.target.closest('.grid-cell') && openCell()}
         onCopy={onCopy}
       >
-        <div
-          role="presentation"
-          class="grid-canvas"
-          style={{
-            height: `${headHeight + canvasHeight(rows)}px`,
-            width: `${gutter + window.pinnedWidth + columns.totalWidth}px`,
-          }}
-        >
-          <div
-            role="presentation"
-            class="grid-view"
-            style={{
-              width: `${view.width}px`,
-              height: `${view.height}px`,
-              '--x': `${window.start - body.left}px`,
-              '--gutter': `${gutter}px`,
+        <Canvas grid={grid}>
+          <Header
+            model={model}
+            columns={columns}
+            window={layout.window}
+            active={active?.row === -1 ? active.place : -1}
+            id={id}
+            sort={sort}
+            onSort={onSort}
+            types={types}
+            onFit={(column) => columns.fit(column, shown.first, shown.last)}
+            filtering={filtering}
+            onFilter={setFiltering}
+          />
+          <Rows
+            id={id}
+            grid={grid}
+            selected={selected}
+            editing={isEditing ? editable : undefined}
+            onEdited={() => {
+              setEditing(false)
+              scroller.current?.focus()
             }}
-          >
-            <Header
-              model={model}
-              columns={columns}
-              window={window}
-              active={active?.row === -1 ? active.place : -1}
-              id={id}
-              sort={sort}
-              onSort={onSort}
-              types={types}
-              onFit={(column) => columns.fit(column, shown.first, shown.last)}
-              filtering={filtering}
-              onFilter={setFiltering}
-            />
-            <Rows
-              id={id}
-              grid={grid}
-              selected={selected}
-              editing={isEditing ? editable : undefined}
-              onEdited={() => {
-                setEditing(false)
-                scroller.current?.focus()
-              }}
-            />
-          </div>
-        </div>
+          />
+        </Canvas>
       </div>
       {isOpen && active !== undefined && active.row >= 0 && activeColumn !== undefined && (
         <Details
@@ -163,6 +146,40 @@ function GridOf({ model, label, onCell, editable, onSelect, onEnd, fill = false,
       <p role="status" class="grid-said">
         {said}
       </p>
+    </div>
+  )
+}
+
+/** As large as all rows and columns, for the scroll bars; its content stays in view. */
+function Canvas({
+  grid: { model, columns, layout },
+  children,
+}: {
+  readonly grid: GridParts
+  readonly children: ComponentChildren
+}) {
+  const { view, body, gutter, headHeight, window } = layout
+  return (
+    <div
+      role="presentation"
+      class="grid-canvas"
+      style={{
+        height: `${headHeight + canvasHeight(model.size)}px`,
+        width: `${gutter + window.pinnedWidth + columns.totalWidth}px`,
+      }}
+    >
+      <div
+        role="presentation"
+        class="grid-view"
+        style={{
+          width: `${view.width}px`,
+          height: `${view.height}px`,
+          '--x': `${window.start - body.left}px`,
+          '--gutter': `${gutter}px`,
+        }}
+      >
+        {children}
+      </div>
     </div>
   )
 }

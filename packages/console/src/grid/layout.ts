@@ -8,7 +8,7 @@ import { type RowWindow, rowsInView, type Viewport } from './viewport.ts'
 /** What the parts of a grid share. */
 export interface GridParts {
   /** The element that scrolls and has the focus. */
-  readonly scroller: RefObject<HTMLDivElement>
+  readonly scroller: RefObject<HTMLDivElement | null>
   readonly model: GridModel
   readonly columns: Columns
   readonly layout: Layout

@@ -9,11 +9,7 @@ export const FILE_FORMATS = [
 export type FileFormat = (typeof FILE_FORMATS)[number]
 
 /** Reads a reply in pieces, which the browser may keep on disk. `onSize` is called with the bytes so far. */
-export async function readFile(
-  response: Response,
-  signal: AbortSignal,
-  onSize: (size: number) => void,
-): Promise<Blob> {
+export async function readFile(response: Response, signal: AbortSignal, onSize: (size: number) => void): Promise<Blob> {
   const reader = response.body?.getReader()
   const pieces: Uint8Array<ArrayBuffer>[] = []
   let [size, last] = [0, '']

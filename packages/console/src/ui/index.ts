@@ -2,7 +2,7 @@
  *
  * Pages     Page (title, parents, actions, bar, full), Section, Tabs (links), useTitle
  * Actions   Button (primary, danger, plain, busy), IconButton, ButtonLink, Menu (items, links, choices), Copy, copyText
- * Forms     Form, useSubmit; TextField, TextArea, Select, Checkbox, Switch, Segments, SearchField; Field around a control of your own
+ * Forms     Form, useSubmit; TextField, TextArea, Select, Checkbox(es), Switch, Segments, SearchField; Field around a control of your own
  * Data      Table (small lists; the grid for large ones), Facts, Code, Keys, Time, duration, count, bytes, Progress
  * Waiting   useLoad and Await (load, show, retry), Loading, Spinner, useSlow
  * Files     FILE_FORMATS, readFile (a reply, with progress), saveFile
@@ -16,6 +16,7 @@ export { bytes, Code, type ColumnOf, count, Facts, IS_MAC, Keys, Progress, Secti
 export { Dialog, type DialogProps, useModal } from './dialog.tsx'
 export {
   Checkbox,
+  Checkboxes,
   type Choice,
   Field,
   type FieldProps,

@@ -4,9 +4,9 @@ import { faultsOf } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, ButtonLink, Checkbox, ErrorNotice, Icon, Page, TextField, Form, useSubmit } from '../../ui/index.ts'
-import { AddressList, areFine } from './addresses.tsx'
-import { type Draft, filled, KINDS, type Kind, type KindInfo, metadataOf, suggestId } from './kinds.ts'
+import { Button, ButtonLink, Checkbox, ErrorNotice, Form, Icon, Page, TextField, useSubmit } from '../../ui/index.ts'
+import { AddressFields, areComplete } from './addresses.tsx'
+import { type Draft, KINDS, type KindInfo, metadataOf, suggestId } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
 import { keepSecret } from './secret.ts'
 
@@ -55,13 +55,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
   const [draft, setDraft] = useState<Draft>(EMPTY)
   const [ownId, setOwnId] = useState(false)
   const id = ownId ? draft.id : suggestId(draft.name)
-  const isComplete =
-    draft.name.trim() !== '' &&
-    id.trim() !== '' &&
-    (!info.redirects || filled(draft.redirectUris).length > 0) &&
-    areFine('redirect', draft.redirectUris) &&
-    areFine('redirect', draft.signedOutUris) &&
-    areFine('origin', draft.origins)
+  const isComplete = draft.name.trim() !== '' && id.trim() !== '' && areComplete(info, draft)
   const { isBusy, error, submit } = useSubmit(async () => {
     const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
     if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
@@ -90,7 +84,9 @@ function Wizard({ info }: { readonly info: KindInfo }) {
         }}
         required
       />
-      {info.redirects && <Redirects info={info} draft={draft} onDraft={setDraft} />}
+      {info.redirects && (
+        <AddressFields info={info} addresses={draft} onChange={(part) => setDraft({ ...draft, ...part })} />
+      )}
       <ScopeChoice
         about={
           info.kind === 'service'
@@ -119,55 +115,4 @@ function Wizard({ info }: { readonly info: KindInfo }) {
       </div>
     </Form>
   )
-}
-
-function Redirects({
-  info,
-  draft,
-  onDraft,
-}: {
-  readonly info: KindInfo
-  readonly draft: Draft
-  readonly onDraft: (draft: Draft) => void
-}) {
-  return (
-    <>
-      <AddressList
-        legend="Redirect URIs"
-        item="redirect URI"
-        about={`${info.redirectHint} It is compared character by character; http is allowed on this computer only.`}
-        rule="redirect"
-        placeholder={PLACEHOLDERS[info.kind]}
-        values={draft.redirectUris}
-        onValues={(redirectUris) => onDraft({ ...draft, redirectUris })}
-      />
-      <AddressList
-        legend="After sign-out"
-        item="address"
-        about="Where people may go after they sign out. Optional."
-        rule="redirect"
-        values={draft.signedOutUris}
-        onValues={(signedOutUris) => onDraft({ ...draft, signedOutUris })}
-      />
-      {info.origins && (
-        <AddressList
-          legend="Other origins"
-          item="origin"
-          about="Pages at the origins of the redirect URIs may call this server. List others here: scheme, host and port, without a path."
-          rule="origin"
-          placeholder="https://other.example.com"
-          values={draft.origins}
-          onValues={(origins) => onDraft({ ...draft, origins })}
-        />
-      )}
-    </>
-  )
-}
-
-const PLACEHOLDERS: Readonly<Record<Kind, string>> = {
-  spa: 'https://app.example.com/',
-  server: 'https://app.example.com/callback',
-  native: 'http://127.0.0.1/callback',
-  device: '',
-  service: '',
 }

@@ -1,7 +1,7 @@
 /** The rights that an application may ask for. */
 
 import { gate } from '../../gate.ts'
-import { Await, Checkbox, useLoad } from '../../ui/index.ts'
+import { Await, Checkboxes, useLoad } from '../../ui/index.ts'
 
 interface Scope {
   readonly name: string
@@ -26,26 +26,20 @@ export function ScopeChoice({
     for await (const scope of gate.admin.scopes.list({}, { signal })) found.push(scope as unknown as Scope)
     return found
   }, [])
-  const toggle = (name: string, isOn: boolean) =>
-    onScopes(isOn ? [...scopes, name] : scopes.filter((scope) => scope !== name))
   return (
     <fieldset class="choices">
       <legend>Scopes</legend>
       <p class="hint">{about}</p>
       <Await of={all}>
-        {(found) =>
-          found
-            .filter(({ resource }) => claims || resource !== null)
-            .map(({ name }) => (
-              <Checkbox
-                key={name}
-                label={<code>{name}</code>}
-                hint={MEANINGS[name]}
-                checked={scopes.includes(name)}
-                onChecked={(isOn) => toggle(name, isOn)}
-              />
-            ))
-        }
+        {(found) => (
+          <Checkboxes
+            items={found
+              .filter(({ resource }) => claims || resource !== null)
+              .map(({ name }) => ({ name, label: <code>{name}</code>, hint: MEANINGS[name] }))}
+            chosen={scopes}
+            onChosen={onScopes}
+          />
+        )}
       </Await>
     </fieldset>
   )

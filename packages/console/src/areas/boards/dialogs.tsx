@@ -5,7 +5,7 @@ import { href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import {
   Button,
-  Checkbox,
+  Checkboxes,
   Copy,
   Dialog,
   FormDialog,
@@ -91,16 +91,11 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
       {kind === 'roles' && (
         <fieldset class="tile-columns">
           <legend>Roles</legend>
-          {[...new Set([...(roles.data ?? []), ...chosen])].map((role) => (
-            <Checkbox
-              key={role}
-              label={role}
-              checked={chosen.includes(role)}
-              onChecked={(isChosen) =>
-                setChosen(isChosen ? [...chosen, role] : chosen.filter((other) => other !== role))
-              }
-            />
-          ))}
+          <Checkboxes
+            items={[...new Set([...(roles.data ?? []), ...chosen])].map((name) => ({ name }))}
+            chosen={chosen}
+            onChosen={setChosen}
+          />
           {fault !== undefined && <p class="fault">{fault}</p>}
         </fieldset>
       )}

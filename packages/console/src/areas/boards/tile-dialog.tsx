@@ -6,7 +6,7 @@ import { Editor } from '../../editor/editor.tsx'
 import { parametersOf } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
-import { Button, Checkbox, FormDialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
+import { Button, Checkboxes, FormDialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
 import { TileContent, useResult } from './tile.tsx'
 
 export type TileContentOf = Omit<Tile, 'position'>
@@ -151,14 +151,11 @@ function ColumnFields({
       )}
       <fieldset class="tile-columns">
         <legend>{view === 'candles' ? 'Open, high, low, close' : 'Columns drawn'}</legend>
-        {[...new Set([...numbers, ...y])].map((name) => (
-          <Checkbox
-            key={name}
-            label={name}
-            checked={y.includes(name)}
-            onChecked={(isChosen) => change({ y: isChosen ? [...y, name] : y.filter((other) => other !== name) })}
-          />
-        ))}
+        <Checkboxes
+          items={[...new Set([...numbers, ...y])].map((name) => ({ name }))}
+          chosen={y}
+          onChosen={(names) => change({ y: [...names] })}
+        />
         {y.length === 0 && <p class="hint">None chosen: all numbers are drawn.</p>}
       </fieldset>
     </div>

@@ -1,6 +1,6 @@
 /** The filters of the audit log; the address of the page has those that are in force. */
 import { useState } from 'preact/hooks'
-import { Button, Select, TextField, Form } from '../../ui/index.ts'
+import { Button, Form, Select, TextField } from '../../ui/index.ts'
 import { type AuditFilter, FILTERS } from './audit-log.ts'
 
 const RARE = ['client', 'address', 'since', 'until'] as const

@@ -1,5 +1,6 @@
 /** The keys that sign tokens: rotation, retirement, and withdrawal of one that others may know. */
 import { useState } from 'preact/hooks'
+import { read } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { toast, toastError } from '../../shell/toasts.tsx'
@@ -18,7 +19,6 @@ import {
   useLoad,
   useSubmit,
 } from '../../ui/index.ts'
-import { read } from '../../admin/requests.ts'
 import type { KeyItem } from './replies.ts'
 
 const STATES: Readonly<

@@ -1,6 +1,7 @@
 /** The nodes and how they are, what needs attention, and charts of the metrics. */
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
+import { read } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
 import { server } from '../../server.ts'
 import {
@@ -16,7 +17,6 @@ import {
   Select,
   Time,
 } from '../../ui/index.ts'
-import { read } from '../../admin/requests.ts'
 import { CHARTS, History } from './figures.ts'
 import { nodeOf, parseMetrics } from './metrics.ts'
 import { usePolling } from './polling.ts'

@@ -1,13 +1,31 @@
 /** The queries and live statements that run on all nodes, and their end. */
 import { useState } from 'preact/hooks'
 import { GatehouseError } from '../../../../client/src/index.ts'
+import { read, withQuery } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
 import type { AreaProps } from '../../shell/area.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Badge, Button, Code, count, Dialog, duration, Empty, ErrorNotice, Facts, Loading, Notice, SearchField, Segments, Switch, Table, Time, Form } from '../../ui/index.ts'
-import { read, withQuery } from '../../admin/requests.ts'
+import {
+  Badge,
+  Button,
+  Code,
+  count,
+  Dialog,
+  duration,
+  Empty,
+  ErrorNotice,
+  Facts,
+  Form,
+  Loading,
+  Notice,
+  SearchField,
+  Segments,
+  Switch,
+  Table,
+  Time,
+} from '../../ui/index.ts'
 import { usePolling } from './polling.ts'
 import type { FromNodes, QueryItem } from './replies.ts'
 

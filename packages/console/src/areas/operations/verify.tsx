@@ -1,9 +1,21 @@
 /** Verification of the hash chain of the audit log, step by step, from its first row to its head. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { read, withQuery } from '../../admin/requests.ts'
 import { announce } from '../../shell/announce.tsx'
 import { href } from '../../shell/router.ts'
-import { Button, ButtonLink, Copy, count, ErrorNotice, Notice, Progress, Section, Table, TextField, Form } from '../../ui/index.ts'
-import { read, withQuery } from '../../admin/requests.ts'
+import {
+  Button,
+  ButtonLink,
+  Copy,
+  count,
+  ErrorNotice,
+  Form,
+  Notice,
+  Progress,
+  Section,
+  Table,
+  TextField,
+} from '../../ui/index.ts'
 import type { VerifyStep } from './replies.ts'
 
 interface State {

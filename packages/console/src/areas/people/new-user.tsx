@@ -5,7 +5,18 @@ import { faultsOf } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, ButtonLink, Checkbox, ErrorNotice, Page, Segments, Select, TextField, Form, useSubmit } from '../../ui/index.ts'
+import {
+  Button,
+  ButtonLink,
+  Checkbox,
+  ErrorNotice,
+  Form,
+  Page,
+  Segments,
+  Select,
+  TextField,
+  useSubmit,
+} from '../../ui/index.ts'
 import { OneTimeLink } from './one-time-link.tsx'
 import { RoleChoice } from './role-choice.tsx'
 import type { Link } from './types.ts'

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Tagged } from '../../admin/tagged.ts'
 import { href } from '../../shell/router.ts'
-import { Badge, Button, Copy, Facts, Section, TextField, Time, Form } from '../../ui/index.ts'
+import { Badge, Button, Copy, Facts, Form, Section, TextField, Time } from '../../ui/index.ts'
 import { RoleChoice } from './role-choice.tsx'
 import type { Person } from './types.ts'
 

@@ -8,7 +8,21 @@ import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Await, Badge, Button, ButtonLink, Checkbox, count, ErrorNotice, Page, Section, TextField, useLoad, Form } from '../../ui/index.ts'
+import {
+  Await,
+  Badge,
+  Button,
+  ButtonLink,
+  Checkbox,
+  Checkboxes,
+  count,
+  ErrorNotice,
+  Form,
+  Page,
+  Section,
+  TextField,
+  useLoad,
+} from '../../ui/index.ts'
 import { nameOf, type Person, type Scope } from './types.ts'
 
 interface Role extends AdminRole {
@@ -216,23 +230,21 @@ function ScopeChoice({
     for await (const scope of gate.admin.scopes.list({}, { signal })) found.push(scope as unknown as Scope)
     return found.filter(({ resource }) => resource !== null)
   }, [])
-  const toggle = (name: string, isOn: boolean) =>
-    onScopes(isOn ? [...scopes, name] : scopes.filter((scope) => scope !== name))
   return (
     <fieldset class="choices">
       <legend>Scopes</legend>
       <Await of={all}>
-        {(found) =>
-          found.map(({ name, roles }) => (
-            <Checkbox
-              key={name}
-              label={<code>{name}</code>}
-              hint={roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`}
-              checked={scopes.includes(name)}
-              onChecked={(isOn) => toggle(name, isOn)}
-            />
-          ))
-        }
+        {(found) => (
+          <Checkboxes
+            items={found.map(({ name, roles }) => ({
+              name,
+              label: <code>{name}</code>,
+              hint: roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`,
+            }))}
+            chosen={scopes}
+            onChosen={onScopes}
+          />
+        )}
       </Await>
     </fieldset>
   )

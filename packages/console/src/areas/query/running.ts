@@ -13,7 +13,7 @@ import { valuesFor } from './parameters.tsx'
 import { type Outcome, runOf, runPart } from './run.ts'
 import { changeTab, currentTab, type QueryTab } from './tabs.ts'
 
-export function useRunning(tab: QueryTab, editor: RefObject<EditorHandle>) {
+export function useRunning(tab: QueryTab, editor: RefObject<EditorHandle | null>) {
   const faults = useSignal<readonly Fault[] | undefined>(undefined)
   const text = useRef(tab.text)
   text.current = tab.text

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { userRoles } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Checkbox, ErrorNotice, FormDialog, Select, TextField, useSubmit } from '../../ui/index.ts'
+import { Checkboxes, ErrorNotice, FormDialog, Select, TextField, useSubmit } from '../../ui/index.ts'
 import { createSaved, type Shared, updateSaved } from './saved.ts'
 import { bodyOf, type QueryTab } from './tabs.ts'
 
@@ -83,15 +83,11 @@ function SharedField({ value, onValue }: { readonly value: Shared; readonly onVa
       {kind === 'roles' && (
         <fieldset class="query-roles">
           <legend class="visually-hidden">Roles</legend>
-          {roles.map((role) => (
-            <Checkbox
-              key={role}
-              label={role}
-              checked={chosen.includes(role)}
-              disabled={chosen.length === 1 && chosen.includes(role)}
-              onChecked={(isChosen) => onValue(isChosen ? [...chosen, role] : chosen.filter((other) => other !== role))}
-            />
-          ))}
+          <Checkboxes
+            items={roles.map((name) => ({ name, disabled: chosen.length === 1 && chosen.includes(name) }))}
+            chosen={chosen}
+            onChosen={onValue}
+          />
         </fieldset>
       )}
     </>

@@ -130,7 +130,7 @@ function OpenDialog({
 }: {
   readonly name: DialogName | undefined
   readonly tab: QueryTab
-  readonly editor: RefObject<EditorHandle>
+  readonly editor: RefObject<EditorHandle | null>
   readonly onClose: () => void
 }) {
   if (name === undefined) return null
@@ -192,13 +192,7 @@ function TabActions({
   )
 }
 
-function TabMenu({
-  tab,
-  onDialog,
-}: {
-  readonly tab: QueryTab
-  readonly onDialog: (name: DialogName) => void
-}) {
+function TabMenu({ tab, onDialog }: { readonly tab: QueryTab; readonly onDialog: (name: DialogName) => void }) {
   const hasText = tab.text.trim() !== ''
   const copyLink = async () => {
     const link = tab.saved === undefined ? href('query', { q: tab.text }) : addressOf(tab)

@@ -5,7 +5,7 @@ import { gate } from '../../gate.ts'
 import { confirm, type Question } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Await, Button, count, Empty, Notice, SearchField, Table, Time, useLoad, Form } from '../../ui/index.ts'
+import { Await, Button, count, Empty, Form, Notice, SearchField, Table, Time, useLoad } from '../../ui/index.ts'
 
 interface StreamItem {
   readonly id: string

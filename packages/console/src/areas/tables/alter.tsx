@@ -4,7 +4,18 @@ import { useState } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Checkbox, Code, ErrorNotice, Field, FormDialog, Notice, Switch, TextField, useSubmit } from '../../ui/index.ts'
+import {
+  Checkbox,
+  Checkboxes,
+  Code,
+  ErrorNotice,
+  Field,
+  FormDialog,
+  Notice,
+  Switch,
+  TextField,
+  useSubmit,
+} from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
 import { ScopeFields, TypeField } from './create.tsx'
 import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, nameOf } from './statements.ts'
@@ -123,16 +134,7 @@ export function AddIndex({ table, ...rest }: AlterProps) {
       <TextField label="Name" placeholder={own} value={name} onValue={setName} />
       <fieldset class="index-columns">
         <legend>Columns, in the order in which they are chosen</legend>
-        {table.columns.map((column) => (
-          <Checkbox
-            key={column.name}
-            label={column.name}
-            checked={columns.includes(column.name)}
-            onChecked={(isChosen) =>
-              setColumns(isChosen ? [...columns, column.name] : columns.filter((other) => other !== column.name))
-            }
-          />
-        ))}
+        <Checkboxes items={table.columns.map(({ name }) => ({ name }))} chosen={columns} onChosen={setColumns} />
       </fieldset>
       <Checkbox label="Unique: no two rows have the same values" checked={isUnique} onChecked={setUnique} />
     </AlterDialog>

@@ -6,7 +6,20 @@ import { statement } from '../../../../client/src/index.ts'
 import { gate, may } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, Checkbox, Code, ErrorNotice, Forbidden, IconButton, Notice, Page, Section, TextField, Form, useSubmit } from '../../ui/index.ts'
+import {
+  Button,
+  Checkbox,
+  Code,
+  ErrorNotice,
+  Forbidden,
+  Form,
+  IconButton,
+  Notice,
+  Page,
+  Section,
+  TextField,
+  useSubmit,
+} from '../../ui/index.ts'
 import { guessColumns, sampleFile } from './csv-file.ts'
 import { FileDrop } from './drop.tsx'
 import { waitingFile } from './import.tsx'

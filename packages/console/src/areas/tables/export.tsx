@@ -3,7 +3,17 @@ import { useRef, useState } from 'preact/hooks'
 import { name as nameOf } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Button, bytes, FILE_FORMATS, type FileFormat, Icon, Menu, readFile, Spinner, saveFile } from '../../ui/index.ts'
+import {
+  Button,
+  bytes,
+  FILE_FORMATS,
+  type FileFormat,
+  Icon,
+  Menu,
+  readFile,
+  Spinner,
+  saveFile,
+} from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
 
 export function ExportMenu({ table }: { readonly table: TableDetail }) {
