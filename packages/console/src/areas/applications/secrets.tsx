@@ -3,7 +3,19 @@ import { useState } from 'preact/hooks'
 import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Badge, Button, Copy, FormDialog, Notice, Section, Select, Table, Time, useSubmit } from '../../ui/index.ts'
+import {
+  Badge,
+  Button,
+  Copy,
+  dangerColumn,
+  FormDialog,
+  Notice,
+  Section,
+  Select,
+  Table,
+  Time,
+  useSubmit,
+} from '../../ui/index.ts'
 import type { Application, Secret } from './kinds.ts'
 
 const MOST = 2
@@ -61,15 +73,7 @@ export function Secrets({ client, onChange }: { readonly client: Application; re
               cell: ({ expires_at: at }) => (at === null ? 'never' : <Time at={at} as="relative" />),
             },
             { title: 'From', wide: true, cell: ({ declared }) => (declared ? <Badge>declarative file</Badge> : '') },
-            {
-              title: 'Actions',
-              kind: 'actions',
-              cell: (secret) => (
-                <Button size="small" kind="danger" onClick={() => remove(secret)}>
-                  Remove
-                </Button>
-              ),
-            },
+            dangerColumn(() => 'Remove', remove),
           ]}
         />
       )}

@@ -8,17 +8,17 @@ import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import {
+  Await,
   Badge,
   Button,
   Code,
   count,
   Dialog,
+  dangerColumn,
   duration,
   Empty,
-  ErrorNotice,
   Facts,
   Form,
-  Loading,
   Notice,
   SearchField,
   Segments,
@@ -40,11 +40,9 @@ export function Queries({ query }: AreaProps) {
   const [limit, setLimit] = useState(FIRST)
   const [shown, setShown] = useState<QueryItem>()
   const path = withQuery('/admin/queries', { kind, user, limit: String(limit) })
-  const { data, error, reload } = usePolling(
-    (signal) => read<FromNodes<QueryItem>>(path, signal),
-    refreshes ? REST_MS : undefined,
-    [path],
-  )
+  const polled = usePolling((signal) => read<FromNodes<QueryItem>>(path, signal), refreshes ? REST_MS : undefined, [
+    path,
+  ])
   const show = (filter: { kind?: string; user?: string }) => {
     const wanted = { kind, user, ...filter }
     go(href('operations', 'queries', { kind: wanted.kind || undefined, user: wanted.user || undefined }))
@@ -52,7 +50,7 @@ export function Queries({ query }: AreaProps) {
   const cancel = async (item: QueryItem) => {
     if (!(await cancelQuery(item))) return
     setShown(undefined)
-    reload()
+    polled.reload()
   }
   return (
     <div class="operations-list">
@@ -77,33 +75,36 @@ export function Queries({ query }: AreaProps) {
         />
         <Switch label="Refresh" checked={refreshes} onChecked={setRefreshes} />
         {!refreshes && (
-          <Button size="small" icon="refresh" onClick={reload}>
+          <Button size="small" icon="refresh" onClick={polled.reload}>
             Refresh now
           </Button>
         )}
       </Form>
-      {error !== undefined && <ErrorNotice error={error} title="The queries could not be listed" onRetry={reload} />}
-      {data === undefined && error === undefined && <Loading />}
-      {data !== undefined && data.silent.length > 0 && (
-        <Notice kind="warning">Without an answer, and missing below: {data.silent.join(', ')}.</Notice>
-      )}
-      {data !== undefined && data.items.length === 0 && (
-        <Empty icon="query" title="Nothing runs now">
-          Queries appear here while they run, live statements as long as a client follows them
-          {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
-        </Empty>
-      )}
-      {data !== undefined && data.items.length > 0 && (
-        <>
-          <p class="quiet">
-            {count(data.items.length)} of {count(data.total)}, newest first
-          </p>
-          <QueryTable items={data.items} onShow={setShown} onCancel={cancel} />
-          {data.total > data.items.length && limit < MOST && (
-            <Button onClick={() => setLimit(MOST)}>Show up to {count(MOST)}</Button>
-          )}
-        </>
-      )}
+      <Await of={polled} title="The queries could not be listed">
+        {({ items, total, silent }) => (
+          <>
+            {silent.length > 0 && (
+              <Notice kind="warning">Without an answer, and missing below: {silent.join(', ')}.</Notice>
+            )}
+            {items.length === 0 ? (
+              <Empty icon="query" title="Nothing runs now">
+                Queries appear here while they run, live statements as long as a client follows them
+                {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
+              </Empty>
+            ) : (
+              <>
+                <p class="quiet">
+                  {count(items.length)} of {count(total)}, newest first
+                </p>
+                <QueryTable items={items} onShow={setShown} onCancel={cancel} />
+              </>
+            )}
+            {total > items.length && limit < MOST && (
+              <Button onClick={() => setLimit(MOST)}>Show up to {count(MOST)}</Button>
+            )}
+          </>
+        )}
+      </Await>
       {shown !== undefined && <Details of={shown} onClose={() => setShown(undefined)} onCancel={() => cancel(shown)} />}
     </div>
   )
@@ -141,15 +142,7 @@ function QueryTable({
           cell: ({ started_at }) => duration(Math.max(0, Date.now() - Date.parse(started_at))),
         },
         { title: 'Node', cell: ({ node }) => node, wide: true },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (item) => (
-            <Button size="small" kind="danger" onClick={() => onCancel(item)}>
-              {item.kind === 'live' ? 'End' : 'Cancel'}
-            </Button>
-          ),
-        },
+        dangerColumn((item) => (item.kind === 'live' ? 'End' : 'Cancel'), onCancel),
       ]}
     />
   )

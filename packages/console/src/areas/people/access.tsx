@@ -4,7 +4,7 @@ import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
 import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
-import { Badge, Button, Section, Time } from '../../ui/index.ts'
+import { Badge, dangerColumn, Section, Time } from '../../ui/index.ts'
 import { ConnectionTable, SessionTable } from './signed-in.tsx'
 import { type Consent, type Factor, type Person, userPath } from './types.ts'
 
@@ -40,7 +40,7 @@ export function UserAccess({
 
 function Consents({ person }: { readonly person: Person }) {
   const consents = usePages<Consent>(userPath(person.id, 'consents'))
-  const end = async (client: string) => {
+  const end = async ({ client_id: client }: Consent) => {
     const isEnded = await confirmAndAttempt(
       {
         title: `End the access of ${client}?`,
@@ -69,15 +69,7 @@ function Consents({ person }: { readonly person: Person }) {
           cell: ({ consented }) => (consented ? <Badge kind="good">Given</Badge> : <Badge>Not needed</Badge>),
         },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (item) => (
-            <Button size="small" kind="danger" onClick={() => end(item.client_id)}>
-              End access
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'End access', end),
       ]}
       empty={<p class="quiet">No application may act for {person.username}.</p>}
     />
@@ -116,15 +108,7 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
         { title: 'Factor', cell: ({ label, kind }) => label || KINDS[kind] || kind },
         { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
         { title: 'Last used', cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (factor) => (
-            <Button size="small" kind="danger" onClick={() => remove(factor)}>
-              Remove
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'Remove', remove),
       ]}
       empty={<p class="quiet">None. The user sets them up on the account page.</p>}
     />

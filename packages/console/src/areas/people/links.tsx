@@ -4,7 +4,7 @@ import { usePages } from '../../admin/pages.ts'
 import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
-import { Badge, Button, ButtonLink, Empty, Page, Time } from '../../ui/index.ts'
+import { Badge, ButtonLink, dangerColumn, Empty, Page, Time } from '../../ui/index.ts'
 import { PeopleTabs } from './tabs.tsx'
 import type { Link } from './types.ts'
 
@@ -54,16 +54,7 @@ export function Links() {
           },
           { title: 'Made', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
           { title: 'Expires', cell: ({ expires_at: at }) => <Time at={at} as="relative" /> },
-          {
-            title: 'Actions',
-            kind: 'actions',
-            cell: (link) =>
-              link.state === 'open' && (
-                <Button size="small" kind="danger" onClick={() => revoke(link)}>
-                  Revoke
-                </Button>
-              ),
-          },
+          dangerColumn(({ state }) => (state === 'open' ? 'Revoke' : undefined), revoke),
         ]}
         empty={
           <Empty icon="link" title="There are no set-up links">

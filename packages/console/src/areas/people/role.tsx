@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { AdminRole } from '../../../../client/src/index.ts'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
+import { useScopes } from '../../admin/scopes.ts'
 import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
@@ -21,9 +22,8 @@ import {
   Page,
   Section,
   TextField,
-  useLoad,
 } from '../../ui/index.ts'
-import { nameOf, type Person, type Scope } from './types.ts'
+import { nameOf, type Person } from './types.ts'
 
 interface Role extends AdminRole {
   readonly users: { readonly count: number; readonly more: boolean }
@@ -225,22 +225,19 @@ function ScopeChoice({
   readonly scopes: readonly string[]
   readonly onScopes: (scopes: readonly string[]) => void
 }) {
-  const all = useLoad(async (signal) => {
-    const found: Scope[] = []
-    for await (const scope of gate.admin.scopes.list({}, { signal })) found.push(scope as unknown as Scope)
-    return found.filter(({ resource }) => resource !== null)
-  }, [])
   return (
     <fieldset class="choices">
       <legend>Scopes</legend>
-      <Await of={all}>
+      <Await of={useScopes()}>
         {(found) => (
           <Checkboxes
-            items={found.map(({ name, roles }) => ({
-              name,
-              label: <code>{name}</code>,
-              hint: roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`,
-            }))}
+            items={found
+              .filter(({ resource }) => resource !== null)
+              .map(({ name, roles }) => ({
+                name,
+                label: <code>{name}</code>,
+                hint: roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`,
+              }))}
             chosen={scopes}
             onChosen={onScopes}
           />

@@ -6,7 +6,17 @@ import { withQuery } from '../../admin/requests.ts'
 import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
-import { Badge, Button, type ColumnOf, Empty, Forbidden, IconButton, Page, Segments, Time } from '../../ui/index.ts'
+import {
+  Badge,
+  type ColumnOf,
+  dangerColumn,
+  Empty,
+  Forbidden,
+  IconButton,
+  Page,
+  Segments,
+  Time,
+} from '../../ui/index.ts'
 import { PeopleTabs } from './tabs.tsx'
 import type { Connection, Grant, Session } from './types.ts'
 
@@ -97,15 +107,7 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
         { title: 'Signed in by', wide: true, cell: ({ methods }) => methodsText(methods) },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         { title: 'Last seen', cell: ({ seen_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (session) => (
-            <Button size="small" kind="danger" onClick={() => end(session)}>
-              End
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'End', end),
       ]}
       empty={
         ofOne ? <p class="quiet">None is open.</p> : <Empty icon="eye" title="No user is signed in with a browser" />
@@ -148,15 +150,7 @@ function GrantTable({ path }: ListProps) {
             offline ? <Badge kind="warning">without the session</Badge> : <Badge>with the session</Badge>,
         },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (grant) => (
-            <Button size="small" kind="danger" onClick={() => revoke(grant)}>
-              Revoke
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'Revoke', revoke),
       ]}
       empty={<Empty icon="application" title="No application acts for a user now" />}
     />
@@ -189,15 +183,7 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
         { title: 'Node', wide: true, cell: ({ node }) => <code>{node}</code> },
         { title: 'Subscriptions', wide: true, kind: 'number', cell: ({ subscriptions }) => subscriptions },
         { title: 'Since', wide: true, cell: ({ opened_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (connection) => (
-            <Button size="small" kind="danger" onClick={() => kick(connection)}>
-              Close
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'Close', kick),
       ]}
       empty={
         ofOne ? <p class="quiet">None is open.</p> : <Empty icon="stream" title="No streaming connection is open" />

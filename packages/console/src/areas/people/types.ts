@@ -80,12 +80,6 @@ export interface Consent {
   readonly created_at: string
 }
 
-export interface Scope {
-  readonly name: string
-  readonly resource: string | null
-  readonly roles: readonly string[]
-}
-
 /** The path of a user in the administration. */
 export function userPath(id: string, ...parts: readonly string[]): string {
   return ['/admin/users', ...[id, ...parts].map(encodeURIComponent)].join('/')

@@ -5,7 +5,19 @@ import { gate } from '../../gate.ts'
 import { confirm, type Question } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Await, Button, count, Empty, Form, Notice, SearchField, Table, Time, useLoad } from '../../ui/index.ts'
+import {
+  Await,
+  Button,
+  count,
+  dangerColumn,
+  Empty,
+  Form,
+  Notice,
+  SearchField,
+  Table,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
 
 interface StreamItem {
   readonly id: string
@@ -171,15 +183,7 @@ function ConnectionTable({
         { title: 'Token until', cell: ({ expires_at }) => <Time at={expires_at} as="relative" />, wide: true },
         { title: 'Subscriptions', cell: ({ subscriptions }) => count(subscriptions), kind: 'number', wide: true },
         { title: 'Node', cell: ({ node }) => node, wide: true },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (item) => (
-            <Button size="small" kind="danger" onClick={() => onClose(item)}>
-              Close
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'Close', onClose),
       ]}
     />
   )
