@@ -89,7 +89,7 @@ test('a file that fails is run again by itself, and named if it passes then', as
         /UNSTEADY/,
       ],
       [`test('a', () => { throw new Error() })`, 1, /fail 1\b/],
-      [`test('a', () => process.kill(process.ppid, 'SIGKILL'))`, 1, /again/],
+      [`test('a', () => process.kill(process.pid, 'SIGKILL'))`, 1, /again/],
     ] as const) {
       await writeFile(file, `${beginning}${source}`)
       const outcome = await runTests('--retry', file)

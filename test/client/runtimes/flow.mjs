@@ -7,7 +7,7 @@ import {
   LiveEvents,
   password,
   QueryError,
-} from '../../../client/dist/index.js'
+} from '../../../packages/client/dist/index.js'
 
 const [server] = globalThis.Deno?.args ?? process.argv.slice(2)
 // Node 20 has none.

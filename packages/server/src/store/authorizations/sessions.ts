@@ -145,6 +145,12 @@ function listSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
       return rows.map(toSession)
     },
 
+    /** Of several users. */
+    async listOfUsers(userIds: readonly string[]): Promise<Session[]> {
+      const rows = await selectCurrent(db, clock(), lifetimes).where('user_id', 'in', userIds).selectAll().execute()
+      return rows.map(toSession)
+    },
+
     /** One page, newest first, of all users or one: those after the session that began at `createdAt` and has the id. */
     async page({ limit, userId, after }: SessionPage): Promise<SessionOfUser[]> {
       let query = selectCurrent(db, clock(), lifetimes).leftJoin('users', 'users.id', 'sessions.user_id')

@@ -45,7 +45,7 @@ const json: Codec = {
 
 /**
  * Written by member: JSON.stringify can write neither an id of any size nor a text that is JSON already. For other messages one call of
- * it would take 0.38 µs instead of 0.50, which is lost in the time of a request.
+ * it would take 0.38 µs instead of 0.50 (the encoder alone).
  */
 function encodeJson({ Controller, Topic, Action, TransactionID, Confirm, Data, Problem }: Message): string {
   // JSON.stringify returns undefined for a function, for example.

@@ -3,7 +3,7 @@ import type { Bus } from '../../../events/bus.ts'
 import type { Stores } from '../../../store/stores.ts'
 import type { BrowserEnv } from '../env.ts'
 import { createBackchannel } from './backchannel.ts'
-import { endExpiredSessions, endSessionsOf } from './session-end.ts'
+import { endExpiredSessions, endSession } from './session-end.ts'
 
 export interface SessionWatchOptions
   extends Pick<BrowserEnv, 'clients' | 'issuer' | 'revocations' | 'audit' | 'clock'> {
@@ -20,6 +20,8 @@ export interface SessionWatch {
 }
 
 const SWEEP_MS = 60_000
+/** Whose sessions are looked for with one statement. */
+const USERS_AT_ONCE = 500
 
 export function watchSessions(options: SessionWatchOptions): SessionWatch {
   const { stores, clients, issuer, bus } = options
@@ -68,6 +70,9 @@ export function watchSessions(options: SessionWatchOptions): SessionWatch {
 
   /** Disabled, deleted, or with a new password: earlier sign-ins are void. */
   async function endSessionsBefore(userIds: readonly string[], at: number): Promise<void> {
-    for (const userId of userIds) await endSessionsOf(userId, 'user cut off', parts, ({ authTime }) => authTime < at)
+    for (let from = 0; from < userIds.length; from += USERS_AT_ONCE) {
+      const sessions = await stores.sessions.listOfUsers(userIds.slice(from, from + USERS_AT_ONCE))
+      for (const { id, authTime } of sessions) if (authTime < at) await endSession(id, 'user cut off', parts)
+    }
   }
 }
