@@ -52,11 +52,12 @@ const CONSOLE: Readonly<Record<string, readonly string[]>> = {
   grid: ['ui'],
   editor: ['ui'],
   chart: ['ui'],
-  shell: ['ui', 'server.ts', 'gate.ts', 'areas'],
+  shell: ['ui', 'server.ts', 'gate.ts'],
   admin: ['ui', 'gate.ts', 'shell'],
   areas: ['ui', 'server.ts', 'gate.ts', 'shell', 'admin', 'grid', 'editor', 'chart'],
+  'areas.ts': ['shell', 'areas'],
   'gate.ts': ['server.ts'],
-  'main.tsx': ['shell', 'styles', 'server.ts', 'gate.ts'],
+  'main.tsx': ['areas.ts', 'shell', 'styles', 'server.ts', 'gate.ts'],
   'server.ts': [],
   'theme.ts': [],
 }
@@ -117,6 +118,7 @@ test('an area of the console does not import another', () => {
 
 /** The folders whose parts import each other in one direction only. */
 const LAYERED = [
+  'console/src',
   'iql/src',
   'server/src',
   'server/src/http',

@@ -237,7 +237,7 @@ test('a tile is opened in Query with its parameters, and runs when its user want
   hers.check(/404/)
 })
 
-test('changes of somebody else are not overwritten without a question', async () => {
+test('changes of another user are not overwritten without a question', async () => {
   const { page } = mine
   const id = await createBoard('Contested', [])
   await page.goto(`${scene.server.issuer}/console/boards/${id}`)
@@ -247,7 +247,7 @@ test('changes of somebody else are not overwritten without a question', async ()
   await button(mine, 'Apply').click()
   await admin.saved.update(id, { name: 'Theirs' })
   await button(mine, 'Save').click()
-  await page.getByText('Somebody else has changed this board').waitFor()
+  await page.getByText('Another user has changed this board').waitFor()
   assert.equal((await admin.saved.get(id)).name, 'Theirs')
   assert.deepEqual(await mine.axe(), [])
   await button(mine, 'Overwrite').click()

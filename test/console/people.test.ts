@@ -87,7 +87,7 @@ test('a search keeps its focus, drops answers that come too late, and is in the 
   assert.equal(await search.inputValue(), 'alic')
 
   await search.fill('nobody at all')
-  await page.getByText('Nobody is called “nobody at all”').waitFor()
+  await page.getByText('No user is called “nobody at all”').waitFor()
   await search.press('Escape')
   await page.getByText('many-00').waitFor()
   view.check()
@@ -161,7 +161,7 @@ test('a link resets a password, and a new one can be demanded', async () => {
   await view.context.close()
 })
 
-test('what somebody else changed meanwhile is not overwritten, but shown', async () => {
+test('what another user changed meanwhile is not overwritten, but shown', async () => {
   await admin.admin.users.create({ username: 'shared', name: 'Before' })
   const view = await scene.open('/people/shared')
   const { page } = view
@@ -169,7 +169,7 @@ test('what somebody else changed meanwhile is not overwritten, but shown', async
   await page.getByLabel('Name', { exact: true }).fill('Mine')
   await admin.admin.users.update('shared', { name: 'Theirs' })
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Somebody else changed this meanwhile').waitFor()
+  await page.getByText('Another user changed this meanwhile').waitFor()
   await page.locator('.facts').getByText('Theirs').waitFor()
   assert.equal((await admin.admin.users.get('shared')).name, 'Theirs')
   await page.getByRole('button', { name: 'Edit' }).click()

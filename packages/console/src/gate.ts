@@ -1,4 +1,4 @@
-/** The one client of the gate, and who is signed in. */
+/** The one client of the gate, and the user who is signed in. */
 import { computed, signal } from '@preact/signals'
 import { type Auth, AuthError, type Browser, browser, Gatehouse, memory, type User } from '../../client/src/index.ts'
 import { server } from './server.ts'
@@ -22,11 +22,16 @@ export interface Connection {
 export const session = signal<Session>({ kind: 'starting' })
 export const connection = signal<Connection>({ state: 'connecting', reason: '', retryAt: undefined })
 
-/** The user; undefined while signed out. */
+/** The user who is signed in, if any. */
 export const user = computed(() => (session.value.kind === 'signed-in' ? session.value.user : undefined))
 const NO_RIGHTS: ReadonlySet<string> = new Set()
 /** The scopes of the token. */
 export const rights = computed(() => (session.value.kind === 'signed-in' ? session.value.rights : NO_RIGHTS))
+
+/** The names of the user's roles; a server may send them as `roles` or `role`, one or several. */
+export const userRoles = computed(() =>
+  [user.value?.roles ?? user.value?.role].flat().filter((role) => typeof role === 'string'),
+)
 
 /** Whether the token allows one of these; a right that ends with `/` stands for all below it. */
 export function may(...wanted: readonly string[]): boolean {
@@ -42,7 +47,7 @@ const SCOPE = [
   ...['Platform/Market', 'Platform/News', 'Platform/Trading', 'Platform/OrderPad', 'Platform/Admin'],
 ].join(' ')
 
-/** No one but this page has its tokens. Another one is fetched with the session at the server, also after a reload. */
+/** Keeps tokens in this page only. After a reload, the session at the server gives another one. */
 const signIn = browser({
   clientId: 'gatehouse-console',
   scope: SCOPE,
@@ -52,7 +57,7 @@ const signIn = browser({
   silent: true,
 })
 
-/** Notices when there is no token any more, whatever requested one. */
+/** Ends the session of the page when any request for a token fails because the user is signed out. */
 const auth: Auth<Browser> = (env) => {
   const source = signIn(env)
   const token = source.token.bind(source)
@@ -66,7 +71,7 @@ const auth: Auth<Browser> = (env) => {
 
 export const gate = new Gatehouse(server.issuer, { auth })
 
-/** Signs in, leaving the page if the user must enter something. `onReturn` is called before anything is shown. */
+/** Signs in; leaves the page if the user has to sign in first. `onReturn` is called before anything is shown. */
 export async function open(onReturn: () => void): Promise<void> {
   try {
     if (!(await gate.auth.signedIn())) return await askToSignIn()
@@ -78,13 +83,13 @@ export async function open(onReturn: () => void): Promise<void> {
   }
   gate.on('state', ({ state, reason, retryIn }) => {
     connection.value = { state, reason, retryAt: retryIn === undefined ? undefined : Date.now() + retryIn }
-    // Only the connection may have been closed: whether the session still exists is seen when another token is asked for.
+    // Perhaps only the connection was closed. A request for a token shows whether the session still exists.
     if (state === 'ended') gate.auth.token().catch(() => {})
   })
   connect()
 }
 
-/** The stream needs a right of the platform and a running service; otherwise the server is polled. */
+/** Follows the rights of the user on the stream, if it runs and takes the token; otherwise asks the server at intervals. */
 export function connect(): void {
   if (server.services.includes('streaming') && may('Platform/')) void followRights().catch(() => {})
   else void askAgain()
@@ -107,7 +112,7 @@ async function askAgain(): Promise<void> {
   if (session.value.kind === 'signed-in') setTimeout(askAgain, ASK_EVERY_MS)
 }
 
-/** The server notifies when the rights of this token change; a new token then has the remaining ones. */
+/** The server sends a message when the rights of this token change; the next token has the remaining rights. */
 async function followRights(): Promise<void> {
   let known: { readonly token: string; readonly scope: string } | undefined
   for await (const told of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
@@ -133,7 +138,7 @@ export function askToSignIn(): Promise<void> {
   return gate.auth.signIn({ returnTo: returnTo.href })
 }
 
-/** Takes effect immediately: the content is removed before the server answers. */
+/** Removes everything that is shown at once, before the server answers. */
 export async function signOut(): Promise<void> {
   session.value = { kind: 'signed-out', why: 'left' }
   gate.stream.close()
@@ -143,7 +148,7 @@ export async function signOut(): Promise<void> {
 async function readUser(): Promise<void> {
   const found = await gate.auth.user()
   const scopes = await gate.auth.scopes()
-  // The user may have signed out meanwhile, and an equal state is not drawn again.
+  // The user may have signed out meanwhile. Equal rights need no new drawing.
   if (found === undefined || session.value.kind === 'signed-out') return
   const known = session.value.kind === 'signed-in' ? [session.value.user, [...session.value.rights]] : undefined
   if (JSON.stringify(known) === JSON.stringify([found, scopes])) return

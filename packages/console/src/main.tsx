@@ -1,5 +1,6 @@
 /** The console: signs in, then shows the shell. */
 import { render } from 'preact'
+import { AREAS } from './areas.ts'
 import { open, session } from './gate.ts'
 import { server } from './server.ts'
 import { place, restorePlace, startRouter } from './shell/router.ts'
@@ -7,7 +8,7 @@ import { Shell } from './shell/shell.tsx'
 import { SignedOut } from './shell/signed-out.tsx'
 
 function Console() {
-  return session.value.kind === 'signed-in' ? <Shell /> : <SignedOut session={session.value} />
+  return session.value.kind === 'signed-in' ? <Shell areas={AREAS} /> : <SignedOut session={session.value} />
 }
 
 async function start(): Promise<void> {

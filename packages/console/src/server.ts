@@ -1,4 +1,4 @@
-/** What the server passed to this page, in its element `gatehouse`. */
+/** What the server wrote into the page, in its element `gatehouse`. */
 
 export interface ServerInfo {
   /** Path of the issuer, empty at the root; the prefix of every path of the server. */
@@ -9,7 +9,7 @@ export interface ServerInfo {
   readonly demo: boolean
   /** The operator's name for the product. */
   readonly name: string
-  /** URL of the operator's logo; undefined for ours. */
+  /** URL of the operator's logo; undefined for that of Gatehouse. */
   readonly logo?: string
   /** URLs of the style sheets of areas. */
   readonly areaStyles: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** What lists of the administration share: error, loading state, end of a page, empty state. */
+/** A list of the administration: its rows, the button for the next page, and the states without rows. */
 import type { ComponentChildren } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { announce } from '../shell/announce.tsx'

@@ -1,10 +1,10 @@
-/** Lists of the administration, page by page. Replies to earlier requests are dropped. */
+/** Lists of the administration, page by page. A reply to an earlier request is dropped. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { gate } from '../gate.ts'
 
 export interface Pages<Item> {
   readonly items: readonly Item[]
-  /** Nothing has been loaded yet for the current request; `items` may be those of an earlier one. */
+  /** The first page of this list is being loaded; `items` may still be those of the list before. */
   readonly loading: boolean
   readonly error: unknown
   /** Loads the next page; undefined where there is none. */
@@ -23,7 +23,7 @@ interface State<Item> {
 
 const START = { items: [], next: null, loading: true, loadingMore: false, error: undefined }
 
-/** Loads a path of the administration; undefined for nothing. `delay` waits for the end of quick typing, in milliseconds. */
+/** Loads the list at a path, if there is one. `delay` is the wait for the end of typing, in milliseconds. */
 export function usePages<Item>(path: string | undefined, delay = 0): Pages<Item> {
   const [state, setState] = useState<State<Item>>(START)
   const [round, setRound] = useState(0)
@@ -83,12 +83,4 @@ async function read<Item>(path: string, signal: AbortSignal): Promise<Page<Item>
     if (items.length > 0 || next === null) return { items, next }
     from = next
   }
-}
-
-/** A path with parameters; those that are undefined are left out. */
-export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string | number] => entry[1] !== undefined)
-  return given.length === 0
-    ? path
-    : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
 }

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { go } from '../shell/router.ts'
 
-/** Only the last key of a burst starts a search; the delay is shorter than a noticeable pause. */
+/** Milliseconds without a key before a search is sent, so that a burst of keys sends one. */
 export const TYPING_MS = 60
 
 export interface SearchText {
@@ -22,7 +22,7 @@ export function useSearchText(query: URLSearchParams, hrefOf: (search: string | 
     written.current = search
     go(hrefOf(search), { replace: true })
   }, [search])
-  // A link or the history leads to another search. The address itself is read: while somebody types, `query` may be older.
+  // A link or the history leads to another search. This reads the address itself, since `query` may be older while the user types.
   useEffect(() => {
     const named = new URLSearchParams(location.search).get('search') ?? undefined
     if (named === written.current) return

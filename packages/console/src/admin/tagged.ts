@@ -1,7 +1,8 @@
-/** An object of the administration with its ETag, so that concurrent changes by others are not overwritten. */
+/** One thing of the administration with its ETag, so that a change by another user meanwhile is not overwritten. */
 import { useCallback, useRef } from 'preact/hooks'
 import { GatehouseError } from '../../../client/src/index.ts'
 import { gate } from '../gate.ts'
+import { confirm, type Question } from '../shell/dialogs.tsx'
 import { toast, toastError } from '../shell/toasts.tsx'
 import { type Loaded, useLoad } from '../ui/index.ts'
 
@@ -18,7 +19,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
     async (signal) => {
       const response = await gate.request(path, { signal })
       const item = (await response.json()) as Item
-      // An answer that came too late belongs to another page.
+      // A reply after the abort belongs to another page.
       if (!signal.aborted) tag.current = response.headers.get('etag') ?? '*'
       return item
     },
@@ -33,7 +34,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
         const response = await gate.request(path, { method, headers, ...(body && { body }) })
         if (method === 'PATCH') {
           tag.current = response.headers.get('etag') ?? '*'
-          // Members that are only shown are not part of the reply.
+          // The reply lacks the members that only the page shows.
           set({ ...data, ...without(data, body), ...(await response.json()) } as Item)
         }
         toast(done)
@@ -44,7 +45,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
           return false
         }
         reload()
-        toast('Somebody else changed this meanwhile. It is shown as it is now: please check, and try again.', {
+        toast('Another user changed this meanwhile. It is shown as it is now: please check, and try again.', {
           kind: 'error',
         })
         return false
@@ -63,6 +64,15 @@ export function useTagged<Item>(path: string): Tagged<Item> {
 function without(data: unknown, patch: object | undefined): object {
   const removed = Object.entries(patch ?? {}).filter(([, value]) => value === null)
   return data === undefined ? {} : Object.fromEntries(removed.map(([name]) => [name, undefined]))
+}
+
+/** Asks before something is lost, does it, says what happened, and resolves with whether it was done. */
+export async function confirmAndAttempt(
+  question: Omit<Question, 'danger'>,
+  work: () => Promise<unknown>,
+  done: string,
+): Promise<boolean> {
+  return (await confirm({ ...question, danger: true })) && (await attempt(work, done))
 }
 
 /** Does something, says what happened, and resolves with whether it was done. */

@@ -41,7 +41,7 @@ export function coloursOf(place: HTMLElement): Colours {
   return colours
 }
 
-/** The class of the mark beside a name in the legend. */
+/** The class of the mark before a name in the legend. */
 export function markOf(index: number): string {
   return `chart-mark chart-colour-${(index % SERIES) + 1}`
 }

@@ -28,7 +28,7 @@ export function Legend({ points, at, hidden, onToggle }: LegendProps) {
       </ul>
     )
   }
-  // A bar has its value at the axis: the last of many would tell nothing.
+  // A bar has its value at the axis: the last of many would say nothing.
   const hasValue = kind !== 'bar' || at !== undefined
   return (
     <ul class="chart-legend">

@@ -42,7 +42,7 @@ export interface PointedAt {
   readonly left: number
 }
 
-/** More cannot be told apart on a screen, and would take longer than a frame. */
+/** More points cannot be distinguished on a screen, and would take longer than a frame. */
 const MOST_ROWS = 20_000
 const MOST_BARS = 1000
 const MOST_SERIES = 24

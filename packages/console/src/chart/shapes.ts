@@ -5,7 +5,7 @@ import type { Colours } from './colours.ts'
 const WIDEST_BAR = 56
 const WIDEST_CANDLE = 18
 
-/** The bars of one series, beside those of the others that are shown. */
+/** The bars of one series, next to those of the other series that are shown. */
 export function barPaths(): uPlot.Series.PathBuilder {
   return (plot, index, first, last) => {
     const fill = new Path2D()

@@ -10,7 +10,7 @@ export interface TooltipProps {
   readonly hidden: ReadonlySet<number>
 }
 
-/** Beside the pointer, on the side with more room. */
+/** Next to the pointer, on the side with more room. */
 export function Tooltip({ points, at, hidden }: TooltipProps) {
   const { exactX, xType, series, kind } = points
   const element = useRef<HTMLDivElement>(null)

@@ -1,4 +1,4 @@
-/** Values of charts as text: exact for people who point at them, short on the axes, and a summary for who cannot see them. */
+/** Values of charts as text: exact under the pointer, short on the axes, and a summary for screen readers. */
 import { nameOf, numberOf, type Points } from './points.ts'
 
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
@@ -28,7 +28,7 @@ export function xText(value: unknown, type: string): string {
     .join('')
 }
 
-/** UTC, beside the time of the viewer. */
+/** UTC, shown with the time of the viewer. */
 export function utcText(value: unknown, type: string): string | undefined {
   if (!type.startsWith('Timestamp') || typeof value !== 'string') return undefined
   return `${value.replace('T', ' ').replace(/(Z|\+00:00)$/, '')} UTC`

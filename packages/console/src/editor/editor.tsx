@@ -44,7 +44,7 @@ export interface EditorProps {
   /** Where tables and columns come from: `catalogueOf(gate)`. */
   readonly complete?: Catalogue | undefined
   readonly placeholder?: string | undefined
-  /** Receives what the buttons next to the editor need. */
+  /** Is set to the functions that buttons outside the editor call. */
   readonly handle?: { current: EditorHandle | null } | undefined
 }
 
@@ -80,7 +80,7 @@ export function Editor(props: EditorProps) {
       opened.destroy()
     }
   }, [])
-  // Before the next key: a value that was typed over in the meantime would be taken for a new one.
+  // In a layout effect, before the next key: later, an older value would look like a change from outside.
   useLayoutEffect(() => {
     const current = view.current
     if (current === null) return
@@ -146,7 +146,7 @@ const common: Extension = [
   EditorView.lineWrapping,
   typeOver(),
   keymap.of([
-    // Tab leaves the editor, unless it accepts a completion: keyboard users are not trapped.
+    // Tab leaves the editor unless it accepts a completion, so that the keyboard is never trapped.
     { key: 'Tab', run: acceptCompletion },
     ...closeBracketsKeymap,
     ...completionKeymap,

@@ -39,7 +39,7 @@ export function isLong(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-/** 2026-11-16 09:30:00.000001 in the zone of the viewer, with all significant digits of the fraction and at least a minimum number. */
+/** 2026-11-16 09:30:00.000001 in the zone of the viewer, with at least `digits` digits of a second. */
 export function localTime(timestamp: string, digits = 0): string {
   const at = new Date(timestamp)
   if (Number.isNaN(at.getTime())) return timestamp

@@ -70,7 +70,7 @@ export class Columns {
     return this.#pinned.includes(index)
   }
 
-  /** The column at a place on the screen, and the other way round. */
+  /** The column at a place on the screen; `placeOf` is the reverse. */
   at(place: number): number {
     return this.#pinned[place] ?? this.#scrolled[place - this.#pinned.length] ?? 0
   }
@@ -180,7 +180,7 @@ export class Columns {
 
 function widthFor({ name, type }: GridColumn, texts: readonly string[], hasTypes: boolean): number {
   const longest = texts.reduce((most, text) => Math.max(most, text.length), 0)
-  // Sort arrow and menu stand beside the name.
+  // Sort arrow and menu follow the name.
   const header = Math.max(name.length * 8.2 * wideness() + 52, hasTypes ? type.length * 6.2 * wideness() + 44 : 0)
   const least = kindOf(type) === 'Timestamp' && texts.length === 0 ? 170 : 72
   return Math.round(Math.max(least, header, longest * CHARACTER * wideness() + 20))

@@ -1,4 +1,4 @@
-/** The whole of a cell beside the grid: long texts, JSON in lines. Very long ones are cut; copying takes all of it. */
+/** The whole value of a cell, next to the grid: long texts, JSON in lines. Very long ones are cut; copying takes all of it. */
 import { useMemo } from 'preact/hooks'
 import { Button, Copy, count, IconButton } from '../ui/index.ts'
 import { fullText, localTime, utcTime } from './cell-text.ts'

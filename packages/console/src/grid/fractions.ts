@@ -1,20 +1,27 @@
 /** How many digits of a second the timestamps of a column show: the same for all of them, so that they line up. */
+import { useMemo, useRef } from 'preact/hooks'
 import { fractionOf } from './cell-text.ts'
-import type { GridColumn } from './column.ts'
 import { kindOf } from './compare.ts'
 import type { GridModel } from './model.ts'
+import type { RowWindow } from './viewport.ts'
 
-/** The columns that have any. */
-export function timestampsOf(columns: readonly GridColumn[]): readonly number[] {
-  return columns.flatMap(({ type }, index) => (kindOf(type) === 'Timestamp' ? [index] : []))
+/** By column. Digits that rows in view need are added, and never taken away again by scrolling. */
+export function useFractions(model: GridModel, shown: RowWindow): readonly number[] {
+  const timestamps = useMemo(
+    () => model.columns.flatMap(({ type }, index) => (kindOf(type) === 'Timestamp' ? [index] : [])),
+    [],
+  )
+  const known = useRef<readonly number[]>([])
+  known.current = fractionsInView(known.current, model, timestamps, shown)
+  return known.current
 }
 
-/** By column. What rows in view need is added to what was needed before, so that scrolling never takes digits away. */
-export function fractionsInView(
+/** `known` itself if it has all digits that are needed. */
+function fractionsInView(
   known: readonly number[],
   model: GridModel,
   columns: readonly number[],
-  { first, last }: { readonly first: number; readonly last: number },
+  { first, last }: RowWindow,
 ): readonly number[] {
   const needed = [...known]
   for (const column of columns) {

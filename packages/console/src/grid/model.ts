@@ -204,7 +204,7 @@ export class GridModel {
     if (columns.length > 0) this.#changes.set(after, { at: performance.now(), columns, count })
   }
 
-  /** To be changed: the order that is shown, and the work on the next one, need the rows as they were. */
+  /** A copy that may be changed: the order that is shown, and the work on the next one, need the rows as they were. */
   #ownList(): GridRow[] {
     if (this.#rows instanceof PackedRows) {
       const rows = this.#rows

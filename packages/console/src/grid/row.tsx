@@ -30,7 +30,7 @@ export interface RowProps {
   readonly id: string
 }
 
-/** Longer ago, a change is not shown when its row comes into view. */
+/** Older changes are not shown when their row comes into view. */
 const FLASH_MS = 1000
 
 export class Row extends Component<RowProps> {

@@ -1,4 +1,4 @@
-/** The operator's logo and name, or ours. */
+/** The operator's logo and name, or those of Gatehouse. */
 import { server } from '../server.ts'
 
 export function Brand() {

@@ -11,17 +11,17 @@ export interface Command {
   readonly icon?: IconName
   /** Other words by which it is found. */
   readonly words?: string
-  /** Keys that run it, shown beside it: `Mod Enter`. The area listens for them itself. */
+  /** Keys that run it, shown next to it: `Mod Enter`. The area listens for them itself. */
   readonly keys?: string
   readonly act: () => void
 }
 
 const sources = signal<readonly (() => readonly Command[])[]>([])
 
-/** All of them; the ones that were added last come first. */
+/** All commands; those that were added last come first. */
 export const commands = computed(() => sources.value.flatMap((source) => source()))
 
-/** Adds commands; returns what removes them. The function may read signals. */
+/** Adds commands; the function that it returns removes them. `source` may read signals. */
 export function addCommands(source: () => readonly Command[]): () => void {
   sources.value = [source, ...sources.value]
   return () => {

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { Button, Dialog, TextField } from '../ui/index.ts'
+import { FormDialog, TextField } from '../ui/index.ts'
 
 export interface Question {
   readonly title: string
@@ -12,7 +12,7 @@ export interface Question {
   readonly action: string
   /** True where something is lost. */
   readonly danger?: boolean
-  /** The user must type this, for the most serious losses. */
+  /** A text that the user has to type before the worst losses. */
   readonly typed?: string
 }
 
@@ -41,24 +41,19 @@ function Ask({ question, answer }: { readonly question: Question; readonly answe
   const [given, setGiven] = useState('')
   const isAllowed = typed === undefined || given === typed
   return (
-    <Dialog
+    <FormDialog
       title={title}
       size="small"
+      action={action}
+      danger={danger}
+      disabled={!isAllowed}
       onClose={() => answer(false)}
       onSubmit={() => isAllowed && answer(true)}
-      actions={
-        <>
-          <Button onClick={() => answer(false)}>Cancel</Button>
-          <Button type="submit" kind={danger ? 'danger' : 'primary'} disabled={!isAllowed}>
-            {action}
-          </Button>
-        </>
-      }
     >
       <div>{text}</div>
       {typed !== undefined && (
         <TextField label={`Type “${typed}” to go on`} value={given} onValue={setGiven} autofocus />
       )}
-    </Dialog>
+    </FormDialog>
   )
 }

@@ -1,8 +1,8 @@
-/** The navigation: the areas that the token allows, the state of the connection, and who is signed in. */
+/** The navigation: the areas that the token allows, the state of the connection, and the user. */
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { classes, Icon, IconButton, type IconName, Keys } from '../ui/index.ts'
-import { visibleAreas } from './area.ts'
+import type { Area } from './area.ts'
 import { Brand } from './brand.tsx'
 import { ConnectionState } from './connection.tsx'
 import { openPalette } from './palette.tsx'
@@ -10,9 +10,9 @@ import { href, place } from './router.ts'
 import { Who } from './who.tsx'
 
 const KEY = 'gatehouse:navigation'
-/** Only icons, where the window is wide. */
+/** Whether a wide window shows only the icons. */
 export const isNarrow = signal(localStorage.getItem(KEY) === 'narrow')
-/** Over the page, on a telephone. */
+/** Whether a narrow window shows the navigation, over the page. */
 const isShown = signal(false)
 
 export function toggleNavigation(): void {
@@ -20,7 +20,7 @@ export function toggleNavigation(): void {
   localStorage.setItem(KEY, isNarrow.value ? 'narrow' : 'wide')
 }
 
-export function Navigation() {
+export function Navigation({ areas }: { readonly areas: readonly Area[] }) {
   const [area] = place.value.path
   useEffect(() => {
     isShown.value = false
@@ -65,7 +65,7 @@ export function Navigation() {
         <nav aria-label="Areas">
           <ul>
             <Item name={undefined} icon="home" title="Start" current={area === undefined} />
-            {visibleAreas.value.map(({ name, title, icon }) => (
+            {areas.map(({ name, title, icon }) => (
               <Item key={name} name={name} icon={icon} title={title} current={area === name} />
             ))}
           </ul>
@@ -108,7 +108,7 @@ function Item({
   )
 }
 
-/** Where the window is narrow. */
+/** Shown in narrow windows. */
 function TopBar() {
   return (
     <header class="top-bar">

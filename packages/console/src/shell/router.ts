@@ -58,7 +58,7 @@ export function startRouter(): void {
   })
 }
 
-/** After signing in: to where the user wanted to be. Anybody can write the address, so that it leads nowhere else. */
+/** After signing in, goes to the address in `to`. A link from anywhere may have set it: only places below /console count. */
 export function restorePlace(): void {
   const to = new URLSearchParams(location.search).get('to')
   if (to === null) return

@@ -5,8 +5,7 @@ import { may, signOut } from '../gate.ts'
 import { server } from '../server.ts'
 import { Button, ButtonLink, classes, Empty, ErrorNotice, Forbidden, Loading, Page } from '../ui/index.ts'
 import { Announcements } from './announce.tsx'
-import { type Area, findArea, loadArea, visibleAreas } from './area.ts'
-import type { AreaProps } from './area-props.ts'
+import { type Area, type AreaProps, isVisible, loadArea } from './area.ts'
 import { type Command, useCommands } from './commands.ts'
 import { Questions } from './dialogs.tsx'
 import { isKiosk } from './kiosk.ts'
@@ -17,8 +16,8 @@ import { Start } from './start.tsx'
 import { setTheme } from './theme.ts'
 import { Toasts } from './toasts.tsx'
 
-export function Shell() {
-  useCommands(shellCommands)
+export function Shell({ areas }: { readonly areas: readonly Area[] }) {
+  useCommands(() => shellCommands(areas))
   const [name] = place.value.path
   const main = useRef<HTMLElement>(null)
   useFocusOnArea(main, name)
@@ -27,9 +26,9 @@ export function Shell() {
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
         To the content
       </button>
-      {!isKiosk.value && <Navigation />}
+      {!isKiosk.value && <Navigation areas={areas.filter(isVisible)} />}
       <main ref={main} id="main" class="main" tabIndex={-1}>
-        <Content name={name} />
+        <Content areas={areas} name={name} />
       </main>
       <Palette />
       <Questions />
@@ -39,9 +38,9 @@ export function Shell() {
   )
 }
 
-function Content({ name }: { readonly name: string | undefined }) {
-  if (name === undefined) return <Start />
-  const area = findArea(name)
+function Content({ areas, name }: { readonly areas: readonly Area[]; readonly name: string | undefined }) {
+  if (name === undefined) return <Start areas={areas.filter(isVisible)} />
+  const area = areas.find((candidate) => candidate.name === name)
   if (area === undefined) return <Unknown />
   if (!may(...area.rights))
     return (
@@ -92,7 +91,7 @@ function Unknown() {
   )
 }
 
-/** A screen reader announces the new page, and the keyboard focus starts there. */
+/** Moves the focus to a new area, so that a screen reader reads it and the keyboard continues there. */
 function useFocusOnArea(main: { readonly current: HTMLElement | null }, name: string | undefined): void {
   const isFirst = useRef(true)
   useEffect(() => {
@@ -101,8 +100,8 @@ function useFocusOnArea(main: { readonly current: HTMLElement | null }, name: st
   }, [name])
 }
 
-function shellCommands(): readonly Command[] {
-  const areas = visibleAreas.value.map(({ name, title, about, icon }) => ({
+function shellCommands(areas: readonly Area[]): readonly Command[] {
+  const goTo = areas.filter(isVisible).map(({ name, title, about, icon }) => ({
     id: `go-${name}`,
     title,
     group: 'Go to',
@@ -111,7 +110,7 @@ function shellCommands(): readonly Command[] {
     act: () => go(href(name)),
   }))
   return [
-    ...areas,
+    ...goTo,
     { id: 'go-start', title: 'Start', group: 'Go to', icon: 'home', act: () => go(href()) },
     {
       id: 'go-account',

@@ -1,4 +1,4 @@
-/** The page shown while no user is signed in. */
+/** The page without a user: while it signs in, after signing out, and after a failure. */
 import { useEffect } from 'preact/hooks'
 import { askToSignIn, type Session } from '../gate.ts'
 import { Button, ErrorNotice, Loading, useTitle } from '../ui/index.ts'

@@ -2,10 +2,10 @@
 import { rights, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Badge, Facts, Icon, Notice, Page, Section } from '../ui/index.ts'
-import { visibleAreas } from './area.ts'
+import type { Area } from './area.ts'
 import { href } from './router.ts'
 
-export function Start() {
+export function Start({ areas }: { readonly areas: readonly Area[] }) {
   const { name, preferred_username: username } = user.value ?? {}
   const held = [...rights.value].filter((right) => right.includes('/')).sort()
   return (
@@ -16,7 +16,7 @@ export function Start() {
           <Notice>This is the demonstration: its users have known passwords, and its prices are invented.</Notice>
         )}
         <ul class="cards">
-          {visibleAreas.value.map((area) => (
+          {areas.map((area) => (
             <li key={area.name}>
               <a class="card" href={href(area.name)}>
                 <Icon name={area.icon} />

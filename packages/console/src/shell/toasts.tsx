@@ -5,7 +5,7 @@ import { Button, explain, Icon, IconButton } from '../ui/index.ts'
 
 export interface ToastOptions {
   readonly kind?: 'good' | 'info' | 'error'
-  /** Offered beside the text, for example to undo what was done. */
+  /** A button after the text, for example to undo what was done. */
   readonly action?: { readonly title: string; readonly act: () => void }
 }
 

@@ -1,4 +1,4 @@
-/** Who is signed in, with the menu of the account. */
+/** The user, with the menu of the account. */
 import { signOut, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Icon, Menu, type MenuItem } from '../ui/index.ts'

@@ -1,6 +1,6 @@
 /** Small amounts of data: tables, lists of facts, code, keys. Large results belong into the grid. */
 import type { ComponentChildren } from 'preact'
-import { classes } from './button.tsx'
+import { Button, classes } from './button.tsx'
 import { Copy } from './copy.tsx'
 
 export interface ColumnOf<Row> {
@@ -10,6 +10,17 @@ export interface ColumnOf<Row> {
   readonly kind?: 'number' | 'actions' | undefined
   /** Left out on a telephone. */
   readonly wide?: boolean
+}
+
+/** A column with a button that ends or removes what its row shows. `text` is undefined for a row without one. */
+export function dangerColumn<Row>(text: (row: Row) => string | undefined, act: (row: Row) => unknown): ColumnOf<Row> {
+  const cell = (row: Row) =>
+    text(row) !== undefined && (
+      <Button size="small" kind="danger" onClick={() => act(row)}>
+        {text(row)}
+      </Button>
+    )
+  return { title: 'Actions', kind: 'actions', cell }
 }
 
 /** A table with a row for each item. `hrefOf` makes the first cell a link. */
@@ -124,7 +135,7 @@ export function Keys({ of }: { readonly of: string }) {
 
 export const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform)
 
-/** How far long work is; without `of` it is only known that it goes on. */
+/** The progress of long work. Without `of`, it only shows that the work goes on. */
 export function Progress({
   label,
   value,

@@ -198,6 +198,36 @@ export function Checkbox({
   )
 }
 
+/** A checkbox for each item; `chosen` has the names in the order in which they were chosen. */
+export function Checkboxes({
+  items,
+  chosen,
+  onChosen,
+}: {
+  readonly items: readonly {
+    readonly name: string
+    readonly label?: ComponentChildren
+    readonly hint?: string | undefined
+    readonly disabled?: boolean
+  }[]
+  readonly chosen: readonly string[]
+  readonly onChosen: (chosen: readonly string[]) => void
+}) {
+  return (
+    <>
+      {items.map(({ name, label = name, ...rest }) => (
+        <Checkbox
+          key={name}
+          {...rest}
+          label={label}
+          checked={chosen.includes(name)}
+          onChecked={(isOn) => onChosen(isOn ? [...chosen, name] : chosen.filter((other) => other !== name))}
+        />
+      ))}
+    </>
+  )
+}
+
 /** Takes effect at once, as a light switch does. */
 export function Switch({ label, checked, onChecked, disabled }: Checked & { readonly label: string }) {
   return (

@@ -63,7 +63,7 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS
 
-/** Decoration: the text or the label next to it says what it means. */
+/** Decoration: the text or label next to it says what it stands for. */
 export function Icon({ name, class: more = '' }: { readonly name: IconName; readonly class?: string }) {
   return (
     <svg class={`icon ${more}`} viewBox="0 0 20 20" aria-hidden="true" focusable="false">

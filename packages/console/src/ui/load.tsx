@@ -34,13 +34,13 @@ export function useLoad<T>(load: (signal: AbortSignal) => Promise<T>, inputs: re
   return { ...state, reload, set }
 }
 
-/** Shows the state of `useLoad`: the data, the error, or a spinner. */
+/** Shows the data, the error or the waiting of `useLoad`. */
 export function Await<T>({
   of: { data, error, reload },
   title,
   children,
 }: {
-  readonly of: Loaded<T>
+  readonly of: Pick<Loaded<T>, 'data' | 'error' | 'reload'>
   /** What could not be done, for the error. */
   readonly title?: string
   readonly children: (data: T) => ComponentChildren
@@ -53,4 +53,14 @@ export function Await<T>({
       {data !== undefined ? children(data) : error === undefined && <Loading />}
     </>
   )
+}
+
+/** A value that changes quickly, such as a text that is typed: the last one, after a pause in milliseconds. */
+export function useDelayed<T>(value: T, pause: number): T {
+  const [delayed, setDelayed] = useState(value)
+  useEffect(() => {
+    const timer = setTimeout(() => setDelayed(value), pause)
+    return () => clearTimeout(timer)
+  }, [value])
+  return delayed
 }

@@ -10,7 +10,7 @@ export type MenuItem =
       readonly icon?: IconName
       readonly danger?: boolean
       readonly disabled?: boolean
-      /** A choice of the menu; true for the one that is in force. */
+      /** For one of several choices; true for the current one. */
       readonly checked?: boolean
       /** A link, in place of `act`. */
       readonly href?: string

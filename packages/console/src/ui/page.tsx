@@ -6,9 +6,9 @@ import { classes } from './button.tsx'
 
 export interface PageProps {
   readonly title: string
-  /** Before the title: where this page belongs to. */
+  /** The pages above this one, as links before the title. */
   readonly parents?: readonly { readonly title: string; readonly href: string }[]
-  /** Beside the title, such as a badge. */
+  /** Next to the title, such as a badge. */
   readonly beside?: ComponentChildren
   /** At the right end of the header: buttons. */
   readonly actions?: ComponentChildren

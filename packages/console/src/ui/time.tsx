@@ -46,7 +46,7 @@ export function relative(at: number, from: number): string {
   const difference = at - from
   for (const [unit, length] of UNITS)
     if (Math.abs(difference) >= length) return RELATIVE.format(Math.round(difference / length), unit)
-  // The clock is a little late.
+  // A time just ahead of the clock of the page counts as now.
   return difference > TICK_MS ? 'in less than a minute' : 'just now'
 }
 

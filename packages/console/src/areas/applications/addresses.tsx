@@ -1,11 +1,14 @@
 /** Lists of addresses, checked while they are typed with the rules of the server. */
 import { originFault, redirectUriFault } from 'gatehouse-protocol'
 import { Button, IconButton, TextField } from '../../ui/index.ts'
+import { type Draft, filled, type Kind, type KindInfo } from './kinds.ts'
+
+export type Addresses = Pick<Draft, 'redirectUris' | 'signedOutUris' | 'origins'>
 
 const RULES = { redirect: redirectUriFault, origin: originFault }
 
 /** What is wrong with an address in a list; undefined for nothing. */
-export function addressFault(rule: keyof typeof RULES, values: readonly string[], index: number): string | undefined {
+function addressFault(rule: keyof typeof RULES, values: readonly string[], index: number): string | undefined {
   const text = values[index]?.trim() ?? ''
   if (text === '') return undefined
   const fault = RULES[rule](text)
@@ -13,12 +16,73 @@ export function addressFault(rule: keyof typeof RULES, values: readonly string[]
   return values.findIndex((other) => other.trim() === text) < index ? 'This is listed already' : undefined
 }
 
-/** Whether none of a list is wrong. */
-export function areFine(rule: keyof typeof RULES, values: readonly string[]): boolean {
+/** Whether all that the kind of application needs is there, and nothing is wrong. */
+export function areComplete({ redirects }: KindInfo, { redirectUris, signedOutUris, origins }: Addresses): boolean {
+  return (
+    (!redirects || filled(redirectUris).length > 0) &&
+    areFine('redirect', redirectUris) &&
+    areFine('redirect', signedOutUris) &&
+    areFine('origin', origins)
+  )
+}
+
+function areFine(rule: keyof typeof RULES, values: readonly string[]): boolean {
   return values.every((_, index) => addressFault(rule, values, index) === undefined)
 }
 
-export function AddressList({
+/** The lists that an application of this kind has. */
+export function AddressFields({
+  info,
+  addresses,
+  onChange,
+}: {
+  readonly info: KindInfo
+  readonly addresses: Addresses
+  readonly onChange: (part: Partial<Addresses>) => void
+}) {
+  return (
+    <>
+      <AddressList
+        legend="Redirect URIs"
+        item="redirect URI"
+        about={`${info.redirectHint} It is compared character by character; http is allowed on this computer only.`}
+        rule="redirect"
+        placeholder={PLACEHOLDERS[info.kind]}
+        values={addresses.redirectUris}
+        onValues={(redirectUris) => onChange({ redirectUris })}
+      />
+      <AddressList
+        legend="After sign-out"
+        item="address"
+        about="Where people may go after they sign out. Optional."
+        rule="redirect"
+        values={addresses.signedOutUris}
+        onValues={(signedOutUris) => onChange({ signedOutUris })}
+      />
+      {info.origins && (
+        <AddressList
+          legend="Other origins"
+          item="origin"
+          about="Pages at the origins of the redirect URIs may call this server. List others here: scheme, host and port, without a path."
+          rule="origin"
+          placeholder="https://other.example.com"
+          values={addresses.origins}
+          onValues={(origins) => onChange({ origins })}
+        />
+      )}
+    </>
+  )
+}
+
+const PLACEHOLDERS: Readonly<Record<Kind, string>> = {
+  spa: 'https://app.example.com/',
+  server: 'https://app.example.com/callback',
+  native: 'http://127.0.0.1/callback',
+  device: '',
+  service: '',
+}
+
+function AddressList({
   legend,
   about,
   rule,

@@ -76,7 +76,7 @@ function actionsOf(application: Tagged<Application>, client: Application) {
 async function disable(application: Tagged<Application>, name: string): Promise<void> {
   const isAgreed = await confirm({
     title: `Disable ${name}?`,
-    text: 'All its tokens are revoked at once, streaming connections that use them are closed, and nobody can sign in with it until it is enabled again. Its settings and secrets stay.',
+    text: 'All its tokens are revoked at once, streaming connections that use them are closed, and users cannot sign in with it until it is enabled again. Its settings and secrets stay.',
     action: 'Disable',
     danger: true,
   })

@@ -1,6 +1,6 @@
 /** Applications: clients, their secrets, and the code to connect them. */
 import './applications.css'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { ApplicationPage } from './application.tsx'

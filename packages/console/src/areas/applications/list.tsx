@@ -1,6 +1,7 @@
 /** The list of applications, and the search in it. */
 import { PagedTable } from '../../admin/list.tsx'
-import { usePages, withQuery } from '../../admin/pages.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
 import { TYPING_MS, useSearchText } from '../../admin/search.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, ButtonLink, type ColumnOf, Empty, Page, SearchField } from '../../ui/index.ts'

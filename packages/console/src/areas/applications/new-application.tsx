@@ -4,9 +4,9 @@ import { faultsOf } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, ButtonLink, Checkbox, ErrorNotice, Icon, Page, TextField } from '../../ui/index.ts'
-import { AddressList, areFine } from './addresses.tsx'
-import { type Draft, filled, KINDS, type Kind, type KindInfo, metadataOf, suggestId } from './kinds.ts'
+import { Button, ButtonLink, Checkbox, ErrorNotice, Form, Icon, Page, TextField, useSubmit } from '../../ui/index.ts'
+import { AddressFields, areComplete } from './addresses.tsx'
+import { type Draft, KINDS, type KindInfo, metadataOf, suggestId } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
 import { keepSecret } from './secret.ts'
 
@@ -54,38 +54,17 @@ const EMPTY: Draft = {
 function Wizard({ info }: { readonly info: KindInfo }) {
   const [draft, setDraft] = useState<Draft>(EMPTY)
   const [ownId, setOwnId] = useState(false)
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const faults = faultsOf(error)
   const id = ownId ? draft.id : suggestId(draft.name)
-  const isComplete =
-    draft.name.trim() !== '' &&
-    id.trim() !== '' &&
-    (!info.redirects || filled(draft.redirectUris).length > 0) &&
-    areFine('redirect', draft.redirectUris) &&
-    areFine('redirect', draft.signedOutUris) &&
-    areFine('origin', draft.origins)
-  const submit = async () => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
-      if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
-      toast(`${draft.name} is connected`)
-      go(href('applications', made.client_id, 'code'))
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
+  const isComplete = draft.name.trim() !== '' && id.trim() !== '' && areComplete(info, draft)
+  const { isBusy, error, submit } = useSubmit(async () => {
+    const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
+    if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
+    toast(`${draft.name} is connected`)
+    go(href('applications', made.client_id, 'code'))
+  })
+  const faults = faultsOf(error)
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault()
-        if (isComplete) void submit()
-      }}
-    >
+    <Form onSubmit={() => isComplete && submit()}>
       <TextField
         label="Name"
         hint={info.kind === 'service' ? 'For the lists in this console.' : 'Shown to people when they sign in.'}
@@ -105,7 +84,9 @@ function Wizard({ info }: { readonly info: KindInfo }) {
         }}
         required
       />
-      {info.redirects && <Redirects info={info} draft={draft} onDraft={setDraft} />}
+      {info.redirects && (
+        <AddressFields info={info} addresses={draft} onChange={(part) => setDraft({ ...draft, ...part })} />
+      )}
       <ScopeChoice
         about={
           info.kind === 'service'
@@ -125,64 +106,13 @@ function Wizard({ info }: { readonly info: KindInfo }) {
       )}
       {error !== undefined && <ErrorNotice error={error} title="The application was not connected" />}
       <div class="row">
-        <Button type="submit" kind="primary" busy={busy} disabled={!isComplete}>
+        <Button type="submit" kind="primary" busy={isBusy} disabled={!isComplete}>
           Connect
         </Button>
         <ButtonLink kind="plain" href={href('applications', 'new')}>
           Another kind
         </ButtonLink>
       </div>
-    </form>
+    </Form>
   )
-}
-
-function Redirects({
-  info,
-  draft,
-  onDraft,
-}: {
-  readonly info: KindInfo
-  readonly draft: Draft
-  readonly onDraft: (draft: Draft) => void
-}) {
-  return (
-    <>
-      <AddressList
-        legend="Redirect URIs"
-        item="redirect URI"
-        about={`${info.redirectHint} It is compared character by character; http is allowed on this computer only.`}
-        rule="redirect"
-        placeholder={PLACEHOLDERS[info.kind]}
-        values={draft.redirectUris}
-        onValues={(redirectUris) => onDraft({ ...draft, redirectUris })}
-      />
-      <AddressList
-        legend="After sign-out"
-        item="address"
-        about="Where people may go after they sign out. Optional."
-        rule="redirect"
-        values={draft.signedOutUris}
-        onValues={(signedOutUris) => onDraft({ ...draft, signedOutUris })}
-      />
-      {info.origins && (
-        <AddressList
-          legend="Other origins"
-          item="origin"
-          about="Pages at the origins of the redirect URIs may call this server. List others here: scheme, host and port, without a path."
-          rule="origin"
-          placeholder="https://other.example.com"
-          values={draft.origins}
-          onValues={(origins) => onDraft({ ...draft, origins })}
-        />
-      )}
-    </>
-  )
-}
-
-const PLACEHOLDERS: Readonly<Record<Kind, string>> = {
-  spa: 'https://app.example.com/',
-  server: 'https://app.example.com/callback',
-  native: 'http://127.0.0.1/callback',
-  device: '',
-  service: '',
 }

@@ -1,13 +1,7 @@
 /** The rights that an application may ask for. */
 
-import { gate } from '../../gate.ts'
-import { Await, Checkbox, useLoad } from '../../ui/index.ts'
-
-interface Scope {
-  readonly name: string
-  readonly resource: string | null
-  readonly roles: readonly string[]
-}
+import { useScopes } from '../../admin/scopes.ts'
+import { Await, Checkboxes } from '../../ui/index.ts'
 
 export function ScopeChoice({
   about,
@@ -21,31 +15,20 @@ export function ScopeChoice({
   /** Also the scopes that ask for claims or a refresh token. */
   readonly claims?: boolean
 }) {
-  const all = useLoad(async (signal) => {
-    const found: Scope[] = []
-    for await (const scope of gate.admin.scopes.list({}, { signal })) found.push(scope as unknown as Scope)
-    return found
-  }, [])
-  const toggle = (name: string, isOn: boolean) =>
-    onScopes(isOn ? [...scopes, name] : scopes.filter((scope) => scope !== name))
   return (
     <fieldset class="choices">
       <legend>Scopes</legend>
       <p class="hint">{about}</p>
-      <Await of={all}>
-        {(found) =>
-          found
-            .filter(({ resource }) => claims || resource !== null)
-            .map(({ name }) => (
-              <Checkbox
-                key={name}
-                label={<code>{name}</code>}
-                hint={MEANINGS[name]}
-                checked={scopes.includes(name)}
-                onChecked={(isOn) => toggle(name, isOn)}
-              />
-            ))
-        }
+      <Await of={useScopes()}>
+        {(found) => (
+          <Checkboxes
+            items={found
+              .filter(({ resource }) => claims || resource !== null)
+              .map(({ name }) => ({ name, label: <code>{name}</code>, hint: MEANINGS[name] }))}
+            chosen={scopes}
+            onChosen={onScopes}
+          />
+        )}
       </Await>
     </fieldset>
   )

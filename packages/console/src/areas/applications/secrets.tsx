@@ -1,10 +1,21 @@
 /** The secrets of an application: two may be valid at once, so that one can replace the other without downtime. */
 import { useState } from 'preact/hooks'
-import { attempt } from '../../admin/tagged.ts'
+import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
-import { confirm } from '../../shell/dialogs.tsx'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Badge, Button, Copy, Dialog, Notice, Section, Select, Table, Time } from '../../ui/index.ts'
+import {
+  Badge,
+  Button,
+  Copy,
+  dangerColumn,
+  FormDialog,
+  Notice,
+  Section,
+  Select,
+  Table,
+  Time,
+  useSubmit,
+} from '../../ui/index.ts'
 import type { Application, Secret } from './kinds.ts'
 
 const MOST = 2
@@ -22,18 +33,19 @@ export function Secrets({ client, onChange }: { readonly client: Application; re
   const path = `/admin/clients/${encodeURIComponent(client.client_id)}/secrets`
   const valid = client.secrets.filter(({ expires_at: at }) => at === null || Date.parse(at) > Date.now())
   const remove = async ({ id }: Secret) => {
-    const isAgreed = await confirm({
-      title: 'Remove this secret?',
-      text:
-        valid.length > 1
-          ? 'Whatever still uses it cannot get tokens any more, from this moment on. The other secret stays.'
-          : 'It is the only valid one: the application cannot get tokens until it has another secret.',
-      action: 'Remove',
-      danger: true,
-    })
-    if (!isAgreed) return
-    const work = () => gate.request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' })
-    if (await attempt(work, 'The secret was removed')) onChange()
+    const isRemoved = await confirmAndAttempt(
+      {
+        title: 'Remove this secret?',
+        text:
+          valid.length > 1
+            ? 'Whatever still uses it cannot get tokens any more, from this moment on. The other secret stays.'
+            : 'It is the only valid one: the application cannot get tokens until it has another secret.',
+        action: 'Remove',
+      },
+      () => gate.request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' }),
+      'The secret was removed',
+    )
+    if (isRemoved) onChange()
   }
   return (
     <Section
@@ -61,15 +73,7 @@ export function Secrets({ client, onChange }: { readonly client: Application; re
               cell: ({ expires_at: at }) => (at === null ? 'never' : <Time at={at} as="relative" />),
             },
             { title: 'From', wide: true, cell: ({ declared }) => (declared ? <Badge>declarative file</Badge> : '') },
-            {
-              title: 'Actions',
-              kind: 'actions',
-              cell: (secret) => (
-                <Button size="small" kind="danger" onClick={() => remove(secret)}>
-                  Remove
-                </Button>
-              ),
-            },
+            dangerColumn(() => 'Remove', remove),
           ]}
         />
       )}
@@ -101,37 +105,17 @@ function AddSecret({
   readonly onMade: (secret: string) => void
 }) {
   const [ending, setEnding] = useState('')
-  const [busy, setBusy] = useState(false)
-  const add = async () => {
-    setBusy(true)
-    try {
-      const body = hasOther && ending !== '' ? { others_expire_in: Number(ending) } : {}
-      const reply = (await gate.json(path, { method: 'POST', body })) as { client_secret: string }
-      toast('A secret was added')
-      onMade(reply.client_secret)
-    } catch (error) {
-      toastError(error)
-      setBusy(false)
-    }
-  }
+  const { isBusy, submit } = useSubmit(async () => {
+    const body = hasOther && ending !== '' ? { others_expire_in: Number(ending) } : {}
+    const reply = (await gate.json(path, { method: 'POST', body })) as { client_secret: string }
+    toast('A secret was added')
+    onMade(reply.client_secret)
+  }, toastError)
   return (
-    <Dialog
-      title="Add a secret"
-      size="small"
-      onClose={onClose}
-      onSubmit={add}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" busy={busy}>
-            Add
-          </Button>
-        </>
-      }
-    >
+    <FormDialog title="Add a secret" size="small" action="Add" busy={isBusy} onClose={onClose} onSubmit={submit}>
       <p>The server makes it up, and it is shown once.</p>
       {hasOther && <Select label="The secret that there is" value={ending} onValue={setEnding} choices={ENDINGS} />}
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -2,8 +2,8 @@
 import { useState } from 'preact/hooks'
 import type { Tagged } from '../../admin/tagged.ts'
 import { server } from '../../server.ts'
-import { Badge, Button, Checkbox, Copy, Facts, Section, TextField } from '../../ui/index.ts'
-import { AddressList, areFine } from './addresses.tsx'
+import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
+import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, infoOf, kindOf } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
 
@@ -51,7 +51,7 @@ export function Settings({ application, client }: Props) {
   )
 }
 
-/** From which pages may call the server. */
+/** The origins whose pages may call the server. */
 function originsOf({ redirect_uris: uris = [], allowed_origins: others = [] }: Application): string[] {
   const own = uris.flatMap((uri) => (/^https?:/.test(uri) ? [new URL(uri).origin] : []))
   return [...new Set([...own, ...others])]
@@ -92,26 +92,24 @@ function Lines({ of }: { readonly of: readonly string[] }) {
 function EditSettings({ application, client, onDone }: Props & { readonly onDone: () => void }) {
   const info = infoOf(kindOf(client))
   const [name, setName] = useState(client.client_name ?? '')
-  const [uris, setUris] = useState(client.redirect_uris ?? [])
-  const [signedOut, setSignedOut] = useState(client.post_logout_redirect_uris ?? [])
-  const [origins, setOrigins] = useState(client.allowed_origins ?? [])
+  const [addresses, setAddresses] = useState<Addresses>({
+    redirectUris: client.redirect_uris ?? [],
+    signedOutUris: client.post_logout_redirect_uris ?? [],
+    origins: client.allowed_origins ?? [],
+  })
   const [scopes, setScopes] = useState<readonly string[]>((client.scope ?? 'openid').split(' '))
   const [skipConsent, setSkipConsent] = useState(client.skip_consent === true)
   const [busy, setBusy] = useState(false)
-  const isComplete =
-    areFine('redirect', uris) &&
-    areFine('redirect', signedOut) &&
-    areFine('origin', origins) &&
-    (!info.redirects || filled(uris).length > 0)
+  const isComplete = areComplete(info, addresses)
   const save = async () => {
     setBusy(true)
     const patch = {
       client_name: name.trim() || null,
       ...(info.redirects && {
-        redirect_uris: filled(uris),
-        post_logout_redirect_uris: filled(signedOut).length === 0 ? null : filled(signedOut),
+        redirect_uris: filled(addresses.redirectUris),
+        post_logout_redirect_uris: filledOrNull(addresses.signedOutUris),
       }),
-      ...(info.origins && { allowed_origins: filled(origins).length === 0 ? null : filled(origins) }),
+      ...(info.origins && { allowed_origins: filledOrNull(addresses.origins) }),
       scope: scopes.join(' '),
       skip_consent: skipConsent || null,
     }
@@ -123,42 +121,13 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
       title="Settings"
       about="A change takes effect at once. A scope that is removed is removed from its tokens too."
     >
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          if (isComplete) void save()
-        }}
-      >
+      <Form onSubmit={() => isComplete && save()}>
         <TextField label="Name" value={name} onValue={setName} hint="Shown to people when they sign in." />
         {info.redirects && (
-          <>
-            <AddressList
-              legend="Redirect URIs"
-              item="redirect URI"
-              about={`${info.redirectHint} It is compared character by character.`}
-              rule="redirect"
-              values={uris}
-              onValues={setUris}
-            />
-            <AddressList
-              legend="After sign-out"
-              item="address"
-              about="Where people may go after they sign out."
-              rule="redirect"
-              values={signedOut}
-              onValues={setSignedOut}
-            />
-          </>
-        )}
-        {info.origins && (
-          <AddressList
-            legend="Other origins"
-            item="origin"
-            about="Besides those of the redirect URIs: scheme, host and port, without a path."
-            rule="origin"
-            values={origins}
-            onValues={setOrigins}
+          <AddressFields
+            info={info}
+            addresses={addresses}
+            onChange={(part) => setAddresses({ ...addresses, ...part })}
           />
         )}
         <ScopeChoice about="What it may ask for." scopes={scopes} onScopes={setScopes} claims />
@@ -178,7 +147,11 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
             Cancel
           </Button>
         </div>
-      </form>
+      </Form>
     </Section>
   )
+}
+
+function filledOrNull(values: readonly string[]): readonly string[] | null {
+  return filled(values).length === 0 ? null : filled(values)
 }

@@ -23,7 +23,7 @@ export function quote(text: string): string {
   return text.includes("'") || text.includes('\\') ? JSON.stringify(text) : `'${text}'`
 }
 
-/** The demonstration has no certificate; the library refuses that unless it is configured to allow it. */
+/** The demonstration has no certificate, which the library refuses by default. */
 export function insecureOption({ issuer }: Values): string {
   return issuer.startsWith('http:')
     ? `, {

@@ -156,7 +156,7 @@ server.on('request', async (request, response) => {
     ...(isLoopback
       ? {}
       : {
-          note: 'The code listens on this computer: register http://127.0.0.1/callback for it, beside the other address.',
+          note: 'The code listens on this computer: register http://127.0.0.1/callback for it, in addition to the other address.',
         }),
   }
 }

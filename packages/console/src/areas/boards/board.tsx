@@ -1,12 +1,10 @@
 /** The page of a board: its tiles, and what can be done with it. */
 import { useEffect, useState } from 'preact/hooks'
 import { GatehouseError } from '../../../../client/src/index.ts'
-import { gate } from '../../gate.ts'
 import { useCommands } from '../../shell/commands.ts'
-import { confirm } from '../../shell/dialogs.tsx'
 import { isKiosk } from '../../shell/kiosk.ts'
 import { go, href } from '../../shell/router.ts'
-import { toast, toastError } from '../../shell/toasts.tsx'
+import { toastError } from '../../shell/toasts.tsx'
 import {
   Badge,
   Button,
@@ -20,8 +18,10 @@ import {
   Page,
   useLoad,
 } from '../../ui/index.ts'
+import { copyBoard, deleteBoard, discardChanges, saveBoard } from './board-actions.ts'
 import { ConflictDialog, NameDialog, ShareDialog } from './dialogs.tsx'
-import { createBoard, type HeldTile, type OpenBoard, openBoard } from './open-board.ts'
+import { useKiosk } from './kiosk.ts'
+import { type HeldTile, type OpenBoard, openBoard } from './open-board.ts'
 import type { TileDialogProps } from './tile-dialog.tsx'
 import { Tiles } from './tiles.tsx'
 
@@ -48,7 +48,92 @@ export function BoardPage({ id, query }: { readonly id: string; readonly query: 
   )
 }
 
+/** The dialog that is open: a new tile, a tile to change, or one about the board. */
 type Asked = 'tile' | 'name' | 'share' | 'copy' | HeldTile | undefined
+
+interface BoardProps {
+  readonly board: OpenBoard
+  readonly onAsk: (asked: Asked) => void
+}
+
+function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly query: URLSearchParams }) {
+  const [asked, setAsked] = useState<Asked>()
+  const isEditing = board.isEditing.value
+  const period = query.get('refresh') ?? '60'
+  const change = (parameters: Readonly<Record<string, string | undefined>>) =>
+    go(href('boards', board.id, { ...Object.fromEntries(query), ...parameters }), { replace: true })
+  const enterKiosk = () => {
+    document.documentElement.requestFullscreen?.().catch(() => {})
+    change({ kiosk: '1' })
+  }
+  const leaveKiosk = () => {
+    if (document.fullscreenElement !== null) void document.exitFullscreen()
+    change({ kiosk: undefined })
+  }
+  useKiosk(query.has('kiosk') && !isEditing, () => change({ kiosk: undefined }))
+  useWarning(board.isChanged.value)
+  useCommands(
+    () => [
+      ...(board.isOwn && !isEditing
+        ? [{ id: 'board-edit', title: 'Edit the board', group: 'Board', icon: 'edit' as const, act: () => edit(board) }]
+        : []),
+      { id: 'board-kiosk', title: 'Full screen', group: 'Board', icon: 'external', words: 'kiosk', act: enterKiosk },
+      { id: 'board-copy', title: 'Save a copy', group: 'Board', icon: 'copy', act: () => setAsked('copy') },
+    ],
+    [board, isEditing],
+  )
+  const items = [
+    ...ownItems(board, setAsked),
+    ...(board.edited.value.tiles.some(({ live }) => live !== true)
+      ? periodItems(period, (refresh) => change({ refresh }))
+      : []),
+  ]
+  return (
+    <Page
+      title={board.edited.value.name}
+      parents={isKiosk.value ? [] : PARENTS}
+      beside={<About board={board} />}
+      actions={
+        isKiosk.value ? (
+          <IconButton icon="close" label="Leave full screen" onClick={leaveKiosk} />
+        ) : (
+          <>
+            {isEditing ? (
+              <EditActions board={board} onAsk={setAsked} />
+            ) : (
+              <>
+                <IconButton icon="system" label="Full screen" onClick={enterKiosk} />
+                {board.isOwn && <OwnActions board={board} onAsk={setAsked} />}
+              </>
+            )}
+            <Menu label="More" items={items} />
+          </>
+        )
+      }
+    >
+      {board.edited.value.tiles.length === 0 ? (
+        <NoTiles board={board} onAsk={setAsked} />
+      ) : (
+        <Tiles board={board} every={Number(period) >= 1 ? Number(period) : undefined} onEdit={setAsked} />
+      )}
+      <Dialogs board={board} asked={asked} onAsk={setAsked} />
+    </Page>
+  )
+}
+
+function edit(board: OpenBoard): void {
+  board.isEditing.value = true
+}
+
+function ownItems(board: OpenBoard, onAsk: BoardProps['onAsk']): readonly MenuItem[] {
+  const copy: MenuItem = { title: 'Save a copy', icon: 'copy', act: () => onAsk('copy') }
+  if (!board.isOwn) return [copy]
+  return [
+    { title: 'Name and description', icon: 'edit', act: () => onAsk('name') },
+    copy,
+    { title: 'Delete', icon: 'trash', danger: true, act: () => void deleteBoard(board) },
+  ]
+}
 
 /** Seconds between two runs of statements that are not live. */
 const PERIODS = [
@@ -58,216 +143,133 @@ const PERIODS = [
   { value: 'off', title: 'Only once' },
 ]
 
-function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly query: URLSearchParams }) {
-  const [asked, setAsked] = useState<Asked>()
-  const [isSaving, setSaving] = useState(false)
-  const { shared, username } = board.document.value
-  const { name, description, tiles } = board.edited.value
-  const [isEditing, isChanged] = [board.isEditing.value, board.isChanged.value]
-  const period = query.get('refresh') ?? '60'
-  const every = Number(period) >= 1 ? Number(period) : undefined
-  useKiosk(query.has('kiosk') && !isEditing, () => go(addressOf({ kiosk: undefined }), { replace: true }))
-  useWarning(isChanged)
+function periodItems(current: string, onPeriod: (period: string) => void): readonly MenuItem[] {
+  return [
+    'line',
+    ...PERIODS.map(({ value, title }) => ({ title, checked: value === current, act: () => onPeriod(value) })),
+  ]
+}
 
+function About({ board }: { readonly board: OpenBoard }) {
+  const { shared, username } = board.document.value
+  const { description } = board.edited.value
+  return (
+    <span class="board-about">
+      {board.isChanged.value ? (
+        <Badge kind="warning">Not saved</Badge>
+      ) : (
+        shared !== 'private' && <Badge>{shared === 'everyone' ? 'Shared with everyone' : 'Shared'}</Badge>
+      )}
+      {!board.isOwn && <span class="quiet wide-only">by {username ?? 'a former user'}</span>}
+      {description !== '' && <span class="quiet wide-only board-description">{description}</span>}
+    </span>
+  )
+}
+
+function EditActions({ board, onAsk }: BoardProps) {
+  const [isSaving, setSaving] = useState(false)
+  const isChanged = board.isChanged.value
   const save = async () => {
     setSaving(true)
-    try {
-      if (await board.save()) toast(`“${name}” was saved`)
-    } catch (error) {
-      toastError(error, `“${name}” was not saved`)
-    }
+    await saveBoard(board)
     setSaving(false)
   }
-  const edit = () => {
-    board.isEditing.value = true
-  }
-  const discard = async () => {
-    const isSure =
-      !isChanged ||
-      (await confirm({
-        title: 'Discard your changes?',
-        text: `“${board.document.value.name}” is shown as it was saved last.`,
-        action: 'Discard',
-        danger: true,
-      }))
-    if (isSure) board.discard()
-  }
-  const enterKiosk = () => {
-    document.documentElement.requestFullscreen?.().catch(() => {})
-    go(addressOf({ kiosk: '1' }), { replace: true })
-  }
-  const remove = async () => {
-    const { id } = board
-    const isSure = await confirm({
-      title: `Delete “${name}”?`,
-      text: `Its ${tiles.length} tiles are lost, and links to it lead nowhere. The data stays.`,
-      action: 'Delete',
-      danger: true,
-    })
-    if (!isSure) return
-    try {
-      await gate.saved.delete(id)
-      board.discard()
-      toast(`“${name}” was deleted`)
-      go(href('boards'))
-    } catch (error) {
-      toastError(error, `“${name}” was not deleted`)
-    }
-  }
-  const copyOf = async (copyName: string) => {
-    const copy = await createBoard(copyName, board.body)
-    board.conflict.value = undefined
-    board.discard()
-    setAsked(undefined)
-    toast(`“${copyName}” was saved, and belongs to you`)
-    go(href('boards', copy.id))
-  }
-  useCommands(
-    () => [
-      ...(board.isOwn && !isEditing
-        ? [{ id: 'board-edit', title: 'Edit the board', group: 'Board', icon: 'edit' as const, act: edit }]
-        : []),
-      { id: 'board-kiosk', title: 'Full screen', group: 'Board', icon: 'external', words: 'kiosk', act: enterKiosk },
-      { id: 'board-copy', title: 'Save a copy', group: 'Board', icon: 'copy', act: () => setAsked('copy') },
-    ],
-    [board, isEditing],
-  )
-
-  const items: MenuItem[] = [
-    ...(board.isOwn
-      ? ([
-          { title: 'Name and description', icon: 'edit', act: () => setAsked('name') },
-          { title: 'Save a copy', icon: 'copy', act: () => setAsked('copy') },
-          { title: 'Delete', icon: 'trash', danger: true, act: remove },
-        ] as const)
-      : [{ title: 'Save a copy', icon: 'copy', act: () => setAsked('copy') } as const]),
-    ...(tiles.some(({ live }) => live !== true)
-      ? (['line', ...PERIODS.map(({ value, title }) => periodItem(title, value))] as const)
-      : []),
-  ]
   return (
-    <Page
-      title={name}
-      parents={isKiosk.value ? [] : PARENTS}
-      beside={
-        <span class="board-about">
-          {isChanged ? (
-            <Badge kind="warning">Not saved</Badge>
-          ) : (
-            shared !== 'private' && <Badge>{shared === 'everyone' ? 'Shared with everyone' : 'Shared'}</Badge>
-          )}
-          {!board.isOwn && <span class="quiet wide-only">by {username ?? 'a former user'}</span>}
-          {description !== '' && <span class="quiet wide-only board-description">{description}</span>}
-        </span>
-      }
+    <>
+      <Button icon="plus" onClick={() => onAsk('tile')}>
+        Add tile
+      </Button>
+      <Button onClick={() => discardChanges(board)}>{isChanged ? 'Discard' : 'Done'}</Button>
+      <Button kind="primary" icon="save" busy={isSaving} disabled={!isChanged} onClick={save}>
+        Save
+      </Button>
+    </>
+  )
+}
+
+function OwnActions({ board, onAsk }: BoardProps) {
+  return (
+    <>
+      <Button icon="link" onClick={() => onAsk('share')}>
+        Share
+      </Button>
+      <Button icon="edit" onClick={() => edit(board)}>
+        Edit
+      </Button>
+    </>
+  )
+}
+
+function NoTiles({ board, onAsk }: BoardProps) {
+  const add = () => {
+    edit(board)
+    onAsk('tile')
+  }
+  return (
+    <Empty
+      icon="board"
+      title="This board has no tiles yet"
       actions={
-        isKiosk.value ? (
-          <IconButton icon="close" label="Leave full screen" onClick={leaveKiosk} />
-        ) : isEditing ? (
-          <>
-            <Button icon="plus" onClick={() => setAsked('tile')}>
-              Add tile
-            </Button>
-            <Button onClick={discard}>{isChanged ? 'Discard' : 'Done'}</Button>
-            <Button kind="primary" icon="save" busy={isSaving} disabled={!isChanged} onClick={save}>
-              Save
-            </Button>
-            <Menu label="More" items={items} />
-          </>
-        ) : (
-          <>
-            <IconButton icon="system" label="Full screen" onClick={enterKiosk} />
-            {board.isOwn && (
-              <>
-                <Button icon="link" onClick={() => setAsked('share')}>
-                  Share
-                </Button>
-                <Button icon="edit" onClick={edit}>
-                  Edit
-                </Button>
-              </>
-            )}
-            <Menu label="More" items={items} />
-          </>
+        board.isOwn && (
+          <Button kind="primary" icon="plus" onClick={add}>
+            Add tile
+          </Button>
         )
       }
     >
-      {tiles.length === 0 ? (
-        <Empty
-          icon="board"
-          title="This board has no tiles yet"
-          actions={
-            board.isOwn && (
-              <Button
-                kind="primary"
-                icon="plus"
-                onClick={() => {
-                  edit()
-                  setAsked('tile')
-                }}
-              >
-                Add tile
-              </Button>
-            )
-          }
-        >
-          A tile shows the result of a statement as a table or a chart.
-        </Empty>
-      ) : (
-        <Tiles board={board} every={every} onEdit={setAsked} />
-      )}
-      {(asked === 'tile' || typeof asked === 'object') && (
-        <TileDialog
-          tile={typeof asked === 'object' ? asked : undefined}
-          onClose={() => setAsked(undefined)}
-          onSave={(tile) => {
-            if (typeof asked === 'object') board.put(asked.key, { ...tile, position: asked.position })
-            else board.add(tile, { w: 6, h: 6 })
-            setAsked(undefined)
-          }}
-        />
-      )}
-      {asked === 'share' && <ShareDialog board={board} onClose={() => setAsked(undefined)} />}
-      {asked === 'name' && (
-        <NameDialog
-          title="Name and description"
-          action="Apply"
-          {...{ name, description }}
-          onClose={() => setAsked(undefined)}
-          onSave={(changedName, changedDescription) => {
-            board.change({ name: changedName, description: changedDescription })
-            edit()
-            setAsked(undefined)
-          }}
-        />
-      )}
-      {asked === 'copy' && (
-        <NameDialog
-          title="Save a copy"
-          action="Save"
-          name={`${name} (copy)`.slice(0, 120)}
-          onClose={() => setAsked(undefined)}
-          onSave={copyOf}
-        />
-      )}
-      {board.conflict.value !== undefined && asked !== 'copy' && (
-        <ConflictDialog board={board} theirs={board.conflict.value} onCopy={() => setAsked('copy')} />
-      )}
-    </Page>
+      A tile shows the result of a statement as a table or a chart.
+    </Empty>
   )
+}
 
-  function addressOf(change: Readonly<Record<string, string | undefined>>): string {
-    return href('boards', board.id, { ...Object.fromEntries(query), ...change })
-  }
-
-  function periodItem(title: string, value: string): MenuItem {
-    return { title, checked: value === period, act: () => go(addressOf({ refresh: value }), { replace: true }) }
-  }
-
-  function leaveKiosk(): void {
-    if (document.fullscreenElement !== null) void document.exitFullscreen()
-    go(addressOf({ kiosk: undefined }), { replace: true })
-  }
+function Dialogs({ board, asked, onAsk }: BoardProps & { readonly asked: Asked }) {
+  const { name, description } = board.edited.value
+  const onClose = () => onAsk(undefined)
+  if (asked === 'tile' || typeof asked === 'object')
+    return (
+      <TileDialog
+        tile={typeof asked === 'object' ? asked : undefined}
+        onClose={onClose}
+        onSave={(tile) => {
+          if (typeof asked === 'object') board.put(asked.key, { ...tile, position: asked.position })
+          else board.add(tile, { w: 6, h: 6 })
+          onClose()
+        }}
+      />
+    )
+  if (asked === 'share') return <ShareDialog board={board} onClose={onClose} />
+  if (asked === 'name')
+    return (
+      <NameDialog
+        key="name"
+        title="Name and description"
+        action="Apply"
+        name={name}
+        description={description}
+        onClose={onClose}
+        onSave={(newName, newDescription) => {
+          board.change({ name: newName, description: newDescription })
+          edit(board)
+          onClose()
+        }}
+      />
+    )
+  if (asked === 'copy')
+    return (
+      <NameDialog
+        key="copy"
+        title="Save a copy"
+        action="Save"
+        name={`${name} (copy)`.slice(0, 120)}
+        onClose={onClose}
+        onSave={async (copyName) => {
+          await copyBoard(board, copyName)
+          onClose()
+        }}
+      />
+    )
+  const theirs = board.conflict.value
+  return theirs === undefined ? null : <ConflictDialog board={board} theirs={theirs} onCopy={() => onAsk('copy')} />
 }
 
 /** Loaded when it is first opened: the editor in it is larger than everything else here. */
@@ -279,27 +281,6 @@ function TileDialog(props: TileDialogProps) {
     props.onClose()
   }, [error])
   return data === undefined ? null : <data.TileDialog {...props} />
-}
-
-/** Nothing but the board; leaving the full screen of the browser, or Escape, ends it. */
-function useKiosk(wanted: boolean, onLeave: () => void): void {
-  useEffect(() => {
-    isKiosk.value = wanted
-    if (!wanted) return
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key === 'Escape' && !event.defaultPrevented) onLeave()
-    }
-    const onChange = () => {
-      if (document.fullscreenElement === null) onLeave()
-    }
-    document.addEventListener('keydown', onKey)
-    document.addEventListener('fullscreenchange', onChange)
-    return () => {
-      isKiosk.value = false
-      document.removeEventListener('keydown', onKey)
-      document.removeEventListener('fullscreenchange', onChange)
-    }
-  }, [wanted])
 }
 
 /** The browser asks before changes are lost. */

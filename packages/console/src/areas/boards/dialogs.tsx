@@ -1,9 +1,21 @@
-/** The dialogs of a board: name, sharing, and what to do when somebody else has saved it. */
+/** The dialogs of a board: name, sharing, and what to do when another user has saved it. */
 import { useState } from 'preact/hooks'
-import { gate, may, user } from '../../gate.ts'
+import { gate, may, userRoles } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Button, Checkbox, Copy, Dialog, Select, TextArea, TextField, Time, useLoad } from '../../ui/index.ts'
+import {
+  Button,
+  Checkboxes,
+  Copy,
+  Dialog,
+  FormDialog,
+  Select,
+  TextArea,
+  TextField,
+  Time,
+  useLoad,
+  useSubmit,
+} from '../../ui/index.ts'
 import type { BoardDocument, OpenBoard } from './open-board.ts'
 
 export function NameDialog({
@@ -25,37 +37,24 @@ export function NameDialog({
   const [name, setName] = useState(before)
   const [description, setDescription] = useState(about ?? '')
   const [fault, setFault] = useState<string>()
-  const [isBusy, setBusy] = useState(false)
-  const save = async () => {
-    if (name.trim() === '') return setFault('Give the board a name')
-    setBusy(true)
-    try {
-      await onSave(name.trim(), description.trim())
-    } catch (error) {
-      toastError(error, `“${name.trim()}” was not saved`)
-      setBusy(false)
-    }
-  }
+  const { isBusy, submit } = useSubmit(
+    () => onSave(name.trim(), description.trim()),
+    (error) => toastError(error, `“${name.trim()}” was not saved`),
+  )
   return (
-    <Dialog
+    <FormDialog
       title={title}
       size="small"
+      action={action}
+      busy={isBusy}
       onClose={onClose}
-      onSubmit={save}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" busy={isBusy}>
-            {action}
-          </Button>
-        </>
-      }
+      onSubmit={() => (name.trim() === '' ? setFault('Give the board a name') : submit())}
     >
       <TextField label="Name" value={name} onValue={setName} error={fault} maxLength={120} autofocus />
       {about !== undefined && (
         <TextArea label="Description" value={description} onValue={setDescription} maxLength={2000} />
       )}
-    </Dialog>
+    </FormDialog>
   )
 }
 
@@ -77,20 +76,7 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
     }
   }
   return (
-    <Dialog
-      title={`Share “${name}”`}
-      size="small"
-      onClose={onClose}
-      onSubmit={save}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary">
-            Save
-          </Button>
-        </>
-      }
-    >
+    <FormDialog title={`Share “${name}”`} size="small" action="Save" onClose={onClose} onSubmit={save}>
       <Select
         label="Who may open it"
         hint="Everyone sees the rows that their own rights allow."
@@ -105,16 +91,11 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
       {kind === 'roles' && (
         <fieldset class="tile-columns">
           <legend>Roles</legend>
-          {[...new Set([...(roles.data ?? []), ...chosen])].map((role) => (
-            <Checkbox
-              key={role}
-              label={role}
-              checked={chosen.includes(role)}
-              onChecked={(isChosen) =>
-                setChosen(isChosen ? [...chosen, role] : chosen.filter((other) => other !== role))
-              }
-            />
-          ))}
+          <Checkboxes
+            items={[...new Set([...(roles.data ?? []), ...chosen])].map((name) => ({ name }))}
+            chosen={chosen}
+            onChosen={setChosen}
+          />
           {fault !== undefined && <p class="fault">{fault}</p>}
         </fieldset>
       )}
@@ -122,15 +103,13 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
         <TextField label="Link" value={link} onValue={() => {}} readOnly />
         <Copy text={link} label="Copy the link" />
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }
 
 /** A user shares with roles of their own, an administrator with any. */
-async function rolesOf(signal: AbortSignal): Promise<string[]> {
-  const own = user.value?.roles
-  const roles = Array.isArray(own) ? own.map(String) : typeof own === 'string' ? [own] : []
-  if (!may('Platform/Admin') || !may('Identity/Admin')) return roles
+async function rolesOf(signal: AbortSignal): Promise<readonly string[]> {
+  if (!may('Platform/Admin') || !may('Identity/Admin')) return userRoles.value
   const names: string[] = []
   for await (const role of gate.admin.roles.list({ limit: '100' }, { signal })) {
     names.push(String(role.name))
@@ -161,7 +140,7 @@ export function ConflictDialog({
   }
   return (
     <Dialog
-      title="Somebody else has changed this board"
+      title="Another user has changed this board"
       onClose={close}
       actions={
         <>

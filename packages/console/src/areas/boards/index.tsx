@@ -1,5 +1,5 @@
 /** The area Boards: their list, and the board that the address names. */
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { BoardPage } from './board.tsx'
 import './boards.css'
 import { BoardList } from './list.tsx'

@@ -1,10 +1,22 @@
 /** The list of boards: own ones, and those that others share. */
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { gate, user } from '../../gate.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Await, Badge, Button, Empty, Page, SearchField, Section, Table, Time, useLoad } from '../../ui/index.ts'
+import {
+  Await,
+  Badge,
+  Button,
+  Empty,
+  Page,
+  SearchField,
+  Section,
+  Table,
+  Time,
+  useDelayed,
+  useLoad,
+} from '../../ui/index.ts'
 import { NameDialog } from './dialogs.tsx'
 import { type BoardDocument, createBoard } from './open-board.ts'
 
@@ -13,13 +25,9 @@ const TYPING_MS = 200
 
 export function BoardList() {
   const [text, setText] = useState('')
-  const [prefix, setPrefix] = useState('')
+  const prefix = useDelayed(text.trim(), TYPING_MS)
   const [most, setMost] = useState(PAGE)
   const [isAsking, setAsking] = useState(false)
-  useEffect(() => {
-    const timer = setTimeout(() => setPrefix(text.trim()), TYPING_MS)
-    return () => clearTimeout(timer)
-  }, [text])
   const boards = useLoad((signal) => readBoards(prefix, most, signal), [prefix, most])
   useCommands(() => [
     { id: 'board-new', title: 'New board', group: 'Boards', icon: 'plus', act: () => setAsking(true) },

@@ -24,7 +24,7 @@ export class OpenBoard {
   readonly edited
   readonly isEditing = signal(false)
   readonly isChanged
-  /** Somebody else has saved it since it was read. */
+  /** The version that another user has saved since it was read. */
   readonly conflict = signal<BoardDocument | undefined>(undefined)
 
   constructor(document: BoardDocument) {
@@ -50,7 +50,7 @@ export class OpenBoard {
     this.edited.value = { ...this.edited.value, ...change }
   }
 
-  /** Others make room. */
+  /** Moves a tile; others make room. */
   place(key: number, position: Position): void {
     const tiles = this.edited.value.tiles.map((tile) => (tile.key === key ? { ...tile, position } : tile))
     this.change({
@@ -65,13 +65,13 @@ export class OpenBoard {
     this.change({ tiles: this.edited.value.tiles.map((held) => (held.key === key ? { ...tile, key } : held)) })
   }
 
-  /** Below all others, unless the tile has a place of its own. */
+  /** Adds a tile below all others. */
   add(tile: Omit<Tile, 'position'>, { w, h }: Pick<Position, 'w' | 'h'>): void {
     const { tiles } = this.edited.value
     this.change({ tiles: [...tiles, { ...tile, position: { x: 0, y: bottomOf(tiles), w, h }, key: ++lastKey }] })
   }
 
-  /** Beside the tile if there is room, or else below it. */
+  /** Adds a copy to the right of the tile if there is room, or else below it. */
   duplicate(key: number): void {
     const { tiles } = this.edited.value
     const tile = tiles.find((held) => held.key === key)
@@ -82,7 +82,7 @@ export class OpenBoard {
     this.change({ tiles: withoutOverlaps([...tiles, copy], tile) })
   }
 
-  /** Returns what brings it back. */
+  /** Removes a tile. The function that it returns brings it back. */
   remove(key: number): () => void {
     const tile = this.edited.value.tiles.find((held) => held.key === key)
     this.change({ tiles: this.edited.value.tiles.filter((held) => held.key !== key) })
@@ -96,14 +96,14 @@ export class OpenBoard {
     this.isEditing.value = false
   }
 
-  /** Takes the version of the server and discards local changes. */
+  /** Replaces the board and its changes by the version of the server. */
   take(document: BoardDocument): void {
     this.document.value = document
     this.conflict.value = undefined
     this.discard()
   }
 
-  /** False if somebody else was faster: `conflict` is then what they saved. `over` replaces that version. */
+  /** False if another user saved it first: `conflict` then has that version, and `over` replaces it. */
   async save(over?: BoardDocument): Promise<boolean> {
     const { id, version } = over ?? this.document.value
     const { name } = this.edited.value
@@ -136,7 +136,7 @@ export async function createBoard(name: string, body: Board): Promise<BoardDocum
   return (await gate.saved.create({ kind: 'board', name, body })) as BoardDocument
 }
 
-/** Boards with unsaved changes, kept for users who leave the page and come back. */
+/** The board that was opened last, so that its unsaved changes are still there when the user comes back. */
 const kept = new Map<string, OpenBoard>()
 
 /** The board as the server has it now, or as it was left with changes. */

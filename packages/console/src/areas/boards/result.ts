@@ -17,11 +17,11 @@ export interface TileState {
   readonly isTruncated: boolean
 }
 
-/** What eyes can follow. */
+/** Updates per second: eyes cannot follow more. */
 const TABLE_RATE = 10
 const CHART_RATE = 5
 
-/** Whether the page is seen. Nothing is read for one that is not. */
+/** Whether the page is visible. A hidden page reads nothing. */
 export const isVisible = signal(document.visibilityState !== 'hidden')
 document.addEventListener('visibilitychange', () => {
   isVisible.value = document.visibilityState !== 'hidden'
@@ -82,7 +82,7 @@ export class TileResult {
       this.#live.apply(live, change, true)
       const { model } = this.#live
       const before = this.state.peek()
-      // The model reports its rows itself; the tile is drawn again when anything else has changed.
+      // The model announces changes of its rows itself; the tile is drawn again when anything else has changed.
       if (before.model !== model || before.error !== undefined || before.isRunning)
         this.#set({ model, error: undefined, isRunning: false, at: Date.now(), isTruncated: false })
     }
@@ -105,7 +105,7 @@ export class TileResult {
   async #runOnce(signal: AbortSignal): Promise<void> {
     this.#set({ isRunning: true })
     try {
-      // The viewer did not start this statement: text written by somebody else must not write with the viewer's rights.
+      // Tiles run without a question, and another user may have written them: they must not write with the viewer's rights.
       const search = { writes: 'refused' }
       const { columns, rows, truncated } = await gate.query(this.#statement()).result({ search, signal })
       if (signal.aborted) return

@@ -6,7 +6,7 @@ import { Editor } from '../../editor/editor.tsx'
 import { parametersOf } from '../../editor/scan.ts'
 import { gate } from '../../gate.ts'
 import type { GridColumn } from '../../grid/column.ts'
-import { Button, Checkbox, Dialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
+import { Button, Checkboxes, FormDialog, Segments, Select, Switch, TextField } from '../../ui/index.ts'
 import { TileContent, useResult } from './tile.tsx'
 
 export type TileContentOf = Omit<Tile, 'position'>
@@ -45,19 +45,12 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
     if (Object.keys(found).length === 0) onSave(cleaned())
   }
   return (
-    <Dialog
+    <FormDialog
       title={tile === NEW ? 'Add a tile' : `Edit “${tile.title}”`}
       size="wide"
+      action={tile === NEW ? 'Add tile' : 'Apply'}
       onClose={onClose}
       onSubmit={save}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary">
-            {tile === NEW ? 'Add tile' : 'Apply'}
-          </Button>
-        </>
-      }
     >
       <TextField
         label="Title"
@@ -102,7 +95,7 @@ export function TileDialog({ tile = NEW, onSave, onClose }: TileDialogProps) {
       </div>
       {draft.view !== 'table' && <ColumnFields draft={draft} columns={columns} change={change} />}
       {shown !== undefined && <Preview tile={{ ...cleanTile(draft, names), ...runOf(shown) }} onColumns={setColumns} />}
-    </Dialog>
+    </FormDialog>
   )
 }
 
@@ -158,14 +151,11 @@ function ColumnFields({
       )}
       <fieldset class="tile-columns">
         <legend>{view === 'candles' ? 'Open, high, low, close' : 'Columns drawn'}</legend>
-        {[...new Set([...numbers, ...y])].map((name) => (
-          <Checkbox
-            key={name}
-            label={name}
-            checked={y.includes(name)}
-            onChecked={(isChosen) => change({ y: isChosen ? [...y, name] : y.filter((other) => other !== name) })}
-          />
-        ))}
+        <Checkboxes
+          items={[...new Set([...numbers, ...y])].map((name) => ({ name }))}
+          chosen={y}
+          onChosen={(names) => change({ y: [...names] })}
+        />
         {y.length === 0 && <p class="hint">None chosen: all numbers are drawn.</p>}
       </fieldset>
     </div>

@@ -1,8 +1,9 @@
 /** One event of the audit log in full. */
+
+import { read } from '../../admin/requests.ts'
 import { may } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { Await, Badge, Button, Code, Copy, count, Dialog, Empty, Facts, Time, useLoad } from '../../ui/index.ts'
-import { read } from './api.ts'
 import type { AuditFilter, AuditRows } from './audit-log.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 

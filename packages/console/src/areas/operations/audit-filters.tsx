@@ -1,6 +1,6 @@
 /** The filters of the audit log; the address of the page has those that are in force. */
 import { useState } from 'preact/hooks'
-import { Button, Select, TextField } from '../../ui/index.ts'
+import { Button, Form, Select, TextField } from '../../ui/index.ts'
 import { type AuditFilter, FILTERS } from './audit-log.ts'
 
 const RARE = ['client', 'address', 'since', 'until'] as const
@@ -29,13 +29,7 @@ export function AuditFilters({
       ),
     )
   return (
-    <form
-      class="audit-filters"
-      onSubmit={(event) => {
-        event.preventDefault()
-        apply(given)
-      }}
-    >
+    <Form class="audit-filters" onSubmit={() => apply(given)}>
       <TextField label="Event" placeholder="user.created, or token" {...field('event')} />
       <TextField label="Actor" placeholder="Name or id" {...field('actor')} />
       <TextField label="Target" placeholder="Name or id" {...field('target')} />
@@ -63,7 +57,7 @@ export function AuditFilters({
           </Button>
         )}
       </div>
-    </form>
+    </Form>
   )
 }
 

@@ -1,5 +1,5 @@
 /** Reading the audit log: page by page into the past, and as it is written. */
-import { read, withQuery } from './api.ts'
+import { read, withQuery } from '../../admin/requests.ts'
 import { pause, visible } from './polling.ts'
 import type { AuditItem, AuditPage, Names } from './replies.ts'
 
@@ -54,7 +54,7 @@ async function readBack(path: string, signal?: AbortSignal): Promise<AuditPage> 
   return page
 }
 
-/** With what was written meanwhile; the oldest are dropped when there are too many, and can be read again. */
+/** The rows with newer ones added. Too many rows lose the oldest, which can be read again. */
 export function withNewer(rows: AuditRows, page: AuditPage, filter: AuditFilter): AuditRows {
   const all = [...page.items].reverse().concat(rows.items)
   const items = all.slice(0, MOST_ROWS)
@@ -70,7 +70,7 @@ export function withNewer(rows: AuditRows, page: AuditPage, filter: AuditFilter)
   }
 }
 
-/** Reports rows written after a given row, until it is aborted; continues after errors, which it reports too. */
+/** Reports the events after a row until it is aborted. It reports errors too, and continues after them. */
 export async function followLog(
   filter: AuditFilter,
   after: number,

@@ -1,7 +1,7 @@
 /** The audit log: filtered, read back page by page, followed as it is written, and a row in full. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { announce } from '../../shell/announce.tsx'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { go, href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'
 import {
@@ -116,7 +116,7 @@ function rowHref({ seq }: AuditItem, filter: AuditFilter, follows: boolean): str
   return href('operations', 'audit', String(seq), { ...filter, follow: follows ? 'true' : undefined })
 }
 
-/** Adds what is written to the rows that were loaded; `fresh` has the numbers of those. */
+/** Adds new events to the rows that were loaded; `fresh` has their numbers. */
 function useFollowing(
   follows: boolean,
   filter: AuditFilter,

@@ -1,7 +1,8 @@
 /** The backups and restores that the audit log knows of. */
+
+import { read } from '../../admin/requests.ts'
 import { server } from '../../server.ts'
 import { Await, Badge, bytes, Code, count, Empty, Notice, Section, Table, Time, useLoad } from '../../ui/index.ts'
-import { read } from './api.ts'
 import { OLDEST_BACKUP_MS } from './problems.ts'
 import type { BackupItem } from './replies.ts'
 

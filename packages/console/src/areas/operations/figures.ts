@@ -1,4 +1,4 @@
-/** What the charts show: the figures of two scrapes of a node, and their history, which is bounded. Knows no page. */
+/** What the charts show: the figures of two scrapes of a node, and their history, which is bounded. Independent of the page. */
 import { increaseOf, largestOf, type Match, quantileOf, type Scrape, sumOf } from './metrics.ts'
 
 /** How figures of a chart are written. */
@@ -6,7 +6,7 @@ export type Unit = 'per second' | 'ms' | 'bytes' | 'percent'
 
 export interface LineOf {
   readonly name: string
-  /** Computed from two scrapes and the seconds between them; undefined where there is nothing to show. */
+  /** From two scrapes and the seconds between them; undefined where there is nothing to show. */
   readonly read: (before: Scrape, after: Scrape, seconds: number) => number | undefined
 }
 

@@ -1,7 +1,7 @@
 /** The area Operations: a page for each part, as far as the token allows it. */
 import type { ComponentType } from 'preact'
 import { may } from '../../gate.ts'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { Empty, Forbidden, Page, Tabs } from '../../ui/index.ts'

@@ -1,5 +1,6 @@
 /** The keys that sign tokens: rotation, retirement, and withdrawal of one that others may know. */
 import { useState } from 'preact/hooks'
+import { read } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { toast, toastError } from '../../shell/toasts.tsx'
@@ -8,7 +9,7 @@ import {
   Badge,
   Button,
   Copy,
-  Dialog,
+  FormDialog,
   Menu,
   Notice,
   Section,
@@ -16,8 +17,8 @@ import {
   Table,
   Time,
   useLoad,
+  useSubmit,
 } from '../../ui/index.ts'
-import { read } from './api.ts'
 import type { KeyItem } from './replies.ts'
 
 const STATES: Readonly<
@@ -58,7 +59,7 @@ export function Keys() {
       text: (
         <>
           <p>
-            Do this when somebody else may know the private key <code>{short(kid)}</code>. It cannot be undone.
+            Do this when others may know the private key <code>{short(kid)}</code>. It cannot be undone.
           </p>
           <ul class="consequences">
             <li>Every token that it has signed is rejected at once: all users and applications need a new one.</li>
@@ -145,32 +146,22 @@ export function Keys() {
 
 function Rotate({ onClose }: { readonly onClose: (isDone: boolean) => void }) {
   const [after, setAfter] = useState('86400')
-  const [busy, setBusy] = useState(false)
-  const rotate = async () => {
-    setBusy(true)
-    try {
+  const { isBusy, submit } = useSubmit(
+    async () => {
       await gate.request('/admin/keys', { method: 'POST', body: { active_in: Number(after) } })
       toast(after === '0' ? 'A new key signs from now on' : 'A new key is published, and signs later')
       onClose(true)
-    } catch (error) {
-      setBusy(false)
-      toastError(error, 'The key was not rotated')
-    }
-  }
+    },
+    (error) => toastError(error, 'The key was not rotated'),
+  )
   return (
-    <Dialog
+    <FormDialog
       title="Rotate the signing key"
       size="small"
+      action="Rotate"
+      busy={isBusy}
       onClose={() => onClose(false)}
-      onSubmit={rotate}
-      actions={
-        <>
-          <Button onClick={() => onClose(false)}>Cancel</Button>
-          <Button type="submit" kind="primary" busy={busy}>
-            Rotate
-          </Button>
-        </>
-      }
+      onSubmit={submit}
     >
       <p>A new key is made and published now. The one that signs today stays valid for its tokens.</p>
       <Select
@@ -188,7 +179,7 @@ function Rotate({ onClose }: { readonly onClose: (isDone: boolean) => void }) {
           Applications that keep the published keys for longer reject the new tokens until they fetch the keys again.
         </Notice>
       )}
-    </Dialog>
+    </FormDialog>
   )
 }
 

@@ -1,4 +1,4 @@
-/** The text format of Prometheus, read: values by name, increases of counters, quantiles of histograms. Knows no page. */
+/** The text format of Prometheus, read: values by name, increases of counters, quantiles of histograms. Independent of the page. */
 
 export interface Series {
   readonly labels: Readonly<Record<string, string>>

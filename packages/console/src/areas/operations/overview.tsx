@@ -1,22 +1,22 @@
 /** The nodes and how they are, what needs attention, and charts of the metrics. */
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
+import { read } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
 import { server } from '../../server.ts'
 import {
+  Await,
   Badge,
   bytes,
   count,
   duration,
   ErrorNotice,
   Facts,
-  Loading,
   Notice,
   Section,
   Select,
   Time,
 } from '../../ui/index.ts'
-import { read } from './api.ts'
 import { CHARTS, History } from './figures.ts'
 import { nodeOf, parseMetrics } from './metrics.ts'
 import { usePolling } from './polling.ts'
@@ -51,34 +51,20 @@ export function Overview() {
   const known = [...histories.value.keys()].sort()
   const node = chosen ?? known[0] ?? ''
   const history = histories.value.get(node)
-  const problems = nodes.data === undefined ? [] : problemsOf(nodes.data, history?.last)
   return (
     <>
-      {nodes.error !== undefined && (
-        <ErrorNotice error={nodes.error} title="The nodes could not be listed" onRetry={nodes.reload} />
-      )}
-      {nodes.data === undefined && nodes.error === undefined && <Loading />}
-      {nodes.data !== undefined && (
-        <Section
-          title="Nodes"
-          about={nodes.data.items.length === 1 ? undefined : `${count(nodes.data.items.length)} reply`}
-        >
-          {problems.length > 0 && (
-            <div class="problems" role="status">
-              {problems.map((problem) => (
-                <Notice key={problem} kind="warning">
-                  {problem}
-                </Notice>
+      <Await of={nodes} title="The nodes could not be listed">
+        {(reply) => (
+          <Section title="Nodes" about={reply.items.length === 1 ? undefined : `${count(reply.items.length)} reply`}>
+            <Problems of={problemsOf(reply, history?.last)} />
+            <div class="nodes">
+              {reply.items.map((item) => (
+                <Node key={item.node} item={item} />
               ))}
             </div>
-          )}
-          <div class="nodes">
-            {nodes.data.items.map((item) => (
-              <Node key={item.node} item={item} />
-            ))}
-          </div>
-        </Section>
-      )}
+          </Section>
+        )}
+      </Await>
       <Section
         title="Metrics"
         about={
@@ -105,6 +91,19 @@ export function Overview() {
 }
 
 const NO_POINTS: History['points'] = []
+
+function Problems({ of }: { readonly of: readonly string[] }) {
+  if (of.length === 0) return null
+  return (
+    <div class="problems" role="status">
+      {of.map((problem) => (
+        <Notice key={problem} kind="warning">
+          {problem}
+        </Notice>
+      ))}
+    </div>
+  )
+}
 
 function Node({ item }: { readonly item: NodeItem }) {
   const { queries } = item

@@ -1,22 +1,24 @@
 /** The queries and live statements that run on all nodes, and their end. */
 import { useState } from 'preact/hooks'
 import { GatehouseError } from '../../../../client/src/index.ts'
+import { read, withQuery } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
 import {
+  Await,
   Badge,
   Button,
   Code,
   count,
   Dialog,
+  dangerColumn,
   duration,
   Empty,
-  ErrorNotice,
   Facts,
-  Loading,
+  Form,
   Notice,
   SearchField,
   Segments,
@@ -24,7 +26,6 @@ import {
   Table,
   Time,
 } from '../../ui/index.ts'
-import { read, withQuery } from './api.ts'
 import { usePolling } from './polling.ts'
 import type { FromNodes, QueryItem } from './replies.ts'
 
@@ -39,36 +40,21 @@ export function Queries({ query }: AreaProps) {
   const [limit, setLimit] = useState(FIRST)
   const [shown, setShown] = useState<QueryItem>()
   const path = withQuery('/admin/queries', { kind, user, limit: String(limit) })
-  const { data, error, reload } = usePolling(
-    (signal) => read<FromNodes<QueryItem>>(path, signal),
-    refreshes ? REST_MS : undefined,
-    [path],
-  )
+  const polled = usePolling((signal) => read<FromNodes<QueryItem>>(path, signal), refreshes ? REST_MS : undefined, [
+    path,
+  ])
   const show = (filter: { kind?: string; user?: string }) => {
     const wanted = { kind, user, ...filter }
     go(href('operations', 'queries', { kind: wanted.kind || undefined, user: wanted.user || undefined }))
   }
   const cancel = async (item: QueryItem) => {
-    if (!(await confirmCancel(item))) return
-    try {
-      await gate.request(`/admin/queries/${encodeURIComponent(item.id)}`, { method: 'DELETE' })
-      toast(item.kind === 'live' ? 'The live statement was ended' : 'The query was cancelled')
-    } catch (failure) {
-      if (failure instanceof GatehouseError && failure.status === 404) toast('It had ended already')
-      else toastError(failure, 'It could not be cancelled')
-    }
+    if (!(await cancelQuery(item))) return
     setShown(undefined)
-    reload()
+    polled.reload()
   }
   return (
     <div class="operations-list">
-      <form
-        class="operations-bar"
-        onSubmit={(event) => {
-          event.preventDefault()
-          show({ user: typed.trim() })
-        }}
-      >
+      <Form class="operations-bar" onSubmit={() => show({ user: typed.trim() })}>
         <Segments
           label="Kind"
           value={kind}
@@ -89,72 +75,76 @@ export function Queries({ query }: AreaProps) {
         />
         <Switch label="Refresh" checked={refreshes} onChecked={setRefreshes} />
         {!refreshes && (
-          <Button size="small" icon="refresh" onClick={reload}>
+          <Button size="small" icon="refresh" onClick={polled.reload}>
             Refresh now
           </Button>
         )}
-      </form>
-      {error !== undefined && <ErrorNotice error={error} title="The queries could not be listed" onRetry={reload} />}
-      {data === undefined && error === undefined && <Loading />}
-      {data !== undefined && data.silent.length > 0 && (
-        <Notice kind="warning">Without an answer, and missing below: {data.silent.join(', ')}.</Notice>
-      )}
-      {data !== undefined && data.items.length === 0 && (
-        <Empty icon="query" title="Nothing runs now">
-          Queries appear here while they run, live statements as long as somebody watches them
-          {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
-        </Empty>
-      )}
-      {data !== undefined && data.items.length > 0 && (
-        <>
-          <p class="quiet">
-            {count(data.items.length)} of {count(data.total)}, newest first
-          </p>
-          <Table
-            label="Queries"
-            rows={data.items}
-            keyOf={({ node, id }) => `${node} ${id}`}
-            columns={[
-              {
-                title: 'Statement',
-                cell: (item) => (
-                  <button
-                    type="button"
-                    class="statement"
-                    title="Show the whole statement"
-                    onClick={() => setShown(item)}
-                  >
-                    {item.statement.replace(/\s+/g, ' ').slice(0, 300)}
-                  </button>
-                ),
-              },
-              { title: 'Kind', cell: (item) => <Kind of={item} />, wide: true },
-              { title: 'User', cell: (item) => item.username ?? item.user },
-              { title: 'Application', cell: ({ client }) => client, wide: true },
-              {
-                title: 'For',
-                kind: 'number',
-                cell: ({ started_at }) => duration(Math.max(0, Date.now() - Date.parse(started_at))),
-              },
-              { title: 'Node', cell: ({ node }) => node, wide: true },
-              {
-                title: 'Actions',
-                kind: 'actions',
-                cell: (item) => (
-                  <Button size="small" kind="danger" onClick={() => cancel(item)}>
-                    {item.kind === 'live' ? 'End' : 'Cancel'}
-                  </Button>
-                ),
-              },
-            ]}
-          />
-          {data.total > data.items.length && limit < MOST && (
-            <Button onClick={() => setLimit(MOST)}>Show up to {count(MOST)}</Button>
-          )}
-        </>
-      )}
+      </Form>
+      <Await of={polled} title="The queries could not be listed">
+        {({ items, total, silent }) => (
+          <>
+            {silent.length > 0 && (
+              <Notice kind="warning">Without an answer, and missing below: {silent.join(', ')}.</Notice>
+            )}
+            {items.length === 0 ? (
+              <Empty icon="query" title="Nothing runs now">
+                Queries appear here while they run, live statements as long as a client follows them
+                {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
+              </Empty>
+            ) : (
+              <>
+                <p class="quiet">
+                  {count(items.length)} of {count(total)}, newest first
+                </p>
+                <QueryTable items={items} onShow={setShown} onCancel={cancel} />
+              </>
+            )}
+            {total > items.length && limit < MOST && (
+              <Button onClick={() => setLimit(MOST)}>Show up to {count(MOST)}</Button>
+            )}
+          </>
+        )}
+      </Await>
       {shown !== undefined && <Details of={shown} onClose={() => setShown(undefined)} onCancel={() => cancel(shown)} />}
     </div>
+  )
+}
+
+function QueryTable({
+  items,
+  onShow,
+  onCancel,
+}: {
+  readonly items: readonly QueryItem[]
+  readonly onShow: (item: QueryItem) => void
+  readonly onCancel: (item: QueryItem) => void
+}) {
+  return (
+    <Table
+      label="Queries"
+      rows={items}
+      keyOf={({ node, id }) => `${node} ${id}`}
+      columns={[
+        {
+          title: 'Statement',
+          cell: (item) => (
+            <button type="button" class="statement" title="Show the whole statement" onClick={() => onShow(item)}>
+              {item.statement.replace(/\s+/g, ' ').slice(0, 300)}
+            </button>
+          ),
+        },
+        { title: 'Kind', cell: (item) => <Kind of={item} />, wide: true },
+        { title: 'User', cell: (item) => item.username ?? item.user },
+        { title: 'Application', cell: ({ client }) => client, wide: true },
+        {
+          title: 'For',
+          kind: 'number',
+          cell: ({ started_at }) => duration(Math.max(0, Date.now() - Date.parse(started_at))),
+        },
+        { title: 'Node', cell: ({ node }) => node, wide: true },
+        dangerColumn((item) => (item.kind === 'live' ? 'End' : 'Cancel'), onCancel),
+      ]}
+    />
   )
 }
 
@@ -199,13 +189,26 @@ function Details({
   )
 }
 
+/** Asks, cancels, and says what happened; false if the user did not agree. */
+async function cancelQuery(item: QueryItem): Promise<boolean> {
+  if (!(await confirmCancel(item))) return false
+  try {
+    await gate.request(`/admin/queries/${encodeURIComponent(item.id)}`, { method: 'DELETE' })
+    toast(item.kind === 'live' ? 'The live statement was ended' : 'The query was cancelled')
+  } catch (failure) {
+    if (failure instanceof GatehouseError && failure.status === 404) toast('It had ended already')
+    else toastError(failure, 'It could not be cancelled')
+  }
+  return true
+}
+
 function confirmCancel({ kind, username, user, client }: QueryItem): Promise<boolean> {
   const who = `${username ?? user} in ${client}`
   return confirm(
     kind === 'live'
       ? {
           title: 'End this live statement?',
-          text: `${who} is told that it ended, and gets no further changes of this result.`,
+          text: `${who} gets the message that it ended, and no further changes of this result.`,
           action: 'End statement',
           danger: true,
         }

@@ -1,4 +1,4 @@
-/** What the administration replies to the pages of Operations. Knows no page. */
+/** What the administration replies to the pages of Operations. Independent of the page. */
 
 export interface NodeItem {
   readonly node: string

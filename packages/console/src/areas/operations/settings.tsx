@@ -1,10 +1,10 @@
 /** The settings in force: each with its value, where that came from, and its documentation. */
 import { useState } from 'preact/hooks'
+import { read } from '../../admin/requests.ts'
 import { server } from '../../server.ts'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { go, href } from '../../shell/router.ts'
 import { Await, Badge, Button, count, Empty, Icon, SearchField, Segments, Table, useLoad } from '../../ui/index.ts'
-import { read } from './api.ts'
 import type { SettingItem } from './replies.ts'
 
 const MASK = '********'

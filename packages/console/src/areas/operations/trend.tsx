@@ -1,4 +1,4 @@
-/** Lines over the last minutes, with the newest figures beside their names; those under the pointer in their place. */
+/** Lines over the last minutes. The names show the newest figures, or those under the pointer. */
 import '../../chart/language.ts'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'

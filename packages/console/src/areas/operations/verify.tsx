@@ -1,5 +1,6 @@
 /** Verification of the hash chain of the audit log, step by step, from its first row to its head. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { read, withQuery } from '../../admin/requests.ts'
 import { announce } from '../../shell/announce.tsx'
 import { href } from '../../shell/router.ts'
 import {
@@ -8,13 +9,13 @@ import {
   Copy,
   count,
   ErrorNotice,
+  Form,
   Notice,
   Progress,
   Section,
   Table,
   TextField,
 } from '../../ui/index.ts'
-import { read, withQuery } from './api.ts'
 import type { VerifyStep } from './replies.ts'
 
 interface State {
@@ -54,27 +55,21 @@ export function Verify() {
   return (
     <Section
       title="Verify the audit log"
-      about="Each row contains a hash of all rows before it. To change or remove a row breaks the chain, and that is found here."
+      about="Each row contains a hash of all rows before it. Changing or removing a row breaks the chain, and the verification finds it."
       actions={
         <ButtonLink size="small" icon="back" href={href('operations', 'audit')}>
           Audit log
         </ButtonLink>
       }
     >
-      <form
-        class="verify"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void verify()
-        }}
-      >
+      <Form class="verify" onSubmit={verify}>
         <TextField
           label="Recorded head (optional)"
           placeholder="42:0123…"
           value={recorded}
           onValue={setRecorded}
           disabled={isRunning}
-          hint="A head that you kept elsewhere: it must still be in the log. Only so is a log found that was rewritten as a whole."
+          hint="A head that you kept elsewhere: it must still be in the log. Without one, a log that was rewritten as a whole looks intact."
           error={wrong ? 'A head has the form SEQ:HASH' : undefined}
         />
         {/* Two elements: one that became a submit button while it is pressed would start the verification again. */}
@@ -104,7 +99,7 @@ export function Verify() {
           </div>
         )}
         <Verdict of={state} />
-      </form>
+      </Form>
     </Section>
   )
 }
@@ -120,7 +115,7 @@ function Verdict({ of: state }: { readonly of: State }) {
           <p class="verify-head">
             Head <code>{head}</code> <Copy text={head} label="Copy the head" />
           </p>
-          <p>Keep it where those who run this server cannot change it, and verify against it next time.</p>
+          <p>Keep it where the operators of this server cannot change it, and verify against it next time.</p>
         </Notice>
       )}
       {state.faults.length > 0 && (

@@ -1,10 +1,10 @@
 /** What a user has open: browser sessions, applications, streaming connections and second factors. */
 import { PagedTable } from '../../admin/list.tsx'
-import { usePages, withQuery } from '../../admin/pages.ts'
-import { attempt } from '../../admin/tagged.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
+import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
-import { confirm } from '../../shell/dialogs.tsx'
-import { Badge, Button, Section, Time } from '../../ui/index.ts'
+import { Badge, dangerColumn, Section, Time } from '../../ui/index.ts'
 import { ConnectionTable, SessionTable } from './signed-in.tsx'
 import { type Consent, type Factor, type Person, userPath } from './types.ts'
 
@@ -40,16 +40,17 @@ export function UserAccess({
 
 function Consents({ person }: { readonly person: Person }) {
   const consents = usePages<Consent>(userPath(person.id, 'consents'))
-  const end = async (client: string) => {
-    const isAgreed = await confirm({
-      title: `End the access of ${client}?`,
-      text: `Its tokens for ${person.username} are revoked, and it has to ask for consent again.`,
-      action: 'End access',
-      danger: true,
-    })
-    if (!isAgreed) return
-    const work = () => gate.admin.of(person.id, 'consents').delete(client)
-    if (await attempt(work, `${client} has no access to ${person.username} any more`)) consents.reload()
+  const end = async ({ client_id: client }: Consent) => {
+    const isEnded = await confirmAndAttempt(
+      {
+        title: `End the access of ${client}?`,
+        text: `Its tokens for ${person.username} are revoked, and it has to ask for consent again.`,
+        action: 'End access',
+      },
+      () => gate.admin.of(person.id, 'consents').delete(client),
+      `${client} has no access to ${person.username} any more`,
+    )
+    if (isEnded) consents.reload()
   }
   return (
     <PagedTable
@@ -68,15 +69,7 @@ function Consents({ person }: { readonly person: Person }) {
           cell: ({ consented }) => (consented ? <Badge kind="good">Given</Badge> : <Badge>Not needed</Badge>),
         },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (item) => (
-            <Button size="small" kind="danger" onClick={() => end(item.client_id)}>
-              End access
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'End access', end),
       ]}
       empty={<p class="quiet">No application may act for {person.username}.</p>}
     />
@@ -93,17 +86,18 @@ const KINDS: Readonly<Record<string, string>> = {
 function Factors({ person, onChange }: { readonly person: Person; readonly onChange: () => void }) {
   const factors = usePages<Factor>(userPath(person.id, 'factors'))
   const remove = async ({ id, label }: Factor) => {
-    const isAgreed = await confirm({
-      title: `Remove ${label || 'this factor'}?`,
-      text: `${person.username} cannot sign in with it any more.`,
-      action: 'Remove',
-      danger: true,
-    })
-    if (!isAgreed) return
-    if (await attempt(() => gate.admin.of(person.id, 'factors').delete(id), `${label || 'The factor'} was removed`)) {
-      factors.reload()
-      onChange()
-    }
+    const isRemoved = await confirmAndAttempt(
+      {
+        title: `Remove ${label || 'this factor'}?`,
+        text: `${person.username} cannot sign in with it any more.`,
+        action: 'Remove',
+      },
+      () => gate.admin.of(person.id, 'factors').delete(id),
+      `${label || 'The factor'} was removed`,
+    )
+    if (!isRemoved) return
+    factors.reload()
+    onChange()
   }
   return (
     <PagedTable
@@ -114,15 +108,7 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
         { title: 'Factor', cell: ({ label, kind }) => label || KINDS[kind] || kind },
         { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
         { title: 'Last used', cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (factor) => (
-            <Button size="small" kind="danger" onClick={() => remove(factor)}>
-              Remove
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'Remove', remove),
       ]}
       empty={<p class="quiet">None. The user sets them up on the account page.</p>}
     />

@@ -11,7 +11,7 @@ interface Context {
   readonly user: Tagged<Person>
   readonly person: Person
   readonly onLink: (link: Link) => void
-  /** Sessions, factors or rights are others now. */
+  /** Sessions, factors or rights have changed. */
   readonly onEnded: () => void
 }
 
@@ -124,7 +124,7 @@ async function disable({ person, user, onEnded }: Context): Promise<void> {
 async function remove({ person, user }: Context): Promise<void> {
   const isAgreed = await confirm({
     title: `Delete ${person.username}?`,
-    text: 'The profile, password, second factors, sessions and consents are deleted, and all tokens are revoked. This cannot be undone; to lock somebody out, disable them.',
+    text: 'The profile, password, second factors, sessions and consents are deleted, and all tokens are revoked. This cannot be undone; to lock the user out, disable them.',
     action: 'Delete',
     danger: true,
     typed: person.username,

@@ -1,6 +1,6 @@
-/** People: users, roles, set-up links, and who is signed in now. */
+/** People: users, roles, set-up links, and the users who are signed in now. */
 import './people.css'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { Links } from './links.tsx'

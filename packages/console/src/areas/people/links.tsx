@@ -1,11 +1,10 @@
 /** Set-up links: which invitations and resets are open, used or past. */
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
-import { attempt } from '../../admin/tagged.ts'
+import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
-import { confirm } from '../../shell/dialogs.tsx'
 import { href } from '../../shell/router.ts'
-import { Badge, Button, ButtonLink, Empty, Page, Time } from '../../ui/index.ts'
+import { Badge, ButtonLink, dangerColumn, Empty, Page, Time } from '../../ui/index.ts'
 import { PeopleTabs } from './tabs.tsx'
 import type { Link } from './types.ts'
 
@@ -18,13 +17,16 @@ const KINDS: Readonly<Record<string, string>> = {
 export function Links() {
   const links = usePages<Link>('/admin/links?limit=50')
   const revoke = async ({ id, username }: Link) => {
-    const isAgreed = await confirm({
-      title: 'Revoke this link?',
-      text: `It cannot be used any more. ${username ?? 'The person'} stays; another link can be made.`,
-      action: 'Revoke',
-      danger: true,
-    })
-    if (isAgreed && (await attempt(() => gate.admin.links.delete(id), 'The link was revoked'))) links.reload()
+    const isRevoked = await confirmAndAttempt(
+      {
+        title: 'Revoke this link?',
+        text: `It cannot be used any more. ${username ?? 'The person'} stays; another link can be made.`,
+        action: 'Revoke',
+      },
+      () => gate.admin.links.delete(id),
+      'The link was revoked',
+    )
+    if (isRevoked) links.reload()
   }
   return (
     <Page
@@ -52,16 +54,7 @@ export function Links() {
           },
           { title: 'Made', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
           { title: 'Expires', cell: ({ expires_at: at }) => <Time at={at} as="relative" /> },
-          {
-            title: 'Actions',
-            kind: 'actions',
-            cell: (link) =>
-              link.state === 'open' && (
-                <Button size="small" kind="danger" onClick={() => revoke(link)}>
-                  Revoke
-                </Button>
-              ),
-          },
+          dangerColumn(({ state }) => (state === 'open' ? 'Revoke' : undefined), revoke),
         ]}
         empty={
           <Empty icon="link" title="There are no set-up links">

@@ -5,7 +5,18 @@ import { faultsOf } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, ButtonLink, Checkbox, ErrorNotice, Page, Segments, Select, TextField } from '../../ui/index.ts'
+import {
+  Button,
+  ButtonLink,
+  Checkbox,
+  ErrorNotice,
+  Form,
+  Page,
+  Segments,
+  Select,
+  TextField,
+  useSubmit,
+} from '../../ui/index.ts'
 import { OneTimeLink } from './one-time-link.tsx'
 import { RoleChoice } from './role-choice.tsx'
 import type { Link } from './types.ts'
@@ -30,7 +41,7 @@ export function NewUser() {
       >
         <OneTimeLink link={made} />
         <p class="next-step no-print">
-          <Button onClick={() => setMade(undefined)}>Invite somebody else</Button>
+          <Button onClick={() => setMade(undefined)}>Invite another person</Button>
         </p>
       </Page>
     )
@@ -50,38 +61,23 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
   const [lifetime, setLifetime] = useState<string>('259200')
   const [password, setPassword] = useState('')
   const [mustChange, setMustChange] = useState(true)
-  const [busy, setBusy] = useState(false)
-  const [error, setError] = useState<unknown>()
-  const faults = faultsOf(error)
-  const submit = async () => {
-    setBusy(true)
-    setError(undefined)
+  const { isBusy, error, submit } = useSubmit(async () => {
     const profile = { username: username.trim(), roles, ...filled({ name, email }) }
-    try {
-      if (how === 'invite') {
-        onLink((await gate.admin.links.create({ ...profile, expires_in: Number(lifetime) })) as unknown as Link)
-        toast(`${profile.username} was invited`)
-        return
-      }
-      const body = { ...profile, password, must_change_password: mustChange } as Partial<AdminUser>
-      const { id } = await gate.admin.users.create(body)
-      toast(`${profile.username} was created`)
-      go(href('people', id))
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
+    if (how === 'invite') {
+      onLink((await gate.admin.links.create({ ...profile, expires_in: Number(lifetime) })) as unknown as Link)
+      toast(`${profile.username} was invited`)
+      return
     }
-  }
+    const body = { ...profile, password, must_change_password: mustChange } as Partial<AdminUser>
+    const { id } = await gate.admin.users.create(body)
+    toast(`${profile.username} was created`)
+    go(href('people', id))
+  })
+  const faults = faultsOf(error)
   const known = ['username', 'name', 'email', 'password']
   const isElsewhere = error !== undefined && !(faults && [...faults.keys()].every((path) => known.includes(path)))
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void submit()
-      }}
-    >
+    <Form onSubmit={submit}>
       <Segments
         label="How they get in"
         value={how}
@@ -142,17 +138,17 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
       )}
       <RoleChoice roles={roles} onRoles={setRoles} />
       {isElsewhere && (
-        <ErrorNotice error={error} title={how === 'invite' ? 'Nobody was invited' : 'No user was created'} />
+        <ErrorNotice error={error} title={how === 'invite' ? 'No invitation was created' : 'No user was created'} />
       )}
       <div class="row">
-        <Button type="submit" kind="primary" busy={busy} disabled={username.trim() === ''}>
+        <Button type="submit" kind="primary" busy={isBusy} disabled={username.trim() === ''}>
           {how === 'invite' ? 'Create the invitation' : 'Create the user'}
         </Button>
         <ButtonLink href={href('people')} kind="plain">
           Cancel
         </ButtonLink>
       </div>
-    </form>
+    </Form>
   )
 }
 

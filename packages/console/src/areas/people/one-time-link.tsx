@@ -36,7 +36,7 @@ export function OneTimeLink({ link }: { readonly link: Link }) {
       </div>
       <div class="no-print">
         <Notice kind="warning">
-          The link is shown only here and now. Hand it over so that nobody else sees it; a new one can be made at any
+          The link is shown only here and now. Hand it over so that no one else sees it; a new one can be made at any
           time.
         </Notice>
       </div>

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import type { Tagged } from '../../admin/tagged.ts'
 import { href } from '../../shell/router.ts'
-import { Badge, Button, Copy, Facts, Section, TextField, Time } from '../../ui/index.ts'
+import { Badge, Button, Copy, Facts, Form, Section, TextField, Time } from '../../ui/index.ts'
 import { RoleChoice } from './role-choice.tsx'
 import type { Person } from './types.ts'
 
@@ -20,7 +20,7 @@ export function Profile(props: Props) {
   )
 }
 
-/** Those that people have; others stay as they are. */
+/** The members that can be edited; others stay as they are. */
 const FIELDS = [
   ['name', 'Name'],
   ['given_name', 'Given name'],
@@ -107,13 +107,7 @@ function EditDetails({
   }
   return (
     <Section title="Profile">
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void save()
-        }}
-      >
+      <Form onSubmit={save}>
         {field('username', 'Username')}
         {FIELDS.map(([name, title, hint]) => field(name, title, hint))}
         <div class="row">
@@ -124,7 +118,7 @@ function EditDetails({
             Cancel
           </Button>
         </div>
-      </form>
+      </Form>
     </Section>
   )
 }

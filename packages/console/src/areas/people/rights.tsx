@@ -1,6 +1,6 @@
 /** What a user may do, as the platform would decide it now: scopes through roles, tables with their rows, topics. */
 import { useState } from 'preact/hooks'
-import { withQuery } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
 import { toastError } from '../../shell/toasts.tsx'

@@ -3,9 +3,9 @@
 import type { AdminRole } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { href } from '../../shell/router.ts'
-import { Await, Checkbox, useLoad } from '../../ui/index.ts'
+import { Await, Checkboxes, useLoad } from '../../ui/index.ts'
 
-/** More than anybody can choose from. */
+/** More roles would be too many to choose from. */
 const MOST = 200
 
 export function RoleChoice({
@@ -16,7 +16,6 @@ export function RoleChoice({
   readonly onRoles: (roles: readonly string[]) => void
 }) {
   const all = useLoad(loadRoles, [])
-  const toggle = (name: string, on: boolean) => onRoles(on ? [...roles, name] : roles.filter((role) => role !== name))
   return (
     <fieldset class="choices">
       <legend>Roles</legend>
@@ -27,15 +26,14 @@ export function RoleChoice({
               There are no roles yet. <a href={href('people', 'roles', 'new')}>Create one</a>
             </p>
           ) : (
-            found.map(({ name, description, scopes }) => (
-              <Checkbox
-                key={name}
-                label={name}
-                hint={[description, scopes.join(', ') || 'no scopes'].filter((part) => part !== undefined).join(' · ')}
-                checked={roles.includes(name)}
-                onChecked={(on) => toggle(name, on)}
-              />
-            ))
+            <Checkboxes
+              items={found.map(({ name, description, scopes }) => ({
+                name,
+                hint: [description, scopes.join(', ') || 'no scopes'].filter((part) => part !== undefined).join(' · '),
+              }))}
+              chosen={roles}
+              onChosen={onRoles}
+            />
           )
         }
       </Await>

@@ -1,7 +1,9 @@
-/** One role: its scopes, who has it, and what a change of it touches. */
+/** One role: its scopes, its users, and what a change of it affects. */
 import { useState } from 'preact/hooks'
 import type { AdminRole } from '../../../../client/src/index.ts'
-import { usePages, withQuery } from '../../admin/pages.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
+import { useScopes } from '../../admin/scopes.ts'
 import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
 import { confirm } from '../../shell/dialogs.tsx'
@@ -13,14 +15,15 @@ import {
   Button,
   ButtonLink,
   Checkbox,
+  Checkboxes,
   count,
   ErrorNotice,
+  Form,
   Page,
   Section,
   TextField,
-  useLoad,
 } from '../../ui/index.ts'
-import { nameOf, type Person, type Scope } from './types.ts'
+import { nameOf, type Person } from './types.ts'
 
 interface Role extends AdminRole {
   readonly users: { readonly count: number; readonly more: boolean }
@@ -74,7 +77,7 @@ export function RolePage({ name }: { readonly name: string }) {
 }
 
 function touched({ users }: Role): string {
-  if (users.count === 0) return 'Nobody has this role.'
+  if (users.count === 0) return 'No user has this role.'
   const number = `${count(users.count)}${users.more ? ' or more' : ''} user${users.count === 1 ? ' has' : 's have'}`
   return `${number} this role. A change takes effect at once, also in open sessions.`
 }
@@ -101,7 +104,7 @@ async function remove(role: Tagged<Role>, { name, users, scopes }: Role): Promis
     title: `Delete the role ${name}?`,
     text:
       users.count === 0
-        ? 'Nobody has it.'
+        ? 'No user has it.'
         : `${holders(users)} ${scopes.join(', ') || 'nothing else'} at once, unless another role gives it.`,
     action: 'Delete',
     danger: true,
@@ -179,13 +182,7 @@ function RoleForm({
     setBusy(false)
   }
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void submit()
-      }}
-    >
+    <Form onSubmit={submit}>
       {withName && (
         <TextField
           label="Name"
@@ -217,7 +214,7 @@ function RoleForm({
           Cancel
         </ButtonLink>
       </div>
-    </form>
+    </Form>
   )
 }
 
@@ -228,28 +225,23 @@ function ScopeChoice({
   readonly scopes: readonly string[]
   readonly onScopes: (scopes: readonly string[]) => void
 }) {
-  const all = useLoad(async (signal) => {
-    const found: Scope[] = []
-    for await (const scope of gate.admin.scopes.list({}, { signal })) found.push(scope as unknown as Scope)
-    return found.filter(({ resource }) => resource !== null)
-  }, [])
-  const toggle = (name: string, isOn: boolean) =>
-    onScopes(isOn ? [...scopes, name] : scopes.filter((scope) => scope !== name))
   return (
     <fieldset class="choices">
       <legend>Scopes</legend>
-      <Await of={all}>
-        {(found) =>
-          found.map(({ name, roles }) => (
-            <Checkbox
-              key={name}
-              label={<code>{name}</code>}
-              hint={roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`}
-              checked={scopes.includes(name)}
-              onChecked={(isOn) => toggle(name, isOn)}
-            />
-          ))
-        }
+      <Await of={useScopes()}>
+        {(found) => (
+          <Checkboxes
+            items={found
+              .filter(({ resource }) => resource !== null)
+              .map(({ name, roles }) => ({
+                name,
+                label: <code>{name}</code>,
+                hint: roles.length === 0 ? 'No role gives it yet.' : `Given by ${roles.join(', ')}`,
+              }))}
+            chosen={scopes}
+            onChosen={onScopes}
+          />
+        )}
       </Await>
     </fieldset>
   )

@@ -1,12 +1,22 @@
-/** Who is signed in now, on all nodes: browser sessions, grants of applications, streaming connections. */
+/** The users who are signed in now, on all nodes: browser sessions, grants of applications, streaming connections. */
 import { useState } from 'preact/hooks'
 import { PagedTable } from '../../admin/list.tsx'
-import { usePages, withQuery } from '../../admin/pages.ts'
-import { attempt } from '../../admin/tagged.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
+import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
-import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
-import { Badge, Button, type ColumnOf, Empty, Forbidden, IconButton, Page, Segments, Time } from '../../ui/index.ts'
+import {
+  Badge,
+  type ColumnOf,
+  dangerColumn,
+  Empty,
+  Forbidden,
+  IconButton,
+  Page,
+  Segments,
+  Time,
+} from '../../ui/index.ts'
 import { PeopleTabs } from './tabs.tsx'
 import type { Connection, Grant, Session } from './types.ts'
 
@@ -70,20 +80,17 @@ function userColumn<Item extends { readonly username?: string | null; readonly u
 export function SessionTable({ path, ofOne = false }: ListProps) {
   const sessions = usePages<Session>(path)
   const end = async ({ id, user = '', username, user_agent: agent }: Session) => {
-    const isAgreed = await confirm({
-      title: 'End this session?',
-      text: `${username ?? 'The user'} is signed out in ${browserOf(agent)}, and its tokens are revoked.`,
-      action: 'End the session',
-      danger: true,
-    })
-    if (!isAgreed) return
-    if (
-      await attempt(
-        () => gate.admin.of(user, 'sessions').delete(id),
-        `The session of ${username ?? 'the user'} was ended`,
-      )
+    const who = username ?? 'the user'
+    const isEnded = await confirmAndAttempt(
+      {
+        title: 'End this session?',
+        text: `${username ?? 'The user'} is signed out in ${browserOf(agent)}, and its tokens are revoked.`,
+        action: 'End the session',
+      },
+      () => gate.admin.of(user, 'sessions').delete(id),
+      `The session of ${who} was ended`,
     )
-      sessions.reload()
+    if (isEnded) sessions.reload()
   }
   return (
     <PagedTable
@@ -100,18 +107,10 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
         { title: 'Signed in by', wide: true, cell: ({ methods }) => methodsText(methods) },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         { title: 'Last seen', cell: ({ seen_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (session) => (
-            <Button size="small" kind="danger" onClick={() => end(session)}>
-              End
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'End', end),
       ]}
       empty={
-        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="eye" title="Nobody is signed in with a browser" />
+        ofOne ? <p class="quiet">None is open.</p> : <Empty icon="eye" title="No user is signed in with a browser" />
       }
     />
   )
@@ -120,17 +119,17 @@ export function SessionTable({ path, ofOne = false }: ListProps) {
 function GrantTable({ path }: ListProps) {
   const grants = usePages<Grant>(path)
   const revoke = async ({ id, client_id: client, username }: Grant) => {
-    const isAgreed = await confirm({
-      title: `Revoke what ${client} may do for ${username ?? 'the user'}?`,
-      text: 'All tokens of this grant are revoked at once.',
-      action: 'Revoke',
-      danger: true,
-    })
-    if (
-      isAgreed &&
-      (await attempt(() => gate.admin.grants.delete(id), `${client} was cut off from ${username ?? 'the user'}`))
+    const who = username ?? 'the user'
+    const isRevoked = await confirmAndAttempt(
+      {
+        title: `Revoke what ${client} may do for ${who}?`,
+        text: 'All tokens of this grant are revoked at once.',
+        action: 'Revoke',
+      },
+      () => gate.admin.grants.delete(id),
+      `${client} was cut off from ${who}`,
     )
-      grants.reload()
+    if (isRevoked) grants.reload()
   }
   return (
     <PagedTable
@@ -151,15 +150,7 @@ function GrantTable({ path }: ListProps) {
             offline ? <Badge kind="warning">without the session</Badge> : <Badge>with the session</Badge>,
         },
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (grant) => (
-            <Button size="small" kind="danger" onClick={() => revoke(grant)}>
-              Revoke
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'Revoke', revoke),
       ]}
       empty={<Empty icon="application" title="No application acts for a user now" />}
     />
@@ -169,14 +160,16 @@ function GrantTable({ path }: ListProps) {
 export function ConnectionTable({ path, ofOne = false }: ListProps) {
   const connections = usePages<Connection>(path)
   const kick = async ({ id, username, address }: Connection) => {
-    const isAgreed = await confirm({
-      title: 'Close this connection?',
-      text: `The connection of ${username ?? 'nobody known'} from ${address} is closed with all its subscriptions. The session goes on: to keep somebody out, disable them.`,
-      action: 'Close it',
-      danger: true,
-    })
-    if (isAgreed && (await attempt(() => gate.admin.streams.delete(id), 'The connection was closed')))
-      connections.reload()
+    const isClosed = await confirmAndAttempt(
+      {
+        title: 'Close this connection?',
+        text: `The connection of ${username ?? 'an unknown user'} from ${address} is closed with all its subscriptions. The session goes on: to keep a user out, disable them.`,
+        action: 'Close it',
+      },
+      () => gate.admin.streams.delete(id),
+      'The connection was closed',
+    )
+    if (isClosed) connections.reload()
   }
   return (
     <PagedTable
@@ -190,15 +183,7 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
         { title: 'Node', wide: true, cell: ({ node }) => <code>{node}</code> },
         { title: 'Subscriptions', wide: true, kind: 'number', cell: ({ subscriptions }) => subscriptions },
         { title: 'Since', wide: true, cell: ({ opened_at: at }) => <Time at={at} as="relative" /> },
-        {
-          title: 'Actions',
-          kind: 'actions',
-          cell: (connection) => (
-            <Button size="small" kind="danger" onClick={() => kick(connection)}>
-              Close
-            </Button>
-          ),
-        },
+        dangerColumn(() => 'Close', kick),
       ]}
       empty={
         ofOne ? <p class="quiet">None is open.</p> : <Empty icon="stream" title="No streaming connection is open" />
@@ -207,18 +192,18 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
   )
 }
 
-/** Of RFC 8176, in the order in which they are told. */
+/** Methods of RFC 8176, in the order in which they are listed. */
 const METHODS: readonly (readonly [string, string])[] = [
   ['pwd', 'password'],
   ['otp', 'one-time code'],
   ['pop', 'passkey'],
 ]
-/** What they add, the others say. */
-const IMPLIED = new Set(['mfa', 'user', ...METHODS.map(([name]) => name)])
+/** The methods above, and those that they imply. */
+const NAMED_OR_IMPLIED = new Set(['mfa', 'user', ...METHODS.map(([name]) => name)])
 
 function methodsText(methods: readonly string[]): string {
   const known = METHODS.filter(([name]) => methods.includes(name)).map(([, title]) => title)
-  return [...known, ...methods.filter((name) => !IMPLIED.has(name))].join(', ')
+  return [...known, ...methods.filter((name) => !NAMED_OR_IMPLIED.has(name))].join(', ')
 }
 
 const BROWSERS = [

@@ -1,4 +1,4 @@
-/** What the administration tells of people. */
+/** People, as the administration describes them. */
 import type { AdminUser } from '../../../../client/src/index.ts'
 
 export interface Person extends AdminUser {
@@ -9,7 +9,7 @@ export interface Person extends AdminUser {
   readonly updated_at: string
 }
 
-/** The name that people know somebody by, if there is one besides the username. */
+/** The name of a person, if there is one besides the username. */
 export function nameOf(user: AdminUser): string | undefined {
   const { name, given_name: given, family_name: family, nickname } = user
   const parts = [given, family].filter((part) => typeof part === 'string' && part !== '')
@@ -78,12 +78,6 @@ export interface Consent {
   readonly scopes: readonly string[]
   readonly consented: boolean
   readonly created_at: string
-}
-
-export interface Scope {
-  readonly name: string
-  readonly resource: string | null
-  readonly roles: readonly string[]
 }
 
 /** The path of a user in the administration. */

@@ -1,4 +1,4 @@
-/** The page of one user: what is known, what they have open, what they may do, and everything that can be done about it. */
+/** The page of one user: profile, sessions, rights, and the actions of an administrator. */
 import { useState } from 'preact/hooks'
 import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { user as me } from '../../gate.ts'

@@ -1,6 +1,7 @@
 /** The list of users, and the search in it. */
 import { PagedTable } from '../../admin/list.tsx'
-import { usePages, withQuery } from '../../admin/pages.ts'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
 import { TYPING_MS, useSearchText } from '../../admin/search.ts'
 import { gate } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
@@ -56,7 +57,7 @@ export function Users({ query }: { readonly query: URLSearchParams }) {
         columns={COLUMNS}
         keyOf={({ id }) => id}
         hrefOf={({ id }) => href('people', id)}
-        empty={search === undefined ? <Nobody role={role} /> : <NoMatch search={search} />}
+        empty={search === undefined ? <NoUsers role={role} /> : <NoMatch search={search} />}
       />
     </Page>
   )
@@ -71,7 +72,7 @@ const COLUMNS: readonly ColumnOf<Person>[] = [
   { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="date" /> },
 ]
 
-/** On a telephone the name is below the username, for want of a column. */
+/** On a telephone the name is below the username, since there is no room for its column. */
 function UserNames({ user }: { readonly user: Person }) {
   return (
     <>
@@ -92,7 +93,7 @@ export function RoleBadges({ roles }: { readonly roles: readonly string[] }) {
   )
 }
 
-/** What keeps a user from signing in, or asks something of them. */
+/** Whether the user can sign in, and with what. */
 export function StateBadges({ user }: { readonly user: Person }) {
   return (
     <span class="badges">
@@ -109,7 +110,7 @@ export function StateBadges({ user }: { readonly user: Person }) {
   )
 }
 
-/** A bounded count: nothing waits for it. */
+/** The number of users, up to a bound. The list does not wait for it. */
 function Total() {
   const { data } = useLoad(async (signal) => {
     for await (const { name, count: number, more } of gate.admin.counts.list({}, { signal }))
@@ -119,23 +120,23 @@ function Total() {
   return data === undefined || data === '' ? null : <Badge>{data}</Badge>
 }
 
-function Nobody({ role }: { readonly role: string | undefined }) {
+function NoUsers({ role }: { readonly role: string | undefined }) {
   if (role !== undefined)
     return (
-      <Empty icon="people" title={`Nobody has the role ${role}`}>
-        Give it to somebody on their page.
+      <Empty icon="people" title={`No user has the role ${role}`}>
+        Give it to users on their pages.
       </Empty>
     )
   return (
     <Empty icon="people" title="There are no users yet">
-      Invite somebody with a one-time link, or create a user with a password.
+      Invite a person with a one-time link, or create a user with a password.
     </Empty>
   )
 }
 
 function NoMatch({ search }: { readonly search: string }) {
   return (
-    <Empty icon="search" title={`Nobody is called “${search}”`}>
+    <Empty icon="search" title={`No user is called “${search}”`}>
       A search finds usernames, names, family names and e-mail addresses by how they begin.
     </Empty>
   )

@@ -1,5 +1,5 @@
 /** The chart of a result: its kind and columns are chosen here, and kept with the query. */
-// The styles of an area are loaded with it, those of a script that is loaded later would not be.
+// Imported here, because only the style sheet of the area is loaded, not those of scripts that it loads later.
 import 'uplot/dist/uPlot.min.css'
 import '../../chart/chart.css'
 import type { ComponentType } from 'preact'

@@ -18,6 +18,7 @@ import {
   duration,
   Empty,
   ErrorNotice,
+  FILE_FORMATS,
   Icon,
   Loading,
   Menu,
@@ -28,7 +29,7 @@ import {
   useSlow,
 } from '../../ui/index.ts'
 import { ChartPanel } from './chart-panel.tsx'
-import { download, FORMATS, startDownload } from './download.ts'
+import { download, startDownload } from './download.ts'
 import { type LiveState, openLive } from './live-result.ts'
 import { METHODS, Plan } from './plan.tsx'
 import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
@@ -283,7 +284,7 @@ function ResultMenus({
         <Menu
           label="Download the whole result"
           class="button small"
-          items={FORMATS.map((format) => ({
+          items={FILE_FORMATS.map((format) => ({
             title: `Download ${format.title}`,
             icon: 'download',
             act: () => void startDownload(outcome, format, name),

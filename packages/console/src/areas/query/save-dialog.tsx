@@ -1,9 +1,9 @@
 /** The dialog that saves a query under a name, or renames and shares one. */
 import { useSignal } from '@preact/signals'
-import { user } from '../../gate.ts'
+import { userRoles } from '../../gate.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, Checkbox, Dialog, ErrorNotice, Select, TextField } from '../../ui/index.ts'
+import { Checkboxes, ErrorNotice, FormDialog, Select, TextField, useSubmit } from '../../ui/index.ts'
 import { createSaved, type Shared, updateSaved } from './saved.ts'
 import { bodyOf, type QueryTab } from './tabs.ts'
 
@@ -20,42 +20,28 @@ export function SaveDialog({
   const before = copy ? undefined : tab.saved
   const name = useSignal(before?.name ?? (tab.saved === undefined ? '' : `${tab.saved.name} (copy)`))
   const shared = useSignal<Shared>(before?.shared ?? 'private')
-  const isBusy = useSignal(false)
-  const error = useSignal<unknown>(undefined)
-  const save = async () => {
-    if (name.value.trim() === '') return
-    isBusy.value = true
-    error.value = undefined
-    try {
-      const change = { name: name.value.trim(), shared: shared.value }
-      const saved =
-        before === undefined
-          ? await createSaved(tab, change.name, change.shared)
-          : await updateSaved(tab, { ...change, body: bodyOf(tab) })
-      if (saved !== undefined) {
-        toast(`“${saved.name}” was saved${saved.shared === 'private' ? '' : ' and is shared'}`)
-        go(href('query', 'saved', saved.id), { replace: true })
-      }
-      onClose()
-    } catch (failure) {
-      error.value = failure
-      isBusy.value = false
+  const { isBusy, error, submit } = useSubmit(async () => {
+    const change = { name: name.value.trim(), shared: shared.value }
+    const saved =
+      before === undefined
+        ? await createSaved(tab, change.name, change.shared)
+        : await updateSaved(tab, { ...change, body: bodyOf(tab) })
+    if (saved !== undefined) {
+      toast(`“${saved.name}” was saved${saved.shared === 'private' ? '' : ' and is shared'}`)
+      go(href('query', 'saved', saved.id), { replace: true })
     }
-  }
+    onClose()
+  })
+  const isNamed = name.value.trim() !== ''
   return (
-    <Dialog
+    <FormDialog
       title={before === undefined ? 'Save the query' : 'Name and sharing'}
       size="small"
+      action="Save"
+      busy={isBusy}
+      disabled={!isNamed}
       onClose={onClose}
-      onSubmit={() => void save()}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button type="submit" kind="primary" busy={isBusy.value} disabled={name.value.trim() === ''}>
-            Save
-          </Button>
-        </>
-      }
+      onSubmit={() => isNamed && submit()}
     >
       <TextField
         label="Name"
@@ -72,16 +58,15 @@ export function SaveDialog({
           shared.value = value
         }}
       />
-      {error.value !== undefined && <ErrorNotice error={error.value} title="It was not saved" />}
-    </Dialog>
+      {error !== undefined && <ErrorNotice error={error} title="It was not saved" />}
+    </FormDialog>
   )
 }
 
 function SharedField({ value, onValue }: { readonly value: Shared; readonly onValue: (value: Shared) => void }) {
-  const own = rolesOfUser()
   const kind = typeof value === 'string' ? value : 'roles'
   const chosen = typeof value === 'string' ? [] : value
-  const roles = [...new Set([...own, ...chosen])]
+  const roles = [...new Set([...userRoles.value, ...chosen])]
   return (
     <>
       <Select
@@ -98,26 +83,13 @@ function SharedField({ value, onValue }: { readonly value: Shared; readonly onVa
       {kind === 'roles' && (
         <fieldset class="query-roles">
           <legend class="visually-hidden">Roles</legend>
-          {roles.map((role) => (
-            <Checkbox
-              key={role}
-              label={role}
-              checked={chosen.includes(role)}
-              disabled={chosen.length === 1 && chosen.includes(role)}
-              onChecked={(isChosen) => onValue(isChosen ? [...chosen, role] : chosen.filter((other) => other !== role))}
-            />
-          ))}
+          <Checkboxes
+            items={roles.map((name) => ({ name, disabled: chosen.length === 1 && chosen.includes(name) }))}
+            chosen={chosen}
+            onChosen={onValue}
+          />
         </fieldset>
       )}
     </>
   )
-}
-
-function rolesOfUser(): readonly string[] {
-  const roles = user.value?.roles ?? user.value?.role
-  return Array.isArray(roles)
-    ? roles.filter((role) => typeof role === 'string')
-    : typeof roles === 'string'
-      ? [roles]
-      : []
 }

@@ -47,7 +47,7 @@ export async function createSaved(tab: QueryTab, name: string, shared: Shared): 
 
 type Change = Partial<Pick<SavedPlace, 'name' | 'shared' | 'body'>>
 
-/** Changes the document of a tab. Resolves with undefined if somebody else has changed it and the user keeps theirs. */
+/** Changes the document of a tab. Resolves with undefined if it was changed elsewhere and the user keeps that version. */
 export async function updateSaved(tab: QueryTab, change: Change): Promise<SavedPlace | undefined> {
   const { saved } = tab
   if (saved === undefined) throw new Error('The tab is not saved')
@@ -69,7 +69,7 @@ export async function updateSaved(tab: QueryTab, change: Change): Promise<SavedP
 function askToOverwrite(name: string): Promise<boolean> {
   return confirm({
     title: `“${name}” was changed in the meantime`,
-    text: 'Somebody else, or another window, has saved it since you opened it. If you overwrite it, that change is lost. To see it first, open the query again in another tab.',
+    text: 'Another user, or another window of yours, has saved it since you opened it. If you overwrite it, that change is lost. To see it first, open the query again in another tab.',
     action: 'Overwrite',
     danger: true,
   })

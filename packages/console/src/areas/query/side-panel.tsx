@@ -1,4 +1,4 @@
-/** Beside the editor: saved queries with search, and what was run before. */
+/** The side panel: saved queries with search, and the statements that were run before. */
 import { useSignal } from '@preact/signals'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'

@@ -42,7 +42,7 @@ export const tabs = signal<readonly QueryTab[]>([])
 export const currentId = signal('')
 export const currentTab = computed(() => tabs.value.find(({ id }) => id === currentId.value) ?? tabs.value[0])
 
-/** Reads the stored tabs, once for each user, and stores changes. Returns a function that stops this. */
+/** Reads what was kept, once for each user, and keeps what changes. The function that it returns stops that. */
 export function startTabs(): () => void {
   const key = `tabs.${user.peek()?.sub ?? ''}`
   const stored = readStored<Stored>(key)
@@ -83,7 +83,7 @@ function newId(): string {
   return Math.random().toString(36).slice(2, 10)
 }
 
-/** Opens another tab and shows it. The oldest that is not shown makes room for one too many. */
+/** Opens another tab and shows it. If there are too many, the oldest that is not shown is closed. */
 export function addTab(members: Partial<QueryTab> = {}): QueryTab {
   const tab = { ...emptyTab(tabs.value), ...members }
   const current = currentTab.value
@@ -107,7 +107,7 @@ export function changeTab(id: string, members: Partial<QueryTab>): void {
   tabs.value = tabs.value.map((tab) => (tab.id === id ? { ...tab, ...members } : tab))
 }
 
-/** Shows the next tab instead. Returns a function that reopens the closed one. */
+/** Closes a tab and shows its neighbour. The function that it returns opens the tab again. */
 export function closeTab(id: string): () => void {
   const before = tabs.value
   const index = before.findIndex((tab) => tab.id === id)

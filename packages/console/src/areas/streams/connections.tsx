@@ -1,10 +1,23 @@
 /** The connections of all nodes, of everyone or of one user, and their end. */
 import { useState } from 'preact/hooks'
+import { read, withQuery } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
-import { confirm } from '../../shell/dialogs.tsx'
+import { confirm, type Question } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Await, Button, count, Empty, Notice, SearchField, Table, Time, useLoad } from '../../ui/index.ts'
+import {
+  Await,
+  Button,
+  count,
+  dangerColumn,
+  Empty,
+  Form,
+  Notice,
+  SearchField,
+  Table,
+  Time,
+  useLoad,
+} from '../../ui/index.ts'
 
 interface StreamItem {
   readonly id: string
@@ -26,153 +39,152 @@ interface StreamPage {
 }
 
 export function Connections({ user }: { readonly user: string | undefined }) {
-  const [typed, setTyped] = useState(user ?? '')
-  const [more, setMore] = useState<readonly StreamItem[]>([])
-  const [next, setNext] = useState<string | null>()
-  const loaded = useLoad(
-    async (signal) => {
-      setMore([])
-      setNext(undefined)
-      return read(`/admin/streams${user === undefined ? '' : `?user=${encodeURIComponent(user)}`}`, signal)
-    },
-    [user],
-  )
-  const kick = async ({ id, username, client }: StreamItem) => {
-    const who = username ?? client ?? 'nobody'
-    const isSure = await confirm({
-      title: 'Close this connection?',
-      text: `The connection of ${who} is closed with 4000, and its program is not to come back by itself.`,
-      action: 'Close connection',
-      danger: true,
-    })
-    if (isSure) await close(`/admin/streams/${encodeURIComponent(id)}`)
+  const { loaded, items, next, more } = useConnections(user)
+  const close = async (question: Omit<Question, 'danger'>, path: string) => {
+    if ((await confirm({ ...question, danger: true })) && (await closeAt(path))) loaded.reload()
   }
-  const kickAll = async (name: string) => {
-    const isSure = await confirm({
-      title: `Close all connections of ${name}?`,
-      text: 'All of them are closed on every node. To end sessions and tokens too, sign the user out in People.',
-      action: 'Close all',
-      danger: true,
-    })
-    if (isSure) await close(`/admin/streams?user=${encodeURIComponent(name)}`)
-  }
-  const close = async (path: string) => {
-    try {
-      const response = await gate.request(path, { method: 'DELETE' })
-      const { closed } = (await response.json()) as { closed: number }
-      toast(closed === 1 ? 'One connection was closed' : `${closed} connections were closed`)
-      loaded.reload()
-    } catch (error) {
-      toastError(error, 'The connection could not be closed')
-    }
-  }
+  const closeOne = ({ id, username, client }: StreamItem) =>
+    close(
+      {
+        title: 'Close this connection?',
+        text: `The connection of ${username ?? client ?? 'a client without a token'} is closed with code 4000, which asks its program not to reconnect by itself.`,
+        action: 'Close connection',
+      },
+      `/admin/streams/${encodeURIComponent(id)}`,
+    )
+  const closeAll = (name: string) =>
+    close(
+      {
+        title: `Close all connections of ${name}?`,
+        text: 'All of them are closed on every node. To end sessions and tokens too, sign the user out in People.',
+        action: 'Close all',
+      },
+      withQuery('/admin/streams', { user: name }),
+    )
   return (
     <div class="connections">
-      <form
-        class="connections-bar"
-        onSubmit={(event) => {
-          event.preventDefault()
-          go(href('streams', 'connections', { user: typed.trim() || undefined }))
-        }}
-      >
-        <SearchField label="User or client, by its whole name" value={typed} onValue={setTyped} />
-        <Button type="submit">Show</Button>
-        {user !== undefined && (
+      <Filter user={user} onCloseAll={closeAll} onRefresh={loaded.reload} />
+      <Await of={loaded} title="The connections could not be listed">
+        {({ silent, total }) => (
           <>
-            <Button
-              kind="plain"
-              onClick={() => {
-                setTyped('')
-                go(href('streams', 'connections'))
-              }}
-            >
-              Show all
-            </Button>
-            <Button kind="danger" onClick={() => kickAll(user)}>
-              Close all of {user}
-            </Button>
+            {silent.length > 0 && (
+              <Notice kind="warning">Without an answer, and missing below: {silent.join(', ')}.</Notice>
+            )}
+            {items.length === 0 ? (
+              <Empty icon="stream" title="No connections">
+                {user === undefined ? 'No client is connected to the stream.' : `${user} is not connected.`}
+              </Empty>
+            ) : (
+              <>
+                <p class="quiet" role="status">
+                  {count(items.length)} of {count(total)}, newest first
+                </p>
+                <ConnectionTable items={items} onClose={closeOne} />
+                {next !== null && <Button onClick={() => more(next)}>Show more</Button>}
+              </>
+            )}
           </>
         )}
-        <Button kind="plain" icon="refresh" onClick={() => loaded.reload()}>
-          Refresh
-        </Button>
-      </form>
-      <Await of={loaded} title="The connections could not be listed">
-        {(page) => {
-          const items = [...page.items, ...more]
-          const following = next === undefined ? page.next : next
-          return (
-            <>
-              {page.silent.length > 0 && (
-                <Notice kind="warning">Without an answer, and missing below: {page.silent.join(', ')}.</Notice>
-              )}
-              {items.length === 0 ? (
-                <Empty icon="stream" title="No connections">
-                  {user === undefined ? 'Nobody is connected to the stream.' : `${user} is not connected.`}
-                </Empty>
-              ) : (
-                <>
-                  <p class="quiet" role="status">
-                    {count(items.length)} of {count(page.total)}, newest first
-                  </p>
-                  <Table
-                    label="Connections"
-                    rows={items}
-                    keyOf={({ id }) => id}
-                    columns={[
-                      { title: 'User', cell: ({ username, user: id }) => username ?? id ?? <em>not signed in</em> },
-                      { title: 'Application', cell: ({ client }) => client ?? '' },
-                      { title: 'Address', cell: ({ address }) => address, wide: true },
-                      { title: 'Since', cell: ({ opened_at }) => <Time at={opened_at} as="relative" /> },
-                      {
-                        title: 'Token until',
-                        cell: ({ expires_at }) => <Time at={expires_at} as="relative" />,
-                        wide: true,
-                      },
-                      {
-                        title: 'Subscriptions',
-                        cell: ({ subscriptions }) => count(subscriptions),
-                        kind: 'number',
-                        wide: true,
-                      },
-                      { title: 'Node', cell: ({ node }) => node, wide: true },
-                      {
-                        title: 'Actions',
-                        kind: 'actions',
-                        cell: (item) => (
-                          <Button size="small" kind="danger" onClick={() => kick(item)}>
-                            Close
-                          </Button>
-                        ),
-                      },
-                    ]}
-                  />
-                  {following !== null && (
-                    <Button
-                      onClick={async () => {
-                        try {
-                          const another = await read(following)
-                          setMore([...more, ...another.items])
-                          setNext(another.next)
-                        } catch (error) {
-                          toastError(error)
-                        }
-                      }}
-                    >
-                      Show more
-                    </Button>
-                  )}
-                </>
-              )}
-            </>
-          )
-        }}
       </Await>
     </div>
   )
 }
 
-async function read(path: string, signal?: AbortSignal): Promise<StreamPage> {
-  const response = await gate.request(path, { signal })
-  return (await response.json()) as StreamPage
+/** The first page, and those that were added to it. */
+function useConnections(user: string | undefined) {
+  const [added, setAdded] = useState<Pick<StreamPage, 'items' | 'next'>>()
+  const loaded = useLoad(
+    (signal) => {
+      setAdded(undefined)
+      return read<StreamPage>(withQuery('/admin/streams', { user }), signal)
+    },
+    [user],
+  )
+  const items = [...(loaded.data?.items ?? []), ...(added?.items ?? [])]
+  const more = async (path: string) => {
+    try {
+      const page = await read<StreamPage>(path)
+      setAdded({ items: [...(added?.items ?? []), ...page.items], next: page.next })
+    } catch (error) {
+      toastError(error)
+    }
+  }
+  return { loaded, items, next: (added ?? loaded.data)?.next ?? null, more }
+}
+
+/** Closes one connection or several, and says what happened. */
+async function closeAt(path: string): Promise<boolean> {
+  try {
+    const response = await gate.request(path, { method: 'DELETE' })
+    const { closed } = (await response.json()) as { closed: number }
+    toast(closed === 1 ? 'One connection was closed' : `${closed} connections were closed`)
+    return true
+  } catch (error) {
+    toastError(error, 'The connection could not be closed')
+    return false
+  }
+}
+
+function Filter({
+  user,
+  onCloseAll,
+  onRefresh,
+}: {
+  readonly user: string | undefined
+  readonly onCloseAll: (user: string) => void
+  readonly onRefresh: () => void
+}) {
+  const [typed, setTyped] = useState(user ?? '')
+  const show = (wanted: string) => go(href('streams', 'connections', { user: wanted || undefined }))
+  return (
+    <Form class="connections-bar" onSubmit={() => show(typed.trim())}>
+      <SearchField label="User or client, by its whole name" value={typed} onValue={setTyped} />
+      <Button type="submit">Show</Button>
+      {user !== undefined && (
+        <>
+          <Button
+            kind="plain"
+            onClick={() => {
+              setTyped('')
+              show('')
+            }}
+          >
+            Show all
+          </Button>
+          <Button kind="danger" onClick={() => onCloseAll(user)}>
+            Close all of {user}
+          </Button>
+        </>
+      )}
+      <Button kind="plain" icon="refresh" onClick={onRefresh}>
+        Refresh
+      </Button>
+    </Form>
+  )
+}
+
+function ConnectionTable({
+  items,
+  onClose,
+}: {
+  readonly items: readonly StreamItem[]
+  readonly onClose: (item: StreamItem) => void
+}) {
+  return (
+    <Table
+      label="Connections"
+      rows={items}
+      keyOf={({ id }) => id}
+      columns={[
+        { title: 'User', cell: ({ username, user: id }) => username ?? id ?? <em>not signed in</em> },
+        { title: 'Application', cell: ({ client }) => client ?? '' },
+        { title: 'Address', cell: ({ address }) => address, wide: true },
+        { title: 'Since', cell: ({ opened_at }) => <Time at={opened_at} as="relative" /> },
+        { title: 'Token until', cell: ({ expires_at }) => <Time at={expires_at} as="relative" />, wide: true },
+        { title: 'Subscriptions', cell: ({ subscriptions }) => count(subscriptions), kind: 'number', wide: true },
+        { title: 'Node', cell: ({ node }) => node, wide: true },
+        dangerColumn(() => 'Close', onClose),
+      ]}
+    />
+  )
 }

@@ -1,6 +1,6 @@
 /** The area Streams: an inspector of one connection, and the connections of all nodes. */
 import { may } from '../../gate.ts'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { href } from '../../shell/router.ts'
 import { Forbidden, Page, Tabs } from '../../ui/index.ts'
 import { Connections } from './connections.tsx'

@@ -1,4 +1,4 @@
-/** A connection of its own, opened by the client library, whose messages in both directions are kept to be looked at. */
+/** A separate connection of the client library that records its messages in both directions. */
 import { signal } from '@preact/signals'
 import { Gatehouse, getToken, type StateChange } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
@@ -24,7 +24,7 @@ export interface Entry {
 
 /** Older messages are dropped, so that an open page does not grow. */
 const KEPT = 2_000
-/** A longer message is cut: it would take the page longer to show than anybody would read. */
+/** Longer messages are cut, because the page would take too long to show them. */
 const LONGEST = 100_000
 /** Above those that the library gives to its own requests. */
 const FIRST_ID = 1_000_000

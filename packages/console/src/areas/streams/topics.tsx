@@ -19,7 +19,7 @@ interface Topic {
   readonly actions: readonly ('publish' | 'subscribe')[]
 }
 
-/** The messages come below the topics there, and should not be far. */
+/** On a narrow screen the messages come below the topics, which are folded to keep them near. */
 const isNarrow = matchMedia('(max-width: 760px)').matches
 
 export function Topics({

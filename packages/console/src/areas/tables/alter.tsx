@@ -4,7 +4,18 @@ import { useState } from 'preact/hooks'
 import { statement } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
-import { Button, Checkbox, Code, Dialog, ErrorNotice, Field, Notice, Switch, TextField } from '../../ui/index.ts'
+import {
+  Checkbox,
+  Checkboxes,
+  Code,
+  ErrorNotice,
+  Field,
+  FormDialog,
+  Notice,
+  Switch,
+  TextField,
+  useSubmit,
+} from '../../ui/index.ts'
 import type { TableDetail } from './catalogue.ts'
 import { ScopeFields, TypeField } from './create.tsx'
 import { alterSettings, COLUMN_TYPES, type ColumnDraft, columnDefinition, nameOf } from './statements.ts'
@@ -41,41 +52,26 @@ function AlterDialog({
   readonly done: string
   readonly children: ComponentChildren
 }) {
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  const submit = async () => {
-    if (text === undefined) return
-    setBusy(true)
-    setError(undefined)
-    try {
-      await gate.query(statement(text)).result()
-      toast(done, { kind: 'good' })
-      onDone()
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
+  const { isBusy, error, submit } = useSubmit(async () => {
+    await gate.query(statement(text ?? '')).result()
+    toast(done, { kind: 'good' })
+    onDone()
+  })
   return (
-    <Dialog
+    <FormDialog
       title={title}
+      action="Run"
+      busy={isBusy}
+      disabled={text === undefined}
       onClose={onClose}
-      onSubmit={submit}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" busy={isBusy} disabled={text === undefined}>
-            Run
-          </Button>
-        </>
-      }
+      onSubmit={() => text !== undefined && submit()}
     >
       <div class="row-form">
         {children}
         <Code label="IQL" text={text ?? '-- incomplete'} />
         {error !== undefined && <ErrorNotice error={error} title="The table was not changed" />}
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }
 
@@ -138,16 +134,7 @@ export function AddIndex({ table, ...rest }: AlterProps) {
       <TextField label="Name" placeholder={own} value={name} onValue={setName} />
       <fieldset class="index-columns">
         <legend>Columns, in the order in which they are chosen</legend>
-        {table.columns.map((column) => (
-          <Checkbox
-            key={column.name}
-            label={column.name}
-            checked={columns.includes(column.name)}
-            onChecked={(isChosen) =>
-              setColumns(isChosen ? [...columns, column.name] : columns.filter((other) => other !== column.name))
-            }
-          />
-        ))}
+        <Checkboxes items={table.columns.map(({ name }) => ({ name }))} chosen={columns} onChosen={setColumns} />
       </fieldset>
       <Checkbox label="Unique: no two rows have the same values" checked={isUnique} onChecked={setUnique} />
     </AlterDialog>

@@ -15,7 +15,7 @@ export interface TableSummary {
   readonly live: boolean
   readonly isview: boolean
   readonly rights: readonly Right[]
-  /** The scopes that the user lacks to read the rows; only users who may define tables see such a table. */
+  /** The scopes that the user lacks to read the rows. Only users who may define tables see such a table. */
   readonly missingscopes: readonly string[]
 }
 

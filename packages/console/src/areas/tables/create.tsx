@@ -12,11 +12,13 @@ import {
   Code,
   ErrorNotice,
   Forbidden,
+  Form,
   IconButton,
   Notice,
   Page,
   Section,
   TextField,
+  useSubmit,
 } from '../../ui/index.ts'
 import { guessColumns, sampleFile } from './csv-file.ts'
 import { FileDrop } from './drop.tsx'
@@ -35,8 +37,12 @@ const EMPTY: TableDraft = {
 
 export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
   const [draft, setDraft] = useState<TableDraft>(EMPTY)
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
+  const { isBusy, error, setError, submit } = useSubmit(async () => {
+    await gate.query(statement(text)).result()
+    toast(`Created the table ${draft.name}`, { kind: 'good' })
+    onDefined()
+    go(waitingFile.value === undefined ? href('tables', draft.name) : href('tables', draft.name, 'import'))
+  })
   const parents = [{ title: 'Tables', href: href('tables') }]
   if (!may('Platform/Admin'))
     return (
@@ -73,28 +79,9 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
       setError(failure)
     }
   }
-  const create = async () => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      await gate.query(statement(text)).result()
-      toast(`Created the table ${draft.name}`, { kind: 'good' })
-      onDefined()
-      go(waitingFile.value === undefined ? href('tables', draft.name) : href('tables', draft.name, 'import'))
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
   return (
     <Page title="Create a table" parents={parents}>
-      <form
-        class="define"
-        onSubmit={(event) => {
-          event.preventDefault()
-          void create()
-        }}
-      >
+      <Form class="define" onSubmit={submit}>
         {waitingFile.value === undefined ? (
           <FileDrop label="To begin with the columns of a CSV file, drop it here" onFile={takeFile} />
         ) : (
@@ -134,7 +121,7 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
             Create the table
           </Button>
         </div>
-      </form>
+      </Form>
     </Page>
   )
 }

@@ -1,4 +1,4 @@
-/** CSV files that the user has dropped: their records, read piece by piece, and what can be detected from the first ones. */
+/** CSV files that the user has dropped: their records, read piece by piece, and what the first ones show. */
 import {
   DELIMITER_SAMPLE,
   dateFormatsOfMost,
@@ -120,12 +120,12 @@ export function guessColumns({ names, values }: CsvSample): { readonly name: str
   return names.map((name, index) => ({ name, guess: guessType(values[index] ?? [], usual) }))
 }
 
-/** The column of the table that each column of the file has the name of. */
+/** For each column of the file, the column of the table with the same name. */
 export function matchColumns({ names }: CsvSample, columns: readonly TableColumn[]): (string | undefined)[] {
   return names.map((name) => columns.find((column) => sameName(column.name, name))?.name)
 }
 
-/** The formats that the values of a column may have: none if they are in the format of IQL, two if it is ambiguous. */
+/** The formats that the values of a column may have: none if IQL writes them the same way, two if both are possible. */
 export function formatsFor({ values }: CsvSample, index: number, typeText: string): readonly ValueFormat[] {
   const [type, own] = [parseType(typeText), values[index] ?? []]
   if (type === undefined || own.length === 0) return []

@@ -14,6 +14,7 @@ import {
   Progress,
   Section,
   Select,
+  saveFile,
   Table,
   useLoad,
 } from '../../ui/index.ts'
@@ -31,7 +32,6 @@ import {
 } from './csv-file.ts'
 import { type Upload, uploadFile } from './csv-upload.ts'
 import { FileDrop } from './drop.tsx'
-import { saveFile } from './save-file.ts'
 
 /** The file from which a table was created, to be imported next. */
 export const waitingFile = signal<File | undefined>(undefined)
@@ -102,42 +102,79 @@ type State =
   | { readonly kind: 'running' | 'done' | 'cancelled'; readonly upload: Upload }
   | { readonly kind: 'failed'; readonly upload: Upload; readonly error: unknown }
 
-const NOTHING: Upload = { inserted: 0, rejected: [], read: 0 }
-
-function Mapping({
-  table,
-  file,
-  sample,
-}: {
+interface FileProps {
   readonly table: TableDetail
   readonly file: File
   readonly sample: CsvSample
-}) {
+}
+
+function Mapping(props: FileProps) {
+  const { table, sample } = props
+  const mapping = useMapping(table, sample)
+  const { targets, twice, unsure, isReady } = mapping
+  const { state, start, cancel, reset } = useImport(props, targets)
+  if (state.kind !== 'preview') return <Outcome {...props} state={state} onCancel={cancel} onAgain={reset} />
+  return (
+    <div class="import-mapping">
+      <ColumnTable table={table} sample={sample} mapping={mapping} />
+      {twice !== undefined && <Notice kind="warning">Two columns of the file lead into {twice}.</Notice>}
+      {unsure.length > 0 && (
+        <Notice kind="warning">
+          The values of {unsure.join(', ')} can be read in two ways: choose the format of the file.
+        </Notice>
+      )}
+      {isReady && <Fit sample={sample} misfits={misfitsOf(sample, targets)} />}
+      <div class="row">
+        <Button kind="primary" icon="upload" disabled={!isReady} onClick={start}>
+          Import into {table.name}
+        </Button>
+        <span class="quiet">Rows that do not fit are left out and listed; the others are inserted.</span>
+      </div>
+    </div>
+  )
+}
+
+type ColumnMapping = ReturnType<typeof useMapping>
+
+/** The column of the table, and the format, that the user has chosen for each column of the file. */
+function useMapping(table: TableDetail, sample: CsvSample) {
   const [chosen, setChosen] = useState(() => matchColumns(sample, table.columns))
   const [formats, setFormats] = useState<ReadonlyMap<number, string>>(new Map())
-  const [state, setState] = useState<State>({ kind: 'preview' })
-  const abort = useRef<AbortController>(null)
-  const guesses = guessColumns(sample)
   const columnAt = (index: number) => table.columns.find(({ name }) => name === chosen[index])
   const formatAt = (index: number) => {
     const possible = formatsFor(sample, index, columnAt(index)?.type ?? '')
-    return {
-      possible,
-      format: findFormat(formats.get(index) ?? '') ?? (possible.length === 1 ? possible[0] : undefined),
-    }
+    const only = possible.length === 1 ? possible[0] : undefined
+    return { possible, format: findFormat(formats.get(index) ?? '') ?? only }
   }
   const targets = sample.names.map((_, index) => {
     const column = columnAt(index)
     return column === undefined ? undefined : targetOf(column, formatAt(index).format)
   })
+  /** A column of the table into which two of the file lead. */
   const twice = chosen.find((name, index) => name !== undefined && chosen.indexOf(name) !== index)
+  /** Columns of the file whose format has to be chosen. */
   const unsure = sample.names.filter((_, index) => {
     const { possible, format } = formatAt(index)
     return possible.length > 1 && format === undefined
   })
-  const isReady = twice === undefined && unsure.length === 0 && targets.some((target) => target !== undefined)
-  const misfits = isReady ? misfitsOf(sample, targets) : []
+  return {
+    chosen,
+    formatAt,
+    targets,
+    twice,
+    unsure,
+    isReady: twice === undefined && unsure.length === 0 && targets.some((target) => target !== undefined),
+    choose: (index: number, name: string) =>
+      setChosen(chosen.map((before, at) => (at === index ? name || undefined : before))),
+    chooseFormat: (index: number, format: string) => setFormats(new Map(formats).set(index, format)),
+  }
+}
 
+const NOTHING: Upload = { inserted: 0, rejected: [], read: 0 }
+
+function useImport({ table, file, sample }: FileProps, targets: ColumnMapping['targets']) {
+  const [state, setState] = useState<State>({ kind: 'preview' })
+  const abort = useRef<AbortController>(null)
   const start = async () => {
     const controller = new AbortController()
     abort.current = controller
@@ -156,87 +193,79 @@ function Mapping({
       else setState({ kind: 'failed', upload, error })
     }
   }
-  if (state.kind !== 'preview')
-    return (
-      <Outcome
-        table={table}
-        file={file}
-        sample={sample}
-        state={state}
-        onCancel={() => abort.current?.abort()}
-        onAgain={() => setState({ kind: 'preview' })}
-      />
-    )
+  return {
+    state,
+    start,
+    cancel: () => abort.current?.abort(),
+    reset: () => setState({ kind: 'preview' }),
+  }
+}
+
+function ColumnTable({
+  table,
+  sample,
+  mapping: { chosen, formatAt, choose, chooseFormat },
+}: {
+  readonly table: TableDetail
+  readonly sample: CsvSample
+  readonly mapping: ColumnMapping
+}) {
+  const guesses = guessColumns(sample)
+  const targets = table.columns.map(({ name, type }) => ({ value: name, title: `${name}: ${type}` }))
   return (
-    <div class="import-mapping">
-      <Table
-        label="Columns of the file"
-        rows={sample.names.map((name, index) => ({ name, index }))}
-        keyOf={({ index }) => index}
-        columns={[
-          { title: 'In the file', cell: ({ name }) => name },
-          { title: 'Looks like', cell: ({ index }) => <Looks guess={guesses[index]?.guess} /> },
-          {
-            title: 'Into the column',
-            cell: ({ name, index }) => (
+    <Table
+      label="Columns of the file"
+      rows={sample.names.map((name, index) => ({ name, index }))}
+      keyOf={({ index }) => index}
+      columns={[
+        { title: 'In the file', cell: ({ name }) => name },
+        { title: 'Looks like', cell: ({ index }) => <Looks guess={guesses[index]?.guess} /> },
+        {
+          title: 'Into the column',
+          cell: ({ name, index }) => (
+            <Select
+              label={`Column for ${name}`}
+              hideLabel
+              value={chosen[index] ?? ''}
+              onValue={(value) => choose(index, value)}
+              choices={[{ value: '', title: 'Left out' }, ...targets]}
+            />
+          ),
+        },
+        {
+          title: 'Format',
+          cell: ({ name, index }) => {
+            const { possible, format } = formatAt(index)
+            if (possible.length === 0) return null
+            return (
               <Select
-                label={`Column for ${name}`}
+                label={`Format of ${name}`}
                 hideLabel
-                value={chosen[index] ?? ''}
-                onValue={(value) => setChosen(chosen.map((before, at) => (at === index ? value || undefined : before)))}
+                value={format?.name ?? ''}
+                onValue={(value) => chooseFormat(index, value)}
                 choices={[
-                  { value: '', title: 'Left out' },
-                  ...table.columns.map((column) => ({ value: column.name, title: `${column.name}: ${column.type}` })),
+                  ...(format === undefined ? [{ value: '', title: 'Choose' }] : []),
+                  ...(DATE_FORMATS.includes(possible[0]?.name ?? '') ? DATE_FORMATS : NUMBER_FORMATS),
                 ]}
               />
-            ),
+            )
           },
-          {
-            title: 'Format',
-            cell: ({ name, index }) => {
-              const { possible, format } = formatAt(index)
-              if (possible.length === 0) return null
-              return (
-                <Select
-                  label={`Format of ${name}`}
-                  hideLabel
-                  value={format?.name ?? ''}
-                  onValue={(value) => setFormats(new Map(formats).set(index, value))}
-                  choices={[
-                    ...(format === undefined ? [{ value: '', title: 'Choose' }] : []),
-                    ...(DATE_FORMATS.includes(possible[0]?.name ?? '') ? DATE_FORMATS : NUMBER_FORMATS),
-                  ]}
-                />
-              )
-            },
-          },
-          { title: 'First values', cell: ({ index }) => <Values of={sample.values[index]} />, wide: true },
-        ]}
-      />
-      {twice !== undefined && <Notice kind="warning">Two columns of the file lead into {twice}.</Notice>}
-      {unsure.length > 0 && (
-        <Notice kind="warning">
-          The values of {unsure.join(', ')} can be read in two ways: choose the format of the file.
-        </Notice>
-      )}
-      {isReady &&
-        (misfits.length === 0 ? (
-          <Notice kind="good">
-            {sample.isAll ? 'All' : 'The first'} {count(sample.lines.length)} rows fit.
-          </Notice>
-        ) : (
-          <Misfits
-            title={`${count(misfits.length)} of the first ${count(sample.lines.length)} rows do not fit`}
-            of={misfits}
-          />
-        ))}
-      <div class="row">
-        <Button kind="primary" icon="upload" disabled={!isReady} onClick={start}>
-          Import into {table.name}
-        </Button>
-        <span class="quiet">Rows that do not fit are left out and listed; the others are inserted.</span>
-      </div>
-    </div>
+        },
+        { title: 'First values', cell: ({ index }) => <Values of={sample.values[index]} />, wide: true },
+      ]}
+    />
+  )
+}
+
+/** Whether the first rows fit into the columns. */
+function Fit({ sample, misfits }: { readonly sample: CsvSample; readonly misfits: readonly Misfit[] }) {
+  const read = count(sample.lines.length)
+  if (misfits.length > 0)
+    return <Misfits title={`${count(misfits.length)} of the first ${read} rows do not fit`} of={misfits} />
+  return (
+    <Notice kind="good">
+      {sample.isAll ? 'All' : 'The first'} {read} rows fit.
+    </Notice>
   )
 }
 
@@ -247,10 +276,7 @@ function Outcome({
   state,
   onCancel,
   onAgain,
-}: {
-  readonly table: TableDetail
-  readonly file: File
-  readonly sample: CsvSample
+}: FileProps & {
   readonly state: Exclude<State, { kind: 'preview' }>
   readonly onCancel: () => void
   readonly onAgain: () => void

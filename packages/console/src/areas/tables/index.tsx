@@ -1,7 +1,7 @@
 /** The area Tables: the tree of tables, and the one that is open. */
 import { signal } from '@preact/signals'
 import { may } from '../../gate.ts'
-import type { AreaProps } from '../../shell/area-props.ts'
+import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { ButtonLink, Empty, Page } from '../../ui/index.ts'

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { gate } from '../../gate.ts'
 import { toast } from '../../shell/toasts.tsx'
-import { Button, Dialog, ErrorNotice, TextField } from '../../ui/index.ts'
+import { ErrorNotice, FormDialog, TextField, useSubmit } from '../../ui/index.ts'
 import type { TableColumn, TableDetail } from './catalogue.ts'
 
 export function RowForm({
@@ -15,34 +15,13 @@ export function RowForm({
   readonly onAdded: () => void
 }) {
   const [texts, setTexts] = useState<ReadonlyMap<string, string>>(new Map())
-  const [error, setError] = useState<unknown>()
-  const [isBusy, setBusy] = useState(false)
-  const add = async () => {
-    setBusy(true)
-    setError(undefined)
-    try {
-      await gate.table(table.name).insert(rowOf(table.columns, texts))
-      toast(`Added a row to ${table.name}`, { kind: 'good' })
-      onAdded()
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
+  const { isBusy, error, submit } = useSubmit(async () => {
+    await gate.table(table.name).insert(rowOf(table.columns, texts))
+    toast(`Added a row to ${table.name}`, { kind: 'good' })
+    onAdded()
+  })
   return (
-    <Dialog
-      title={`Add a row to ${table.name}`}
-      onClose={onClose}
-      onSubmit={add}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="primary" type="submit" busy={isBusy}>
-            Add
-          </Button>
-        </>
-      }
-    >
+    <FormDialog title={`Add a row to ${table.name}`} action="Add" busy={isBusy} onClose={onClose} onSubmit={submit}>
       <div class="row-form">
         {error !== undefined && <ErrorNotice error={error} title="The row was not added" />}
         {table.columns.map((column) => (
@@ -55,7 +34,7 @@ export function RowForm({
           />
         ))}
       </div>
-    </Dialog>
+    </FormDialog>
   )
 }
 

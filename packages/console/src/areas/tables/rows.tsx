@@ -12,7 +12,7 @@ import type { TableDetail } from './catalogue.ts'
 import { RowForm, typedValue } from './row-form.tsx'
 
 const PAGE = 500
-/** Rows are deleted one by one; use a statement for more. */
+/** Rows are deleted one by one; to delete more than this, write a statement. */
 const MOST_DELETED = 100
 
 export function Rows({ table }: { readonly table: TableDetail }) {

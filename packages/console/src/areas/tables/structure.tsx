@@ -1,20 +1,24 @@
 /** The definition of a table: columns, keys, indexes, scopes and row filter; changed by forms that show their statement. */
+import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { format } from '../../editor/format.ts'
-import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
-import { Badge, Button, Code, Facts, Menu, Section, Table, Time } from '../../ui/index.ts'
-import { AddColumn, AddIndex, ChangeSettings, RenameColumn, run } from './alter.tsx'
+import { Badge, Button, Code, type ColumnOf, Facts, Menu, type MenuItem, Section, Table, Time } from '../../ui/index.ts'
+import { AddColumn, AddIndex, ChangeSettings, RenameColumn } from './alter.tsx'
 import type { TableColumn, TableDetail, TableIndex } from './catalogue.ts'
-import { nameOf } from './statements.ts'
+import { dropColumn, dropIndex, dropTable } from './dropping.ts'
 
 type Open = { readonly kind: 'column' | 'index' | 'settings' } | { readonly kind: 'rename'; readonly column: string }
 
-export function Structure({ table, onDefined }: { readonly table: TableDetail; readonly onDefined: () => void }) {
+interface PartProps {
+  readonly table: TableDetail
+  readonly onOpen: (dialog: Open) => void
+  readonly onDefined: () => void
+}
+
+export function Structure({ table, onDefined }: Omit<PartProps, 'onOpen'>) {
   const [open, setOpen] = useState<Open>()
-  const mayDefine = table.rights.includes('alter')
-  const mayAlter = mayDefine && !table.isview
-  const kind = table.isview ? 'view' : 'table'
+  const part = { table, onOpen: setOpen, onDefined }
   const dialog = {
     table,
     onClose: () => setOpen(undefined),
@@ -23,161 +27,151 @@ export function Structure({ table, onDefined }: { readonly table: TableDetail; r
       onDefined()
     },
   }
-  const ask = async (statement: string, title: string, text: string, done: string) => {
-    const isSure = await confirm({ title, text: `${text} It runs: ${statement}`, action: 'Drop', danger: true })
-    return isSure && (await run(statement, done))
-  }
-  const dropColumn = async ({ name }: TableColumn) => {
-    const statement = `ALTER TABLE ${nameOf(table.name)} DROP COLUMN ${nameOf(name)}`
-    const lost = `The values of ${name} in all rows are lost.`
-    if (await ask(statement, `Drop the column ${name}?`, lost, `Dropped ${name}`)) onDefined()
-  }
-  const dropIndex = async ({ name }: TableIndex) => {
-    const lost = 'Queries that use it become slower; no rows are lost.'
-    if (await ask(`DROP INDEX ${nameOf(name)}`, `Drop the index ${name}?`, lost, `Dropped ${name}`)) onDefined()
-  }
-  const dropTable = async () => {
-    const lost = table.isview ? 'The tables that it reads keep their rows.' : 'All of its rows are lost.'
-    const statement = `DROP ${kind.toUpperCase()} ${nameOf(table.name)}`
-    if (!(await ask(statement, `Drop the ${kind} ${table.name}?`, lost, `Dropped ${table.name}`))) return
-    go(href('tables'))
-    onDefined()
-  }
   return (
     <>
-      <Section
-        title="Columns"
-        actions={
-          mayAlter && (
-            <Button size="small" icon="plus" onClick={() => setOpen({ kind: 'column' })}>
-              Add a column
-            </Button>
-          )
-        }
-      >
-        <Table
-          label="Columns"
-          rows={table.columns}
-          keyOf={({ name }) => name}
-          columns={[
-            { title: 'Name', cell: (column) => <ColumnName column={column} /> },
-            { title: 'Type', cell: ({ type }) => <code>{type}</code> },
-            {
-              title: 'NULL',
-              cell: ({ nullable }) => (nullable ? 'allowed' : <span class="quiet">–</span>),
-              wide: true,
-            },
-            { title: 'Default', cell: (column) => column.default && <code>{column.default}</code>, wide: true },
-            ...(mayAlter
-              ? [
-                  {
-                    title: 'Actions',
-                    kind: 'actions' as const,
-                    cell: (column: TableColumn) => (
-                      <Menu
-                        label={`Change ${column.name}`}
-                        items={[
-                          {
-                            title: 'Rename…',
-                            icon: 'edit',
-                            act: () => setOpen({ kind: 'rename', column: column.name }),
-                          },
-                          { title: 'Drop…', icon: 'trash', danger: true, act: () => void dropColumn(column) },
-                        ]}
-                      />
-                    ),
-                  },
-                ]
-              : []),
-          ]}
-        />
-      </Section>
+      <ColumnsPart {...part} />
       {table.view !== null && (
         <Section title="Query">
           <Code text={format(table.view)} label="the query of the view" />
         </Section>
       )}
-      {!table.isview && (
-        <Section
-          title="Keys and indexes"
-          actions={
-            mayAlter && (
-              <Button size="small" icon="plus" onClick={() => setOpen({ kind: 'index' })}>
-                Add an index
-              </Button>
-            )
-          }
-        >
-          <Facts
-            of={[
-              ['Primary key', table.primarykey.length === 0 ? <None /> : <code>{table.primarykey.join(', ')}</code>],
-              ...table.uniques.map((columns): [string, preact.ComponentChild] => [
-                'Unique',
-                <code key="columns">{columns.join(', ')}</code>,
-              ]),
-            ]}
-          />
-          {table.indexes.length > 0 && (
-            <Table
-              label="Indexes"
-              rows={table.indexes}
-              keyOf={({ name }) => name}
-              columns={[
-                { title: 'Index', cell: ({ name }) => name },
-                { title: 'Columns', cell: (index) => <code>{columnsOf(index)}</code> },
-                { title: 'Unique', cell: ({ unique }) => (unique === true ? 'yes' : 'no'), wide: true },
-                ...(mayAlter
-                  ? [
-                      {
-                        title: 'Actions',
-                        kind: 'actions' as const,
-                        cell: (index: TableIndex) => (
-                          <Menu
-                            label={`Change ${index.name}`}
-                            items={[{ title: 'Drop…', icon: 'trash', danger: true, act: () => void dropIndex(index) }]}
-                          />
-                        ),
-                      },
-                    ]
-                  : []),
-              ]}
-            />
-          )}
-        </Section>
-      )}
-      <Section
-        title="Rights and settings"
-        actions={
-          mayAlter && (
-            <Button size="small" icon="edit" onClick={() => setOpen({ kind: 'settings' })}>
-              Change
-            </Button>
-          )
-        }
-      >
-        <Facts
-          of={[
-            ['Read scope', table.readscope === null ? 'any scope of the platform' : <code>{table.readscope}</code>],
-            ...(table.isview ? [] : writeFacts(table)),
-            ['You may', table.rights.join(', ')],
-            ['Comment', table.description ?? <None />],
-            ['Created', <Time key="created" at={table.created} />],
-          ]}
-        />
-      </Section>
-      {mayDefine && (
-        <Section title="Danger">
-          <Button kind="danger" icon="trash" onClick={dropTable}>
-            Drop the {kind}
-          </Button>
-        </Section>
-      )}
+      {!table.isview && <IndexesPart {...part} />}
+      <SettingsPart {...part} />
+      {table.rights.includes('alter') && <DangerPart {...part} />}
       {open?.kind === 'column' && <AddColumn {...dialog} />}
       {open?.kind === 'index' && <AddIndex {...dialog} />}
       {open?.kind === 'settings' && <ChangeSettings {...dialog} />}
       {open?.kind === 'rename' && <RenameColumn {...dialog} column={open.column} />}
     </>
   )
+}
+
+function ColumnsPart({ table, onOpen, onDefined }: PartProps) {
+  const menuOf = (column: TableColumn): readonly MenuItem[] => [
+    { title: 'Rename…', icon: 'edit', act: () => onOpen({ kind: 'rename', column: column.name }) },
+    { title: 'Drop…', icon: 'trash', danger: true, act: () => void dropColumn(table, column, onDefined) },
+  ]
+  return (
+    <Section
+      title="Columns"
+      actions={
+        mayAlter(table) && (
+          <Button size="small" icon="plus" onClick={() => onOpen({ kind: 'column' })}>
+            Add a column
+          </Button>
+        )
+      }
+    >
+      <Table
+        label="Columns"
+        rows={table.columns}
+        keyOf={({ name }) => name}
+        columns={[
+          { title: 'Name', cell: (column) => <ColumnName column={column} /> },
+          { title: 'Type', cell: ({ type }) => <code>{type}</code> },
+          { title: 'NULL', cell: ({ nullable }) => (nullable ? 'allowed' : <span class="quiet">–</span>), wide: true },
+          { title: 'Default', cell: (column) => column.default && <code>{column.default}</code>, wide: true },
+          ...menuColumn(table, menuOf),
+        ]}
+      />
+    </Section>
+  )
+}
+
+function IndexesPart({ table, onOpen, onDefined }: PartProps) {
+  const menuOf = (index: TableIndex): readonly MenuItem[] => [
+    { title: 'Drop…', icon: 'trash', danger: true, act: () => void dropIndex(index, onDefined) },
+  ]
+  return (
+    <Section
+      title="Keys and indexes"
+      actions={
+        mayAlter(table) && (
+          <Button size="small" icon="plus" onClick={() => onOpen({ kind: 'index' })}>
+            Add an index
+          </Button>
+        )
+      }
+    >
+      <Facts
+        of={[
+          ['Primary key', table.primarykey.length === 0 ? <None /> : <code>{table.primarykey.join(', ')}</code>],
+          ...table.uniques.map((columns): [string, ComponentChildren] => [
+            'Unique',
+            <code key="columns">{columns.join(', ')}</code>,
+          ]),
+        ]}
+      />
+      {table.indexes.length > 0 && (
+        <Table
+          label="Indexes"
+          rows={table.indexes}
+          keyOf={({ name }) => name}
+          columns={[
+            { title: 'Index', cell: ({ name }) => name },
+            { title: 'Columns', cell: (index) => <code>{columnsOf(index)}</code> },
+            { title: 'Unique', cell: ({ unique }) => (unique === true ? 'yes' : 'no'), wide: true },
+            ...menuColumn(table, menuOf),
+          ]}
+        />
+      )}
+    </Section>
+  )
+}
+
+function SettingsPart({ table, onOpen }: PartProps) {
+  return (
+    <Section
+      title="Rights and settings"
+      actions={
+        mayAlter(table) && (
+          <Button size="small" icon="edit" onClick={() => onOpen({ kind: 'settings' })}>
+            Change
+          </Button>
+        )
+      }
+    >
+      <Facts
+        of={[
+          ['Read scope', table.readscope === null ? 'any scope of the platform' : <code>{table.readscope}</code>],
+          ...(table.isview ? [] : writeFacts(table)),
+          ['You may', table.rights.join(', ')],
+          ['Comment', table.description ?? <None />],
+          ['Created', <Time key="created" at={table.created} />],
+        ]}
+      />
+    </Section>
+  )
+}
+
+function DangerPart({ table, onDefined }: PartProps) {
+  const onDropped = () => {
+    go(href('tables'))
+    onDefined()
+  }
+  return (
+    <Section title="Danger">
+      <Button kind="danger" icon="trash" onClick={() => dropTable(table, onDropped)}>
+        Drop the {table.isview ? 'view' : 'table'}
+      </Button>
+    </Section>
+  )
+}
+
+/** Whether the user may change its columns, indexes and settings. A view has none that could be changed. */
+function mayAlter({ rights, isview }: TableDetail): boolean {
+  return rights.includes('alter') && !isview
+}
+
+/** The column with the menu of each row; none where the user may not change the table. */
+function menuColumn<Row extends { readonly name: string }>(
+  table: TableDetail,
+  menuOf: (row: Row) => readonly MenuItem[],
+): readonly ColumnOf<Row>[] {
+  if (!mayAlter(table)) return []
+  return [
+    { title: 'Actions', kind: 'actions', cell: (row) => <Menu label={`Change ${row.name}`} items={menuOf(row)} /> },
+  ]
 }
 
 function ColumnName({ column: { name, isprimarykey } }: { readonly column: TableColumn }) {
@@ -189,7 +183,7 @@ function ColumnName({ column: { name, isprimarykey } }: { readonly column: Table
 }
 
 /** A view has no rows that could be written, and no changes of its own. */
-function writeFacts({ writescope, rowfilter, live }: TableDetail): [string, preact.ComponentChild][] {
+function writeFacts({ writescope, rowfilter, live }: TableDetail): [string, ComponentChildren][] {
   return [
     ['Write scope', <code key="write">{writescope ?? 'Platform/Admin'}</code>],
     ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],

@@ -1,7 +1,7 @@
 /** The tree of tables and views: a page at a time, found by the beginning of the name, columns read when opened, system tables last. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { href } from '../../shell/router.ts'
-import { Await, Button, ButtonLink, Icon, IconButton, SearchField, useLoad } from '../../ui/index.ts'
+import { Await, Button, ButtonLink, Icon, IconButton, SearchField, useDelayed, useLoad } from '../../ui/index.ts'
 import { readTable, readTables, type TableSummary } from './catalogue.ts'
 
 export function Tree({
@@ -14,7 +14,7 @@ export function Tree({
   readonly mayCreate: boolean
 }) {
   const [text, setText] = useState('')
-  const prefix = useLate(text.trim())
+  const prefix = useDelayed(text.trim(), 120)
   const first = useLoad(
     async (signal) => {
       const [own, system] = await Promise.all([
@@ -66,7 +66,7 @@ export function Tree({
   )
 }
 
-/** There are few, and users rarely look for them. */
+/** Listed last: there are few, and users seldom look for them. */
 function SystemTables({
   isOpen: isOpenFirst,
   tables,
@@ -96,7 +96,7 @@ function SystemTables({
   )
 }
 
-/** The pages after the first, each when it is asked for. */
+/** The pages after the first, each loaded on request. */
 function More(props: { readonly from: string; readonly current: string | undefined; readonly definitions: number }) {
   const [isWanted, setWanted] = useState(false)
   if (!isWanted)
@@ -199,14 +199,4 @@ function ColumnsOf({ name, definitions }: { readonly name: string; readonly defi
       )}
     </Await>
   )
-}
-
-/** Follows what is typed, a moment later. */
-function useLate(text: string): string {
-  const [late, setLate] = useState(text)
-  useEffect(() => {
-    const timer = setTimeout(() => setLate(text), 120)
-    return () => clearTimeout(timer)
-  }, [text])
-  return late
 }

@@ -249,6 +249,10 @@ export class FairSlots {
     )
   }
 
+  get #isShortWorkWaiting(): boolean {
+    return this.#first(false) !== undefined || this.#background.some(isOverdue)
+  }
+
   /** Of the owner that has the fewest slots, or the fewest with long work. */
   #first(isLong: boolean): Candidate | undefined {
     const countOf = ({ long, held }: Owner): number => (isLong ? long : held)
@@ -303,7 +307,7 @@ export class FairSlots {
         state = 'begun'
         const end = performance.now() + MAX_SHORT_MS
         const check = (): void => {
-          if ((ownTime() ?? LONG_MS) < LONG_MS && performance.now() < end && this.#first(false) === undefined) {
+          if ((ownTime() ?? LONG_MS) < LONG_MS && performance.now() < end && !this.#isShortWorkWaiting) {
             timer = setTimeout(check, CHECK_MS).unref()
             return
           }

@@ -1,0 +1,68 @@
+/** The areas of the console, in the order of the navigation. */
+import type { Area } from './shell/area.ts'
+
+export const AREAS: readonly Area[] = [
+  {
+    name: 'query',
+    title: 'Query',
+    about: 'Write IQL, watch results live, draw charts',
+    icon: 'query',
+    rights: ['Platform/'],
+    service: 'query',
+    load: () => import('./areas/query/index.tsx'),
+  },
+  {
+    name: 'boards',
+    title: 'Boards',
+    about: 'Charts and tables side by side, live',
+    icon: 'board',
+    rights: ['Platform/'],
+    service: 'query',
+    load: () => import('./areas/boards/index.tsx'),
+  },
+  {
+    name: 'tables',
+    title: 'Tables',
+    about: 'Columns, rows, import and export',
+    icon: 'table',
+    rights: ['Platform/'],
+    service: 'query',
+    load: () => import('./areas/tables/index.tsx'),
+  },
+  {
+    name: 'streams',
+    title: 'Streams',
+    about: 'Topics, messages and live connections',
+    icon: 'stream',
+    rights: ['Platform/'],
+    service: 'streaming',
+    load: () => import('./areas/streams/index.tsx'),
+  },
+  {
+    name: 'people',
+    title: 'People',
+    about: 'Users, roles, sessions and rights',
+    icon: 'people',
+    rights: ['Identity/Admin'],
+    service: undefined,
+    load: () => import('./areas/people/index.tsx'),
+  },
+  {
+    name: 'applications',
+    title: 'Applications',
+    about: 'Clients, their secrets and the code to connect them',
+    icon: 'application',
+    rights: ['Identity/Admin'],
+    service: undefined,
+    load: () => import('./areas/applications/index.tsx'),
+  },
+  {
+    name: 'operations',
+    title: 'Operations',
+    about: 'Health, running queries, metrics, keys, audit log',
+    icon: 'operations',
+    rights: ['Platform/Admin', 'Identity/Admin'],
+    service: undefined,
+    load: () => import('./areas/operations/index.tsx'),
+  },
+]
