@@ -15,7 +15,7 @@ const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const isLongRun = process.argv.includes('--all')
 
 /** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
-const FILES_AT_A_TIME = 6
+const FILES_AT_A_TIME = 4
 const TIMEOUT_MS = 90_000
 /** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 5
