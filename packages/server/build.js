@@ -26,7 +26,7 @@ const SERVERS = {
   'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
 }
-/** Loaded by controllers of users as it is, and by the bundle: a refusal of theirs is one of ours. */
+/** Stays outside the bundle: controllers import its class from the source, and `instanceof` must recognize their refusals. */
 const SHARED = join(root, '..', 'protocol', 'src', 'refusal.ts')
 /** Packages of this repository, and one of 260 modules: part of the bundle. */
 const BUNDLED = ['gatehouse-csv', 'gatehouse-iql', 'gatehouse-protocol', 'kysely']

@@ -134,7 +134,7 @@ export class Browser implements TokenSource {
   /** Signs in: by redirect the page is left, and the promise never settles; with a pop-up it resolves afterwards. */
   async signIn({ popup = false, prompt, loginHint, returnTo, signal }: SignInOptions = {}): Promise<void> {
     const { location } = this.#page
-    // Whoever takes it from the address of the page must not lead the user elsewhere, or into `javascript:`.
+    // The address of the page is not trusted: this must not lead the user to another site, or into `javascript:`.
     const target = new URL(returnTo ?? location.href, location.href)
     if (target.origin !== location.origin) throw new TypeError(`Not of this origin: "${returnTo}"`)
     // Before anything is awaited: browsers allow a window only in the handler of a click.

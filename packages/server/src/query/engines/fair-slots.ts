@@ -1,7 +1,7 @@
 /** A fixed number of slots, such as reader processes or connections, that the owners of queries share fairly. */
-import { RecentKeys } from '../../lib/recent-keys.ts'
 import { refuse } from '../errors.ts'
 import type { Stoppable } from './engine.ts'
+import { Expectations } from './expectations.ts'
 import { missedTurn } from './missed-turn.ts'
 
 export interface SlotRequest {
@@ -380,31 +380,4 @@ interface Candidate {
 
 function isOverdue({ since }: Claim): boolean {
   return since <= performance.now() - OVERDUE_MS
-}
-
-/** Predicts long work from what the same owner has run in the last seconds, so that no owner makes others wait. */
-class Expectations {
-  /** Owners of postponed work. */
-  readonly #owners = new RecentKeys()
-  /** Statements of an owner that were short. */
-  readonly #short = new RecentKeys()
-  /** Owners with a statement that was sometimes short and sometimes long, depending on its parameters. */
-  readonly #deceptive = new RecentKeys()
-
-  isLong({ request, key, owner }: Claim): boolean {
-    if (key === undefined) return false
-    if (this.#deceptive.has(request.owner)) return true
-    return ((owner?.long ?? 0) > 0 || this.#owners.has(request.owner)) && !this.#short.has(key)
-  }
-
-  wasPutOff({ request, key }: Claim): void {
-    if (key === undefined) return
-    this.#owners.add(request.owner)
-    if (this.#short.has(key)) this.#deceptive.add(request.owner)
-    this.#short.delete(key)
-  }
-
-  wasShort({ key }: Claim): void {
-    if (key !== undefined) this.#short.add(key)
-  }
 }

@@ -9,7 +9,7 @@ export const CONNECTIONS_MS = 0.2
 
 export const connectionTurns = new TurnQueue(CONNECTIONS_MS)
 
-/** A read of so many bytes holds hundreds of requests. */
+/** A longer read can hold hundreds of requests. */
 const LONG_READ_BYTES = 16 * 1024
 /** The long reads that are answered as they arrive in one turn of the event loop. */
 const LONG_READS_AT_ONCE = 4
