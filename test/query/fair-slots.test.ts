@@ -285,6 +285,21 @@ test('long work that has waited goes first where none runs', async (t) => {
   assert.equal(held(), 'e1 c1')
 })
 
+test('work that begins again, and is released before it is long, keeps no slot for long work', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { fair, granted, ask } = openSlots(2, 1000, { long: 1 })
+  ask('a')
+  await settled()
+  const [first] = granted
+  first?.slot.begin(() => {})
+  t.mock.timers.tick(100)
+  first?.slot.begin(() => {})
+  first?.slot.release()
+  t.mock.timers.tick(1000)
+  const slot = await fair.acquire({ owner: 'b', isLong: true }, { signal: AbortSignal.timeout(1000) })
+  assert.equal(slot.becomeLong(), true)
+})
+
 test('on a busy machine work has half a second of its own time, unless short work waits', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { fair, granted, ask } = openSlots(2, 1000, { long: 1 })

@@ -17,7 +17,7 @@ export interface Slot {
   readonly isFirst: boolean
   /** The work must stop and wait again, as long work, because others wait for its slot. */
   readonly isPutOff: boolean
-  /** The work starts now. After half a second it is long, and `stop` is called if it is postponed then. */
+  /** The work starts now, or again. After half a second it is long, and `stop` is called if it is postponed then. */
   begin(stop: () => void, ownTime?: OwnTime): void
   /** Whether the work may take long. */
   becomeLong(): boolean
@@ -304,6 +304,7 @@ export class FairSlots {
       isFirst: owner?.held === 1,
       isPutOff: false,
       begin: (stop: () => void, ownTime: OwnTime = () => undefined): void => {
+        clearTimeout(timer)
         state = 'begun'
         const end = performance.now() + MAX_SHORT_MS
         const check = (): void => {
