@@ -29,11 +29,12 @@ test('a request and an upgrade that arrive before the pipeline is ready are answ
   const listener = await startListener(t)
   const asking = ask(t, listener.port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n')
   const upgrading = ask(t, listener.port, UPGRADE)
+  await once(listener.server, 'upgrade')
   const gone = ask(t, listener.port, UPGRADE)
-  await pause(50)
+  const [, left] = (await once(listener.server, 'upgrade')) as [unknown, Socket]
   assert.equal(asking.bytesRead + upgrading.bytesRead, 0)
   gone.resetAndDestroy()
-  await pause(20)
+  if (!left.destroyed) await once(left, 'close')
   let taken = 0
   listener.answerWith({
     handle: (_request, response) => void response.end('ready'),
@@ -53,12 +54,12 @@ test('a request and an upgrade that arrive before the pipeline is ready are answ
 test('an upgrade without a handler, or during a failed start, is closed', async (t) => {
   const ready = await startListener(t)
   const untaken = ask(t, ready.port, UPGRADE)
-  await pause(50)
+  await once(ready.server, 'upgrade')
   ready.answerWith({ handle: (_request, response) => void response.end() })
   await once(untaken, 'close')
   const failing = await startListener(t)
   const waiting = ask(t, failing.port, UPGRADE)
-  await pause(50)
+  await once(failing.server, 'upgrade')
   failing.close(0)
   await once(waiting, 'close')
 })

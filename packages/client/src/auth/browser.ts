@@ -284,10 +284,12 @@ export class Browser implements TokenSource {
     const key = this.#keyOf(state)
     if (!state.startsWith('r')) {
       // This page is the pop-up or the hidden frame: the one that opened it goes on, if there is one.
-      const taken = talk(key, AbortSignal.timeout(OPENER_MS), location.search)
-      this.#page.close()
-      return taken.then(
-        () => forever,
+      return talk(key, AbortSignal.timeout(OPENER_MS), location.search).then(
+        () => {
+          // Not before it was heard: whoever sees a closed window expects no answer any more.
+          this.#page.close()
+          return forever
+        },
         () => {},
       )
     }
