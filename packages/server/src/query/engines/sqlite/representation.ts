@@ -13,7 +13,7 @@ import {
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
 import type { RowReader } from '../bounded-rows.ts'
-import type { ScalarBindable } from '../emit/slots.ts'
+import type { ScalarBindable } from '../emit/parameters.ts'
 
 /**
  * Decimal: an integer scaled by the type's digits; beyond 18 digits, 16 bytes whose order is the number's.
@@ -75,27 +75,7 @@ export type RawRow = readonly unknown[]
 
 /** Reads rows whose integers are bigint. The array is reused: it holds the next row after the next call. */
 export function rowReader(columns: readonly ResultColumn[]): RowReader<RawRow> {
-  return readerOf(columns.map(cellReader))
-}
-
-/** The same for a long result, whose encoder writes dates and times from their numbers. Those of the key become part of a cursor. */
-export function longRowReader(
-  columns: readonly ResultColumn[],
-  keyColumns: readonly ResultColumn[],
-): RowReader<RawRow> {
-  const readers = columns.map((column) => (isTime(column.type) ? readBigint : cellReader(column)))
-  return readerOf([...readers, ...keyColumns.map(cellReader)])
-}
-
-function isTime({ kind }: IqlType): boolean {
-  return kind === 'Timestamp' || kind === 'Date' || kind === 'Time'
-}
-
-function readBigint(raw: unknown): Cell {
-  return typeof raw === 'bigint' ? raw : null
-}
-
-function readerOf(readers: readonly ((raw: unknown) => Cell)[]): RowReader<RawRow> {
+  const readers = columns.map(cellReader)
   const row: Cell[] = []
   return (raw) => {
     for (let index = 0; index < readers.length; index++) row[index] = readers[index]?.(raw[index]) ?? null
