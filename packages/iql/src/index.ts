@@ -133,7 +133,6 @@ export {
   SPREAD_DIGITS,
 } from './types/operators.ts'
 export {
-  dateDigits,
   floorDivide,
   MAX_DATE,
   MAX_TIMESTAMP,
