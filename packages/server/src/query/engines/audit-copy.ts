@@ -1,6 +1,6 @@
 /** The engine's copy of the audit log, which the service fills and callers can only read. */
 import type { AuditRow } from '../../store/database/schema.ts'
-import type { Bindable } from './emit/slots.ts'
+import type { Bindable } from './emit/parameters.ts'
 
 /** A row of the log. Its hash covers all earlier rows: equal positions mean equal logs up to there. */
 export type AuditPosition = Pick<AuditRow, 'seq' | 'hash'>

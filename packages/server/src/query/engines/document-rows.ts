@@ -1,5 +1,5 @@
 /** The rows of saved documents in the query database: what both engines share. */
-import type { Bindable } from './emit/slots.ts'
+import type { Bindable } from './emit/parameters.ts'
 
 export interface DocumentRow {
   readonly id: string

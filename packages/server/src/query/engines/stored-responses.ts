@@ -1,7 +1,7 @@
 /** Bounds the stored responses of requests with an Idempotency-Key: their number and their bytes, of each owner and in all. */
 import type { Cell } from '../model/result.ts'
 import type { SqlStatement } from './catalogue-sql.ts'
-import type { Bindable } from './emit/slots.ts'
+import type { Bindable } from './emit/parameters.ts'
 import type { WriteReply, WriteRequest } from './engine.ts'
 import { LONG_RESPONSE_BYTES, writeOutcome } from './idempotency.ts'
 

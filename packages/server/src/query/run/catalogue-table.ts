@@ -16,7 +16,7 @@ import type {
 import type { Json } from '../../lib/exact-json.ts'
 import { type ColumnInput, defineTable, expressionText, rebind } from '../catalogue/create-table.ts'
 import { type CatalogueChange, type TableDefinition, writeDefinition } from '../catalogue/definition.ts'
-import { parametersOf } from '../engines/emit/slots.ts'
+import { parametersOf } from '../engines/emit/parameters.ts'
 import type { WriteReply } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, readJson } from '../json.ts'

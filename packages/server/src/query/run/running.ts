@@ -2,7 +2,7 @@
 
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
-import type { RunValues } from '../engines/emit/slots.ts'
+import type { RunValues } from '../engines/emit/parameters.ts'
 import type { Engine, IdempotencyKey, ReadLimits, Stoppable, WholeRead } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'

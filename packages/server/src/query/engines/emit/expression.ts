@@ -42,16 +42,16 @@ import {
 import { refuse } from '../../errors.ts'
 import { type AggregateShape, type Dialect, isPercentile, type Sql } from './dialect.ts'
 import { emitFrame } from './frame.ts'
+import { itemKey, type ParameterSource, type Placeholders } from './parameters.ts'
 import { emitSearch, isSearch } from './search.ts'
-import { itemKey, type SlotSource, type Slots } from './slots.ts'
 
 /** The state of one statement while it is emitted. */
 export interface Emission {
   readonly dialect: Dialect
-  readonly slots: Slots
+  readonly placeholders: Placeholders
   /** How a column of a source is referenced, by the source's id. */
   readonly sources: Map<number, (ordinal: number, name: string) => Sql>
-  /** All tables are read as they were at the positions in the slots `since`. */
+  /** All tables are read as they were at the positions in the placeholders `since`. */
   readonly isFormer: boolean
   readonly indexesOf: IndexesOf
   /** The text that the statement holds; undefined for those of the service itself. */
@@ -60,7 +60,7 @@ export interface Emission {
   readonly mayFail: () => boolean
   /** Inside a part of CASE, COALESCE or OR that may not be needed: `later` if the database would evaluate it before the first row. */
   readonly evaluated?: 'if needed' | 'later'
-  /** The indexes of the slots of literals that become parameters, by `WrittenAt.index`. */
+  /** The indexes of the placeholders of literals that become parameters, by `WrittenAt.index`. */
   readonly autoParameters: ReadonlyMap<number, number>
   /** Aggregates and keys of groups that are columns of another table: see split-groups.ts. */
   readonly replaced?: ReadonlyMap<BoundExpression, Sql>
@@ -78,7 +78,7 @@ export function emitExpression(node: BoundExpression, emission: Emission): Sql {
 }
 
 function emitNode(node: BoundExpression, emission: Emission): Sql {
-  const { dialect, slots } = emission
+  const { dialect, placeholders } = emission
   const replaced = emission.replaced?.get(node)
   if (replaced !== undefined) return replaced
   if (emission.evaluated === 'if needed' && isLater(node)) return emitNode(node, { ...emission, evaluated: 'later' })
@@ -87,13 +87,13 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'literal':
       if (node.value === null) return dialect.nullOf(node.type)
       if (typeof node.value === 'boolean') return dialect.truth(node.value)
-      return emitSlot(literalSource(node, node.value, emission), node.type, emission)
+      return emitParameter(literalSource(node, node.value, emission), node.type, emission)
     case 'parameter':
-      return emitSlot({ kind: 'parameter', index: node.index }, node.type, emission)
+      return emitParameter({ kind: 'parameter', index: node.index }, node.type, emission)
     case 'claim':
-      return emitSlot({ kind: 'claim', claim: node.claim }, TEXT, emission)
+      return emitParameter({ kind: 'claim', claim: node.claim }, TEXT, emission)
     case 'claim-in': {
-      const isIn = dialect.isIn(emit(node.operand), slots.placeholder({ kind: 'roles' }, TEXT))
+      const isIn = dialect.isIn(emit(node.operand), placeholders.of({ kind: 'roles' }, TEXT))
       return node.negated ? `(NOT ${isIn})` : isIn
     }
     case 'column': {
@@ -164,18 +164,18 @@ function emitNode(node: BoundExpression, emission: Emission): Sql {
     case 'nullif':
       return emitNullIf(node, emission)
     case 'call':
-      if (node.function === 'now') return emitSlot({ kind: 'now' }, node.type, emission)
-      if (node.function === 'current_date') return emitSlot({ kind: 'today' }, node.type, emission)
+      if (node.function === 'now') return emitParameter({ kind: 'now' }, node.type, emission)
+      if (node.function === 'current_date') return emitParameter({ kind: 'today' }, node.type, emission)
       if (node.function === 'concat') return emitConcat(node, node.arguments, emission)
       if (isGrowing(node.function)) {
-        const limit = isCreating(node) ? slots.createdLimit() : undefined
+        const limit = isCreating(node) ? placeholders.createdLimit() : undefined
         return dialect.growing[node.function](node.arguments.map(emit), node, limit)
       }
       return emitScalar(node, node.function, node.arguments.map(emit), emission)
     case 'aggregate':
       if (node.function === 'string_agg') {
         const shape = aggregateShape(node, emission)
-        return dialect.stringAgg(node.arguments.map(emit), node, shape, slots.createdLimit())
+        return dialect.stringAgg(node.arguments.map(emit), node, shape, placeholders.createdLimit())
       }
       if (isPercentile(node.function)) return emitPercentile(node, emission)
       return emitPlainAggregate(node, node.function, emission)
@@ -196,8 +196,8 @@ function emitScalar(node: BoundCall, id: keyof Dialect['scalars'], args: readonl
   return emitSearch(node, [text, part], emission, { native, checked: () => searches[id](args, node) })
 }
 
-function emitSlot(source: SlotSource, type: IqlType, { dialect, slots, evaluated }: Emission): Sql {
-  const value = dialect.value(slots.placeholder(source, type), type)
+function emitParameter(source: ParameterSource, type: IqlType, { dialect, placeholders, evaluated }: Emission): Sql {
+  const value = dialect.value(placeholders.of(source, type), type)
   return evaluated === 'later' && dialect.later !== undefined ? dialect.later(value) : value
 }
 
@@ -224,7 +224,7 @@ function isLater(node: BoundExpression): boolean {
   return isConstant(node) && !cannotFail(node) && node.type.kind !== 'Timestamp' && node.type.kind !== 'Date'
 }
 
-function literalSource({ written }: Literal, value: IqlValue, { autoParameters }: Emission): SlotSource {
+function literalSource({ written }: Literal, value: IqlValue, { autoParameters }: Emission): ParameterSource {
   const index = written === undefined ? undefined : autoParameters.get(written.index)
   return index === undefined ? { kind: 'literal', value } : { kind: 'auto-parameter', index }
 }
@@ -238,7 +238,7 @@ function emitConcat(node: Arithmetic | BoundCall, operands: readonly BoundExpres
   if (isSmallText(node)) return emission.dialect.concat(parts)
   // Values that are free to read again are measured before they are joined; others are counted as separate values.
   const isMeasured = operands.every((operand) => isPlain(operand, emission.weight()))
-  const limit = emission.slots.createdLimit(isMeasured ? 1 : operands.length)
+  const limit = emission.placeholders.createdLimit(isMeasured ? 1 : operands.length)
   const firstColumn = operands.findIndex(({ kind }) => kind === 'column')
   return emission.dialect.concat(parts, {
     limit,
@@ -280,11 +280,11 @@ const LISTED_KINDS: ReadonlySet<TypeKind> = new Set(['Text', 'Integer', 'Decimal
 /** A parameter that occurs as several items is one item: otherwise the list would hold its text several times. */
 function emitLongList({ operand, items: written, negated }: ListedInList, emission: Emission): Sql {
   const items = [...new Map(written.map((item) => [itemKey(item), item])).values()]
-  const { dialect, slots } = emission
+  const { dialect, placeholders } = emission
   const { type } = operand
   const sql = emitExpression(operand, emission)
   const write = (values: readonly IqlValue[]): string => dialect.list(values, type)
-  return dialect.inList(sql, slots.placeholder({ kind: 'list', items, write }, type), type, negated)
+  return dialect.inList(sql, placeholders.of({ kind: 'list', items, write }, type), type, negated)
 }
 
 /** The rows of a query, with a limit where the database holds them as a list. */
@@ -315,7 +315,7 @@ function emitWindow(node: WindowCall, emission: Emission): Sql {
   const shape = shapeOf(false, '', filter, over)
   if (isPercentile(node.function)) throw new Error(`${node.function} over a window`)
   if (node.function === 'string_agg')
-    return emission.dialect.stringAgg(args, node, shape, emission.slots.createdLimit())
+    return emission.dialect.stringAgg(args, node, shape, emission.placeholders.createdLimit())
   return emitSum(node, shape, emission) ?? emission.dialect.aggregates[node.function](args, node, shape)
 }
 
@@ -372,7 +372,7 @@ function emitPercentile(node: Aggregate, emission: Emission): Sql {
     from: value.type,
     to: node.type,
     shape: aggregateShape(node, emission),
-    limit: emission.slots.heldLimit(isLong ? 4 : 1),
+    limit: emission.placeholders.heldLimit(isLong ? 4 : 1),
   })
 }
 

@@ -11,7 +11,7 @@ export function limitedValue(
   expression: BoundExpression | undefined,
   { name, type }: ColumnView,
   limit: number | undefined,
-  { dialect, slots }: Emission,
+  { dialect, placeholders }: Emission,
 ): Sql {
   if (limit === undefined) return sql
   if (expression?.kind === 'literal') {
@@ -19,7 +19,7 @@ export function limitedValue(
     return sql
   }
   if (expression?.kind === 'parameter') {
-    slots.limitParameter(expression.index, expression.type, { column: name, bytes: limit })
+    placeholders.limitParameter(expression.index, expression.type, { column: name, bytes: limit })
     return sql
   }
   return dialect.keyFits(sql, type, name, limit)

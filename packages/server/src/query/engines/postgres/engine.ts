@@ -113,7 +113,7 @@ export async function openPostgresEngine(options: PostgresOptions): Promise<Engi
   return {
     kind: 'postgres',
     dialect: POSTGRES,
-    finish: (slots, text) => slots.numbered(text),
+    finish: (placeholders, text) => placeholders.numbered(text),
     bind: toPostgres,
     prepareRead(statement) {
       const { sql, columns, keyColumns } = statement

@@ -3,7 +3,7 @@
 import { TIMESTAMP } from 'gatehouse-iql'
 import type { Pool, PoolClient } from 'pg'
 import { ReturnedRows } from '../bounded-rows.ts'
-import type { Bindable } from '../emit/slots.ts'
+import type { Bindable } from '../emit/parameters.ts'
 import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
 import { rowFilterError } from '../runtime-error.ts'

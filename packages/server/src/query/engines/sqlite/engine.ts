@@ -5,7 +5,7 @@ import { inTurns } from '../../../lib/turns.ts'
 import { GroupCommit } from '../../../store/database/group-commit.ts'
 import type { SharedFile } from '../../../store/database/shared-file.ts'
 import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.ts'
-import type { Bindable } from '../emit/slots.ts'
+import type { Bindable } from '../emit/parameters.ts'
 import type {
   ChangeRequest,
   Engine,
@@ -111,7 +111,7 @@ export function openSqliteEngine(options: SqliteOptions): Engine {
   return {
     kind: 'sqlite',
     dialect: SQLITE,
-    finish: (slots, text) => slots.positional(text),
+    finish: (placeholders, text) => placeholders.positional(text),
     bind: toSqlite,
     prepareRead: (query) => prepareRead(open, query),
     async write(request) {

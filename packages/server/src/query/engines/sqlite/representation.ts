@@ -13,7 +13,7 @@ import {
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
 import type { RowReader } from '../bounded-rows.ts'
-import type { ScalarBindable } from '../emit/slots.ts'
+import type { ScalarBindable } from '../emit/parameters.ts'
 
 /**
  * Decimal: an integer scaled by the type's digits; beyond 18 digits, 16 bytes whose order is the number's.

@@ -7,7 +7,7 @@ import type { GroupCommit } from '../../../store/database/group-commit.ts'
 import { retryWhileLocked } from '../../../store/database/write-lock.ts'
 import { AUDIT_COLUMNS, type AuditPosition, createAuditCopy } from '../audit-copy.ts'
 import { createDocumentRows, type DocumentStatement } from '../document-rows.ts'
-import type { Bindable } from '../emit/slots.ts'
+import type { Bindable } from '../emit/parameters.ts'
 import type { Engine } from '../engine.ts'
 import { SQLITE_AUDIT_TABLE } from './dialect/system-tables.ts'
 

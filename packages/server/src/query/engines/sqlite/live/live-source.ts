@@ -10,7 +10,7 @@ import { readLiveTexts } from '../../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../../bounded-rows.ts'
 import { LOG_PREFIX } from '../../change-log.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
-import { sizeOfAll } from '../../emit/slots.ts'
+import { sizeOfAll } from '../../emit/parameters.ts'
 import {
   type LiveReadRequest,
   type LiveReply,

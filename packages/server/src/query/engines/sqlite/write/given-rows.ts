@@ -5,7 +5,7 @@
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
 import { STEPS_PER_PAUSE, type Steps } from '../../../../lib/turns.ts'
 import { ReturnedRows } from '../../bounded-rows.ts'
-import { type Bindable, sizeOfAll } from '../../emit/slots.ts'
+import { type Bindable, sizeOfAll } from '../../emit/parameters.ts'
 import type { WriteOutcome, WriteRequest, WriteStep } from '../../engine.ts'
 import { rowTooLongError } from '../../runtime-error.ts'
 import { type RawRow, rowReader } from '../representation.ts'
