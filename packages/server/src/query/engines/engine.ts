@@ -8,7 +8,7 @@ import type { AuditCopy } from './audit-copy.ts'
 import type { WrittenTable } from './commit-listeners.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
-import type { Bind, Bindable, PartsTable, Placeholders, Plan } from './emit/parameters.ts'
+import type { Bind, Bindable, PartsTable, Placeholders, Plan, SqlStatement } from './emit/parameters.ts'
 import type { LiveSource } from './live-source.ts'
 
 export interface Engine {
@@ -88,13 +88,8 @@ export interface ReadRun {
 
 /** A grouping of a table by parts: see split-groups.ts. */
 export interface SplitRun extends PartsTable {
-  readonly part: BoundSql
-  readonly whole: BoundSql
-}
-
-export interface BoundSql {
-  readonly sql: string
-  readonly parameters: readonly Bindable[]
+  readonly part: SqlStatement
+  readonly whole: SqlStatement
 }
 
 export interface ReadLimits {

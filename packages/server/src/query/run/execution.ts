@@ -3,9 +3,9 @@
 import type { BoundStatement } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
-import { type Bindable, type Plan, parametersOf, sizeOfAll } from '../engines/emit/parameters.ts'
+import { type Bindable, type Plan, parametersOf, type SqlStatement, sizeOfAll } from '../engines/emit/parameters.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
-import type { BoundSql, ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
+import type { ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
 import { TextEncoders } from '../results/encoders.ts'
@@ -86,7 +86,10 @@ function readRun(call: Call, env: ExecutionEnv): ReadRun {
   const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
   if (plan.split === undefined) return run
   const { part, whole, ...parts } = plan.split
-  const bound = (plan: Plan): BoundSql => ({ sql: plan.sql, parameters: parametersOf(plan, values, env.engine.bind) })
+  const bound = (plan: Plan): SqlStatement => ({
+    sql: plan.sql,
+    parameters: parametersOf(plan, values, env.engine.bind),
+  })
   return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
 }
 

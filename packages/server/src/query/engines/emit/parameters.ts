@@ -26,6 +26,12 @@ export interface SharedValues {
   readonly [name: string]: ScalarBindable
 }
 
+/** A statement with its values, ready to run. */
+export interface SqlStatement {
+  readonly sql: string
+  readonly parameters: readonly Bindable[]
+}
+
 export type ParameterSource =
   | { readonly kind: 'literal'; readonly value: IqlValue }
   /** A literal of the statement that differs from run to run. */

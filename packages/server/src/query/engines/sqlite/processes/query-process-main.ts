@@ -6,7 +6,8 @@ import Sqlite, { type Database } from 'better-sqlite3'
 import type { ReadOutcome, TextRowEncoder } from '../../../model/result.ts'
 import { createEncoder } from '../../../results/encoders.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
-import type { BoundSql, WriteOutcome, WriteReply } from '../../engine.ts'
+import type { SqlStatement } from '../../emit/parameters.ts'
+import type { WriteOutcome, WriteReply } from '../../engine.ts'
 import { tempFilesError } from '../../runtime-error.ts'
 import { openForReading, openForWriting, prepareLongReads } from '../connection.ts'
 import { describeFailure } from '../failure.ts'
@@ -101,7 +102,7 @@ async function read(
   const encoder = await createEncoder(job.encoding, job.columns)
   const rows = new BoundedRows(encoder, job.limits, rowReader([...job.columns, ...job.keyColumns]))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
-  const addAll = ({ sql, parameters }: BoundSql): void => {
+  const addAll = ({ sql, parameters }: SqlStatement): void => {
     for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {
       if (!rows.add(raw)) return
       if (encoder.pending >= CHUNK_BYTES) send()
