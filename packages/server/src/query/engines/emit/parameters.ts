@@ -13,8 +13,7 @@ import {
   type TextWeight,
 } from 'gatehouse-iql'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
-import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
-import { isLonger } from './long-values.ts'
+import { type HeldParameters, heldParameters, isLonger, refuseHeld } from './value-lengths.ts'
 
 /** A value as the engine's driver takes it. */
 export type ScalarBindable = null | string | bigint | number | Uint8Array

@@ -18,11 +18,13 @@ import {
   weigh,
 } from 'gatehouse-iql'
 import { once } from '../../../lib/once.ts'
+import { containsAggregate, emitOrder, emitSort } from './aggregate.ts'
 import type { Dialect, Sql } from './dialect.ts'
-import { containsAggregate, type Emission, emitExpression, emitOrder, emitSort } from './expression.ts'
+import { type Emission, emitExpression } from './emission.ts'
+import { emitNode } from './expression.ts'
 import { emitLatest } from './latest.ts'
 import { Placeholders } from './parameters.ts'
-import { emitTextsFit } from './row-texts.ts'
+import { emitTextsFit } from './text-limits.ts'
 
 export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
   /** Without it no indexes are known. */
@@ -43,6 +45,7 @@ export function createEmission(dialect: Dialect, options: EmissionOptions = {}):
     mayFail: once(() => statement !== undefined && mayFail(statement)),
     placeholders: new Placeholders(weight),
     sources: new Map(),
+    node: emitNode,
     subquery: (query) => emitQuery(query, emission),
   }
   return emission

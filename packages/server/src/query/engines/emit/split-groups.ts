@@ -10,8 +10,9 @@ import {
   type GroupKey,
   operandsOf,
 } from 'gatehouse-iql'
+import { aggregateShape, emitFactors } from './aggregate.ts'
 import type { PartAggregate, SplitAggregate, SplitGroupsSql, Sql } from './dialect.ts'
-import { aggregateShape, type Emission, emitExpression, emitFactors } from './expression.ts'
+import { type Emission, emitExpression } from './emission.ts'
 import type { PartsTable } from './parameters.ts'
 import { emitBounds, emitTable } from './query.ts'
 

@@ -43,7 +43,7 @@ export function* givenOutcome(
   return rows.outcome(rowsAffected)
 }
 
-/** A row as SQLite would return it. Refuses one that is too long, as the emitted RETURNING does (emit/long-rows.ts). */
+/** A row as SQLite would return it. Refuses one that is too long, as the emitted RETURNING does (emit/text-limits.ts). */
 export function givenRow(parameters: readonly Bindable[], places: readonly number[]): RawRow {
   const row = places.map((place) => parameters[place] ?? null)
   if (mayBeTooLong(row) && bytesOf(row) > MAX_RESULT_ROW_BYTES) throw rowTooLongError(MAX_RESULT_ROW_BYTES)
