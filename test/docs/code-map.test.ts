@@ -12,7 +12,9 @@ test('every file of the code map exists, and has the names that stand after it',
   const files = await Array.fromAsync(glob(SOURCES, { cwd: root }))
   const problems: string[] = []
   // A path is written from the root, from the sources of the server, or from the folder that the section is about.
-  for (const [, path = '', names = ''] of map.matchAll(/`((?![^`]*NAME)[\w/.-]+\/[\w.-]+\.[jt]sx?)`((?:,? `[A-Za-z.]+`)*)/g)) {
+  for (const [, path = '', names = ''] of map.matchAll(
+    /`((?![^`]*NAME)[\w/.-]+\/[\w.-]+\.[jt]sx?)`((?:,? `[A-Za-z.]+`)*)/g,
+  )) {
     const found = files.filter((file) => file === path || file.endsWith(`/${path}`))
     if (found.length === 0) problems.push(`There is no file ${path}`)
     const texts = await Promise.all(found.map((file) => readFile(`${root}/${file}`, 'utf8')))
