@@ -10,8 +10,8 @@ import {
   type PercentileParts,
   type Sql,
 } from '../../emit/dialect.ts'
-import { percentileName } from '../functions/aggregates-percentile.ts'
 import { doubleSpreadName, type SpreadId, spreadName } from '../functions/aggregates-spread.ts'
+import { percentileName } from '../functions/percentile.ts'
 
 type Node = Aggregate | WindowCall
 

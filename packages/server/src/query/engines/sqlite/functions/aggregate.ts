@@ -1,9 +1,10 @@
 /** Registers one aggregate in SQLite. */
 import type { Database } from 'better-sqlite3'
-import { exact } from './number.ts'
+import { exact, real } from './number.ts'
 
 /** A value as SQLite passes it to a function. */
-export type Raw = null | bigint | number | string | Uint8Array
+export type Raw = null | Value
+export type Value = bigint | number | string | Uint8Array
 
 export interface AggregateParts<State> {
   readonly start: () => State
@@ -15,12 +16,37 @@ export interface AggregateParts<State> {
 
 /** States are changed in place, although the library's types expect a step to return a new one. */
 export function aggregate<State>(database: Database, name: string, parts: AggregateParts<State>): void {
-  database.aggregate(name, { ...parts, safeIntegers: true, directOnly: true } as unknown as Parameters<
-    Database['aggregate']
-  >[1])
+  const options = { ...parts, safeIntegers: true, directOnly: true, varargs: true }
+  database.aggregate(name, options as unknown as Parameters<Database['aggregate']>[1])
 }
 
-export function exactOf(value: Raw): bigint {
+export interface MovingParts<State> extends Omit<AggregateParts<State>, 'step' | 'inverse'> {
+  /** Adds a row whose values are known, or removes it if the sign is negative. */
+  readonly add: (state: State, sign: 1n | -1n, ...values: Value[]) => void
+}
+
+/** An aggregate that leaves out rows with a NULL, and can be used over a window. */
+export function movingAggregate<State>(database: Database, name: string, parts: MovingParts<State>): void {
+  const { start, add, result } = parts
+  const withSign =
+    (sign: 1n | -1n) =>
+    (state: State, ...values: Raw[]): void => {
+      if (areKnown(values)) add(state, sign, ...values)
+    }
+  aggregate(database, name, { start, step: withSign(1n), inverse: withSign(-1n), result })
+}
+
+function areKnown(values: readonly Raw[]): values is readonly Value[] {
+  return !values.includes(null)
+}
+
+export function exactOf(value: Raw | undefined): bigint {
   if (typeof value === 'bigint' || value instanceof Uint8Array) return exact(value)
   throw new TypeError('Not an exact number')
+}
+
+/** The value of a Double. */
+export function realOf(value: Raw | undefined): number {
+  if (value === undefined || value === null || value instanceof Uint8Array) throw new TypeError('Not a Double')
+  return real(value)
 }

@@ -2,8 +2,8 @@
 import type { Database } from 'better-sqlite3'
 import { DECIMAL_DIGITS, QUOTIENT_SCALE, ROOT_DIGITS, readDigits, SPREAD_DIGITS, writeDecimal } from 'gatehouse-iql'
 import { overflowError } from '../../runtime-error.ts'
-import { aggregate, exactOf, type Raw } from './aggregate.ts'
-import { fitted, real, roundedQuotient, storedDouble } from './number.ts'
+import { exactOf, movingAggregate, realOf, type Value } from './aggregate.ts'
+import { fitted, roundedQuotient, storedDouble } from './number.ts'
 
 export type SpreadId = 'variance' | 'stddev' | 'var_pop' | 'stddev_pop'
 
@@ -33,25 +33,22 @@ export function doubleSpreadName(id: SpreadId): string {
 
 export function registerSpread(database: Database): void {
   for (const id of SPREADS) {
-    for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++) {
-      aggregate(database, nameOf(id, shift), {
+    for (let shift = isVariance(id) ? -DECIMAL_DIGITS : 0; shift <= QUOTIENT_SCALE; shift++)
+      movingAggregate(database, nameOf(id, shift), {
         start: (): Sums => ({ total: 0n, squares: 0n, count: 0n }),
-        step: (sums: Sums, value: Raw) => add(sums, value, 1n),
-        inverse: (sums: Sums, value: Raw) => add(sums, value, -1n),
-        result: (sums: Sums) => {
+        add: (sums, sign, value) => add(sums, sign, exactOf(value)),
+        result: (sums) => {
           const spread = spreadOf(id, sums, shift)
           return spread === undefined ? null : fitted(spread, BigInt(DECIMAL_DIGITS))
         },
       })
-    }
-    aggregate(database, doubleSpreadName(id), {
-      start: (): DoubleSums => ({ total: 0n, squares: 0n, count: 0n, scale: 0, special: 0 }),
-      step: (sums: DoubleSums, value: Raw) => addDouble(sums, value, 1n),
-      inverse: (sums: DoubleSums, value: Raw) => addDouble(sums, value, -1n),
-      result: (sums: DoubleSums) => {
+    movingAggregate(database, doubleSpreadName(id), {
+      start: noDoubles,
+      add: (sums, sign, value) => addDouble(sums, sign, value),
+      result: (sums) => {
         const spread = spreadOf(id, sums, shiftOf(id, sums.scale, SPREAD_DIGITS))
         if (spread === undefined) return null
-        return sums.special > 0 ? 'NaN' : nearestDouble(spread, SPREAD_DIGITS)
+        return sums.special > 0n ? 'NaN' : nearestDouble(spread, SPREAD_DIGITS)
       },
     })
   }
@@ -67,23 +64,22 @@ interface Sums {
 /** Sums of the shortest decimal forms, with `scale` digits after the point. NaN and infinities are only counted. */
 interface DoubleSums extends Sums {
   scale: number
-  special: number
+  special: bigint
 }
 
-function add(sums: Sums, value: Raw, sign: bigint): void {
-  if (value === null) return
-  const number = exactOf(value)
+const noDoubles = (): DoubleSums => ({ total: 0n, squares: 0n, count: 0n, scale: 0, special: 0n })
+
+function add(sums: Sums, sign: bigint, number: bigint): void {
   sums.total += sign * number
   sums.squares += sign * number * number
   sums.count += sign
 }
 
-function addDouble(sums: DoubleSums, value: Raw, sign: bigint): void {
-  if (value === null) return
-  sums.count += sign
+function addDouble(sums: DoubleSums, sign: bigint, value: Value | undefined): void {
   const digits = digitsOf(value)
   if (digits === undefined) {
-    sums.special += Number(sign)
+    sums.count += sign
+    sums.special += sign
     return
   }
   if (digits.scale > sums.scale) {
@@ -92,15 +88,13 @@ function addDouble(sums: DoubleSums, value: Raw, sign: bigint): void {
     sums.squares *= shift * shift
     sums.scale = digits.scale
   }
-  const number = digits.unscaled * 10n ** BigInt(sums.scale - digits.scale)
-  sums.total += sign * number
-  sums.squares += sign * number * number
+  add(sums, sign, digits.unscaled * 10n ** BigInt(sums.scale - digits.scale))
 }
 
 /** Undefined for NaN and infinities. */
-function digitsOf(value: Raw): { readonly unscaled: bigint; readonly scale: number } | undefined {
+function digitsOf(value: Value | undefined): { readonly unscaled: bigint; readonly scale: number } | undefined {
   if (typeof value === 'bigint' || value instanceof Uint8Array) return { unscaled: exactOf(value), scale: 0 }
-  return readDigits(String(real(value)))
+  return readDigits(String(realOf(value)))
 }
 
 /** Unscaled; undefined for too few rows. */
@@ -144,14 +138,12 @@ interface PairSums {
 }
 
 function registerCorrelation(database: Database): void {
-  const empty = (): DoubleSums => ({ total: 0n, squares: 0n, count: 0n, scale: 0, special: 0 })
-  aggregate(database, 'gh_corr', {
-    start: (): PairSums => ({ x: empty(), y: empty(), products: 0n }),
-    step: (sums: PairSums, x: Raw, y: Raw) => addPair(sums, x, y, 1n),
-    inverse: (sums: PairSums, x: Raw, y: Raw) => addPair(sums, x, y, -1n),
-    result: ({ x, y, products }: PairSums) => {
+  movingAggregate(database, 'gh_corr', {
+    start: (): PairSums => ({ x: noDoubles(), y: noDoubles(), products: 0n }),
+    add: addPair,
+    result: ({ x, y, products }) => {
       if (x.count < 1n) return null
-      if (x.special > 0 || y.special > 0) return 'NaN'
+      if (x.special > 0n || y.special > 0n) return 'NaN'
       const spreads = (x.count * x.squares - x.total * x.total) * (y.count * y.squares - y.total * y.total)
       if (spreads === 0n) return null
       const together = x.count * products - x.total * y.total
@@ -161,12 +153,11 @@ function registerCorrelation(database: Database): void {
   })
 }
 
-function addPair(sums: PairSums, x: Raw, y: Raw, sign: bigint): void {
-  if (x === null || y === null) return
+function addPair(sums: PairSums, sign: bigint, x?: Value, y?: Value): void {
   const [before, earlier] = [sums.x.scale, sums.y.scale]
   const [a, b] = [digitsOf(x), digitsOf(y)]
-  addDouble(sums.x, x, sign)
-  addDouble(sums.y, y, sign)
+  addDouble(sums.x, sign, x)
+  addDouble(sums.y, sign, y)
   sums.products *= 10n ** BigInt(sums.x.scale - before + sums.y.scale - earlier)
   if (a === undefined || b === undefined) return
   const left = a.unscaled * 10n ** BigInt(sums.x.scale - a.scale)

@@ -2,21 +2,16 @@
 import type { Database } from 'better-sqlite3'
 import { MAX_INTEGER, MIN_INTEGER, QUOTIENT_SCALE, readDigits, writeDecimal } from 'gatehouse-iql'
 import { manyRowsError, overflowError } from '../../runtime-error.ts'
-import { aggregate, exactOf, type Raw } from './aggregate.ts'
-import { registerPercentiles } from './aggregates-percentile.ts'
+import { aggregate, exactOf, movingAggregate, type Raw, realOf } from './aggregate.ts'
 import { registerSpread } from './aggregates-spread.ts'
-import { fitted, real, roundedQuotient, storedDouble } from './number.ts'
+import { fitted, roundedQuotient, storedDouble } from './number.ts'
+import { registerPercentiles } from './percentile.ts'
 import { requireFit } from './text.ts'
 
 const RESULT_DIGITS = 38n
 
 export function registerAggregates(database: Database): void {
-  registerExact(database, 'gh_sum', (sum) => fitted(sum.total, RESULT_DIGITS))
-  for (let shift = 0n; shift <= QUOTIENT_SCALE; shift++) {
-    registerExact(database, `gh_avg_${shift}`, (sum) =>
-      fitted(roundedQuotient(sum.total * 10n ** shift, sum.count), RESULT_DIGITS),
-    )
-  }
+  registerSums(database)
   registerSpread(database)
   registerPercentiles(database)
   registerDoubles(database)
@@ -26,14 +21,14 @@ export function registerAggregates(database: Database): void {
   registerJoins(database)
   aggregate(database, 'gh_locf', {
     start: () => ({ value: null as Raw }),
-    step: (last: { value: Raw }, value: Raw) => {
+    step: (last, value = null) => {
       if (value !== null) last.value = value
     },
     // Its frame begins with the partition, so that no row leaves it. SQLite wants the function all the same.
     inverse: () => {
       throw new Error('gh_locf over a moving frame')
     },
-    result: (last: { value: Raw }) => last.value,
+    result: (last) => last.value,
   })
   aggregate(database, 'gh_single', {
     start: () => ({ rows: 0, value: null as Raw }),
@@ -50,126 +45,108 @@ interface ExactSum {
   count: bigint
 }
 
-function registerExact(database: Database, name: string, result: (sum: ExactSum) => Raw): void {
-  const step = (sum: ExactSum, value: Raw): void => {
-    if (value === null) return
-    sum.total += exactOf(value)
-    sum.count++
-  }
-  const inverse = (sum: ExactSum, value: Raw): void => {
-    if (value === null) return
-    sum.total -= exactOf(value)
-    sum.count--
-  }
-  aggregate(database, name, {
-    start: (): ExactSum => ({ total: 0n, count: 0n }),
-    step,
-    inverse,
-    result: (sum: ExactSum) => (sum.count === 0n ? null : result(sum)),
-  })
+const EXACT_SUM = {
+  start: (): ExactSum => ({ total: 0n, count: 0n }),
+  add: (sum: ExactSum, sign: bigint, value?: Raw): void => {
+    sum.total += sign * exactOf(value)
+    sum.count += sign
+  },
+}
+
+function registerSums(database: Database): void {
+  const register = (name: string, result: (sum: ExactSum) => bigint): void =>
+    movingAggregate(database, name, {
+      ...EXACT_SUM,
+      result: (sum) => (sum.count === 0n ? null : fitted(result(sum), RESULT_DIGITS)),
+    })
+  register('gh_sum', ({ total }) => total)
+  for (let shift = 0n; shift <= QUOTIENT_SCALE; shift++)
+    register(`gh_avg_${shift}`, ({ total, count }) => roundedQuotient(total * 10n ** shift, count))
 }
 
 /** The exact sum of doubles as a decimal; NaN and infinities are counted separately. */
 interface DoubleSum {
   unscaled: bigint
   scale: number
-  count: number
-  nan: number
-  positive: number
-  negative: number
+  count: bigint
+  nan: bigint
+  positive: bigint
+  negative: bigint
 }
 
 function registerDoubles(database: Database): void {
-  const start = (): DoubleSum => ({ unscaled: 0n, scale: 0, count: 0, nan: 0, positive: 0, negative: 0 })
-  const add = (sum: DoubleSum, value: Raw, sign: 1 | -1): void => {
-    const number = value instanceof Uint8Array ? null : real(value)
-    if (number === null) return
-    sum.count += sign
-    if (Number.isNaN(number)) sum.nan += sign
-    else if (number === Number.POSITIVE_INFINITY) sum.positive += sign
-    else if (number === Number.NEGATIVE_INFINITY) sum.negative += sign
-    else addExactly(sum, number, sign)
-  }
-  const common = {
-    start,
-    step: (sum: DoubleSum, value: Raw) => add(sum, value, 1),
-    inverse: (sum: DoubleSum, value: Raw) => add(sum, value, -1),
-  }
-  aggregate(database, 'gh_fsum', {
-    ...common,
-    result: (sum: DoubleSum) => (sum.count === 0 ? null : storedDouble(totalOf(sum))),
-  })
-  aggregate(database, 'gh_favg', {
-    ...common,
-    result: (sum: DoubleSum) => (sum.count === 0 ? null : storedDouble(totalOf(sum) / sum.count)),
-  })
+  const register = (name: string, result: (sum: DoubleSum) => number): void =>
+    movingAggregate(database, name, {
+      start: (): DoubleSum => ({ unscaled: 0n, scale: 0, count: 0n, nan: 0n, positive: 0n, negative: 0n }),
+      add: addDouble,
+      result: (sum) => (sum.count === 0n ? null : storedDouble(result(sum))),
+    })
+  register('gh_fsum', totalOf)
+  register('gh_favg', (sum) => totalOf(sum) / Number(sum.count))
 }
 
-function addExactly(sum: DoubleSum, number: number, sign: 1 | -1): void {
+function addDouble(sum: DoubleSum, sign: bigint, value?: Raw): void {
+  const number = realOf(value)
+  sum.count += sign
+  if (Number.isNaN(number)) sum.nan += sign
+  else if (number === Number.POSITIVE_INFINITY) sum.positive += sign
+  else if (number === Number.NEGATIVE_INFINITY) sum.negative += sign
+  else addExactly(sum, number, sign)
+}
+
+function addExactly(sum: DoubleSum, number: number, sign: bigint): void {
   const parsed = readDigits(String(number))
   if (parsed === undefined) return
-  let { unscaled, scale } = parsed
-  if (scale > sum.scale) {
-    sum.unscaled *= 10n ** BigInt(scale - sum.scale)
-    sum.scale = scale
-  } else if (scale < sum.scale) {
-    unscaled *= 10n ** BigInt(sum.scale - scale)
-    scale = sum.scale
+  if (parsed.scale > sum.scale) {
+    sum.unscaled *= 10n ** BigInt(parsed.scale - sum.scale)
+    sum.scale = parsed.scale
   }
-  sum.unscaled += sign === 1 ? unscaled : -unscaled
+  sum.unscaled += sign * parsed.unscaled * 10n ** BigInt(sum.scale - parsed.scale)
 }
 
 function totalOf(sum: DoubleSum): number {
-  if (sum.nan > 0 || (sum.positive > 0 && sum.negative > 0)) return Number.NaN
-  if (sum.positive > 0) return Number.POSITIVE_INFINITY
-  if (sum.negative > 0) return Number.NEGATIVE_INFINITY
+  if (sum.nan > 0n || (sum.positive > 0n && sum.negative > 0n)) return Number.NaN
+  if (sum.positive > 0n) return Number.POSITIVE_INFINITY
+  if (sum.negative > 0n) return Number.NEGATIVE_INFINITY
   const total = Number(writeDecimal(sum.unscaled, sum.scale))
   if (!Number.isFinite(total)) throw overflowError('Double')
   return total
 }
 
-interface Weighted {
-  value: bigint
-  weight: bigint
-}
-
 /** What is missing in sums of products that exceed 64 bits, if each counts as the nearest integer of 64 bits. */
 function registerProducts(database: Database): void {
-  const add = (sum: ExactSum, left: Raw, right: Raw, sign: bigint): void => {
-    const product = exactOf(left) * exactOf(right)
-    const nearest = product > MAX_INTEGER ? MAX_INTEGER : product < MIN_INTEGER ? MIN_INTEGER : product
-    sum.total += sign * (product - nearest)
-  }
-  aggregate(database, 'gh_missing_products', {
-    start: (): ExactSum => ({ total: 0n, count: 0n }),
-    step: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, 1n),
-    inverse: (sum: ExactSum, left: Raw, right: Raw) => add(sum, left, right, -1n),
-    result: (sum: ExactSum) => fitted(sum.total, RESULT_DIGITS),
+  movingAggregate(database, 'gh_missing_products', {
+    start: EXACT_SUM.start,
+    add: (sum, sign, left, right) => {
+      const product = exactOf(left) * exactOf(right)
+      const nearest = product > MAX_INTEGER ? MAX_INTEGER : product < MIN_INTEGER ? MIN_INTEGER : product
+      sum.total += sign * (product - nearest)
+    },
+    result: (sum) => fitted(sum.total, RESULT_DIGITS),
   })
-  const refuseReal = (_state: object, value: Raw): void => {
-    if (typeof value === 'number') throw overflowError('Integer')
-  }
-  aggregate(database, 'gh_no_real', { start: () => ({}), step: refuseReal, inverse: refuseReal, result: () => null })
+  movingAggregate(database, 'gh_no_real', {
+    start: () => ({}),
+    add: (_state, _sign, value) => {
+      if (typeof value === 'number') throw overflowError('Integer')
+    },
+    result: () => null,
+  })
 }
 
 /** The scale of the weights cancels out; `shift` is the difference between the scales of the result and the price. */
 function registerVwap(database: Database): void {
-  const add = (sum: Weighted, price: Raw, weight: Raw, sign: bigint): void => {
-    if (price === null || weight === null) return
-    const quantity = exactOf(weight) * sign
-    sum.value += exactOf(price) * quantity
-    sum.weight += quantity
-  }
   // The scale of the result is at least that of the weights, which can have any.
-  for (let shift = 0n; shift <= RESULT_DIGITS; shift++) {
-    aggregate(database, `gh_vwap_${shift}`, {
-      start: (): Weighted => ({ value: 0n, weight: 0n }),
-      step: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, 1n),
-      inverse: (sum: Weighted, price: Raw, weight: Raw) => add(sum, price, weight, -1n),
-      result: (sum: Weighted) =>
-        sum.weight === 0n ? null : fitted(roundedQuotient(sum.value * 10n ** shift, sum.weight), RESULT_DIGITS),
+  for (let shift = 0n; shift <= RESULT_DIGITS; shift++)
+    movingAggregate(database, `gh_vwap_${shift}`, {
+      start: () => ({ value: 0n, weight: 0n }),
+      add: (sum, sign, price, weight) => {
+        const quantity = exactOf(weight) * sign
+        sum.value += exactOf(price) * quantity
+        sum.weight += quantity
+      },
+      result: ({ value, weight }) =>
+        weight === 0n ? null : fitted(roundedQuotient(value * 10n ** shift, weight), RESULT_DIGITS),
     })
-  }
 }
 
 /** string_agg(DISTINCT …): SQLite allows DISTINCT only with one argument. */
@@ -179,7 +156,7 @@ function registerJoins(database: Database): void {
       start: () => ({ seen: new Map<string, Raw>(), bytes: 0 }),
       step: (state, text, separator, maxBytes) => {
         if (typeof text !== 'string' || state.seen.has(text)) return
-        state.seen.set(text, separator)
+        state.seen.set(text, separator ?? null)
         state.bytes += Buffer.byteLength(text) + Buffer.byteLength(String(separator))
         requireFit(BigInt(state.bytes), BigInt(Number(maxBytes)))
       },
@@ -196,14 +173,14 @@ function registerEnds(database: Database): void {
   for (const [name, sign] of [['gh_first', -1] as const, ['gh_last', 1] as const]) {
     aggregate(database, name, {
       start: () => ({ value: null as Raw, key: null as Raw }),
-      step: (best: { value: Raw; key: Raw }, value: Raw, key: Raw) => {
+      step: (best, value = null, key = null) => {
         if (value === null || key === null) return
         const order = best.key === null ? sign : compareRaw(key, best.key) || compareRaw(value, best.value)
         if (order * sign <= 0) return
         best.value = value
         best.key = key
       },
-      result: (best: { value: Raw }) => best.value,
+      result: (best) => best.value,
     })
   }
 }

@@ -22,54 +22,43 @@ import { iqlError, overflowError, underflowError } from '../../runtime-error.ts'
 import { itemOf, memberOf } from './json-text.ts'
 import { exact, fitted, integer, real, rescaled, roundHalfAway, type SqliteFunction, storedDouble } from './number.ts'
 
-type Text = string | null
-type Exact = bigint | Uint8Array | null
-type Real = number | bigint | string | null
+type Exact = bigint | Uint8Array
+type Real = number | bigint | string
 
+/** All are called only if no argument is NULL. */
 export const CAST_FUNCTIONS = {
-  gh_text_integer: (text: Text) => read(text, 'Integer', readWhole, integer),
-  gh_text_decimal: (text: Text, scale: bigint, digits: bigint) =>
-    read(
-      text,
-      'Decimal',
-      (written) => readUnscaled(written, Number(scale)),
-      (value) => fitted(value, digits),
+  gh_text_integer: (text: string) => integer(read(text, 'Integer', readWhole)),
+  gh_text_decimal: (text: string, scale: bigint, digits: bigint) =>
+    fitted(
+      read(text, 'Decimal', (written) => readUnscaled(written, Number(scale))),
+      digits,
     ),
-  gh_text_double: (text: Text) => read(text, 'Double', readNumber, storedDouble),
-  gh_text_boolean: (text: Text) => readAs(text, BOOLEAN, (value) => (value === true ? 1n : 0n)),
-  gh_text_timestamp: (text: Text) => readAs(text, TIMESTAMP, same),
-  gh_text_date: (text: Text) => readAs(text, DATE, same),
-  gh_text_time: (text: Text) => readAs(text, TIME, same),
-  gh_text_uuid: (text: Text) => readAs(text, UUID, same),
-  gh_text_json: (text: Text) => readAs(text, JSON_TYPE, same),
-  gh_text_binary: (text: Text) => text && Buffer.from(text),
+  gh_text_double: (text: string) => storedDouble(read(text, 'Double', readNumber)),
+  gh_text_boolean: (text: string) => (readAs(text, BOOLEAN) === true ? 1n : 0n),
+  gh_text_timestamp: (text: string) => readAs(text, TIMESTAMP),
+  gh_text_date: (text: string) => readAs(text, DATE),
+  gh_text_time: (text: string) => readAs(text, TIME),
+  gh_text_uuid: (text: string) => readAs(text, UUID),
+  gh_text_json: (text: string) => readAs(text, JSON_TYPE),
+  gh_text_binary: (text: string) => Buffer.from(text),
 
-  gh_decimal_text: (value: Exact, scale: bigint) => (value === null ? null : writeDecimal(exact(value), Number(scale))),
-  gh_decimal_double: (value: Exact, scale: bigint) =>
-    value === null ? null : Number(writeDecimal(exact(value), Number(scale))),
-  gh_double_text: (value: Real) => {
-    const number = real(value)
-    return number === null ? null : doubleText(number)
-  },
+  gh_decimal_text: (value: Exact, scale: bigint) => writeDecimal(exact(value), Number(scale)),
+  gh_decimal_double: (value: Exact, scale: bigint) => Number(writeDecimal(exact(value), Number(scale))),
+  gh_double_text: (value: Real) => doubleText(real(value)),
   gh_double_integer: (value: Real) => {
-    const number = real(value)
-    if (number === null) return null
-    if (!Number.isFinite(number)) throw overflowError('Integer')
-    return integer(BigInt(roundHalfAway(number)))
+    if (!Number.isFinite(real(value))) throw overflowError('Integer')
+    return integer(BigInt(roundHalfAway(real(value))))
   },
   /** By the shortest decimal form of the double, which is the number as it was written. */
   gh_double_decimal: (value: Real, scale: bigint, digits: bigint) => {
-    const number = real(value)
-    if (number === null) return null
-    const parsed = Number.isFinite(number) ? readDigits(String(number)) : undefined
+    const parsed = Number.isFinite(real(value)) ? readDigits(String(real(value))) : undefined
     if (parsed === undefined) throw overflowError('Decimal')
     return fitted(rescaled(parsed.unscaled, scale - BigInt(parsed.scale), 'round'), digits)
   },
-  gh_timestamp_text: (value: bigint | null) => (value === null ? null : writeTimestamp(value)),
-  gh_date_text: (value: bigint | null) => (value === null ? null : writeDate(value)),
-  gh_time_text: (value: bigint | null) => (value === null ? null : writeTime(value)),
-  gh_binary_text: (value: Uint8Array | null) => {
-    if (value === null) return null
+  gh_timestamp_text: writeTimestamp,
+  gh_date_text: writeDate,
+  gh_time_text: writeTime,
+  gh_binary_text: (value: Uint8Array) => {
     try {
       const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value)
       if (!text.includes('\u0000')) return text
@@ -77,36 +66,24 @@ export const CAST_FUNCTIONS = {
     throw iqlError('BadValue', 'The bytes are not valid UTF-8')
   },
 
-  gh_json_get: (json: Text, key: Text) => (json === null || key === null ? null : (memberOf(json, key) ?? null)),
-  gh_json_item: (json: Text, index: bigint | null) =>
-    json === null || index === null ? null : (itemOf(json, index) ?? null),
-  gh_json_text: (json: Text, key: Text) => (json === null || key === null ? null : plain(memberOf(json, key))),
-  gh_json_item_text: (json: Text, index: bigint | null) =>
-    json === null || index === null ? null : plain(itemOf(json, index)),
+  gh_json_get: (json: string, key: string) => memberOf(json, key) ?? null,
+  gh_json_item: (json: string, index: bigint) => itemOf(json, index) ?? null,
+  gh_json_text: (json: string, key: string) => plain(memberOf(json, key)),
+  gh_json_item_text: (json: string, index: bigint) => plain(itemOf(json, index)),
 } as const satisfies Record<string, SqliteFunction>
 
-function same<T>(value: T): T {
-  return value
-}
-
-function read<T, R>(
-  text: Text,
-  type: string,
-  reader: (text: string) => T | undefined,
-  then: (value: T) => R,
-): R | null {
-  if (text === null) return null
-  const value = reader(text)
+function read<T>(text: string, type: string, parse: (text: string) => T | undefined): T {
+  const value = parse(text)
   if (value === undefined) throw iqlError('BadValue', `${JSON.stringify(shortened(text))} is not a valid ${type}`)
-  return then(value)
+  return value
 }
 
 function shortened(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text
 }
 
-function readAs<R>(text: Text, type: IqlType, then: (value: IqlValue) => R): R | null {
-  return read(text, type.kind, (written) => readOrNothing(type, written), then)
+function readAs(text: string, type: IqlType): IqlValue {
+  return read(text, type.kind, (written) => readOrNothing(type, written))
 }
 
 function readOrNothing(type: IqlType, text: string): IqlValue | undefined {
@@ -143,7 +120,7 @@ function readNumber(text: string): number | undefined {
 }
 
 /** A string without its quotes, anything else as written; null is NULL. */
-function plain(json: string | undefined): Text {
+function plain(json: string | undefined): string | null {
   if (json === undefined || json === 'null') return null
   return json.startsWith('"') ? String(JSON.parse(json)) : json
 }

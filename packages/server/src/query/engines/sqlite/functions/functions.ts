@@ -4,12 +4,12 @@ import { rowTwiceError } from '../../runtime-error.ts'
 import type { Raw } from './aggregate.ts'
 import { extremeOf, registerAggregates } from './aggregates.ts'
 import { CAST_FUNCTIONS } from './cast.ts'
-import { NUMBER_FUNCTIONS, type SqliteFunction } from './number.ts'
+import { NULLABLE_NUMBER_FUNCTIONS, NUMBER_FUNCTIONS, type SqliteFunction } from './number.ts'
 import { PERCENTILE_FUNCTIONS } from './percentile.ts'
 import { concat, TEXT_FUNCTIONS } from './text.ts'
 import { TIME_FUNCTIONS } from './time.ts'
 
-const FUNCTIONS = {
+const STRICT_FUNCTIONS: Record<string, SqliteFunction> = {
   ...NUMBER_FUNCTIONS,
   ...TEXT_FUNCTIONS,
   ...TIME_FUNCTIONS,
@@ -21,17 +21,21 @@ const FUNCTIONS = {
 const OPTIONS = { deterministic: true, safeIntegers: true, directOnly: true }
 
 export function registerFunctions(database: Database): void {
-  const all: Record<string, SqliteFunction> = FUNCTIONS
-  for (const [name, run] of Object.entries(all)) {
-    const options = { ...OPTIONS, deterministic: name !== 'gh_uuid' }
-    database.function(name, options, run as (...args: unknown[]) => unknown)
-  }
+  for (const [name, run] of Object.entries(STRICT_FUNCTIONS))
+    database.function(name, { ...OPTIONS, deterministic: name !== 'gh_uuid' }, strict(run))
+  for (const [name, run] of Object.entries(NULLABLE_NUMBER_FUNCTIONS)) database.function(name, OPTIONS, run)
   database.function('gh_least', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, -1))
   database.function('gh_greatest', { ...OPTIONS, varargs: true }, (...values: Raw[]) => extremeOf(values, 1))
-  database.function('gh_concat', { ...OPTIONS, varargs: true }, concat as (...args: unknown[]) => unknown)
+  database.function('gh_concat', { ...OPTIONS, varargs: true }, strict(concat))
   registerAggregates(database)
   registerRowTracking(database)
   database.function('gh_long_row', { ...OPTIONS, deterministic: false }, () => 1n)
+}
+
+/** NULL if an argument is, like a STRICT function of PostgreSQL. The number of arguments stays that of the function. */
+function strict(run: SqliteFunction): (...args: unknown[]) => unknown {
+  const strictly = (...args: unknown[]): unknown => (args.includes(null) ? null : run(...(args as never[])))
+  return Object.defineProperty(strictly, 'length', { value: run.length })
 }
 
 /** Thrown before a row with long values is changed: the write must run in the writer process. */

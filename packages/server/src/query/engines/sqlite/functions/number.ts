@@ -5,68 +5,40 @@ import { fromWide, toExtraWide, toWide } from '../representation.ts'
 
 export type SqliteFunction = (...args: never[]) => unknown
 
-type Exact = bigint | Uint8Array | null
-type Real = number | bigint | string | null
-type Integer = bigint | null
+type Exact = bigint | Uint8Array
+type Real = number | bigint | string
 
+/** All are called only if no argument is NULL. */
 export const NUMBER_FUNCTIONS = {
   /** SQLite turns an integer result that exceeds 64 bits into a real. */
-  gh_int: (value: bigint | number | null) => {
+  gh_int: (value: bigint | number) => {
     if (typeof value === 'number') throw overflowError('Integer')
     return value
   },
-  gh_idiv: (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : integer(a / nonZero(b))),
-  gh_imod: (a: bigint | null, b: bigint | null) => (a === null || b === null ? null : a % nonZero(b)),
+  gh_idiv: (a: bigint, b: bigint) => integer(a / nonZero(b)),
+  gh_imod: (a: bigint, b: bigint) => a % nonZero(b),
 
-  gh_dadd: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x + y),
-  gh_dsub: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x - y),
-  gh_dmul: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x * y),
-  gh_dmod: (a: Exact, b: Exact, digits: bigint) => both(a, b, digits, (x, y) => x % nonZero(y)),
+  gh_dadd: (a: Exact, b: Exact, digits: bigint) => fitted(exact(a) + exact(b), digits),
+  gh_dsub: (a: Exact, b: Exact, digits: bigint) => fitted(exact(a) - exact(b), digits),
+  gh_dmul: (a: Exact, b: Exact, digits: bigint) => fitted(exact(a) * exact(b), digits),
+  gh_dmod: (a: Exact, b: Exact, digits: bigint) => fitted(exact(a) % nonZero(exact(b)), digits),
   /** `shift` scales the dividend to the scale of the quotient. */
-  gh_ddiv: (a: Exact, b: Exact, shift: bigint, digits: bigint) =>
-    both(a, b, digits, (x, y) => {
-      nonZero(y)
-      return shift >= 0n ? roundedQuotient(x * 10n ** shift, y) : roundedQuotient(x, y * 10n ** -shift)
-    }),
-  gh_dneg: (a: Exact, digits: bigint) => (a === null ? null : fitted(-exact(a), digits)),
-  gh_dabs: (a: Exact, digits: bigint) => {
-    if (a === null) return null
-    const value = exact(a)
-    return fitted(value < 0n ? -value : value, digits)
+  gh_ddiv: (a: Exact, b: Exact, shift: bigint, digits: bigint) => {
+    const [x, y] = [exact(a), nonZero(exact(b))]
+    const quotient = shift >= 0n ? roundedQuotient(x * 10n ** shift, y) : roundedQuotient(x, y * 10n ** -shift)
+    return fitted(quotient, digits)
   },
+  gh_dneg: (a: Exact, digits: bigint) => fitted(-exact(a), digits),
+  gh_dabs: (a: Exact, digits: bigint) => fitted(exact(a) < 0n ? -exact(a) : exact(a), digits),
   /** Changes the scale: exactly if `shift` is not negative, otherwise by the rounding mode. */
-  gh_dscale: (a: Exact, shift: bigint, digits: bigint, mode: string) =>
-    a === null ? null : fitted(rescaled(exact(a), shift, mode), digits),
-  gh_dtoint: (a: Exact, scale: bigint) => (a === null ? null : integer(rescaled(exact(a), -scale, 'round'))),
-  gh_dsign: (a: Exact) => (a === null ? null : signOf(exact(a))),
+  gh_dscale: (a: Exact, shift: bigint, digits: bigint, mode: string) => fitted(rescaled(exact(a), shift, mode), digits),
+  gh_dtoint: (a: Exact, scale: bigint) => integer(rescaled(exact(a), -scale, 'round')),
+  gh_dsign: (a: Exact) => (exact(a) > 0n ? 1n : exact(a) < 0n ? -1n : 0n),
 
   /** Combines the sums of the upper and the lower halves. */
-  gh_joined: (upper: bigint | null, lower: bigint | null) =>
-    upper === null || lower === null ? null : fitted((upper << 32n) + lower, 38n),
-  /** The same, with what is missing in them. */
-  gh_joined_products: (upper: bigint | null, lower: bigint | null, missing: Exact) =>
-    upper === null || lower === null
-      ? null
-      : fitted((upper << 32n) + lower + (missing === null ? 0n : exact(missing)), 38n),
-  gh_joined_mean: (upper: bigint | null, lower: bigint | null, count: bigint, shift: bigint) =>
-    upper === null || lower === null
-      ? null
-      : fitted(roundedQuotient(((upper << 32n) + lower) * 10n ** shift, count), 38n),
-
-  gh_interpolate: (x: Exact, at: Integer, x0: Exact, at0: Integer, x1: Exact, at1: Integer, shift: bigint) => {
-    if (x !== null) return fitted(exact(x) * 10n ** shift, 38n)
-    if (at === null || x0 === null || at0 === null || x1 === null || at1 === null) return null
-    if (at <= at0 || at1 <= at0) return fitted(exact(x0) * 10n ** shift, 38n)
-    const weighted = exact(x0) * (at1 - at) + exact(x1) * (at - at0)
-    return fitted(roundedQuotient(weighted * 10n ** shift, at1 - at0), 38n)
-  },
-  gh_finterpolate: (x: Real, at: Integer, x0: Real, at0: Integer, x1: Real, at1: Integer) => {
-    if (x !== null) return x
-    const [low, high] = [real(x0), real(x1)]
-    if (at === null || low === null || at0 === null || high === null || at1 === null) return null
-    if (at <= at0 || at1 <= at0) return x0
-    return storedDouble(between(low, high, at - at0, at1 - at0))
-  },
+  gh_joined: (upper: bigint, lower: bigint) => fitted((upper << 32n) + lower, 38n),
+  gh_joined_mean: (upper: bigint, lower: bigint, count: bigint, shift: bigint) =>
+    fitted(roundedQuotient(((upper << 32n) + lower) * 10n ** shift, count), 38n),
 
   gh_fadd: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x + y, x, y)),
   gh_fsub: (a: Real, b: Real) => doubles(a, b, (x, y) => inRange(x - y, x, y)),
@@ -77,31 +49,54 @@ export const NUMBER_FUNCTIONS = {
       if (y === 0 && !Number.isNaN(x)) throw divisionByZero()
       return noUnderflow(inRange(x / y, x, y), x !== 0 && Number.isFinite(y))
     }),
-  gh_fneg: (a: Real) => one(a, (x) => -x),
-  gh_fabs: (a: Real) => one(a, Math.abs),
+  gh_fneg: (a: Real) => storedDouble(-real(a)),
+  gh_fabs: (a: Real) => storedDouble(Math.abs(real(a))),
   gh_fsign: (a: Real) => {
-    const value = real(a)
-    if (value === null) return null
-    if (Number.isNaN(value)) throw overflowError('Integer')
-    return BigInt(Math.sign(value))
+    if (Number.isNaN(real(a))) throw overflowError('Integer')
+    return BigInt(Math.sign(real(a)))
   },
-  gh_fround: (a: Real) => one(a, roundHalfAway),
-  gh_ftrunc: (a: Real) => one(a, Math.trunc),
-  gh_ffloor: (a: Real) => one(a, Math.floor),
-  gh_fceil: (a: Real) => one(a, Math.ceil),
-  gh_sqrt: (a: Real) =>
-    one(a, (x) => {
-      if (x < 0) throw iqlError('BadValue', 'The square root of a negative number')
-      return Math.sqrt(x)
-    }),
-  gh_exp: (a: Real) =>
-    one(a, (x) => noUnderflow(inRange(twelveDigits(Math.exp(x)), x, 0), x !== Number.NEGATIVE_INFINITY)),
-  gh_ln: (a: Real) =>
-    one(a, (x) => {
-      if (x <= 0) throw iqlError('BadValue', 'The logarithm of a number that is not positive')
-      return twelveDigits(Math.log(x))
-    }),
+  gh_fround: (a: Real) => storedDouble(roundHalfAway(real(a))),
+  gh_ftrunc: (a: Real) => storedDouble(Math.trunc(real(a))),
+  gh_ffloor: (a: Real) => storedDouble(Math.floor(real(a))),
+  gh_fceil: (a: Real) => storedDouble(Math.ceil(real(a))),
+  gh_sqrt: (a: Real) => {
+    if (real(a) < 0) throw iqlError('BadValue', 'The square root of a negative number')
+    return storedDouble(Math.sqrt(real(a)))
+  },
+  gh_exp: (a: Real) => {
+    const x = real(a)
+    return storedDouble(noUnderflow(inRange(twelveDigits(Math.exp(x)), x, 0), x !== Number.NEGATIVE_INFINITY))
+  },
+  gh_ln: (a: Real) => {
+    if (real(a) <= 0) throw iqlError('BadValue', 'The logarithm of a number that is not positive')
+    return storedDouble(twelveDigits(Math.log(real(a))))
+  },
   gh_power: (a: Real, b: Real) => doubles(a, b, power),
+} as const satisfies Record<string, SqliteFunction>
+
+type Known = Exact | null
+type Time = bigint | null
+
+/** Called with NULLs too. */
+export const NULLABLE_NUMBER_FUNCTIONS = {
+  /** Combines the sums of the upper and the lower halves, with what is missing in them. */
+  gh_joined_products: (upper: bigint | null, lower: bigint | null, missing: Exact | null) =>
+    upper === null || lower === null
+      ? null
+      : fitted((upper << 32n) + lower + (missing === null ? 0n : exact(missing)), 38n),
+  gh_interpolate: (x: Known, at: Time, x0: Known, at0: Time, x1: Known, at1: Time, shift: bigint) => {
+    if (x !== null) return fitted(exact(x) * 10n ** shift, 38n)
+    if (at === null || x0 === null || at0 === null || x1 === null || at1 === null) return null
+    if (at <= at0 || at1 <= at0) return fitted(exact(x0) * 10n ** shift, 38n)
+    const weighted = exact(x0) * (at1 - at) + exact(x1) * (at - at0)
+    return fitted(roundedQuotient(weighted * 10n ** shift, at1 - at0), 38n)
+  },
+  gh_finterpolate: (x: Real | null, at: Time, x0: Real | null, at0: Time, x1: Real | null, at1: Time) => {
+    if (x !== null) return x
+    if (at === null || x0 === null || at0 === null || x1 === null || at1 === null) return null
+    if (at <= at0 || at1 <= at0) return x0
+    return storedDouble(between(real(x0), real(x1), at - at0, at1 - at0))
+  },
 } as const satisfies Record<string, SqliteFunction>
 
 export function exact(value: bigint | Uint8Array): bigint {
@@ -130,8 +125,7 @@ export function integer(value: bigint): bigint {
   return value
 }
 
-export function real(value: Real): number | null {
-  if (value === null) return null
+export function real(value: Real): number {
   return typeof value === 'string' ? Number.NaN : Number(value)
 }
 
@@ -178,39 +172,14 @@ function nonZero(divisor: bigint): bigint {
   return divisor
 }
 
-function signOf(value: bigint): bigint {
-  return value > 0n ? 1n : value < 0n ? -1n : 0n
-}
-
-function both(
-  a: Exact,
-  b: Exact,
-  digits: bigint,
-  combine: (x: bigint, y: bigint) => bigint,
-): bigint | Uint8Array | null {
-  return a === null || b === null ? null : fitted(combine(exact(a), exact(b)), digits)
-}
-
-function doubles(a: Real, b: Real, combine: (x: number, y: number) => number): number | string | null {
-  const x = real(a)
-  const y = real(b)
-  return x === null || y === null ? null : storedDouble(combine(x, y))
-}
-
-function one(a: Real, change: (x: number) => number): number | string | null {
-  const x = real(a)
-  return x === null ? null : storedDouble(change(x))
+function doubles(a: Real, b: Real, combine: (x: number, y: number) => number): number | string {
+  return storedDouble(combine(real(a), real(b)))
 }
 
 /** Infinity as a result of finite numbers is an overflow. */
 function inRange(result: number, x: number, y: number): number {
-  if (
-    (result === Number.POSITIVE_INFINITY || result === Number.NEGATIVE_INFINITY) &&
-    Number.isFinite(x) &&
-    Number.isFinite(y)
-  ) {
+  if (Math.abs(result) === Number.POSITIVE_INFINITY && Number.isFinite(x) && Number.isFinite(y))
     throw overflowError('Double')
-  }
   return result
 }
 

@@ -12,41 +12,33 @@ import {
 import { likePattern } from './like-pattern.ts'
 import type { SqliteFunction } from './number.ts'
 
-type Text = string | null
-type Integer = bigint | null
-
+/** All are called only if no argument is NULL. */
 export const TEXT_FUNCTIONS = {
-  gh_upper: (text: Text) => text?.toUpperCase() ?? null,
-  gh_lower: (text: Text) => text?.toLowerCase() ?? null,
-  gh_trim: (text: Text, characters: Text) => trimmed(text, characters, true, true),
-  gh_ltrim: (text: Text, characters: Text) => trimmed(text, characters, true, false),
-  gh_rtrim: (text: Text, characters: Text) => trimmed(text, characters, false, true),
-  gh_substr: (text: Text, from: Integer, count: Integer) => {
-    if (text === null || from === null || count === null) return null
+  gh_upper: (text: string) => text.toUpperCase(),
+  gh_lower: (text: string) => text.toLowerCase(),
+  gh_trim: (text: string, characters: string) => trimmed(text, characters, true, true),
+  gh_ltrim: (text: string, characters: string) => trimmed(text, characters, true, false),
+  gh_rtrim: (text: string, characters: string) => trimmed(text, characters, false, true),
+  gh_substr: (text: string, from: bigint, count: bigint) => {
     if (count < 0n) throw iqlError('BadValue', 'The length of a substring is negative')
     return part(text, from, from + count)
   },
-  gh_substr_from: (text: Text, from: Integer) => (text === null || from === null ? null : part(text, from, undefined)),
-  gh_left: (text: Text, count: Integer) =>
-    text === null || count === null ? null : part(text, 1n, 1n + (count > 0n ? count : 0n)),
-  gh_right: (text: Text, count: Integer) => {
-    if (text === null || count === null) return null
-    return count <= 0n
-      ? ''
-      : [...text].slice(-Number(count > 9_007_199_254_740_991n ? 9_007_199_254_740_991n : count)).join('')
+  gh_substr_from: (text: string, from: bigint) => part(text, from, undefined),
+  gh_left: (text: string, count: bigint) => part(text, 1n, 1n + (count > 0n ? count : 0n)),
+  gh_right: (text: string, count: bigint) => {
+    const length = BigInt(text.length)
+    return count <= 0n ? '' : [...text].slice(-Number(count > length ? length : count)).join('')
   },
-  gh_lpad: (text: Text, length: Integer, fill: Text, maxBytes: bigint) =>
+  gh_lpad: (text: string, length: bigint, fill: string, maxBytes: bigint) =>
     padded(text, length, fill, maxBytes, (pad, kept) => pad + kept),
-  gh_rpad: (text: Text, length: Integer, fill: Text, maxBytes: bigint) =>
+  gh_rpad: (text: string, length: bigint, fill: string, maxBytes: bigint) =>
     padded(text, length, fill, maxBytes, (pad, kept) => kept + pad),
-  gh_repeat: (text: Text, count: Integer, maxBytes: bigint) => {
-    if (text === null || count === null) return null
+  gh_repeat: (text: string, count: bigint, maxBytes: bigint) => {
     if (count <= 0n || text === '') return ''
     requireFit(count * BigInt(Buffer.byteLength(text)), maxBytes)
     return text.repeat(Number(count))
   },
-  gh_position: (text: Text, part: Text) => {
-    if (text === null || part === null) return null
+  gh_position: (text: string, part: string) => {
     refuseLongSearch(text, part)
     const at = text.indexOf(part)
     return at === -1 ? 0n : BigInt(codePoints(text, at) + 1)
@@ -54,8 +46,7 @@ export const TEXT_FUNCTIONS = {
   gh_long_search: () => {
     throw searchTooLongError()
   },
-  gh_replace: (text: Text, part: Text, by: Text, maxBytes: bigint) => {
-    if (text === null || part === null || by === null) return null
+  gh_replace: (text: string, part: string, by: string, maxBytes: bigint) => {
     refuseLongSearch(text, part)
     if (part === '') return text
     const growth = BigInt(Buffer.byteLength(by) - Buffer.byteLength(part))
@@ -65,25 +56,23 @@ export const TEXT_FUNCTIONS = {
   gh_too_long: (maxBytes: bigint) => {
     throw valueTooLongError(maxBytes)
   },
-  gh_key_fits: (value: Text | Uint8Array, maxBytes: bigint, column: string) => {
+  gh_key_fits: (value: string | Uint8Array, maxBytes: bigint, column: string) => {
     if (isLonger(value, Number(maxBytes))) throw keyTooLongError(column, maxBytes)
     return value
   },
   gh_row_too_long: (maxBytes: bigint) => {
     throw rowTooLongError(maxBytes)
   },
-  gh_reverse: (text: Text) => text && [...text].reverse().join(''),
-  gh_starts_with: (text: Text, start: Text) => (text === null || start === null ? null : truth(text.startsWith(start))),
-  gh_ends_with: (text: Text, end: Text) => (text === null || end === null ? null : truth(text.endsWith(end))),
-  gh_split_part: (text: Text, separator: Text, number: Integer) => {
-    if (text === null || separator === null || number === null) return null
+  gh_reverse: (text: string) => [...text].reverse().join(''),
+  gh_starts_with: (text: string, start: string) => truth(text.startsWith(start)),
+  gh_ends_with: (text: string, end: string) => truth(text.endsWith(end)),
+  gh_split_part: (text: string, separator: string, number: bigint) => {
     if (number <= 0n) throw iqlError('BadValue', 'Pieces are counted from 1')
     refuseLongSearch(text, separator)
     const pieces = separator === '' ? [text] : text.split(separator)
     return (number <= BigInt(pieces.length) ? pieces[Number(number) - 1] : undefined) ?? ''
   },
-  gh_like: (text: Text, pattern: Text, escapeText: Text) => {
-    if (text === null || pattern === null || escapeText === null) return null
+  gh_like: (text: string, pattern: string, escapeText: string) => {
     if ([...escapeText].length > 1) throw iqlError('BadValue', 'The escape of LIKE must be one character')
     refuseLongSearch(text, pattern)
     return truth(likePattern(pattern, escapeText).matches(text))
@@ -115,8 +104,7 @@ function truth(value: boolean): bigint {
   return value ? 1n : 0n
 }
 
-function trimmed(text: Text, characters: Text, start: boolean, end: boolean): Text {
-  if (text === null || characters === null) return null
+function trimmed(text: string, characters: string, start: boolean, end: boolean): string {
   refuseLongSearch(text, characters)
   const unwanted = new Set(characters)
   const all = [...text]
@@ -137,13 +125,12 @@ function part(text: string, from: bigint, to: bigint | undefined): string {
 }
 
 function padded(
-  text: Text,
-  length: Integer,
-  fill: Text,
+  text: string,
+  length: bigint,
+  fill: string,
   maxBytes: bigint,
   join: (pad: string, kept: string) => string,
-): Text {
-  if (text === null || length === null || fill === null) return null
+): string {
   // A character has at least one byte.
   requireFit(length, maxBytes)
   const wanted = length <= 0n ? 0 : Number(length)
@@ -157,14 +144,12 @@ function padded(
   return result
 }
 
-/** The texts joined, with an arbitrary number of arguments; NULL if one is. */
-export function concat(maxBytes: bigint, ...parts: Text[]): Text {
-  let bytes = 0n
-  for (const part of parts) {
-    if (part === null) return null
-    bytes += BigInt(Buffer.byteLength(part))
-  }
-  requireFit(bytes, maxBytes)
+/** The texts joined, with an arbitrary number of arguments. */
+export function concat(maxBytes: bigint, ...parts: string[]): string {
+  requireFit(
+    parts.reduce((sum, part) => sum + BigInt(Buffer.byteLength(part)), 0n),
+    maxBytes,
+  )
   return parts.join('')
 }
 

@@ -12,60 +12,50 @@ import {
 import { iqlError, overflowError, seriesRowsError, seriesStepError } from '../../runtime-error.ts'
 import type { SqliteFunction } from './number.ts'
 
-type Integer = bigint | null
-type Span = bigint | string | null
+type Span = bigint | string
 
+/** All are called only if no argument is NULL. */
 export const TIME_FUNCTIONS = {
-  gh_ts: (micros: bigint | number | null) => (micros === null ? null : timestamp(micros)),
-  gh_date: (days: bigint | number | null) => {
-    if (days === null) return null
+  gh_ts: (micros: bigint | number) => timestamp(micros),
+  gh_date: (days: bigint | number) => {
     if (typeof days === 'number' || days < MIN_DATE || days > MAX_DATE) throw overflowError('Date')
     return days
   },
-  gh_ts_add: (micros: Integer, span: Span, sign: bigint) => {
-    if (micros === null || span === null) return null
+  gh_ts_add: (micros: bigint, span: Span, sign: bigint) => {
     const { months, micros: length } = parts(span)
     return timestamp(addMonths(micros, months * sign) + length * sign)
   },
-  gh_time_add: (time: Integer, span: Span, sign: bigint) => {
-    if (time === null || span === null) return null
+  gh_time_add: (time: bigint, span: Span, sign: bigint) => {
     const sum = time + parts(span).micros * sign
     return sum - floorDivide(sum, MICROS_PER_DAY) * MICROS_PER_DAY
   },
   gh_iv_add: (a: Span, b: Span, sign: bigint) => {
-    if (a === null || b === null) return null
     const [x, y] = [parts(a), parts(b)]
     return whole(x.months + y.months * sign, x.micros + y.micros * sign)
   },
-  gh_iv_mul: (span: Span, times: Integer) => {
-    if (span === null || times === null) return null
+  gh_iv_mul: (span: Span, times: bigint) => {
     const { months, micros } = parts(span)
     return whole(months * times, micros * times)
   },
   /** The number of steps of a series, without its start; negative if it has no rows. */
-  gh_series: (start: Integer, stop: Integer, step: Integer) => {
-    if (start === null || stop === null || step === null) return null
+  gh_series: (start: bigint, stop: bigint, step: bigint) => {
     if (step <= 0n) throw seriesStepError()
     return seriesSteps(floorDivide(stop - start, step))
   },
-  gh_series_months: (start: Integer, stop: Integer, step: Span) => {
-    if (start === null || stop === null || step === null) return null
+  gh_series_months: (start: bigint, stop: bigint, step: Span) => {
     const { months } = parts(step)
     if (months <= 0n) throw seriesStepError()
     const steps = floorDivide(monthOf(stop) - monthOf(start), months)
     return seriesSteps(steps >= 0n && addMonths(start, steps * months) > stop ? steps - 1n : steps)
   },
-  gh_date_trunc: (unit: string, micros: Integer) => (micros === null ? null : truncated(unit, micros)),
-  gh_date_part: (name: string, micros: Integer) => (micros === null ? null : partOf(name, micros)),
-  gh_date_diff: (unit: string, from: Integer, to: Integer) =>
-    from === null || to === null ? null : (to - from) / (UNIT_MICROS.get(unit) ?? 1n),
-  gh_bucket: (width: Integer, micros: Integer) => {
-    if (width === null || micros === null) return null
+  gh_date_trunc: truncated,
+  gh_date_part: partOf,
+  gh_date_diff: (unit: string, from: bigint, to: bigint) => (to - from) / (UNIT_MICROS.get(unit) ?? 1n),
+  gh_bucket: (width: bigint, micros: bigint) => {
     if (width <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
     return timestamp(FIRST_MONDAY + floorDivide(micros - FIRST_MONDAY, width) * width)
   },
-  gh_bucket_months: (width: Span, micros: Integer) => {
-    if (width === null || micros === null) return null
+  gh_bucket_months: (width: Span, micros: bigint) => {
     const { months } = parts(width)
     if (months <= 0n) throw iqlError('BadValue', 'The width of a bucket must be positive')
     return timestamp(monthStart(Number(floorDivide(monthOf(micros), months) * months)))
@@ -90,7 +80,7 @@ function timestamp(micros: bigint | number): bigint {
   return micros
 }
 
-function parts(span: bigint | string): { months: bigint; micros: bigint } {
+function parts(span: Span): { months: bigint; micros: bigint } {
   if (typeof span === 'bigint') return { months: 0n, micros: span }
   const [months = '0', micros = '0'] = span.split(':')
   return { months: BigInt(months), micros: BigInt(micros) }
@@ -157,36 +147,30 @@ function truncated(unit: string, micros: bigint): bigint {
 }
 
 function partOf(name: string, micros: bigint): bigint {
-  const date = dateOf(micros)
-  const inSecond = micros - floorDivide(micros, 1_000_000n) * 1_000_000n
-  switch (name) {
-    case 'year':
-      return BigInt(date.getUTCFullYear())
-    case 'quarter':
-      return BigInt(Math.floor(date.getUTCMonth() / 3) + 1)
-    case 'month':
-      return BigInt(date.getUTCMonth() + 1)
-    case 'week':
-      return isoWeek(micros)
-    case 'day':
-      return BigInt(date.getUTCDate())
-    case 'dayofweek':
-      return BigInt(((date.getUTCDay() + 6) % 7) + 1)
-    case 'dayofyear':
-      return floorDivide(micros - truncated('year', micros), MICROS_PER_DAY) + 1n
-    case 'hour':
-      return BigInt(date.getUTCHours())
-    case 'minute':
-      return BigInt(date.getUTCMinutes())
-    case 'second':
-      return BigInt(date.getUTCSeconds())
-    case 'millisecond':
-      return inSecond / 1000n
-    case 'microsecond':
-      return inSecond
-    default:
-      return floorDivide(micros, 1_000_000n)
-  }
+  return (PARTS.get(name) ?? epochSeconds)(micros)
+}
+
+const PARTS: ReadonlyMap<string, (micros: bigint) => bigint> = new Map([
+  ['year', (micros) => BigInt(dateOf(micros).getUTCFullYear())],
+  ['quarter', (micros) => BigInt(Math.floor(dateOf(micros).getUTCMonth() / 3) + 1)],
+  ['month', (micros) => BigInt(dateOf(micros).getUTCMonth() + 1)],
+  ['week', isoWeek],
+  ['day', (micros) => BigInt(dateOf(micros).getUTCDate())],
+  ['dayofweek', (micros) => BigInt(((dateOf(micros).getUTCDay() + 6) % 7) + 1)],
+  ['dayofyear', (micros) => floorDivide(micros - truncated('year', micros), MICROS_PER_DAY) + 1n],
+  ['hour', (micros) => BigInt(dateOf(micros).getUTCHours())],
+  ['minute', (micros) => BigInt(dateOf(micros).getUTCMinutes())],
+  ['second', (micros) => BigInt(dateOf(micros).getUTCSeconds())],
+  ['millisecond', (micros) => inSecond(micros) / 1000n],
+  ['microsecond', inSecond],
+])
+
+function inSecond(micros: bigint): bigint {
+  return micros - epochSeconds(micros) * 1_000_000n
+}
+
+function epochSeconds(micros: bigint): bigint {
+  return floorDivide(micros, 1_000_000n)
 }
 
 /** ISO 8601: the week belongs to the year of its Thursday. */
