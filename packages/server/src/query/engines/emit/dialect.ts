@@ -118,29 +118,29 @@ export interface Dialect {
   readonly aliasesTargets: boolean
   /** Whether a column holds a parameter of its type exactly as it was bound. */
   readonly keepsParameters: boolean
-  /** Undefined when the database itself refuses to change a row twice in one statement. */
-  readonly rowTracking: ((table: TableView) => RowTracking) | undefined
+  /** Absent when the database itself refuses to change a row twice in one statement. */
+  readonly rowTracking?: (table: TableView) => RowTracking
   /** A condition that fails the statement when a row to be changed has long values and would be changed on the event loop. */
-  readonly shortRow: ((longColumns: readonly Sql[], maxBytes: number) => Sql) | undefined
+  readonly shortRow?: (longColumns: readonly Sql[], maxBytes: number) => Sql
   /** A condition that fails the statement when the texts of a row are longer together. `length` is their length. */
   readonly rowFits: (length: Sql, maxBytes: number) => Sql
-  /** A condition that fails the statement when a text is longer, and comes before all others; undefined where it is not needed. */
-  readonly textFits: ((column: Sql, maxBytes: number) => Sql) | undefined
+  /** A condition that fails the statement when a text is longer, and comes before all others; absent where it is not needed. */
+  readonly textFits?: (column: Sql, maxBytes: number) => Sql
   /** A key, the same for all rows, that a sort by computed texts needs. */
-  readonly sortKey: Sql | undefined
-  /** A value that fails the statement when it is longer; undefined where groups are on disk. */
-  readonly groupFits: ((value: Sql, maxBytes: number) => Sql) | undefined
-  /** The rows of a query of one column, c0, which fail the statement when they are longer together; undefined where it is not needed. */
-  readonly listFits: ((query: Sql, type: IqlType, maxBytes: number) => Sql) | undefined
+  readonly sortKey?: Sql
+  /** A value that fails the statement when it is longer; absent where groups are on disk. */
+  readonly groupFits?: (value: Sql, maxBytes: number) => Sql
+  /** The rows of a query of one column, c0, which fail the statement when they are longer together; absent where it is not needed. */
+  readonly listFits?: (query: Sql, type: IqlType, maxBytes: number) => Sql
   /** The value of a column that is in a key or an index; fails the statement when it is longer. */
   readonly keyFits: (value: Sql, type: IqlType, column: string, maxBytes: number) => Sql
   /** Ends a sub-query that no outer condition may be pushed into. */
   readonly fence: Sql
   readonly value: (placeholder: Sql, type: IqlType) => Sql
-  /** A value that stays where it is written; undefined where the database does not move it. */
-  readonly fixed: ((value: Sql) => Sql) | undefined
-  /** A value that is not known before the first row; undefined where nothing is evaluated before it is needed. */
-  readonly later: ((value: Sql) => Sql) | undefined
+  /** A value that stays where it is written; absent where the database does not move it. */
+  readonly fixed?: (value: Sql) => Sql
+  /** A value that is not known before the first row; absent where nothing is evaluated before it is needed. */
+  readonly later?: (value: Sql) => Sql
   readonly nullOf: (type: IqlType) => Sql
   readonly truth: (value: boolean) => Sql
   readonly widen: (operand: Sql, from: IqlType, to: IqlType) => Sql
@@ -170,10 +170,10 @@ export interface Dialect {
     readonly fits: (text: Sql, maxBytes: number) => Sql
   }
   readonly aggregates: Readonly<Record<Exclude<AggregateId, 'string_agg' | PercentileId>, AggregateSql>>
-  /** The sum of products of columns that are Integers or Decimals of up to 18 digits; undefined if `aggregates.sum` is as fast. */
-  readonly sumOfProducts: ((left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql) | undefined
-  /** How to group a part of a table, and the parts; undefined where the database groups without a sort. */
-  readonly splitGroups: SplitGroupsSql | undefined
+  /** The sum of products of columns that are Integers or Decimals of up to 18 digits; absent if `aggregates.sum` is as fast. */
+  readonly sumOfProducts?: (left: Sql, right: Sql, product: Arithmetic, shape: AggregateShape) => Sql
+  /** How to group a part of a table, and the parts; absent where the database groups without a sort. */
+  readonly splitGroups?: SplitGroupsSql
   readonly percentile: (parts: PercentileParts) => Sql
   readonly stringAgg: (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape, limit: Sql) => Sql
   /** `reversed` is the tail in the opposite order. */

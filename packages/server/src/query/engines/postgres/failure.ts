@@ -36,65 +36,73 @@ import { IQL_ERROR_STATE } from './setup/helper-function.ts'
 export function asRefusal(error: unknown): Refusal | undefined {
   if (error instanceof Refusal) return error
   if (!(error instanceof DatabaseError)) return asUnavailable(error)
-  const { code = '', message, detail = '', column } = error
-  switch (code) {
-    case IQL_ERROR_STATE:
-      if (message === 'Limit.Value') return valueTooLongError(detail)
-      if (message === 'Limit.Search') return searchTooLongError()
-      if (message === 'Limit.Held') return heldTextsError(detail)
-      if (message === 'Limit.Group') return groupTextError(detail)
-      if (message === 'Limit.List') return longListError(detail)
-      if (message === 'Limit.Row') return rowTooLongError(detail)
-      if (message === 'Limit.Key') return keyTooLong(detail)
-      return isErrorName(message) ? iqlError(message, detail) : undefined
-    case '22012':
-      return iqlError('DivisionByZero', 'Division by zero')
-    case '22003':
-    case '22008':
-    case '22015':
-      if (isUnderflow(message)) return underflowError()
-      // Only gh_at_most adds integers of 32 bits.
-      if (error.routine === 'int4pl') return manyValuesError()
-      return overflowError(rangedType(message))
-    case '2201E':
-      return iqlError('BadValue', 'The logarithm of a number that is not positive')
-    case '2201F':
-      if (/square root/.test(message)) return iqlError('BadValue', 'The square root of a negative number')
-      return /^zero/.test(message) ? zeroPowerError() : negativePowerError()
-    case '2201G':
-    case '22014':
-      return partsError()
-    case '22016':
-      return rowNumberError()
-    case '22025':
-      return iqlError('BadValue', 'The pattern of LIKE ends with its escape character')
-    case '22019':
-      return iqlError('BadValue', 'The escape of LIKE must be one character')
-    case '21000':
-      return error.routine === 'ExecOnConflictUpdate' ? rowTwiceError() : manyRowsError()
-    case '23502':
-      return notNullError(column ?? '')
-    case '23505':
-      return keyTaken(detail)
-    case '42P07':
-      return nameTakenError(error)
-    case '54001':
-    case '54011':
-    case '54023':
-    case '54000':
-      // Many other columns are in the index too.
-      if (/^index row/.test(message)) return refuse('Limit.Value', 'An entry of a key or an index would be too long')
-      return complexityError(error)
-    case '53200':
-      return refuse('Limit.Memory', 'The query needs more memory than the database has', { cause: error })
-    case '53400':
-      if (!/temp_file_limit/.test(message)) return asUnavailable(error)
-      return tempFilesError(1024 * Number(/\((\d+)kB\)/.exec(message)?.[1]))
-    case '57014':
-      return refuse('Limit.Time', 'The time limit was reached (the setting query_seconds)', { cause: error })
-    default:
-      return asUnavailable(error)
-  }
+  const refusal = BY_STATE.get(error.code ?? '')
+  return refusal === undefined ? asUnavailable(error) : refusal(error)
+}
+
+const outOfRange = (error: DatabaseError): Refusal => {
+  if (isUnderflow(error.message)) return underflowError()
+  // Only gh_at_most adds integers of 32 bits.
+  return error.routine === 'int4pl' ? manyValuesError() : overflowError(rangedType(error.message))
+}
+
+/** By SQLSTATE. */
+const BY_STATE: ReadonlyMap<string, (error: DatabaseError) => Refusal | undefined> = new Map([
+  [IQL_ERROR_STATE, raised],
+  ['22012', () => iqlError('DivisionByZero', 'Division by zero')],
+  ['22003', outOfRange],
+  ['22008', outOfRange],
+  ['22015', outOfRange],
+  ['2201E', () => iqlError('BadValue', 'The logarithm of a number that is not positive')],
+  ['2201F', badPower],
+  ['2201G', partsError],
+  ['22014', partsError],
+  ['22016', rowNumberError],
+  ['22025', () => iqlError('BadValue', 'The pattern of LIKE ends with its escape character')],
+  ['22019', () => iqlError('BadValue', 'The escape of LIKE must be one character')],
+  ['21000', ({ routine }) => (routine === 'ExecOnConflictUpdate' ? rowTwiceError() : manyRowsError())],
+  ['23502', ({ column }) => notNullError(column ?? '')],
+  ['23505', keyTaken],
+  ['42P07', nameTakenError],
+  ['54001', tooComplex],
+  ['54011', tooComplex],
+  ['54023', tooComplex],
+  ['54000', tooComplex],
+  ['53200', (cause) => refuse('Limit.Memory', 'The query needs more memory than the database has', { cause })],
+  ['53400', tempFileLimit],
+  ['57014', (cause) => refuse('Limit.Time', 'The time limit was reached (the setting query_seconds)', { cause })],
+])
+
+/** Limits that our functions raise (setup/functions.ts), with the number of bytes as the detail. */
+const LIMITS: ReadonlyMap<string, (detail: string) => Refusal> = new Map([
+  ['Limit.Value', valueTooLongError],
+  ['Limit.Search', searchTooLongError],
+  ['Limit.Held', heldTextsError],
+  ['Limit.Group', groupTextError],
+  ['Limit.List', longListError],
+  ['Limit.Row', rowTooLongError],
+  ['Limit.Key', keyTooLong],
+])
+
+/** Raised by our functions. */
+function raised({ message, detail = '' }: DatabaseError): Refusal | undefined {
+  return LIMITS.get(message)?.(detail) ?? (isErrorName(message) ? iqlError(message, detail) : undefined)
+}
+
+function badPower({ message }: DatabaseError): Refusal {
+  if (/square root/.test(message)) return iqlError('BadValue', 'The square root of a negative number')
+  return /^zero/.test(message) ? zeroPowerError() : negativePowerError()
+}
+
+function tooComplex(error: DatabaseError): Refusal {
+  // Many other columns are in the index too.
+  if (/^index row/.test(error.message)) return refuse('Limit.Value', 'An entry of a key or an index would be too long')
+  return complexityError(error)
+}
+
+function tempFileLimit(error: DatabaseError): Refusal | undefined {
+  if (!/temp_file_limit/.test(error.message)) return asUnavailable(error)
+  return tempFilesError(1024 * Number(/\((\d+)kB\)/.exec(error.message)?.[1]))
 }
 
 /** What a query failed with: the reason why it was stopped, unless the database did not even answer the request to stop it. */
@@ -150,7 +158,7 @@ function keyTooLong(detail: string): Refusal {
 }
 
 /** The detail is 'Key (symbol, id)=(ACME, 7) already exists.' */
-function keyTaken(detail: string): Refusal {
+function keyTaken({ detail = '' }: DatabaseError): Refusal {
   const columns = (/^Key \((.*?)\)=/.exec(detail)?.[1] ?? '').split(', ').map((name) => name.replaceAll('"', ''))
   return keyTakenError(columns)
 }

@@ -1,5 +1,5 @@
 /** Reads small results in round trips that many requests share. A result that is not small, or takes long, is left to a portal. */
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { RecentKeys } from '../../../../lib/recent-keys.ts'
 import type { TextRowEncoder } from '../../../model/result.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
@@ -7,17 +7,9 @@ import { BoundedRows, type RowReader } from '../../bounded-rows.ts'
 import type { Bindable } from '../../emit/parameters.ts'
 import type { PreparedRead, ReadLimits, ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
 import { asRefusal, isOfStatement, isOutdated, isTimeout } from '../failure.ts'
-import { Batcher } from './batcher.ts'
+import { Batcher, type BatchOptions } from './batcher.ts'
 import { type PipelineStatement, runPipelined } from './pipeline.ts'
 import type { RawRow } from './protocol.ts'
-
-export interface BatchedReadOptions {
-  readonly pool: Pool
-  readonly connections: number
-  readonly waiting: number
-  readonly milliseconds: number
-  readonly onLate?: (client: PoolClient) => void
-}
 
 export type PrepareBatchedRead = (
   query: ReadStatement,
@@ -28,7 +20,7 @@ export type PrepareBatchedRead = (
 const MAX_ROWS = 200
 const MAX_BYTES = 1024 * 1024
 
-export function createBatchedReads(options: BatchedReadOptions): PrepareBatchedRead {
+export function createBatchedReads(options: BatchOptions): PrepareBatchedRead {
   /** Statements that do not fit a batch, and owners of slow ones, run on their own for a while, without another attempt. */
   const unbatchable = new RecentKeys()
   /** One slow read delays its batch; a second one of the same owner does not. */

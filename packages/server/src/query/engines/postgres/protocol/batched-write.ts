@@ -1,26 +1,19 @@
 /** Short writes of many requests share a transaction and its commit. When one fails, the others are written without it. */
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { RecentKeys } from '../../../../lib/recent-keys.ts'
 import type { WriteReply, WriteRequest } from '../../engine.ts'
 import { asRefusal, isOfStatement, isOutdated, isTimeout, isTransient } from '../failure.ts'
 import { WriteRun } from '../write.ts'
-import { Batcher } from './batcher.ts'
+import { Batcher, type BatchOptions } from './batcher.ts'
 import { BEGIN, COMMIT, runPipelined } from './pipeline.ts'
 
 /** Resolves without a reply when the write has to run on its own; nothing has been written then. */
 export type WriteBatched = (request: WriteRequest) => Promise<WriteReply | undefined>
 
-export interface BatchedWriteOptions {
-  readonly pool: Pool
-  readonly waiting: number
-  readonly milliseconds: number
-  readonly onLate?: (client: PoolClient) => void
-}
-
 /** Attempts to commit a group, each without the write that failed before; then the rest run one by one. */
 const GROUP_ATTEMPTS = 3
 
-export function createBatchedWrites(options: BatchedWriteOptions): WriteBatched {
+export function createBatchedWrites(options: Omit<BatchOptions, 'connections'>): WriteBatched {
   /** Statements that do not fit a batch, and owners of slow ones, run on their own for a while, without another attempt. */
   const unbatchable = new RecentKeys()
   /** One write that waits for a lock delays its group; a second one of the same owner does not. */

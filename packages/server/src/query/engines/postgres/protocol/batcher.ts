@@ -5,7 +5,7 @@ import { refuse } from '../../../errors.ts'
 import { unavailable } from '../../../unavailable.ts'
 import { destroyConnection } from './protocol.ts'
 
-export interface BatcherOptions<Item> {
+export interface BatchOptions {
   readonly pool: Pool
   /** Batches that run at the same time. */
   readonly connections: number
@@ -14,7 +14,10 @@ export interface BatcherOptions<Item> {
   /** The time after which a connection to a server that does not answer is given up. */
   readonly milliseconds: number
   /** Called with a connection that was given up: the database may continue its statement. */
-  readonly onLate?: ((client: PoolClient) => void) | undefined
+  readonly onLate: (client: PoolClient) => void
+}
+
+interface BatcherOptions<Item> extends BatchOptions {
   /** Settles every item. Rejects when the connection broke: the items that are not settled fail. */
   readonly run: (client: PoolClient, items: readonly Item[]) => Promise<void>
   readonly fail: (item: Item, error: unknown) => void
@@ -76,7 +79,7 @@ export class Batcher<Item> {
       connected.release()
     } catch (cause) {
       client?.release(true)
-      if (isLate && client !== undefined) onLate?.(client)
+      if (isLate && client !== undefined) onLate(client)
       const error = isLate ? unavailable('The database did not answer in time') : cause
       for (const item of items) fail(item, error)
     }

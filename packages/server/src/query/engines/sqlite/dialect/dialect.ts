@@ -25,7 +25,6 @@ export const SQLITE: Dialect = {
   fence: 'LIMIT -1',
   value: (placeholder) => placeholder,
   fixed: (value) => `(SELECT ${value})`,
-  later: undefined,
   rowTracking: ({ name, columns }) => {
     const row = `${quoteIdentifier(name)}.${rowId(columns.map((column) => column.name)) ?? 'rowid'}`
     return { refuseTracked: `gh_untracked(${row})`, track: `gh_track(${row})` }
@@ -36,11 +35,6 @@ export const SQLITE: Dialect = {
     return `iif(${bytes} > ${maxBytes}, gh_long_row(), 1)`
   },
   keyFits: (value, _type, column, maxBytes) => `gh_key_fits(${value}, ${maxBytes}, '${column.replaceAll("'", "''")}')`,
-  // The process has a limit.
-  textFits: undefined,
-  groupFits: undefined,
-  sortKey: undefined,
-  listFits: undefined,
   rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
