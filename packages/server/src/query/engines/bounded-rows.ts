@@ -7,14 +7,14 @@ import type { ReadLimits, WriteOutcome, WriteRequest } from './engine.ts'
 export const CHUNK_BYTES = 64 * 1024
 
 /** Reads a row of the database. The array may be reused for the next row. */
-export type RowReader<Raw> = (raw: Raw) => readonly Cell[]
+export type RowDecoder<Raw> = (raw: Raw) => readonly Cell[]
 
 type RowTarget = Pick<RowEncoder, 'add' | 'pending'>
 
 export class BoundedRows<Raw> {
   readonly #target: RowTarget
   readonly #limits: ReadLimits
-  readonly #readRow: RowReader<Raw>
+  readonly #decodeRow: RowDecoder<Raw>
   #skip: number
   /** Bytes that have been taken from the target. */
   #taken = 0
@@ -22,10 +22,10 @@ export class BoundedRows<Raw> {
   #truncated: ReadOutcome['truncated'] = 'no'
   #lastRow: readonly Cell[] = []
 
-  constructor(target: RowTarget, limits: ReadLimits, readRow: RowReader<Raw>) {
+  constructor(target: RowTarget, limits: ReadLimits, decodeRow: RowDecoder<Raw>) {
     this.#target = target
     this.#limits = limits
-    this.#readRow = readRow
+    this.#decodeRow = decodeRow
     this.#skip = limits.skip
   }
 
@@ -42,7 +42,7 @@ export class BoundedRows<Raw> {
     if (this.#rowCount >= this.#limits.rows) this.#truncated = 'rows'
     else if (this.#taken + this.#target.pending >= this.#limits.bytes) this.#truncated = 'bytes'
     if (this.#truncated !== 'no') return false
-    this.#lastRow = this.#readRow(raw)
+    this.#lastRow = this.#decodeRow(raw)
     this.#target.add(this.#lastRow)
     this.#rowCount++
     return true
@@ -79,10 +79,10 @@ export class ReturnedRows<Raw> {
   readonly #collector = new RowCollector()
   readonly #rows: BoundedRows<Raw>
 
-  constructor(request: ReturningRequest, readRow: RowReader<Raw>) {
+  constructor(request: ReturningRequest, decodeRow: RowDecoder<Raw>) {
     this.#request = request
     const bytes = request.idempotencyKey === undefined ? MAX_RETURNED_BYTES : MAX_STORED_BYTES
-    this.#rows = new BoundedRows(this.#collector, { skip: 0, rows: request.rowLimit, bytes }, readRow)
+    this.#rows = new BoundedRows(this.#collector, { skip: 0, rows: request.rowLimit, bytes }, decodeRow)
   }
 
   add(raw: Raw): void {

@@ -24,7 +24,7 @@ import { CommitSignal } from './live/commit-signal.ts'
 import { PostgresLiveSource } from './live/live-source.ts'
 import { withClient } from './pool.ts'
 import { streamRows } from './read.ts'
-import { rowReader, toPostgres } from './representation.ts'
+import { rowDecoder, toPostgres } from './representation.ts'
 import { auditRowsFrom, serviceStore } from './service-store.ts'
 import { findResponse, isOneStatement, write } from './write.ts'
 
@@ -60,10 +60,10 @@ class PostgresEngine implements Engine {
     const { acquire, prepareBatched } = this.#open
     const { sql, columns, keyColumns } = statement
     const query = { ...statement, sql: boundedRows(sql, columns, keyColumns) }
-    const readRow = rowReader([...columns, ...keyColumns])
+    const decodeRow = rowDecoder([...columns, ...keyColumns])
     return {
-      readBatched: prepareBatched(query, readRow),
-      readStream: (run, running) => streamRows(acquire, query, readRow, run, running),
+      readBatched: prepareBatched(query, decodeRow),
+      readStream: (run, running) => streamRows(acquire, query, decodeRow, run, running),
     }
   }
 

@@ -5,7 +5,7 @@ import { isBounded } from '../../model/cost-class.ts'
 import type { ReadOutcome } from '../../model/result.ts'
 import { createEncoder } from '../../results/encoders.ts'
 import { LongRows } from '../../results/long-rows.ts'
-import { BoundedRows, CHUNK_BYTES, type RowReader } from '../bounded-rows.ts'
+import { BoundedRows, CHUNK_BYTES, type RowDecoder } from '../bounded-rows.ts'
 import type { ReadRun, ReadStatement, Stoppable } from '../engine.ts'
 import { heldBack } from '../held-back.ts'
 import { failureOf, isOutdated } from './failure.ts'
@@ -18,7 +18,7 @@ const BATCH_ROWS = 500
 export async function* streamRows(
   acquire: Acquire,
   query: ReadStatement,
-  readRow: RowReader<RawRow>,
+  decodeRow: RowDecoder<RawRow>,
   run: ReadRun,
   running: Stoppable,
 ): AsyncGenerator<Uint8Array, ReadOutcome, void> {
@@ -27,7 +27,7 @@ export async function* streamRows(
   for (let isLong = false; ; isLong = true) {
     const borrowed = await borrow(acquire, { owner: run.owner, statement, isLong }, running)
     try {
-      return yield* heldBack(borrowed.slot, readRows(borrowed, query, readRow, run, running.signal))
+      return yield* heldBack(borrowed.slot, readRows(borrowed, query, decodeRow, run, running.signal))
     } catch (error) {
       if (!borrowed.slot.isPutOff) throw failureOf(error, running.signal)
     }
@@ -37,7 +37,7 @@ export async function* streamRows(
 async function* readRows(
   { client, giveBack }: Borrowed,
   { sql, columns }: ReadStatement,
-  readRow: RowReader<RawRow>,
+  decodeRow: RowDecoder<RawRow>,
   run: ReadRun,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array, ReadOutcome, void> {
@@ -45,7 +45,7 @@ async function* readRows(
   try {
     const encoder = await createEncoder(run.encoding, columns)
     const longRows = new LongRows(encoder, columns, run.encoding)
-    const rows = new BoundedRows(longRows, run.limits, readRow)
+    const rows = new BoundedRows(longRows, run.limits, decodeRow)
     const opened = await openPortal(client, sql, run)
     portal = opened.portal
     for (let batch = opened.first; ; batch = await portal.next()) {

@@ -10,7 +10,7 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
-import type { RowReader } from '../bounded-rows.ts'
+import type { RowDecoder } from '../bounded-rows.ts'
 import type { ScalarBindable } from '../emit/parameters.ts'
 import type { RawRow } from './protocol/protocol.ts'
 
@@ -80,26 +80,26 @@ export function toPostgres(value: IqlValue, type: IqlType): ScalarBindable {
   }
 }
 
-type CellReader = (raw: string) => Cell
+type CellDecoder = (raw: string) => Cell
 
 /** Reads rows in PostgreSQL's text format with DateStyle ISO. Values are replaced in place. */
-export function rowReader(columns: readonly ResultColumn[]): RowReader<RawRow> {
-  const readers = columns.flatMap((column, index) => {
-    const read = cellReader(column)
-    return read === undefined ? [] : [{ index, read }]
+export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow> {
+  const decoders = columns.flatMap((column, index) => {
+    const decode = cellDecoder(column)
+    return decode === undefined ? [] : [{ index, decode }]
   })
   return (raw) => {
     const cells: Cell[] = raw
-    for (const { index, read } of readers) {
+    for (const { index, decode } of decoders) {
       const cell = raw[index]
-      if (typeof cell === 'string') cells[index] = read(cell)
+      if (typeof cell === 'string') cells[index] = decode(cell)
     }
     return cells
   }
 }
 
 /** Undefined when the text is the value. */
-function cellReader(column: ResultColumn): CellReader | undefined {
+function cellDecoder(column: ResultColumn): CellDecoder | undefined {
   switch (column.type.kind) {
     case 'Double':
       return Number

@@ -10,7 +10,7 @@ import { rowFilterError } from '../runtime-error.ts'
 import type { Acquire } from './pool.ts'
 import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './protocol/pipeline.ts'
 import type { RawRow } from './protocol/protocol.ts'
-import { rowReader, SCHEMA, toPostgres } from './representation.ts'
+import { rowDecoder, SCHEMA, toPostgres } from './representation.ts'
 import { withRetries } from './retry.ts'
 
 /** Statements of one write that are sent in one round trip. */
@@ -68,7 +68,7 @@ export class WriteRun {
 
   constructor(request: WriteRequest) {
     this.#request = request
-    this.#returned = new ReturnedRows(request, rowReader(request.returning))
+    this.#returned = new ReturnedRows(request, rowDecoder(request.returning))
   }
 
   statements(): PipelineStatement[] {

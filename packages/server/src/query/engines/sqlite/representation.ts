@@ -12,7 +12,7 @@ import {
   writeTimestamp,
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
-import type { RowReader } from '../bounded-rows.ts'
+import type { RowDecoder } from '../bounded-rows.ts'
 import type { ScalarBindable } from '../emit/parameters.ts'
 
 /**
@@ -74,16 +74,16 @@ export function columnAffinity(type: IqlType): string {
 export type RawRow = readonly unknown[]
 
 /** Reads rows whose integers are bigint. The array is reused: it holds the next row after the next call. */
-export function rowReader(columns: readonly ResultColumn[]): RowReader<RawRow> {
-  const readers = columns.map(cellReader)
+export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow> {
+  const decoders = columns.map(cellDecoder)
   const row: Cell[] = []
   return (raw) => {
-    for (let index = 0; index < readers.length; index++) row[index] = readers[index]?.(raw[index]) ?? null
+    for (let index = 0; index < decoders.length; index++) row[index] = decoders[index]?.(raw[index]) ?? null
     return row
   }
 }
 
-function cellReader(column: ResultColumn): (raw: unknown) => Cell {
+function cellDecoder(column: ResultColumn): (raw: unknown) => Cell {
   const { type } = column
   switch (type.kind) {
     case 'Decimal': {

@@ -26,7 +26,7 @@ import { asRefusal, isOutdated } from '../failure.ts'
 import { type Acquire, borrow } from '../pool.ts'
 import { COMMIT, type PipelineStatement, runPipelined } from '../protocol/pipeline.ts'
 import type { RawRow } from '../protocol/protocol.ts'
-import { rowReader, SCHEMA } from '../representation.ts'
+import { rowDecoder, SCHEMA } from '../representation.ts'
 import { LOGS } from './change-log.ts'
 import type { CommitSignal } from './commit-signal.ts'
 import { LogTrim } from './log-trim.ts'
@@ -272,7 +272,7 @@ class ChangedKeys implements PipelineStatement {
     const names = keyColumns.map((_column, index) => `k${index}`)
     this.sql = loggedSince(`${SCHEMA}.${logName(since.table)}`, [...names, 'seq', 'kept', 'op'].join(', '), '$1')
     this.parameters = [since.position]
-    const readKey = rowReader(keyColumns)
+    const readKey = rowDecoder(keyColumns)
     const writeKey = liveKeyWriter(keyColumns, encoding)
     this.#keyOf = (row) => writeKey(readKey(row))
     this.#isOlder = parsePosition(since.position)?.isOlder ?? true
@@ -303,7 +303,7 @@ class ResultRows implements PipelineStatement {
   readonly maxRows: number
   exceeded: LiveReply['exceeded'] = 'no'
   readonly #encoder: ReturnType<typeof createLiveEncoder>
-  readonly #readRow: (row: RawRow) => ReturnType<ReturnType<typeof rowReader>>
+  readonly #decodeRow: (row: RawRow) => ReturnType<ReturnType<typeof rowDecoder>>
   readonly #maxBytes: number
   #rows = 0
   readonly #chunks: string[] = []
@@ -317,14 +317,14 @@ class ResultRows implements PipelineStatement {
     this.maxRows = maxRows + 1
     this.#maxBytes = maxBytes
     this.#encoder = createLiveEncoder({ columns, keyColumns, routeColumns }, encoding)
-    this.#readRow = rowReader([...columns, ...further])
+    this.#decodeRow = rowDecoder([...columns, ...further])
   }
 
   onRow = (row: RawRow): void => {
     if (++this.#rows >= this.maxRows) this.exceeded = 'rows'
     else if (this.#length + this.#encoder.pending > this.#maxBytes) this.exceeded = 'bytes'
     if (this.exceeded !== 'no') return
-    this.#encoder.add(this.#readRow(row))
+    this.#encoder.add(this.#decodeRow(row))
     if (this.#encoder.pending < CHUNK_BYTES) return
     this.#length += this.#encoder.pending
     this.#chunks.push(this.#encoder.takeText())

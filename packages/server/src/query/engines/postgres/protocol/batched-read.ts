@@ -3,7 +3,7 @@ import type { PoolClient } from 'pg'
 import { RecentKeys } from '../../../../lib/recent-keys.ts'
 import type { TextRowEncoder } from '../../../model/result.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
-import { BoundedRows, type RowReader } from '../../bounded-rows.ts'
+import { BoundedRows, type RowDecoder } from '../../bounded-rows.ts'
 import type { Bindable } from '../../emit/parameters.ts'
 import type { PreparedRead, ReadLimits, ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
 import { asRefusal, isOfStatement, isOutdated, isTimeout } from '../failure.ts'
@@ -13,7 +13,7 @@ import type { RawRow } from './protocol.ts'
 
 export type PrepareBatchedRead = (
   query: ReadStatement,
-  readRow: RowReader<RawRow>,
+  decodeRow: RowDecoder<RawRow>,
 ) => NonNullable<PreparedRead['readBatched']>
 
 /** A larger result is not small: it would delay the others of its batch. */
@@ -30,7 +30,7 @@ export function createBatchedReads(options: BatchOptions): PrepareBatchedRead {
     run: runBatch,
     fail: (read, error) => read.reject(asRefusal(error) ?? error),
   })
-  return (query, readRow) => {
+  return (query, decodeRow) => {
     const sql = query.cost === 'indexed' ? firstRows(query.sql) : query.sql
     const encoders = new TextEncoders(query.columns)
     return async (run) => {
@@ -43,7 +43,7 @@ export function createBatchedReads(options: BatchOptions): PrepareBatchedRead {
       const whole =
         typeof rows === 'string'
           ? undefined
-          : encode(rows, encoders.create(run.encoding), query.columns.length, readRow, run.limits)
+          : encode(rows, encoders.create(run.encoding), query.columns.length, decodeRow, run.limits)
       if (whole === undefined) unbatchable.add(sql)
       return whole
     }
@@ -107,10 +107,10 @@ function encode(
   { rows, isWhole }: FetchedRows,
   encoder: TextRowEncoder,
   columns: number,
-  readRow: RowReader<RawRow>,
+  decodeRow: RowDecoder<RawRow>,
   limits: ReadLimits,
 ): WholeRead | undefined {
-  const bounded = new BoundedRows(encoder, limits, readRow)
+  const bounded = new BoundedRows(encoder, limits, decodeRow)
   bounded.addAll(rows)
   if (!isWhole && bounded.truncated === 'no') return undefined
   return { text: encoder.takeText(), outcome: bounded.outcome(columns) }

@@ -3,7 +3,7 @@
 import { MAX_SEARCH_STEPS, SHORT_PART_BYTES } from 'gatehouse-iql'
 import { SCHEMA } from '../representation.ts'
 import { STATISTICS_FUNCTIONS } from './functions-statistics.ts'
-import { checked, fail, type HelperFunction, plain } from './helper-function.ts'
+import { fail, type HelperFunction, plpgsql, sql } from './helper-function.ts'
 
 const S = SCHEMA
 
@@ -23,17 +23,14 @@ function refuseLongSearch(part: string): string {
 }
 
 /** Parses a text of a strict form. `value` may still fail (30 February), which is also a bad value. */
-function reader(type: string, returns: string, form: string, value: string): HelperFunction {
+function parser(type: string, returns: string, form: string, value: string): HelperFunction {
   const unreadable = fail(
     'BadValue',
     `to_json(left(x, 60) || CASE WHEN length(x) > 60 THEN '…' ELSE '' END)::text || ' is not a valid ${type}'`,
   )
-  return checked(
-    `gh_text_${type.toLowerCase()}(x text)`,
-    returns,
-    `IF x COLLATE "C" !~ '${form}' THEN ${unreadable}; END IF;
-     BEGIN RETURN ${value}; EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_text_representation THEN ${unreadable}; END;`,
-  )
+  return plpgsql`gh_text_${type.toLowerCase()}(x text) RETURNS ${returns} AS
+    IF x COLLATE "C" !~ '${form}' THEN ${unreadable}; END IF;
+    BEGIN RETURN ${value}; EXCEPTION WHEN datetime_field_overflow OR invalid_datetime_format OR invalid_text_representation THEN ${unreadable}; END;`
 }
 
 const DATE_FORM = '(?!0000)\\d{4}-\\d\\d-\\d\\d'
@@ -42,265 +39,163 @@ const YEARS = `timestamp '0001-01-01' AND timestamp '9999-12-31 23:59:59.999999'
 
 /** The names of parameters must not change: CREATE OR REPLACE FUNCTION refuses that for a function that exists. */
 export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
-  plain(
-    'gh_round_div(n numeric, d numeric, s int)',
-    'numeric',
-    `CASE WHEN d = 0 THEN n / d ELSE sign(n) * sign(d) * div(2 * abs(n) * ('1e' || s)::numeric + abs(d), 2 * abs(d)) * ('1e-' || s)::numeric END`,
-  ),
+  sql`gh_round_div(n numeric, d numeric, s int) RETURNS numeric AS
+    CASE WHEN d = 0 THEN n / d ELSE sign(n) * sign(d) * div(2 * abs(n) * ('1e' || s)::numeric + abs(d), 2 * abs(d)) * ('1e-' || s)::numeric END`,
   ...STATISTICS_FUNCTIONS,
-  plain(
-    'gh_twelve_digits(x float8)',
-    'float8',
-    `CASE WHEN x = 0 OR x IN ('NaN', 'Infinity', '-Infinity') THEN x
-     ELSE round(x::text::numeric, 11 - floor(log(abs(x::text::numeric)))::int)::float8 END`,
-  ),
-  plain('gh_round(x float8)', 'float8', `CASE WHEN abs(x - trunc(x)) >= 0.5 THEN trunc(x) + sign(x) ELSE trunc(x) END`),
-  plain('gh_double_integer(x float8)', 'bigint', `${S}.gh_round(x)::bigint`),
-  checked(
-    'gh_double_decimal(x float8)',
-    'numeric',
-    `IF x IN ('NaN', 'Infinity', '-Infinity') THEN ${fail('Overflow', `'The result is out of range for Decimal'`)}; END IF; RETURN x::text::numeric;`,
-  ),
-  checked(
-    'gh_double_text(x float8)',
-    'text',
-    `DECLARE parts text[]; digits text; e int; mark text := CASE WHEN x < 0 THEN '-' ELSE '' END;
-     BEGIN
-       IF x = 0 THEN RETURN '0'; END IF;
-       IF x IN ('NaN', 'Infinity', '-Infinity') THEN RETURN x::text; END IF;
-       parts := regexp_match((abs(x)::text::numeric)::text, '^(\\d+)(?:\\.(\\d+))?$');
-       digits := ltrim(parts[1] || coalesce(parts[2], ''), '0');
-       e := CASE WHEN parts[1] = '0' THEN length(digits) - length(parts[2]) ELSE length(parts[1]) END;
-       digits := rtrim(digits, '0');
-       IF length(digits) <= e AND e <= 21 THEN RETURN mark || rpad(digits, e, '0'); END IF;
-       IF 0 < e AND e <= 21 THEN RETURN mark || left(digits, e) || '.' || substr(digits, e + 1); END IF;
-       IF -6 < e AND e <= 0 THEN RETURN mark || '0.' || repeat('0', -e) || digits; END IF;
-       RETURN mark || left(digits, 1) || CASE WHEN length(digits) > 1 THEN '.' || substr(digits, 2) ELSE '' END
-         || 'e' || CASE WHEN e > 0 THEN '+' ELSE '-' END || abs(e - 1);
-     END;`,
-  ),
-  plain('gh_timestamp_text(x timestamp)', 'text', `replace(x::text, ' ', 'T') || 'Z'`),
-  checked(
-    'gh_binary_text(x bytea)',
-    'text',
-    `RETURN convert_from(x, 'UTF8'); EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN ${fail('BadValue', `'The bytes are not valid UTF-8'`)};`,
-  ),
+  sql`gh_twelve_digits(x float8) RETURNS float8 AS CASE WHEN x = 0 OR x IN ('NaN', 'Infinity', '-Infinity') THEN x
+    ELSE round(x::text::numeric, 11 - floor(log(abs(x::text::numeric)))::int)::float8 END`,
+  sql`gh_round(x float8) RETURNS float8 AS CASE WHEN abs(x - trunc(x)) >= 0.5 THEN trunc(x) + sign(x) ELSE trunc(x) END`,
+  sql`gh_double_integer(x float8) RETURNS bigint AS ${S}.gh_round(x)::bigint`,
+  plpgsql`gh_double_decimal(x float8) RETURNS numeric AS
+    IF x IN ('NaN', 'Infinity', '-Infinity') THEN ${fail('Overflow', `'The result is out of range for Decimal'`)}; END IF; RETURN x::text::numeric;`,
+  plpgsql`gh_double_text(x float8) RETURNS text AS
+    DECLARE parts text[]; digits text; e int; mark text := CASE WHEN x < 0 THEN '-' ELSE '' END;
+    BEGIN
+      IF x = 0 THEN RETURN '0'; END IF;
+      IF x IN ('NaN', 'Infinity', '-Infinity') THEN RETURN x::text; END IF;
+      parts := regexp_match((abs(x)::text::numeric)::text, '^(\\d+)(?:\\.(\\d+))?$');
+      digits := ltrim(parts[1] || coalesce(parts[2], ''), '0');
+      e := CASE WHEN parts[1] = '0' THEN length(digits) - length(parts[2]) ELSE length(parts[1]) END;
+      digits := rtrim(digits, '0');
+      IF length(digits) <= e AND e <= 21 THEN RETURN mark || rpad(digits, e, '0'); END IF;
+      IF 0 < e AND e <= 21 THEN RETURN mark || left(digits, e) || '.' || substr(digits, e + 1); END IF;
+      IF -6 < e AND e <= 0 THEN RETURN mark || '0.' || repeat('0', -e) || digits; END IF;
+      RETURN mark || left(digits, 1) || CASE WHEN length(digits) > 1 THEN '.' || substr(digits, 2) ELSE '' END
+        || 'e' || CASE WHEN e > 0 THEN '+' ELSE '-' END || abs(e - 1);
+    END;`,
+  sql`gh_timestamp_text(x timestamp) RETURNS text AS replace(x::text, ' ', 'T') || 'Z'`,
+  plpgsql`gh_binary_text(x bytea) RETURNS text AS
+    RETURN convert_from(x, 'UTF8'); EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN ${fail('BadValue', `'The bytes are not valid UTF-8'`)};`,
 
-  reader('Integer', 'bigint', '^[+-]?\\d{1,40}$', 'x::bigint'),
-  reader('Decimal', 'numeric', '^[+-]?(\\d{1,80}(\\.\\d{0,80})?|\\.\\d{1,80})([eE][+-]?\\d{1,2})?$', 'x::numeric'),
-  checked(
-    'gh_text_decimal(x text, s int)',
-    'numeric',
-    `IF scale(trim_scale(${S}.gh_text_decimal(x))) > s THEN ${fail('BadValue', `to_json(x)::text || ' has too many digits after the point'`)}; END IF;
-     RETURN ${S}.gh_text_decimal(x);`,
-  ),
-  reader('Double', 'float8', '^([+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?|NaN|[+-]?Infinity)$', 'x::float8'),
-  reader('Boolean', 'boolean', '^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$', 'x::boolean'),
-  reader('Date', 'date', `^${DATE_FORM}$`, 'x::date'),
-  reader('Time', 'time', `^${TIME_FORM}$`, 'x::time'),
-  reader(
+  parser('Integer', 'bigint', '^[+-]?\\d{1,40}$', 'x::bigint'),
+  parser('Decimal', 'numeric', '^[+-]?(\\d{1,80}(\\.\\d{0,80})?|\\.\\d{1,80})([eE][+-]?\\d{1,2})?$', 'x::numeric'),
+  plpgsql`gh_text_decimal(x text, s int) RETURNS numeric AS
+    IF scale(trim_scale(${S}.gh_text_decimal(x))) > s THEN ${fail('BadValue', `to_json(x)::text || ' has too many digits after the point'`)}; END IF;
+    RETURN ${S}.gh_text_decimal(x);`,
+  parser('Double', 'float8', '^([+-]?(\\d+\\.?\\d*|\\.\\d+)([eE][+-]?\\d+)?|NaN|[+-]?Infinity)$', 'x::float8'),
+  parser('Boolean', 'boolean', '^([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])$', 'x::boolean'),
+  parser('Date', 'date', `^${DATE_FORM}$`, 'x::date'),
+  parser('Time', 'time', `^${TIME_FORM}$`, 'x::time'),
+  parser(
     'Timestamp',
     'timestamp',
     `^${DATE_FORM}([Tt ]${TIME_FORM}([Zz]|[+-]([01]\\d|2[0-3]):?[0-5]\\d)?)?$`,
     `${S}.gh_in_years(CASE WHEN x ~ '\\d([Zz]|[+-]\\d\\d:?\\d\\d)$' AND length(x) > 10 THEN
-       ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
+      ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
   ),
-  reader('Uuid', 'uuid', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'x::uuid'),
-  reader('Json', 'text', '', 'x::json::text'),
-  plain('gh_text_binary(x text)', 'bytea', `convert_to(x, 'UTF8')`),
-  plain(
-    'gh_without_zone(x text)',
-    'timestamp',
-    `CASE WHEN x ~ '[Zz]$' THEN rtrim(x, 'Zz ')::timestamp
-     ELSE regexp_replace(x, '[+-]\\d\\d:?\\d\\d$', '')::timestamp - (substring(x FROM '([+-]\\d\\d):?\\d\\d$') || ':' || right(x, 2))::interval END`,
-  ),
-  checked(
-    'gh_in_years(x timestamp)',
-    'timestamp',
-    `IF x BETWEEN ${YEARS} THEN RETURN x; END IF; RAISE datetime_field_overflow;`,
-  ),
+  parser('Uuid', 'uuid', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'x::uuid'),
+  parser('Json', 'text', '', 'x::json::text'),
+  sql`gh_text_binary(x text) RETURNS bytea AS convert_to(x, 'UTF8')`,
+  sql`gh_without_zone(x text) RETURNS timestamp AS CASE WHEN x ~ '[Zz]$' THEN rtrim(x, 'Zz ')::timestamp
+    ELSE regexp_replace(x, '[+-]\\d\\d:?\\d\\d$', '')::timestamp - (substring(x FROM '([+-]\\d\\d):?\\d\\d$') || ':' || right(x, 2))::interval END`,
+  plpgsql`gh_in_years(x timestamp) RETURNS timestamp AS
+    IF x BETWEEN ${YEARS} THEN RETURN x; END IF; RAISE datetime_field_overflow;`,
 
-  plain('gh_micros(x timestamp)', 'bigint', `(extract(epoch FROM x) * 1000000)::bigint`),
-  checked(
-    'gh_timestamp(micros bigint)',
-    'timestamp',
-    `IF micros < -62135596800000000 OR micros > 253402300799999999 THEN ${fail('Overflow', `'The result is out of range for Timestamp'`)}; END IF;
-     RETURN (date '1970-01-01' + floor(micros / 86400000000.0)::int) + interval '1 microsecond' * (micros - floor(micros / 86400000000.0)::bigint * 86400000000);`,
-  ),
-  checked(
-    'gh_in_range(x timestamp)',
-    'timestamp',
-    `IF x BETWEEN ${YEARS} THEN RETURN x; END IF; ${fail('Overflow', `'The result is out of range for Timestamp'`)};`,
-  ),
-  checked(
-    'gh_date_add(x date, days bigint)',
-    'date',
-    `IF (x - date '1970-01-01')::numeric + days NOT BETWEEN -719162 AND 2932896 THEN ${fail('Overflow', `'The result is out of range for Date'`)}; END IF;
-     RETURN x + days::int;`,
-  ),
-  plain('gh_time_add(x time, micros bigint)', 'time', `x + interval '1 microsecond' * (micros % 86400000000)`),
-  plain('gh_interval(micros bigint)', 'interval', `(micros || ' microseconds')::interval`),
-  plain(
-    'gh_length(x interval)',
-    'bigint',
-    `(extract(day FROM x) * 86400000000 + extract(hour FROM x) * 3600000000 + extract(minute FROM x) * 60000000 + extract(microseconds FROM x))::bigint`,
-  ),
-  plain(
-    'gh_times(x interval, n bigint)',
-    'interval',
-    `((extract(year FROM x) * 12 + extract(month FROM x)) * n || ' months ' || ${S}.gh_length(x)::numeric * n || ' microseconds')::interval`,
-  ),
-  plain(
-    'gh_date_trunc(unit text, x timestamp)',
-    'timestamp',
-    `date_trunc(CASE unit WHEN 'millisecond' THEN 'milliseconds' ELSE unit END, x)`,
-  ),
-  plain(
-    'gh_date_part(part text, x timestamp)',
-    'bigint',
-    `(CASE part
-       WHEN 'year' THEN extract(year FROM x) WHEN 'quarter' THEN extract(quarter FROM x) WHEN 'month' THEN extract(month FROM x)
-       WHEN 'week' THEN extract(week FROM x) WHEN 'day' THEN extract(day FROM x) WHEN 'dayofweek' THEN extract(isodow FROM x)
-       WHEN 'dayofyear' THEN extract(doy FROM x) WHEN 'hour' THEN extract(hour FROM x) WHEN 'minute' THEN extract(minute FROM x)
-       WHEN 'second' THEN trunc(extract(second FROM x)) WHEN 'millisecond' THEN trunc(mod(extract(microseconds FROM x), 1000000) / 1000)
-       WHEN 'microsecond' THEN mod(extract(microseconds FROM x), 1000000) ELSE floor(extract(epoch FROM x)) END)::bigint`,
-  ),
-  plain(
-    'gh_date_diff(span text, a timestamp, b timestamp)',
-    'bigint',
-    `(${S}.gh_micros(b) - ${S}.gh_micros(a)) / CASE span WHEN 'week' THEN 604800000000 WHEN 'day' THEN 86400000000 WHEN 'hour' THEN 3600000000
-       WHEN 'minute' THEN 60000000 WHEN 'second' THEN 1000000 WHEN 'millisecond' THEN 1000 ELSE 1 END`,
-  ),
-  checked(
-    'gh_bucket(width bigint, x timestamp)',
-    'timestamp',
-    `IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
-     RETURN ${S}.gh_timestamp((946857600000000 + floor((${S}.gh_micros(x) - 946857600000000)::numeric / width) * width)::bigint);`,
-  ),
-  checked(
-    'gh_bucket_months(width interval, x timestamp)',
-    'timestamp',
-    `IF extract(year FROM width) * 12 + extract(month FROM width) <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
-     RETURN ${S}.gh_month_start((extract(year FROM width) * 12 + extract(month FROM width))::int, ((extract(year FROM x) - 2000) * 12 + extract(month FROM x) - 1)::int);`,
-  ),
-  plain(
-    'gh_month_start(width int, month int)',
-    'timestamp',
-    `${S}.gh_in_range(timestamp '2000-01-01' + make_interval(months => (floor(month / width::numeric) * width)::int))`,
-  ),
+  sql`gh_micros(x timestamp) RETURNS bigint AS (extract(epoch FROM x) * 1000000)::bigint`,
+  plpgsql`gh_timestamp(micros bigint) RETURNS timestamp AS
+    IF micros < -62135596800000000 OR micros > 253402300799999999 THEN ${fail('Overflow', `'The result is out of range for Timestamp'`)}; END IF;
+    RETURN (date '1970-01-01' + floor(micros / 86400000000.0)::int) + interval '1 microsecond' * (micros - floor(micros / 86400000000.0)::bigint * 86400000000);`,
+  plpgsql`gh_in_range(x timestamp) RETURNS timestamp AS
+    IF x BETWEEN ${YEARS} THEN RETURN x; END IF; ${fail('Overflow', `'The result is out of range for Timestamp'`)};`,
+  plpgsql`gh_date_add(x date, days bigint) RETURNS date AS
+    IF (x - date '1970-01-01')::numeric + days NOT BETWEEN -719162 AND 2932896 THEN ${fail('Overflow', `'The result is out of range for Date'`)}; END IF;
+    RETURN x + days::int;`,
+  sql`gh_time_add(x time, micros bigint) RETURNS time AS x + interval '1 microsecond' * (micros % 86400000000)`,
+  sql`gh_interval(micros bigint) RETURNS interval AS (micros || ' microseconds')::interval`,
+  sql`gh_length(x interval) RETURNS bigint AS
+    (extract(day FROM x) * 86400000000 + extract(hour FROM x) * 3600000000 + extract(minute FROM x) * 60000000 + extract(microseconds FROM x))::bigint`,
+  sql`gh_times(x interval, n bigint) RETURNS interval AS
+    ((extract(year FROM x) * 12 + extract(month FROM x)) * n || ' months ' || ${S}.gh_length(x)::numeric * n || ' microseconds')::interval`,
+  sql`gh_date_trunc(unit text, x timestamp) RETURNS timestamp AS
+    date_trunc(CASE unit WHEN 'millisecond' THEN 'milliseconds' ELSE unit END, x)`,
+  sql`gh_date_part(part text, x timestamp) RETURNS bigint AS (CASE part
+      WHEN 'year' THEN extract(year FROM x) WHEN 'quarter' THEN extract(quarter FROM x) WHEN 'month' THEN extract(month FROM x)
+      WHEN 'week' THEN extract(week FROM x) WHEN 'day' THEN extract(day FROM x) WHEN 'dayofweek' THEN extract(isodow FROM x)
+      WHEN 'dayofyear' THEN extract(doy FROM x) WHEN 'hour' THEN extract(hour FROM x) WHEN 'minute' THEN extract(minute FROM x)
+      WHEN 'second' THEN trunc(extract(second FROM x)) WHEN 'millisecond' THEN trunc(mod(extract(microseconds FROM x), 1000000) / 1000)
+      WHEN 'microsecond' THEN mod(extract(microseconds FROM x), 1000000) ELSE floor(extract(epoch FROM x)) END)::bigint`,
+  sql`gh_date_diff(span text, a timestamp, b timestamp) RETURNS bigint AS
+    (${S}.gh_micros(b) - ${S}.gh_micros(a)) / CASE span WHEN 'week' THEN 604800000000 WHEN 'day' THEN 86400000000 WHEN 'hour' THEN 3600000000
+      WHEN 'minute' THEN 60000000 WHEN 'second' THEN 1000000 WHEN 'millisecond' THEN 1000 ELSE 1 END`,
+  plpgsql`gh_bucket(width bigint, x timestamp) RETURNS timestamp AS
+    IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
+    RETURN ${S}.gh_timestamp((946857600000000 + floor((${S}.gh_micros(x) - 946857600000000)::numeric / width) * width)::bigint);`,
+  plpgsql`gh_bucket_months(width interval, x timestamp) RETURNS timestamp AS
+    IF extract(year FROM width) * 12 + extract(month FROM width) <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
+    RETURN ${S}.gh_month_start((extract(year FROM width) * 12 + extract(month FROM width))::int, ((extract(year FROM x) - 2000) * 12 + extract(month FROM x) - 1)::int);`,
+  sql`gh_month_start(width int, month int) RETURNS timestamp AS
+    ${S}.gh_in_range(timestamp '2000-01-01' + make_interval(months => (floor(month / width::numeric) * width)::int))`,
 
-  checked(
-    'gh_substr(x text, start bigint, count bigint)',
-    'text',
-    `IF count < 0 THEN ${fail('BadValue', `'The length of a substring is negative'`)}; END IF;
-     RETURN substr(x, least(greatest(start, 1), 2147483647)::int,
-       least(greatest(start::numeric + count - greatest(start, 1), 0), 1073741823)::int);`,
-  ),
-  plain('gh_substr(x text, start bigint)', 'text', `substr(x, least(greatest(start, 1), 2147483647)::int)`),
-  checked('gh_too_long(n bigint, most int)', 'text', `${TOO_LONG};`),
-  ...['text', 'bytea'].map((type) =>
-    checked(
-      `gh_key_fits(x ${type}, most int, name text)`,
-      type,
-      `IF octet_length(x) > most THEN ${fail('Limit.Key', "most::text || ' ' || name")}; END IF; RETURN x;`,
-    ),
+  plpgsql`gh_substr(x text, start bigint, count bigint) RETURNS text AS
+    IF count < 0 THEN ${fail('BadValue', `'The length of a substring is negative'`)}; END IF;
+    RETURN substr(x, least(greatest(start, 1), 2147483647)::int,
+      least(greatest(start::numeric + count - greatest(start, 1), 0), 1073741823)::int);`,
+  sql`gh_substr(x text, start bigint) RETURNS text AS substr(x, least(greatest(start, 1), 2147483647)::int)`,
+  plpgsql`gh_too_long(n bigint, most int) RETURNS text AS ${TOO_LONG};`,
+  ...['text', 'bytea'].map(
+    (type) =>
+      plpgsql`gh_key_fits(x ${type}, most int, name text) RETURNS ${type} AS
+      IF octet_length(x) > most THEN ${fail('Limit.Key', "most::text || ' ' || name")}; END IF; RETURN x;`,
   ),
   // Before everything that reads the text as a whole.
   ...['text', 'bytea'].map((type) => ({
-    ...checked(
-      `gh_text_fits(x ${type}, most int)`,
-      'boolean',
-      `IF octet_length(x) > most THEN ${fail('Limit.Held', 'most::text')}; END IF; RETURN true;`,
-    ),
+    ...plpgsql`gh_text_fits(x ${type}, most int) RETURNS boolean AS
+      IF octet_length(x) > most THEN ${fail('Limit.Held', 'most::text')}; END IF; RETURN true;`,
     takesNull: true as const,
     cost: 0.0001,
   })),
-  ...['text', 'bytea'].map((type) =>
-    checked(`gh_group_fits(x ${type}, most int)`, type, `${fail('Limit.Group', 'most::text')};`),
+  ...['text', 'bytea'].map(
+    (type) => plpgsql`gh_group_fits(x ${type}, most int) RETURNS ${type} AS ${fail('Limit.Group', 'most::text')};`,
   ),
-  checked('gh_list_fits(n bigint, most int)', 'boolean', `${fail('Limit.List', 'most::text')};`),
-  checked(
-    'gh_row_fits(n bigint, most int)',
-    'boolean',
-    `IF n > most THEN ${fail('Limit.Row', 'most::text')}; END IF; RETURN true;`,
-  ),
-  checked('gh_length_of(n bigint, most int)', 'int', `${refuseLonger('n')} RETURN greatest(n, 0)::int;`),
-  checked('gh_fitting(x text, most int)', 'text', `${refuseLonger('octet_length(x)')} RETURN x;`),
-  checked(
-    'gh_concat(a text, b text, most int)',
-    'text',
-    `${refuseLonger('octet_length(a)::bigint + octet_length(b)')} RETURN a || b;`,
-  ),
-  checked(
-    'gh_repeat(x text, n bigint, most int)',
-    'text',
-    `IF n <= 0 OR x = '' THEN RETURN ''; END IF; ${refuseLonger('n::numeric * octet_length(x)')} RETURN repeat(x, n::int);`,
-  ),
-  checked(
-    'gh_replace(x text, part text, replacement text, most int)',
-    'text',
-    `${refuseLongSearch('part')}
-     IF octet_length(replacement) > octet_length(part) AND part <> '' THEN
-       ${refuseLonger(`octet_length(x) + (octet_length(x) - octet_length(replace(x, part, ''))) / octet_length(part)::bigint
+  plpgsql`gh_list_fits(n bigint, most int) RETURNS boolean AS ${fail('Limit.List', 'most::text')};`,
+  plpgsql`gh_row_fits(n bigint, most int) RETURNS boolean AS
+    IF n > most THEN ${fail('Limit.Row', 'most::text')}; END IF; RETURN true;`,
+  plpgsql`gh_length_of(n bigint, most int) RETURNS int AS ${refuseLonger('n')} RETURN greatest(n, 0)::int;`,
+  plpgsql`gh_fitting(x text, most int) RETURNS text AS ${refuseLonger('octet_length(x)')} RETURN x;`,
+  plpgsql`gh_concat(a text, b text, most int) RETURNS text AS
+    ${refuseLonger('octet_length(a)::bigint + octet_length(b)')} RETURN a || b;`,
+  plpgsql`gh_repeat(x text, n bigint, most int) RETURNS text AS
+    IF n <= 0 OR x = '' THEN RETURN ''; END IF; ${refuseLonger('n::numeric * octet_length(x)')} RETURN repeat(x, n::int);`,
+  plpgsql`gh_replace(x text, part text, replacement text, most int) RETURNS text AS ${refuseLongSearch('part')}
+    IF octet_length(replacement) > octet_length(part) AND part <> '' THEN
+      ${refuseLonger(`octet_length(x) + (octet_length(x) - octet_length(replace(x, part, ''))) / octet_length(part)::bigint
          * (octet_length(replacement) - octet_length(part))`)}
-     END IF;
-     RETURN replace(x, part, replacement);`,
-  ),
-  checked(
-    'gh_add_length(total bigint, x text, between_texts text, most int)',
-    'bigint',
-    `total := total + octet_length(x) + octet_length(between_texts); ${refuseLonger('total')} RETURN total;`,
-  ),
-  checked(
-    'gh_pattern(pattern text, mark text)',
-    'text',
-    `DECLARE rest text := pattern;
-     BEGIN
-       WHILE mark <> '' AND strpos(rest, mark) > 0 LOOP
-         rest := substr(rest, strpos(rest, mark) + 1);
-         IF rest = '' THEN ${fail('BadValue', `'The pattern of LIKE ends with its escape character'`)}; END IF;
-         rest := substr(rest, 2);
-       END LOOP;
-       RETURN pattern;
-     END;`,
-  ),
-  checked(
-    'gh_split_part(x text, separator text, n bigint)',
-    'text',
-    `IF n <= 0 THEN ${fail('BadValue', `'Pieces are counted from 1'`)}; END IF; ${refuseLongSearch('separator')}
-     RETURN split_part(x, separator, least(n, 2147483647)::int);`,
-  ),
+    END IF;
+    RETURN replace(x, part, replacement);`,
+  plpgsql`gh_add_length(total bigint, x text, between_texts text, most int) RETURNS bigint AS
+    total := total + octet_length(x) + octet_length(between_texts); ${refuseLonger('total')} RETURN total;`,
+  plpgsql`gh_pattern(pattern text, mark text) RETURNS text AS DECLARE rest text := pattern;
+    BEGIN
+      WHILE mark <> '' AND strpos(rest, mark) > 0 LOOP
+        rest := substr(rest, strpos(rest, mark) + 1);
+        IF rest = '' THEN ${fail('BadValue', `'The pattern of LIKE ends with its escape character'`)}; END IF;
+        rest := substr(rest, 2);
+      END LOOP;
+      RETURN pattern;
+    END;`,
+  plpgsql`gh_split_part(x text, separator text, n bigint) RETURNS text AS
+    IF n <= 0 THEN ${fail('BadValue', `'Pieces are counted from 1'`)}; END IF; ${refuseLongSearch('separator')}
+    RETURN split_part(x, separator, least(n, 2147483647)::int);`,
   {
-    ...checked(
-      'gh_search_fits(x text, most int)',
-      'boolean',
-      `IF octet_length(x) > most THEN ${LONG_SEARCH}; END IF; RETURN true;`,
-    ),
+    ...plpgsql`gh_search_fits(x text, most int) RETURNS boolean AS
+      IF octet_length(x) > most THEN ${LONG_SEARCH}; END IF; RETURN true;`,
     takesNull: true,
     cost: 0.0001,
   },
-  checked('gh_strpos(x text, part text)', 'int', `${refuseLongSearch('part')} RETURN strpos(x, part);`),
-  ...['btrim', 'ltrim', 'rtrim'].map((name) =>
-    checked(`gh_${name}(x text, part text)`, 'text', `${refuseLongSearch('part')} RETURN ${name}(x, part);`),
+  plpgsql`gh_strpos(x text, part text) RETURNS int AS ${refuseLongSearch('part')} RETURN strpos(x, part);`,
+  ...['btrim', 'ltrim', 'rtrim'].map(
+    (name) =>
+      plpgsql`gh_${name}(x text, part text) RETURNS text AS ${refuseLongSearch('part')} RETURN ${name}(x, part);`,
   ),
-  checked(
-    'gh_like(x text, part text, mark text)',
-    'boolean',
-    `${refuseLongSearch('part')} RETURN x COLLATE "C" LIKE part ESCAPE mark;`,
-  ),
-  plain(
-    'gh_json_item(x text, n bigint)',
-    'text',
-    `CASE WHEN n BETWEEN 0 AND 2147483647 THEN (x::json -> n::int)::text END`,
-  ),
-  plain(
-    'gh_json_item_text(x text, n bigint)',
-    'text',
-    `CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
-  ),
-  { ...checked('gh_later(x anyelement)', 'anyelement', 'RETURN x;'), isVolatile: true },
-  { ...plain('gh_keep_known(a anyelement, b anyelement)', 'anyelement', 'coalesce(b, a)'), takesNull: true },
-  plain('gh_keep(a anyelement, b anyelement)', 'anyelement', 'a'),
+  plpgsql`gh_like(x text, part text, mark text) RETURNS boolean AS
+    ${refuseLongSearch('part')} RETURN x COLLATE "C" LIKE part ESCAPE mark;`,
+  sql`gh_json_item(x text, n bigint) RETURNS text AS
+    CASE WHEN n BETWEEN 0 AND 2147483647 THEN (x::json -> n::int)::text END`,
+  sql`gh_json_item_text(x text, n bigint) RETURNS text AS
+    CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
+  { ...plpgsql`gh_later(x anyelement) RETURNS anyelement AS RETURN x;`, isVolatile: true },
+  { ...sql`gh_keep_known(a anyelement, b anyelement) RETURNS anyelement AS coalesce(b, a)`, takesNull: true },
+  sql`gh_keep(a anyelement, b anyelement) RETURNS anyelement AS a`,
 ]
 
 /** Each holds one value at a time. */

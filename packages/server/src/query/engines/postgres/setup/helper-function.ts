@@ -35,10 +35,14 @@ export function fail(code: string, detail: string): string {
   return `RAISE EXCEPTION USING ERRCODE = '${IQL_ERROR_STATE}', MESSAGE = '${code}', DETAIL = ${detail}`
 }
 
-export function plain(signature: string, returns: string, body: string): HelperFunction {
+/** `name(x text) RETURNS text AS body`: the body is an expression. */
+export function sql(texts: TemplateStringsArray, ...values: readonly (string | number)[]): HelperFunction {
+  const text = String.raw({ raw: texts }, ...values)
+  const [, signature = '', returns = '', body = ''] = /^(.*?) RETURNS (\w+) AS\s(.*)$/s.exec(text) ?? []
   return { signature, returns, body }
 }
 
-export function checked(signature: string, returns: string, body: string): HelperFunction {
-  return { signature, returns, body, language: 'plpgsql' }
+/** The same for a body of statements of PL/pgSQL. */
+export function plpgsql(texts: TemplateStringsArray, ...values: readonly (string | number)[]): HelperFunction {
+  return { ...sql(texts, ...values), language: 'plpgsql' }
 }

@@ -14,7 +14,7 @@ import { describeFailure } from '../failure.ts'
 import { type LiveJob, readLive } from '../read/live-read.ts'
 import { SplitHelper } from '../read/split-helper.ts'
 import { readSplit } from '../read/split-read.ts'
-import { type RawRow, rowReader } from '../representation.ts'
+import { type RawRow, rowDecoder } from '../representation.ts'
 import { StatementCache } from '../statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -100,7 +100,7 @@ async function read(
   job: ReadJob,
 ): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
-  const rows = new BoundedRows(encoder, job.limits, rowReader([...job.columns, ...job.keyColumns]))
+  const rows = new BoundedRows(encoder, job.limits, rowDecoder([...job.columns, ...job.keyColumns]))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
   const addAll = ({ sql, parameters }: SqlStatement): void => {
     for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {

@@ -3,23 +3,23 @@
 import { isLongType, type ResultColumn } from 'gatehouse-iql'
 import { BOUNDED_ROWS, type CostClass } from '../../../model/cost-class.ts'
 import { TextEncoders } from '../../../results/encoders.ts'
-import { BoundedRows, CHUNK_BYTES, type RowReader } from '../../bounded-rows.ts'
+import { BoundedRows, CHUNK_BYTES, type RowDecoder } from '../../bounded-rows.ts'
 import type { ReadRun, ReadStatement, WholeRead } from '../../engine.ts'
-import { type RawRow, rowReader } from '../representation.ts'
+import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 
 export class InlineRead {
   readonly #statements: StatementCache
   readonly #query: ReadStatement
   readonly #encoders: TextEncoders
-  readonly #readRow: RowReader<RawRow>
+  readonly #decodeRow: RowDecoder<RawRow>
   readonly #bounded: BoundedQuery
 
   constructor(statements: StatementCache, query: ReadStatement) {
     this.#statements = statements
     this.#query = query
     this.#encoders = new TextEncoders(query.columns)
-    this.#readRow = rowReader([...query.columns, ...query.keyColumns])
+    this.#decodeRow = rowDecoder([...query.columns, ...query.keyColumns])
     this.#bounded = boundedQuery(query)
   }
 
@@ -35,7 +35,7 @@ export class InlineRead {
       rows: Math.min(limits.rows, BOUNDED_ROWS),
       bytes: Math.min(limits.bytes, CHUNK_BYTES),
     }
-    const rows = new BoundedRows(encoder, inlineLimits, this.#readRow)
+    const rows = new BoundedRows(encoder, inlineLimits, this.#decodeRow)
     const { longColumns } = this.#bounded
     for (const raw of this.#rows(run)) {
       if (longColumns.some((index) => typeof raw[index] === 'bigint')) return undefined

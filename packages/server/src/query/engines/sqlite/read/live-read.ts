@@ -11,7 +11,7 @@ import {
   positionsOf,
   type TablePosition,
 } from '../../live-source.ts'
-import { type RawRow, rowReader } from '../representation.ts'
+import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 
 /** Plain data, which can cross to another process. */
@@ -44,7 +44,7 @@ export function readLive(
     if (isLost(statements, job)) return { positions, isLost: true, changed: undefined, exceeded: 'no' }
     const changed = changedKeys(statements, job)
     const encoder = createLiveEncoder(job.columns, encoding)
-    const readRow = rowReader(allColumns(job.columns))
+    const decodeRow = rowDecoder(allColumns(job.columns))
     let [rows, sent] = [0, 0]
     let exceeded: LiveReply['exceeded'] = 'no'
     for (const raw of statements.get(job.sql).iterate(...job.parameters) as Iterable<RawRow>) {
@@ -52,7 +52,7 @@ export function readLive(
       else if (sent + encoder.pending > maxBytes || longColumns.some((index) => typeof raw[index] === 'bigint'))
         exceeded = 'bytes'
       if (exceeded !== 'no') break
-      encoder.add(readRow(raw))
+      encoder.add(decodeRow(raw))
       if (encoder.pending < CHUNK_LENGTH) continue
       sent += encoder.pending
       send(encoder)
@@ -154,7 +154,7 @@ function changedKeys(
   if (since?.of !== 'changed rows') return undefined
   const names = keyColumns.map((_column, index) => `k${index}`)
   const sql = `SELECT ${[...names, 'op', 'kept'].join(', ')} FROM main.${logName(since.table)} WHERE seq > CAST(? AS INTEGER) ORDER BY seq`
-  const readKey = rowReader(keyColumns)
+  const readKey = rowDecoder(keyColumns)
   const writeKey = liveKeyWriter(keyColumns, encoding)
   const changed = new Map<string, ChangedKey>()
   for (const raw of statements.get(sql).iterate(since.position) as Iterable<RawRow>) {

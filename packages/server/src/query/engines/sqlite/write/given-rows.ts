@@ -8,7 +8,7 @@ import { ReturnedRows } from '../../bounded-rows.ts'
 import { type Bindable, sizeOfAll } from '../../emit/parameters.ts'
 import type { WriteOutcome, WriteRequest, WriteStep } from '../../engine.ts'
 import { rowTooLongError } from '../../runtime-error.ts'
-import { type RawRow, rowReader } from '../representation.ts'
+import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 
 /** Inserts a row for each set, in a transaction; returns how many. */
@@ -34,7 +34,7 @@ export function* givenOutcome(
   request: ConstructorParameters<typeof ReturnedRows>[0] & Pick<WriteRequest, 'steps'>,
   rowsAffected: number,
 ): Steps<WriteOutcome> {
-  const rows = new ReturnedRows(request, rowReader(request.returning))
+  const rows = new ReturnedRows(request, rowDecoder(request.returning))
   for (const { parameterSets, returned: places = [] } of request.steps)
     for (const [index, parameters] of parameterSets.entries()) {
       rows.add(givenRow(parameters, places))

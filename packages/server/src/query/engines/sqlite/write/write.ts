@@ -1,6 +1,6 @@
 /** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
 import type { Database } from 'better-sqlite3'
-import { ReturnedRows, type RowReader } from '../../bounded-rows.ts'
+import { ReturnedRows } from '../../bounded-rows.ts'
 import type {
   ChangeRequest,
   IdempotencyKey,
@@ -13,7 +13,7 @@ import { type ResponseRow, readResponse, writeOutcome } from '../../idempotency.
 import { rowFilterError } from '../../runtime-error.ts'
 import { applyChanges } from '../catalogue.ts'
 import { resetTrackedRows } from '../functions/functions.ts'
-import { type RawRow, rowReader } from '../representation.ts'
+import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import { givenRow, insertGiven } from './given-rows.ts'
 
@@ -60,7 +60,7 @@ function storeResponse(database: Database, { idempotencyKey, outcome }: StoredRe
 function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {
   const { returning, isChecked, isShort } = job
   const needsRows = !job.omitsRows || job.mustBeWhole || job.idempotencyKey !== undefined
-  const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, readerOf(returning))
+  const returned = new ReturnedRows(needsRows ? job : { ...job, returning: [] }, rowDecoder(returning))
   let rowsAffected = 0
   for (const step of job.steps) {
     const { sql, parameterSets, returned: places } = step
@@ -86,16 +86,4 @@ function execute(database: Database, statements: StatementCache, job: WriteJob):
     }
   }
   return returned.outcome(rowsAffected)
-}
-
-/** By the columns of a plan, which every run of it shares. */
-const readers = new WeakMap<WriteJob['returning'], RowReader<RawRow>>()
-
-function readerOf(returning: WriteJob['returning']): RowReader<RawRow> {
-  let reader = readers.get(returning)
-  if (reader === undefined) {
-    reader = rowReader(returning)
-    readers.set(returning, reader)
-  }
-  return reader
 }
