@@ -49,9 +49,7 @@ export class LiveEndpoint {
       throw refuse(
         'Request.NotAcceptable',
         `GET offers live statements only, as ${EVENT_STREAM}; use POST for a result`,
-        {
-          members: { Expected: [EVENT_STREAM] },
-        },
+        { members: { Expected: [EVENT_STREAM] } },
       )
     }
     const text = single(context, 'statement')

@@ -14,10 +14,7 @@ export async function define(statement: BoundStatement, run: Run, env: Execution
   const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
-  await env.catalogue.change([{ change, fill: value }], {
-    owner: ownerOf(run.principal),
-    running: run.running,
-  })
+  await env.catalogue.change([{ change, fill: value }], { owner: ownerOf(run.principal), running: run.running })
   recordChanges(env.audit, run, [change])
 }
 
