@@ -46,9 +46,9 @@ export {
   type ScalarId,
   SPECIAL_FORMS,
   type TableFunctionId,
+  volatilityOf,
   type WindowId,
 } from './functions/functions.ts'
-export { SCALAR_FUNCTIONS } from './functions/scalar.ts'
 export type { Statement } from './syntax/ast.ts'
 export { AT, binary, boolean, columnRef, insertOf, isNull, nameOf, parameterRef } from './syntax/ast-build.ts'
 export { childrenOf } from './syntax/ast-children.ts'
@@ -77,7 +77,6 @@ export * from './syntax/limits.ts'
 export { sameName } from './syntax/names.ts'
 export * from './syntax/parser.ts'
 export { printExpression, printName } from './syntax/print-query.ts'
-export * from './syntax/printer.ts'
 export * from './syntax/shape.ts'
 export * from './types/casts.ts'
 export * from './types/operators.ts'

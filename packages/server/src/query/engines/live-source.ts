@@ -4,7 +4,7 @@ import type { LiveStatement } from '../model/live-statement.ts'
 import type { Encoding } from '../model/result.ts'
 import type { CommitListener } from './commit-listeners.ts'
 import type { Bindable } from './emit/slots.ts'
-import type { OwnTime } from './fair-slots.ts'
+import type { OwnTime } from './expectations.ts'
 
 /** A state of one table: visible ASCII without a semicolon, opaque outside of the engine. */
 export type TablePosition = string

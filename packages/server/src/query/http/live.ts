@@ -9,9 +9,8 @@ import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
 import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/contract.ts'
 import { shuttingDown } from '../live/limits.ts'
-import { requirePlatformAccess } from '../plan/rights.ts'
 import { EventResponse } from './event-response.ts'
-import { checkContentType, EVENT_STREAM, prefersEvents, valueEncoding } from './request.ts'
+import { checkContentType, EVENT_STREAM, prefersEvents, requirePlatformAccess, valueEncoding } from './request.ts'
 import { queryParameters, readStatement, type StatementRequest } from './statement.ts'
 
 export interface LiveEndpointEnv {

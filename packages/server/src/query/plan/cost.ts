@@ -14,6 +14,7 @@ import {
   operandsOf,
   type TableSource,
   type Update,
+  volatilityOf,
 } from 'gatehouse-iql'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../model/cost-class.ts'
@@ -181,7 +182,7 @@ function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
 export function isSimple(node: BoundExpression): boolean {
   switch (node.kind) {
     case 'call':
-      return node.function === 'now' || node.function === 'current_date' || node.function === 'gen_uuid'
+      return volatilityOf(node.function) !== undefined && node.arguments.length === 0
     case 'arithmetic':
       if (node.operator === 'text||text' && !isSmallText(node) && !concatOperands(node).every(isValue)) return false
       break

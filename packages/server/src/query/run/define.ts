@@ -7,8 +7,8 @@ import type { CatalogueChange, TableDefinition } from '../catalogue/definition.t
 import type { Bindable } from '../engines/emit/slots.ts'
 import { parametersOf } from '../engines/emit/slots.ts'
 import { isSimple } from '../plan/cost.ts'
+import { type ExecutionEnv, ownerOf, type Run, runValues } from './call.ts'
 import { readRows } from './read-rows.ts'
-import { type ExecutionEnv, ownerOf, type Run, runValues } from './running.ts'
 
 export async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): Promise<void> {
   const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)

@@ -1,6 +1,7 @@
 /** Runs the reads of live queries: within the time limit, fairly by owner, and on at most half of the readers. */
 import { Refusal } from 'gatehouse-protocol'
-import { FairSlots, type OwnTime } from '../../engines/fair-slots.ts'
+import type { OwnTime } from '../../engines/expectations.ts'
+import { FairSlots } from '../../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../../engines/live-source.ts'
 import { refuse } from '../../errors.ts'
 import { isBounded } from '../../model/cost-class.ts'
