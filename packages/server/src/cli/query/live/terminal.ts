@@ -1,12 +1,14 @@
-/** A live result in a terminal: draws what changed, at most 20 times a second, until the user ends it. */
+/** A live result in a terminal: draws the lines that changed, at most 20 times a second, until the user ends it. */
 import type { LiveRows } from './rows.ts'
-import { columnWidths, draw, layOut, type Screen, type Size } from './screen.ts'
+import { columnWidths, type Size, screenLines, visibleRows } from './screen.ts'
 
 const FRAME_MS = 50
 const HIGHLIGHT_MS = 700
 /** Alternate screen, hidden cursor, no wrapping at the right margin; and back. */
 const ENTER = '\u001b[?1049h\u001b[?25l\u001b[?7l'
 const LEAVE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
+/** Behind a line and not before it, so that nothing flickers. */
+const CLEAR_END = '\u001b[K'
 /** Ctrl-C, Ctrl-D and q. */
 const END_KEYS = new Set(['\u0003', '\u0004', 'q'])
 
@@ -14,7 +16,7 @@ export class LiveTerminal {
   readonly #result: LiveRows
   readonly #onEnd: () => void
   readonly #hasColours = process.env.NO_COLOR === undefined && process.stdout.hasColors?.() === true
-  #drawn: Screen | undefined
+  #drawn: readonly string[] = []
   #widths: readonly number[] = []
   #status = ''
   #timer: NodeJS.Timeout | undefined
@@ -51,7 +53,7 @@ export class LiveTerminal {
   }
 
   readonly #onResize = (): void => {
-    this.#drawn = undefined
+    this.#drawn = []
     this.#widths = []
     this.#schedule(0)
   }
@@ -72,27 +74,24 @@ export class LiveTerminal {
     this.#timer = undefined
     if (this.#isBlocked) return
     const { stdout } = process
-    const size: Size = { columns: stdout.columns || 80, rows: stdout.rows || 24 }
-    const next = this.#layOut(size)
-    const bytes = draw(this.#drawn, next)
-    this.#drawn = next
-    if (bytes !== '' && !stdout.write(bytes)) {
-      this.#isBlocked = true
-      stdout.once('drain', () => {
-        this.#isBlocked = false
-        this.#schedule(FRAME_MS)
-      })
-    }
-    if (next.lines.some((line) => line.some(({ style }) => HIGHLIGHTS.has(style)))) this.#schedule(HIGHLIGHT_MS)
+    const lines = this.#lines({ columns: stdout.columns || 80, rows: stdout.rows || 24 })
+    const changed = lines.map((line, y) => (line === this.#drawn[y] ? '' : `\u001b[${y + 1}H${line}${CLEAR_END}`))
+    this.#drawn = lines
+    if (stdout.write(changed.join(''))) return
+    this.#isBlocked = true
+    stdout.once('drain', () => {
+      this.#isBlocked = false
+      this.#schedule(FRAME_MS)
+    })
   }
 
-  #layOut(size: Size): Screen {
-    const highlightedSince = this.#hasColours ? performance.now() - HIGHLIGHT_MS : Number.POSITIVE_INFINITY
+  #lines(size: Size): string[] {
+    const now = performance.now()
+    const highlightedSince = this.#hasColours ? now - HIGHLIGHT_MS : Number.POSITIVE_INFINITY
     const { columns, rows, growsAtEnd: fromEnd } = this.#result
     const view = { columns, rows, fromEnd, status: this.#status, highlightedSince, widths: this.#widths }
     this.#widths = columnWidths(view, size)
-    return layOut({ ...view, widths: this.#widths }, size)
+    if (visibleRows(view, size).some(({ changedAt }) => changedAt >= highlightedSince)) this.#schedule(HIGHLIGHT_MS)
+    return screenLines({ ...view, widths: this.#widths }, size)
   }
 }
-
-const HIGHLIGHTS: ReadonlySet<string> = new Set(['changed', 'up', 'down'])
