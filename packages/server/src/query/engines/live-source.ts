@@ -5,6 +5,7 @@ import type { Encoding } from '../model/result.ts'
 import type { LiveRow } from '../results/live-rows.ts'
 import type { CommitListener } from './commit-listeners.ts'
 import type { Bindable } from './emit/parameters.ts'
+import type { OwnTime } from './expectations.ts'
 
 /** A state of one table: visible ASCII without a semicolon, opaque outside of the engine. */
 export type TablePosition = string
@@ -37,8 +38,8 @@ export type Since =
   | { readonly of: 'former result'; readonly positions: Positions }
 
 export interface Background {
-  /** Called when it no longer waits. */
-  onStart(): void
+  /** Called when it no longer waits, neither for its turn nor for a process to start. */
+  onStart(ownTime?: OwnTime): void
 }
 
 export interface LiveReply {

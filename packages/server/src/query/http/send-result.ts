@@ -7,7 +7,7 @@ import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
 import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
 import { createEncoder, endOfResult, endOfText, type ResultEnd } from '../results/encoders.ts'
-import type { Result } from '../run/running.ts'
+import type { Result } from '../run/call.ts'
 import { type Coding, MEDIA_TYPES } from './request.ts'
 
 export interface StreamedResult {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
-import type { Snapshot } from '../catalogue/snapshot.ts'
+import { type Snapshot, visibleViews } from '../catalogue/snapshot.ts'
 import {
   type Bindable,
   type ParameterSource,
@@ -16,11 +16,10 @@ import { type LivePlan, planLive } from '../plan/live.ts'
 import type { FormerPlan, LiveFamily } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
-import { visibleViews } from '../plan/rights.ts'
 import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
+import { ownerOf } from '../run/call.ts'
 import type { Catalogue } from '../run/catalogue.ts'
-import { ownerOf } from '../run/running.ts'
 import type { LiveRequest } from './contract.ts'
 
 export interface LiveTarget {

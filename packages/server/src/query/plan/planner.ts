@@ -20,7 +20,7 @@ import {
 } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
-import type { Snapshot } from '../catalogue/snapshot.ts'
+import { type Snapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { type Emission, emitExpression } from '../engines/emit/emission.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
@@ -33,7 +33,6 @@ import type { CostClass } from '../model/cost-class.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
 import { costOf, isBoundedWrite } from './cost.ts'
-import { viewFor } from './rights.ts'
 
 /**
  * A statement that is ready to run. It holds only the values of its own literals, so that callers with the same scopes can share it.

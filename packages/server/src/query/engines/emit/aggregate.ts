@@ -4,11 +4,11 @@ import {
   type AggregateId,
   asDecimal,
   type BoundExpression,
-  type BoundFrame,
-  type BoundFrameEdge,
   type BoundOrder,
   decimal,
   FRACTION_SCALE,
+  type Frame,
+  type FrameBound,
   isLongType,
   isPlain,
   isWide,
@@ -158,11 +158,11 @@ function isWindowFunction(id: WindowId | AggregateId): id is WindowId {
   return Object.hasOwn(WINDOW_FUNCTIONS, id)
 }
 
-function emitFrame({ unit, start, end }: BoundFrame): Sql {
+function emitFrame({ unit, start, end }: Frame): Sql {
   return `${unit.toUpperCase()} BETWEEN ${emitEdge(start)} AND ${emitEdge(end)}`
 }
 
-function emitEdge(edge: BoundFrameEdge): Sql {
+function emitEdge(edge: FrameBound): Sql {
   const words = edge.kind.replace('-', ' ').toUpperCase()
   return 'rows' in edge ? `${edge.rows} ${words}` : words
 }
