@@ -1,17 +1,15 @@
 /** One caller cannot keep the others from the query service: not by many queries, slow writes, or answers that it does not read. */
 import assert from 'node:assert/strict'
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, afterEach, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import { onEveryEngine } from '../support/engines.ts'
 import { until } from '../support/until.ts'
+import { createNums, ENDLESS, sendQuery } from './nums.ts'
 import { caller, type QueryServer, startQueryServer } from './query-server.ts'
 
-/** About 10^12 rows. */
-const ENDLESS =
-  'SELECT count(*) AS n FROM nums a CROSS JOIN nums b CROSS JOIN nums c CROSS JOIN nums d WHERE a.n + b.n + c.n + d.n < 0'
 /** Needs a reader, and takes some milliseconds. */
 const SCAN = 'SELECT count(*) AS n FROM nums WHERE n % 2 = 0'
 /** Far more than the buffers of sockets hold. */
@@ -203,23 +201,6 @@ onEveryEngine('fairness', (place, engine) => {
   })
 })
 
-async function createNums(server: QueryServer): Promise<void> {
-  await server.service.tables.create({
-    name: 'nums',
-    description: '',
-    columns: [
-      { name: 'n', type: 'Integer', primaryKey: true, nullable: false, unique: false },
-      { name: 't', type: 'Text', primaryKey: false, nullable: true, unique: false },
-    ],
-    readScope: null,
-    writeScope: 'Platform/Market',
-    rowFilter: null,
-    live: true,
-  })
-  const rows = Array.from({ length: 5000 }, (_row, n) => [String(n), 'x'.repeat(40)])
-  await server.service.tables.insert('nums', ['n', 't'], rows)
-}
-
 async function times(server: QueryServer, count: number): Promise<number[]> {
   const taken: number[] = []
   for (let index = 0; index < count; index++) {
@@ -233,17 +214,6 @@ async function times(server: QueryServer, count: number): Promise<number[]> {
 function percentile99(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   return Math.round(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0)
-}
-
-/** A socket that has sent a query and reads nothing by itself. */
-function sendQuery({ url }: QueryServer, sql: string, as: string, headers = ''): Socket {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1')
-  socket.pause()
-  socket.on('error', () => {})
-  socket.write(
-    `POST /query HTTP/1.1\r\nHost: x\r\n${headers}Accept: application/x-ndjson\r\nAuthorization: Bearer ${as}\r\nContent-Type: text/plain\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
-  )
-  return socket
 }
 
 function metric(server: QueryServer, line: RegExp): number {

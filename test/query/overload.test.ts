@@ -1,14 +1,10 @@
 /** A query that takes too long, is too large or is no longer wanted ends, and does not affect others. */
 import assert from 'node:assert/strict'
-import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { onEveryEngine } from '../support/engines.ts'
+import { createNums, ENDLESS, sendQuery } from './nums.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
-
-/** About 10^12 rows. */
-const ENDLESS =
-  'SELECT count(*) AS n FROM nums a CROSS JOIN nums b CROSS JOIN nums c CROSS JOIN nums d WHERE a.n + b.n + c.n + d.n < 0'
 
 const MILLISECONDS = 4000
 
@@ -20,23 +16,7 @@ onEveryEngine('under load', (place, engine) => {
     server = await startQueryServer(place(), {
       limits: { milliseconds: MILLISECONDS, perUser: 5, concurrency: 3, waiting: 4, resultRows: 1000 },
     })
-    await server.service.tables.create({
-      name: 'nums',
-      description: '',
-      columns: [
-        { name: 'n', type: 'Integer', primaryKey: true, nullable: false, unique: false },
-        { name: 't', type: 'Text', primaryKey: false, nullable: true, unique: false },
-      ],
-      readScope: null,
-      writeScope: null,
-      rowFilter: null,
-      live: true,
-    })
-    await server.service.tables.insert(
-      'nums',
-      ['n', 't'],
-      Array.from({ length: 5000 }, (_row, n) => [String(n), 'x'.repeat(40)]),
-    )
+    await createNums(server)
   })
   before(async () => {
     patient = await startQueryServer(place(), { limits: { milliseconds: 60_000, resultRows: 1000 } })
@@ -73,10 +53,7 @@ onEveryEngine('under load', (place, engine) => {
   })
 
   test('a query is cancelled when its client disconnects', async () => {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-    socket.write(
-      `POST /query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer admin\r\nContent-Type: text/plain\r\nContent-Length: ${ENDLESS.length}\r\n\r\n${ENDLESS}`,
-    )
+    const socket = sendQuery(server, ENDLESS, 'admin')
     await until(() => server.service.running.size === 1)
     const left = performance.now()
     socket.destroy()
@@ -265,12 +242,8 @@ onEveryEngine('under load', (place, engine) => {
 
   test('a client that does not read its result neither uses memory nor blocks others', async () => {
     const sql = 'SELECT a.n, a.t, b.t AS u FROM nums a CROSS JOIN nums b WHERE b.n < 200'
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-    socket.pause()
     const before = process.memoryUsage().rss
-    socket.write(
-      `POST /query HTTP/1.1\r\nHost: x\r\nAccept: application/x-ndjson\r\nAuthorization: Bearer admin\r\nContent-Type: text/plain\r\nContent-Length: ${sql.length}\r\n\r\n${sql}`,
-    )
+    const socket = sendQuery(server, sql, 'admin')
     await sleep(1500)
     assert.equal((await server.query('SELECT count(*) AS n FROM nums', { as: 'market' })).status, 200)
     assert.ok(process.memoryUsage().rss - before < 64 * 1024 * 1024)

@@ -191,8 +191,8 @@ export class QueryService {
 
   #cleanUp(): void {
     const { clock, onError } = this.#options
-    this.#engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
-    this.#engine.trimResponses().catch(onError)
+    this.#engine.responses.deleteBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
+    this.#engine.responses.trim().catch(onError)
     this.#auditTable.trim().catch(onError)
     this.#engine.live.trim().catch(onError)
   }

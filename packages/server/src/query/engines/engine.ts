@@ -26,10 +26,7 @@ export interface Engine {
   change(request: ChangeRequest): Promise<WriteReply | undefined>
   /** The outcome of the first request with this key. Refuses a key that was used for another request. */
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined>
-  /** Deletes stored responses older than this time, in microseconds. */
-  deleteResponsesBefore(time: bigint): Promise<void>
-  /** Bounds the number and the bytes of stored responses. */
-  trimResponses(): Promise<void>
+  readonly responses: ResponseCleanup
   readonly auditCopy: AuditCopy
   /** Saved queries and boards. */
   readonly documents: DocumentRows
@@ -38,6 +35,14 @@ export interface Engine {
   /** Rejects when the database does not answer, or accepts no writes until a restart. */
   check(): Promise<void>
   close(): Promise<void>
+}
+
+/** Of stored responses of requests with an Idempotency-Key. */
+export interface ResponseCleanup {
+  /** Deletes those older than this time, in microseconds. */
+  deleteBefore(time: bigint): Promise<void>
+  /** Bounds their number and their bytes. */
+  trim(): Promise<void>
 }
 
 export interface EngineLoad {

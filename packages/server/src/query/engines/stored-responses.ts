@@ -1,7 +1,7 @@
 /** Bounds the stored responses of requests with an Idempotency-Key: their number and their bytes, of each owner and in all. */
 import { TIMESTAMP } from 'gatehouse-iql'
 import { CELL_BYTES, sizeOf } from './bounded-rows.ts'
-import type { WriteReply, WriteRequest } from './engine.ts'
+import type { ResponseCleanup, WriteReply, WriteRequest } from './engine.ts'
 import { LONG_RESPONSE_BYTES, writeOutcome } from './idempotency.ts'
 import type { ServiceStore } from './service-store.ts'
 
@@ -31,7 +31,7 @@ interface Held {
  * much loses the oldest responses: long ones lose their rows, so that a repeated request still writes nothing; past the number of keys,
  * whole responses are deleted.
  */
-export class StoredResponses {
+export class StoredResponses implements ResponseCleanup {
   readonly #store: ServiceStore
   readonly #table: string
   readonly #limits: ResponseLimits
@@ -55,7 +55,6 @@ export class StoredResponses {
     if (this.#keys >= keysPerOwner / 5 || this.#bytes >= bytesPerOwner / 2) this.trim().catch(() => {})
   }
 
-  /** Deletes those older than this time, in microseconds. */
   async deleteBefore(time: bigint): Promise<void> {
     const before = this.#store.bind(time, TIMESTAMP)
     await this.#store.write([(value) => `DELETE FROM ${this.#table} WHERE created < ${value(before)}`])

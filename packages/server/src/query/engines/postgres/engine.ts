@@ -38,17 +38,17 @@ class PostgresEngine implements Engine {
   readonly bind = toPostgres
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
+  readonly responses: StoredResponses
   readonly live: PostgresLiveSource
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
-  readonly #responses: StoredResponses
 
   constructor(open: OpenDatabase, { databaseUrl, log, responses }: EngineOptions) {
     const { owner, acquire } = open
     const store = serviceStore(owner)
     this.#open = open
     this.#signal = new CommitSignal(databaseUrl, owner)
-    this.#responses = new StoredResponses(store, responses)
+    this.responses = new StoredResponses(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log })
@@ -73,7 +73,7 @@ class PostgresEngine implements Engine {
       const batched = request.isShort && isOneStatement(request) ? await writeBatched(request) : undefined
       if (batched !== undefined) return batched
       const reply = await write(acquire, request)
-      this.#responses.count(request, reply)
+      this.responses.count(request, reply)
       return reply
     } finally {
       // A failed write may or may not have been committed.
@@ -93,14 +93,6 @@ class PostgresEngine implements Engine {
 
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined> {
     return withClient(this.#open.owner, (client) => findResponse(client, key))
-  }
-
-  deleteResponsesBefore(time: bigint): Promise<void> {
-    return this.#responses.deleteBefore(time)
-  }
-
-  trimResponses(): Promise<void> {
-    return this.#responses.trim()
   }
 
   get load(): EngineLoad {

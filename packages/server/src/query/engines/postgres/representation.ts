@@ -26,32 +26,23 @@ export function unicode(text: string): string {
 
 /** The type of an expression. Timestamps are in UTC and have no zone; Json is stored as its text. */
 export function sqlType(type: IqlType): string {
-  switch (type.kind) {
-    case 'Text':
-    case 'Json':
-    case 'Null':
-      return 'text'
-    case 'Integer':
-      return 'bigint'
-    case 'Decimal':
-      return `numeric(${type.precision},${type.scale})`
-    case 'Double':
-      return 'float8'
-    case 'Boolean':
-      return 'boolean'
-    case 'Timestamp':
-      return 'timestamp'
-    case 'Date':
-      return 'date'
-    case 'Time':
-      return 'time'
-    case 'Uuid':
-      return 'uuid'
-    case 'Binary':
-      return 'bytea'
-    case 'Interval':
-      return type.months ? 'interval' : 'bigint'
-  }
+  if (type.kind === 'Decimal') return `numeric(${type.precision},${type.scale})`
+  return type.kind === 'Interval' && !type.months ? 'bigint' : SQL_TYPES[type.kind]
+}
+
+const SQL_TYPES: Readonly<Record<Exclude<IqlType['kind'], 'Decimal'>, string>> = {
+  Text: 'text',
+  Json: 'text',
+  Null: 'text',
+  Integer: 'bigint',
+  Double: 'float8',
+  Boolean: 'boolean',
+  Timestamp: 'timestamp',
+  Date: 'date',
+  Time: 'time',
+  Uuid: 'uuid',
+  Binary: 'bytea',
+  Interval: 'interval',
 }
 
 export function columnType(type: IqlType): string {

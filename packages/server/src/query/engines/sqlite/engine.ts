@@ -38,14 +38,14 @@ class SqliteEngine implements Engine {
   readonly bind = toSqlite
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
+  readonly responses: StoredResponses
   readonly live: SqliteLiveSource
   readonly #open: OpenDatabase
-  readonly #responses: StoredResponses
 
   constructor(open: OpenDatabase, { log, shared, responses }: EngineOptions) {
     const store = serviceStore(open)
     this.#open = open
-    this.#responses = new StoredResponses(store, responses)
+    this.responses = new StoredResponses(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
@@ -76,7 +76,7 @@ class SqliteEngine implements Engine {
     try {
       const reply = request.isShort ? await writeShort(this.#open, request) : undefined
       const written = reply ?? (await writeApart(this.#open, request))
-      this.#responses.count(request, written)
+      this.responses.count(request, written)
       return written
     } catch (error) {
       throw asRefusal(error) ?? error
@@ -98,14 +98,6 @@ class SqliteEngine implements Engine {
 
   findResponse(key: IdempotencyKey): Promise<WriteOutcome | undefined> {
     return retryWhileLocked(() => findResponse(this.#open.reading, key))
-  }
-
-  deleteResponsesBefore(time: bigint): Promise<void> {
-    return this.#responses.deleteBefore(time)
-  }
-
-  trimResponses(): Promise<void> {
-    return this.#responses.trim()
   }
 
   get load(): EngineLoad {

@@ -14,36 +14,25 @@ export function castSql(operand: Sql, from: IqlType, to: IqlType): Sql {
     return `(${operand}::${target})`
   }
   if (from.kind === to.kind) return operand
-  switch (`${from.kind}>${to.kind}`) {
-    case 'Integer>Text':
-    case 'Decimal>Text':
-    case 'Boolean>Text':
-    case 'Uuid>Text':
-    case 'Date>Text':
-    case 'Time>Text':
-      return `(${operand}::text COLLATE "C")`
-    case 'Double>Text':
-    case 'Timestamp>Text':
-    case 'Binary>Text':
-      return `(${SCHEMA}.gh_${from.kind.toLowerCase()}_text(${operand}) COLLATE "C")`
-    case 'Json>Text':
-      return operand
-    case 'Text>Json':
-      return `(${SCHEMA}.gh_text_json(${operand}) COLLATE "C")`
-    case 'Boolean>Integer':
-      return `(${operand}::int::bigint)`
-    case 'Integer>Boolean':
-      return `(${operand} <> 0)`
-    case 'Double>Integer':
-      return `${SCHEMA}.gh_double_integer(${operand})`
-    case 'Integer>Double':
-    case 'Decimal>Integer':
-    case 'Decimal>Double':
-    case 'Date>Timestamp':
-    case 'Timestamp>Date':
-    case 'Timestamp>Time':
-      return `(${operand}::${target})`
-    default:
-      return `${SCHEMA}.gh_${from.kind.toLowerCase()}_${to.kind.toLowerCase()}(${operand})`
-  }
+  const pair = `${from.kind}>${to.kind}`
+  if (AS_TEXT.has(pair)) return `(${operand}::text COLLATE "C")`
+  if (NATIVE.has(pair)) return `(${operand}::${target})`
+  if (pair === 'Json>Text') return operand
+  if (pair === 'Boolean>Integer') return `(${operand}::int::bigint)`
+  if (pair === 'Integer>Boolean') return `(${operand} <> 0)`
+  const call = `${SCHEMA}.gh_${from.kind.toLowerCase()}_${to.kind.toLowerCase()}(${operand})`
+  return to.kind === 'Text' || to.kind === 'Json' ? `(${call} COLLATE "C")` : call
 }
+
+/** Casts of PostgreSQL that are those of IQL. Every other pair that the binder allows has a function named after it. */
+const NATIVE: ReadonlySet<string> = new Set([
+  'Integer>Double',
+  'Decimal>Integer',
+  'Decimal>Double',
+  'Date>Timestamp',
+  'Timestamp>Date',
+  'Timestamp>Time',
+])
+const AS_TEXT: ReadonlySet<string> = new Set(
+  ['Integer', 'Decimal', 'Boolean', 'Uuid', 'Date', 'Time'].map((kind) => `${kind}>Text`),
+)

@@ -25,34 +25,24 @@ export function castSql(operand: Sql, from: IqlType, to: IqlType): Sql {
   }
   if (from.kind === to.kind) return operand
   const scale = from.kind === 'Decimal' ? from.scale : 0
-  switch (`${from.kind}>${to.kind}`) {
-    case 'Integer>Text':
-      return `CAST(${operand} AS TEXT)`
-    case 'Decimal>Text':
-      return `gh_decimal_text(${operand}, ${scale})`
-    case 'Boolean>Text':
-      return `(CASE ${operand} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)`
-    case 'Boolean>Integer':
-    case 'Uuid>Text':
-    case 'Json>Text':
-      return operand
-    case 'Integer>Boolean':
-      return `(${operand} <> 0)`
-    case 'Integer>Double':
-      return `CAST(${operand} AS REAL)`
-    case 'Decimal>Integer':
-      return `gh_dtoint(${operand}, ${scale})`
-    case 'Decimal>Double':
-      return `gh_decimal_double(${operand}, ${scale})`
-    case 'Date>Timestamp':
-      return `(${operand} * ${DAY})`
-    case 'Timestamp>Date':
-      // Division truncates toward zero. A million days more make every valid timestamp positive.
-      return `((${operand} + 1000000 * ${DAY}) / ${DAY} - 1000000)`
-    case 'Timestamp>Time':
-      return `(((${operand} % ${DAY}) + ${DAY}) % ${DAY})`
-    default:
-      // Every other pair that the binder allows has a function named after it.
-      return `gh_${from.kind.toLowerCase()}_${to.kind.toLowerCase()}(${operand})`
-  }
+  const native = CASTS.get(`${from.kind}>${to.kind}`)
+  // Every other pair that the binder allows has a function named after it.
+  return native?.(operand, scale) ?? `gh_${from.kind.toLowerCase()}_${to.kind.toLowerCase()}(${operand})`
 }
+
+const CASTS: ReadonlyMap<string, (operand: Sql, scale: number) => Sql> = new Map([
+  ['Integer>Text', (x) => `CAST(${x} AS TEXT)`],
+  ['Decimal>Text', (x, scale) => `gh_decimal_text(${x}, ${scale})`],
+  ['Boolean>Text', (x) => `(CASE ${x} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)`],
+  ['Boolean>Integer', (x) => x],
+  ['Uuid>Text', (x) => x],
+  ['Json>Text', (x) => x],
+  ['Integer>Boolean', (x) => `(${x} <> 0)`],
+  ['Integer>Double', (x) => `CAST(${x} AS REAL)`],
+  ['Decimal>Integer', (x, scale) => `gh_dtoint(${x}, ${scale})`],
+  ['Decimal>Double', (x, scale) => `gh_decimal_double(${x}, ${scale})`],
+  ['Date>Timestamp', (x) => `(${x} * ${DAY})`],
+  // Division truncates toward zero. A million days more make every valid timestamp positive.
+  ['Timestamp>Date', (x) => `((${x} + 1000000 * ${DAY}) / ${DAY} - 1000000)`],
+  ['Timestamp>Time', (x) => `(((${x} % ${DAY}) + ${DAY}) % ${DAY})`],
+])
