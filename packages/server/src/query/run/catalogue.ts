@@ -1,14 +1,14 @@
 /** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
 import { readDefinition } from '../catalogue/definition.ts'
-import { createSnapshot, type Snapshot } from '../catalogue/snapshot.ts'
+import { Snapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 
 export class Catalogue {
   readonly #engine: Engine
   readonly #bus: Bus
   /** Immutable. Each load replaces it. */
-  snapshot: Snapshot = createSnapshot([])
+  snapshot = new Snapshot([])
   #loading: Promise<void> | undefined
   #isStale = false
   readonly #unsubscribe: () => void
@@ -67,7 +67,7 @@ export class Catalogue {
     do {
       this.#isStale = false
       const rows = await this.#engine.loadCatalogue()
-      this.snapshot = createSnapshot(rows.map(readDefinition))
+      this.snapshot = new Snapshot(rows.map(readDefinition))
       for (const listener of this.#listeners) listener()
     } while (this.#isStale)
   }

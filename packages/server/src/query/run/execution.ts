@@ -44,7 +44,6 @@ export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
     case 'explain-live':
     case 'describe':
     case 'show-tables':
-    case 'show-columns':
       return { kind: 'rows', encoders, rows: introspect(statement, run, env.engine), isTruncated: false }
     default:
       await define(statement, run, env)

@@ -1,13 +1,6 @@
 /** Rows of EXPLAIN, EXPLAIN LIVE, DESCRIBE, SHOW TABLES and SHOW COLUMNS, which need no database. */
 
-import {
-  type DescribeTable,
-  type Explain,
-  type ExplainLive,
-  type ShowColumns,
-  type ShowTables,
-  typeName,
-} from 'gatehouse-iql'
+import { type DescribeTable, type Explain, type ExplainLive, type ShowTables, typeName } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { viewFor } from '../catalogue/snapshot.ts'
 import type { Engine } from '../engines/engine.ts'
@@ -16,7 +9,7 @@ import { explain } from '../plan/explain.ts'
 import { planLive } from '../plan/live.ts'
 import type { Run } from './call.ts'
 
-export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables | ShowColumns
+export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables
 
 export function introspect(statement: Introspection, run: Run, engine: Engine): Cell[][] {
   const { snapshot } = run.planned
@@ -32,8 +25,7 @@ export function introspect(statement: Introspection, run: Run, engine: Engine): 
         snapshot.definitionOf(name)?.description ?? null,
         snapshot.table(name)?.view !== undefined,
       ])
-    case 'describe':
-    case 'show-columns': {
+    case 'describe': {
       const definition = snapshot.definitionOf(statement.table.name)
       return (definition?.columns ?? []).map((column, ordinal) => [
         column.name,

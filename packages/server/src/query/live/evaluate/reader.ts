@@ -124,17 +124,8 @@ export class LiveReader {
     }
   }
 
-  /** The rows that have changed since a position. Rejects with LostPosition if they are not known. */
-  readChanged(family: FamilyTarget, position: string): Promise<LiveReply> {
-    return this.#readChanged(family.read(position))
-  }
-
-  /** The keys and routes of the rows that have changed since a position, as they were. Rejects with LostPosition as well. */
-  readChangedFormer(family: FamilyTarget, position: string): Promise<LiveReply> {
-    return this.#readChanged(family.readFormer(position))
-  }
-
-  #readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<LiveReply> {
+  /** The rows of a family that have changed since a position, as they are or as they were. Rejects with LostPosition if they are not known. */
+  readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<LiveReply> {
     const request = this.#request(parts)
     const run = new Run(this.#options.milliseconds)
     return this.#take(this.#short, { owner: request.owner }, run, (signal) => this.source.read(request, signal))
