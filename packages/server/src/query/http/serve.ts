@@ -13,7 +13,7 @@ import type { RunningQueries, RunningQuery } from '../run/running.ts'
 import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { asKnown, problemFor } from './problem.ts'
 import { type Coding, MEDIA_TYPES, negotiateCoding, type ResultLimits } from './request.ts'
-import { encodeFew, encodeRows, sendCompressed, sendStream } from './send-result.ts'
+import { encodeRows, sendCompressed, sendStream } from './send-result.ts'
 import { abortIfStalled, type SlowClientsEnv } from './slow-clients.ts'
 
 export interface ServeEnv extends ExecutionEnv, Pick<SlowClientsEnv, 'metrics'> {
@@ -149,8 +149,7 @@ class Exchange {
         const { rows, rowsAffected, isTruncated } = result
         const outcome: ReadOutcome = { rowCount: rows.length, truncated: isTruncated ? 'rows' : 'no', lastKey: [] }
         const end = { ...this.#endOf(planned, outcome), rowsAffected }
-        const body = encodeFew(result, this.#encoding, outcome, end) ?? encodeRows(result, this.#encoding, outcome, end)
-        const bytes = body instanceof Promise ? await body : body
+        const bytes = await encodeRows(result, this.#encoding, outcome, end)
         done()
         this.#sendWhole(bytes)
         this.#succeeded(outcome)
