@@ -1,6 +1,6 @@
 /** The interface between live queries and the databases: which tables have changed since a position, and reads at a position. */
 
-import type { LiveStatement } from '../model/live-statement.ts'
+import type { LiveRow, LiveStatement } from '../model/live-statement.ts'
 import type { Encoding } from '../model/result.ts'
 import type { CommitListener } from './commit-listeners.ts'
 import type { Bindable } from './emit/slots.ts'
@@ -11,16 +11,6 @@ export type TablePosition = string
 
 /** By the name of the table, as in the catalogue. */
 export type Positions = ReadonlyMap<string, TablePosition>
-
-/** A row as two JSON texts, so that rows are compared and sent without being read again. */
-export interface LiveRow {
-  /** The JSON text of the array of key values, or of the text used in their place. */
-  readonly key: string
-  /** The JSON text of the array of routing values; of an empty array if the statement has none. */
-  readonly route: string
-  /** The JSON text of the row. */
-  readonly row: string
-}
 
 export interface LiveReadRequest {
   /** The owner of the query: owners share readers and connections fairly. */

@@ -2,21 +2,11 @@
 
 import type { ResultColumn } from 'gatehouse-iql'
 import type { Steps } from '../../lib/turns.ts'
-import type { LiveColumns } from '../model/live-statement.ts'
+import type { LiveColumns, LiveRow } from '../model/live-statement.ts'
 import type { Cell, Encoding, TextRowEncoder } from '../model/result.ts'
 import { jsonRowWriter, RowText } from './encoders.ts'
 
 export type LiveEncoding = Pick<Encoding, 'rows' | 'integers'>
-
-/** A row in its three parts, each a JSON text. */
-export interface LiveRowText {
-  /** The array of key values; empty if the rows have no key of their own. */
-  readonly key: string
-  /** The array of the values in the route columns. */
-  readonly route: string
-  /** As the query service writes it. */
-  readonly row: string
-}
 
 /** An encoder whose rows hold the columns, the key columns and the route columns, in this order. `readLiveRows` reads its text. */
 export function createLiveEncoder(columns: LiveColumns, encoding: LiveEncoding): TextRowEncoder {
@@ -49,8 +39,8 @@ function writerFrom(start: number, columns: readonly ResultColumn[], encoding: L
 
 const ROWS_PER_STEP = 512
 
-export function* readLiveRows(text: string): Steps<LiveRowText[]> {
-  const rows: LiveRowText[] = []
+export function* readLiveRows(text: string): Steps<LiveRow[]> {
+  const rows: LiveRow[] = []
   for (let start = 0; start < text.length; ) {
     if (rows.length % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
     const afterKey = text.indexOf('\t', start)
@@ -68,8 +58,8 @@ export function* readLiveRows(text: string): Steps<LiveRowText[]> {
 }
 
 /** The rows of several texts. A text that is put together from very many would be made whole in one long turn. */
-export function* readLiveTexts(texts: readonly string[]): Steps<LiveRowText[]> {
-  const rows: LiveRowText[] = []
+export function* readLiveTexts(texts: readonly string[]): Steps<LiveRow[]> {
+  const rows: LiveRow[] = []
   for (const text of texts) {
     for (const row of yield* readLiveRows(text)) rows.push(row)
     yield
