@@ -8,7 +8,7 @@ import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
 import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
 import { createEncoder } from '../results/byte-encoder.ts'
 import { endOfResult, type ResultEnd } from '../results/encoders.ts'
-import type { Result } from '../run/call.ts'
+import type { QueryResult } from '../run/call.ts'
 import { type Coding, MEDIA_TYPES } from './request.ts'
 
 export interface StreamedResult {
@@ -125,7 +125,7 @@ const COMPRESSORS = {
   zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 3 } }),
 } as const
 
-type RowsResult = Extract<Result, { kind: 'rows' }>
+type RowsResult = Extract<QueryResult, { kind: 'rows' }>
 
 /** The rows that a write returns, in turns if they are many. */
 export async function encodeRows(

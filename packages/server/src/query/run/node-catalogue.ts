@@ -4,7 +4,7 @@ import { readDefinition } from '../catalogue/definition.ts'
 import { Snapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 
-export class Catalogue {
+export class NodeCatalogue {
   readonly #engine: Engine
   readonly #bus: Bus
   /** Immutable. Each load replaces it. */
@@ -22,8 +22,8 @@ export class Catalogue {
     })
   }
 
-  static async open(engine: Engine, bus: Bus, onError: (error: unknown) => void): Promise<Catalogue> {
-    const catalogue = new Catalogue(engine, bus, onError)
+  static async open(engine: Engine, bus: Bus, onError: (error: unknown) => void): Promise<NodeCatalogue> {
+    const catalogue = new NodeCatalogue(engine, bus, onError)
     await catalogue.refresh()
     return catalogue
   }
