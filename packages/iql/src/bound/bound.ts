@@ -8,7 +8,7 @@ import type { ColumnView, TableView } from './catalogue-view.ts'
 export interface Bound {
   readonly statement: BoundStatement
   /** In the order of first use. `Parameter.index` is an index into this list. */
-  readonly parameters: readonly ParameterSlot[]
+  readonly parameters: readonly StatementParameter[]
   /** The columns of the result; empty for a write without RETURNING or a definition. */
   readonly columns: readonly ResultColumn[]
   /** The tables that the statement reads or writes, without duplicates. */
@@ -20,7 +20,7 @@ export interface Bound {
 }
 
 /** `name` is without its prefix: symbol for :symbol, 1 for $1. */
-export interface ParameterSlot {
+export interface StatementParameter {
   readonly name: string
   readonly type: IqlType
   readonly at: number
