@@ -3,7 +3,7 @@
 import type { LiveRow, LiveStatement } from '../model/live-statement.ts'
 import type { Encoding } from '../model/result.ts'
 import type { CommitListener } from './commit-listeners.ts'
-import type { Bindable } from './emit/slots.ts'
+import type { Bindable } from './emit/parameters.ts'
 import type { OwnTime } from './expectations.ts'
 
 /** A state of one table: visible ASCII without a semicolon, opaque outside of the engine. */
@@ -18,7 +18,7 @@ export interface LiveReadRequest {
   /** The tables whose positions are wanted: all that the statement reads. */
   readonly tables: readonly string[]
   readonly statement: LiveStatement
-  /** With the positions of `since` in the slots of this name. */
+  /** With the positions of `since` in the placeholders of this name. */
   readonly parameters: readonly Bindable[]
   readonly encoding: Pick<Encoding, 'rows' | 'integers'>
   /** Undefined: the whole result, as it is. */

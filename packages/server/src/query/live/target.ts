@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { type Snapshot, visibleViews } from '../catalogue/snapshot.ts'
-import { type Bindable, type Plan, parametersOf, type RunValues, type SlotSource } from '../engines/emit/slots.ts'
+import {
+  type Bindable,
+  type ParameterSource,
+  type Plan,
+  parametersOf,
+  type RunValues,
+} from '../engines/emit/parameters.ts'
 import type { Engine } from '../engines/engine.ts'
 import { type LiveReadRequest, type Positions, positionsOf, type Since } from '../engines/live-source.ts'
 import { type LivePlan, planLive } from '../plan/live.ts'
@@ -141,12 +147,17 @@ function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env:
 }
 
 /** Values that can differ between two runs. The views follow from the scopes, which are fixed, and the catalogue. */
-const CHANGING: ReadonlySet<SlotSource['kind']> = new Set<SlotSource['kind']>(['now', 'today', 'since', 'views'])
+const CHANGING: ReadonlySet<ParameterSource['kind']> = new Set<ParameterSource['kind']>([
+  'now',
+  'today',
+  'since',
+  'views',
+])
 
 /** The values that do not change from one run to the next, in a form that JSON can write. */
 function fixedParameters(plan: Plan, values: RunValues, { engine }: TargetEnv): unknown[] {
-  const slots = plan.slots.filter(({ source: { kind } }) => !CHANGING.has(kind))
-  return parametersOf({ ...plan, slots }, values, engine.bind).map(written)
+  const parameters = plan.parameters.filter(({ source: { kind } }) => !CHANGING.has(kind))
+  return parametersOf({ ...plan, parameters }, values, engine.bind).map(written)
 }
 
 function written(value: Bindable): unknown {

@@ -23,8 +23,8 @@ import {
   type TableView,
   type WrittenAt,
 } from 'gatehouse-iql'
-import { MAX_SINGLE_ITEMS } from '../engines/emit/expression.ts'
-import { isLonger } from '../engines/emit/long-values.ts'
+import { MAX_SINGLE_ITEMS } from '../engines/emit/list.ts'
+import { isLonger } from '../engines/emit/value-lengths.ts'
 
 export interface AutoParameter extends WrittenAt {
   /** That of the column. */

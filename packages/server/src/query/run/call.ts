@@ -3,8 +3,8 @@
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
 import { visibleViews } from '../catalogue/snapshot.ts'
-import { type Plan, parametersOf, type RunValues, sizeOfAll } from '../engines/emit/slots.ts'
-import type { BoundSql, Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
+import { type Plan, parametersOf, type RunValues, type SqlStatement, sizeOfAll } from '../engines/emit/parameters.ts'
+import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import type { TextEncoders } from '../results/encoders.ts'
@@ -103,9 +103,9 @@ export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
   const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
   if (plan.split === undefined) return run
   const { part, whole, ...parts } = plan.split
-  const bound = ({ sql, ...slots }: Plan): BoundSql => ({
-    sql,
-    parameters: parametersOf({ sql, ...slots }, values, env.engine.bind),
+  const bound = (plan: Plan): SqlStatement => ({
+    sql: plan.sql,
+    parameters: parametersOf(plan, values, env.engine.bind),
   })
   return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
 }

@@ -3,7 +3,7 @@
 import type { BoundStatement } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
-import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
+import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/parameters.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
 import type { WriteReply, WriteStep } from '../engines/engine.ts'
 import { isBounded } from '../model/cost-class.ts'
