@@ -27,7 +27,7 @@ export type {
   TableSource,
   WindowCall,
 } from './bound/bound-query.ts'
-export { operandsOf, partsOf } from './bound/bound-walk.ts'
+export { andOf, operandsOf, partsOf } from './bound/bound-walk.ts'
 export * from './bound/can-fail.ts'
 export * from './bound/catalogue-view.ts'
 export { partsOfWrite } from './bound/copied-operands.ts'
@@ -51,7 +51,7 @@ export {
 } from './functions/functions.ts'
 export type { Statement } from './syntax/ast.ts'
 export { AT, binary, boolean, columnRef, insertOf, isNull, nameOf, parameterRef } from './syntax/ast-build.ts'
-export { childrenOf } from './syntax/ast-children.ts'
+export { childrenOf, withChildren } from './syntax/ast-children.ts'
 export * from './syntax/ast-nesting.ts'
 export type {
   BinaryOperator,

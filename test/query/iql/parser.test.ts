@@ -81,7 +81,7 @@ const CANONICAL: readonly (readonly [string, string])[] = [
   ['explain select 1', 'EXPLAIN SELECT 1'],
   ['describe t', 'DESCRIBE t'],
   ['show tables', 'SHOW TABLES'],
-  ['show columns from t', 'SHOW COLUMNS FROM t'],
+  ['show columns from t', 'DESCRIBE t'],
 ]
 
 for (const [written, canonical] of CANONICAL) {

@@ -63,8 +63,6 @@ export function print(statement: Statement): string {
       return `DESCRIBE ${printName(statement.table)}`
     case 'show-tables':
       return 'SHOW TABLES'
-    case 'show-columns':
-      return `SHOW COLUMNS FROM ${printName(statement.table)}`
   }
 }
 

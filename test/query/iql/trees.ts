@@ -367,7 +367,7 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
   }),
   fc.record({ kind: fc.constant('explain' as const), statement: trees.query, at: fc.constant(at) }),
   fc.record({ kind: fc.constant('explain-live' as const), query: trees.query, at: fc.constant(at) }),
-  fc.record({ kind: fc.constantFrom('describe', 'show-columns'), table: name, at: fc.constant(at) }),
+  fc.record({ kind: fc.constant('describe'), table: name, at: fc.constant(at) }),
   fc.constant({ kind: 'show-tables' as const, at }),
 )
 

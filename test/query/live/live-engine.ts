@@ -19,14 +19,14 @@ import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
 import type { FormerPlan } from '../../../packages/server/src/query/plan/live-family.ts'
 import { Planner } from '../../../packages/server/src/query/plan/planner.ts'
-import { Catalogue } from '../../../packages/server/src/query/run/catalogue.ts'
+import { NodeCatalogue } from '../../../packages/server/src/query/run/node-catalogue.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { caller } from '../query-server.ts'
 
 export interface LiveEngine {
   readonly engine: Engine
-  readonly catalogue: Catalogue
+  readonly catalogue: NodeCatalogue
   /** Runs a definition or a write. Several writes succeed or fail as one. */
   run(...statements: readonly string[]): Promise<void>
   /** The SQL of the changed rows. */
@@ -57,7 +57,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   }
   const engine = await openEngine({ dataFolder, databaseUrl, ...limits, availability: new Availability(() => {}), log })
   const bus = createLocalBus()
-  const catalogue = await Catalogue.open(engine, bus, (error) => {
+  const catalogue = await NodeCatalogue.open(engine, bus, (error) => {
     throw error
   })
   const planner = new Planner(engine)

@@ -12,8 +12,8 @@ import type { Engine } from '../../../packages/server/src/query/engines/engine.t
 import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
 import { type Planned, Planner } from '../../../packages/server/src/query/plan/planner.ts'
-import { Catalogue } from '../../../packages/server/src/query/run/catalogue.ts'
 import { execute } from '../../../packages/server/src/query/run/execution.ts'
+import { NodeCatalogue } from '../../../packages/server/src/query/run/node-catalogue.ts'
 import type { TestPlace } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { CALLERS } from '../query-server.ts'
@@ -66,7 +66,7 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
     availability: new Availability(() => {}),
     log: { milliseconds: 600_000, changes: 1_000_000 },
   })
-  const catalogue = await Catalogue.open(engine, createLocalBus(), (error) => {
+  const catalogue = await NodeCatalogue.open(engine, createLocalBus(), (error) => {
     throw error
   })
   const planner = new Planner(engine)

@@ -66,8 +66,6 @@ function bindStatement(binding: Binding, statement: Statement): BoundStatement {
       return { kind: 'describe', table: lookupDefinition(binding, statement.table) }
     case 'show-tables':
       return { kind: 'show-tables' }
-    case 'show-columns':
-      return { kind: 'show-columns', table: lookupDefinition(binding, statement.table) }
   }
 }
 
@@ -128,7 +126,6 @@ function columnsOf(statement: BoundStatement): readonly ResultColumn[] {
     case 'show-tables':
       return TABLE_COLUMNS
     case 'describe':
-    case 'show-columns':
       return COLUMN_COLUMNS
     default:
       return []

@@ -6,7 +6,7 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import type { Binding } from '../scope/binding.ts'
 import type { Clause, Scope } from '../scope/scope.ts'
 import { sizeOf } from '../syntax/ast-children.ts'
-import type { Cast, ColumnRef, Expression, IsNull, Parameter, Unary } from '../syntax/ast-query.ts'
+import type { Cast, ColumnRef, Expression, IsNull, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
 import { canCast } from '../types/casts.ts'
 import { BOOLEAN, type IqlType, isNumber, NULL, sameType, TEXT, typeName } from '../types/types.ts'
 import { bindCall } from './call.ts'
@@ -19,6 +19,7 @@ import {
   bindInQuery,
   bindIsTruth,
   bindLike,
+  onlyColumn,
   ROLE_CLAIMS,
   requireBoolean,
 } from './operators.ts'
@@ -78,22 +79,23 @@ function bindNode(
       return bindCast(binding, scope, expression)
     case 'call':
       return bindCall(binding, scope, expression, expected)
-    case 'subquery': {
-      const query = binding.subquery(scope, expression.query, expression.at)
-      const [column] = query.columns
-      if (column === undefined || query.columns.length > 1) {
-        throw binding.fail(
-          'ColumnCount',
-          expression.at,
-          `A sub-query used as a value has one column, not ${query.columns.length}`,
-        )
-      }
-      return { kind: 'scalar-query', query, type: column.type, nullable: true }
-    }
+    case 'subquery':
+      return bindSubquery(binding, scope, expression)
     case 'exists': {
       const query = binding.subquery(scope, expression.query, expression.at, { anyNames: true })
       return { kind: 'exists', query, type: BOOLEAN, nullable: false }
     }
+  }
+}
+
+/** A query as a value: the column of its row. */
+function bindSubquery(binding: Binding, scope: Scope, { query: written, at }: Subquery): BoundExpression {
+  const query = binding.subquery(scope, written, at)
+  return {
+    kind: 'scalar-query',
+    query,
+    type: onlyColumn(binding, query, at, 'A sub-query used as a value has').type,
+    nullable: true,
   }
 }
 

@@ -1,6 +1,6 @@
 /** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. No type converts implicitly. */
 
-import type { BoundExpression } from '../bound/bound-query.ts'
+import type { BoundExpression, BoundQuery, ResultColumn } from '../bound/bound-query.ts'
 import { isPlain } from '../bound/copied-operands.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import type { Scope } from '../scope/scope.ts'
@@ -310,10 +310,7 @@ function roleTest(binding: Binding, scope: Scope, written: Expression, negated: 
 
 export function bindInQuery(binding: Binding, scope: Scope, written: InQuery): BoundExpression {
   const query = binding.subquery(scope, written.query, written.at)
-  const [column] = query.columns
-  if (column === undefined || query.columns.length > 1) {
-    throw binding.fail('ColumnCount', written.at, `The query of IN must have one column, not ${query.columns.length}`)
-  }
+  const column = onlyColumn(binding, query, written.at, 'The query of IN must have')
   const operand = binding.expression(scope, written.operand, column.type)
   const type = comparedType(operand.type, column.type)
   if (type === undefined || !isComparable(type)) throw mismatch(binding, 'in', operand.type, column.type, written.at)
@@ -325,6 +322,12 @@ export function bindInQuery(binding: Binding, scope: Scope, written: InQuery): B
     type: BOOLEAN,
     nullable: operand.nullable || column.nullable,
   }
+}
+
+export function onlyColumn(binding: Binding, { columns }: BoundQuery, at: number, rule: string): ResultColumn {
+  const [column, another] = columns
+  if (column !== undefined && another === undefined) return column
+  throw binding.fail('ColumnCount', at, `${rule} one column, not ${columns.length}`)
 }
 
 export function bindIsTruth(binding: Binding, scope: Scope, written: IsTruth): BoundExpression {

@@ -1,5 +1,5 @@
 /** Reads the values sent with a statement as the types of its parameters. */
-import type { Bound, ParameterSlot } from '../bound/bound.ts'
+import type { Bound, StatementParameter } from '../bound/bound.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { refuse } from '../errors/errors.ts'
 import type { IqlValue } from '../types/types.ts'
@@ -21,7 +21,7 @@ export function readParameters(
   const { parameters } = bound
   // Names are case-insensitive, but most requests spell them as the statement does.
   if (inputs.size === parameters.length && parameters.every(({ name }) => inputs.has(name))) {
-    return parameters.map((slot) => readSlot(statement, slot, inputs.get(slot.name)))
+    return parameters.map((parameter) => readInput(statement, parameter, inputs.get(parameter.name)))
   }
   const values = new Map([...inputs].map(([name, value]) => [name.toLowerCase(), value]))
   const names = parameters.map(({ name }) => name)
@@ -34,11 +34,11 @@ export function readParameters(
       hint: didYouMean(name, names),
     })
   }
-  return parameters.map((slot) => readSlot(statement, slot, values.get(slot.name.toLowerCase())))
+  return parameters.map((parameter) => readInput(statement, parameter, values.get(parameter.name.toLowerCase())))
 }
 
-function readSlot(statement: string, slot: ParameterSlot, input: ParameterInput | undefined): IqlValue {
-  const { name, type, at } = slot
+function readInput(statement: string, parameter: StatementParameter, input: ParameterInput | undefined): IqlValue {
+  const { name, type, at } = parameter
   if (input === undefined) {
     throw refuse('MissingParameter', `The parameter ${mark(name)} of type ${typeName(type)} has no value`, {
       statement,

@@ -93,9 +93,10 @@ function groupKeyOf(key: Select['groupBy'][number], { items }: Select): Select['
   return item?.kind === 'item' ? item.expression : key
 }
 
-export function bindAlterView(binding: Binding, { name, changes, at }: AlterView): Bound.SetViewRights {
+export function bindAlterView(binding: Binding, { name, changes, at }: AlterView): Bound.SetRights {
   requireDefine(binding, at)
-  return { kind: 'set-view-rights', view: viewNamed(binding, name), ...changes }
+  const unchanged = { writeScope: undefined, rowFilter: undefined, isLive: undefined }
+  return { kind: 'set-rights', table: viewNamed(binding, name), ...changes, ...unchanged }
 }
 
 export function bindDropView(binding: Binding, { name, ifExists, at }: DropView): Bound.DropView {

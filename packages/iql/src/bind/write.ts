@@ -2,6 +2,7 @@
 
 import type * as Bound from '../bound/bound.ts'
 import type { BoundExpression, OutputItem } from '../bound/bound-query.ts'
+import { allOf } from '../bound/bound-walk.ts'
 import type { ColumnView, TableView } from '../bound/catalogue-view.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
@@ -9,7 +10,7 @@ import { CLAUSES, type Clause, Scope } from '../scope/scope.ts'
 import type { Assignment, DefaultValue, Delete, Insert, OnConflict, Update } from '../syntax/ast.ts'
 import type { Expression, Name, SelectItem } from '../syntax/ast-query.ts'
 import { firstDuplicate, sameName } from '../syntax/names.ts'
-import { BOOLEAN, isStorable } from '../types/types.ts'
+import { isStorable } from '../types/types.ts'
 import { bindCondition } from './clause.ts'
 import { fitColumn } from './fit-column.ts'
 import { entry, lookupTable } from './from.ts'
@@ -182,15 +183,8 @@ function bindWhere(
   scope.clause = CLAUSES.where
   const where = written === undefined ? undefined : bindCondition(binding, scope, written)
   if (filter === undefined) return where
-  // The filter comes first, so that nothing is evaluated on a row that does not exist for the caller.
-  const operands = where === undefined ? [filter] : [filter, where]
-  return {
-    kind: 'logic',
-    operator: 'and',
-    operands,
-    type: BOOLEAN,
-    nullable: operands.some(({ nullable }) => nullable),
-  }
+  // The filter comes first, even alone: engines evaluate nothing else on a row that does not exist for the caller.
+  return allOf(where === undefined ? [filter] : [filter, where])
 }
 
 function bindReturning(

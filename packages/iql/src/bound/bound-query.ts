@@ -40,12 +40,25 @@ export type BoundExpression =
   | ScalarQuery
   | Exists
 
-/** operand [NOT] IN (:role) or operand = :role in a row filter: whether it is one of the caller's roles. */
-export interface ClaimIn extends Typed {
-  readonly kind: 'claim-in'
-  readonly claim: 'role'
+interface OfOperand<Kind extends string> extends Typed {
+  readonly kind: Kind
   readonly operand: BoundExpression
+}
+
+/** operand [NOT] … */
+interface Test<Kind extends string> extends OfOperand<Kind> {
   readonly negated: boolean
+}
+
+interface OfTwo<Kind extends string> extends Typed {
+  readonly kind: Kind
+  readonly left: BoundExpression
+  readonly right: BoundExpression
+}
+
+/** operand [NOT] IN (:role) or operand = :role in a row filter: whether it is one of the caller's roles. */
+export interface ClaimIn extends Test<'claim-in'> {
+  readonly claim: 'role'
 }
 
 /** In the output, HAVING and ORDER BY of a grouped select: the value of its GROUP BY expression at `index`. */
@@ -57,44 +70,27 @@ export interface GroupKey extends Typed {
 }
 
 /** An Integer or Decimal as a Decimal with at least its digits and scale, or NULL as any type. Always exact. */
-export interface Widen extends Typed {
-  readonly kind: 'widen'
-  readonly operand: BoundExpression
-}
+export type Widen = OfOperand<'widen'>
 
 /** An Integer or Decimal stored in a Decimal column, whose digits it may exceed (IQL.Overflow). */
-export interface Fit extends Typed {
-  readonly kind: 'fit'
-  readonly operand: BoundExpression
+export interface Fit extends OfOperand<'fit'> {
   readonly column: string
 }
 
 /** CAST(operand AS type). A value that cannot be converted is the error IQL.BadValue or IQL.Overflow. */
-export interface Cast extends Typed {
-  readonly kind: 'cast'
-  readonly operand: BoundExpression
-}
+export type Cast = OfOperand<'cast'>
 
 /** left + - * / % || right, as OPERATORS describes. */
-export interface Arithmetic extends Typed {
-  readonly kind: 'arithmetic'
+export interface Arithmetic extends OfTwo<'arithmetic'> {
   readonly operator: OperatorId
-  readonly left: BoundExpression
-  readonly right: BoundExpression
 }
 
 /** -operand, of a number or an Interval. */
-export interface Negate extends Typed {
-  readonly kind: 'negate'
-  readonly operand: BoundExpression
-}
+export type Negate = OfOperand<'negate'>
 
 /** left = <> < <= > >= right, or IS [NOT] DISTINCT FROM, which is never NULL. Both sides have the same type and scale. */
-export interface Compare extends Typed {
-  readonly kind: 'compare'
+export interface Compare extends OfTwo<'compare'> {
   readonly operator: '=' | '<>' | '<' | '<=' | '>' | '>=' | 'is distinct from' | 'is not distinct from'
-  readonly left: BoundExpression
-  readonly right: BoundExpression
 }
 
 /** operand AND | OR operand, … with at least one operand. */
@@ -105,51 +101,32 @@ export interface Logic extends Typed {
 }
 
 /** NOT operand */
-export interface Not extends Typed {
-  readonly kind: 'not'
-  readonly operand: BoundExpression
-}
+export type Not = OfOperand<'not'>
 
 /** operand IS [NOT] NULL */
-export interface IsNull extends Typed {
-  readonly kind: 'is-null'
-  readonly operand: BoundExpression
-  readonly negated: boolean
-}
+export type IsNull = Test<'is-null'>
 
 /** operand [NOT] LIKE | ILIKE pattern [ESCAPE escape]. Without ESCAPE there is no escape character. */
-export interface Like extends Typed {
-  readonly kind: 'like'
-  readonly operand: BoundExpression
+export interface Like extends Test<'like'> {
   readonly pattern: BoundExpression
   readonly escape: BoundExpression | undefined
   readonly ignoreCase: boolean
-  readonly negated: boolean
 }
 
 /** operand [NOT] BETWEEN low AND high; all have the same type. */
-export interface Between extends Typed {
-  readonly kind: 'between'
-  readonly operand: BoundExpression
+export interface Between extends Test<'between'> {
   readonly low: BoundExpression
   readonly high: BoundExpression
-  readonly negated: boolean
 }
 
 /** operand [NOT] IN (item, …); all have the same type, and there is at least one item. */
-export interface InList extends Typed {
-  readonly kind: 'in-list'
-  readonly operand: BoundExpression
+export interface InList extends Test<'in-list'> {
   readonly items: readonly BoundExpression[]
-  readonly negated: boolean
 }
 
 /** operand [NOT] IN (query); the query has one column of the operand's type. */
-export interface InQuery extends Typed {
-  readonly kind: 'in-query'
-  readonly operand: BoundExpression
+export interface InQuery extends Test<'in-query'> {
   readonly query: BoundQuery
-  readonly negated: boolean
 }
 
 /** CASE [operand] WHEN … THEN … [ELSE …] END. With an operand each `when` has its type, otherwise it is Boolean. */

@@ -1,4 +1,5 @@
 /** Walks bound queries: the operands of an expression, and everything that a query consists of. */
+import { BOOLEAN } from '../types/types.ts'
 import type { BoundBody, BoundExpression, BoundOrder, BoundQuery, Source } from './bound-query.ts'
 
 type BoundSelect = Extract<BoundBody, { kind: 'select' }>
@@ -70,6 +71,17 @@ export function withOperands(
       return { ...node, arguments: args, filter, partitionBy, orderBy: withKeys(node.orderBy, map) }
     }
   }
+}
+
+/** The conditions that are given, which must all hold; undefined if none is given. */
+export function andOf(...conditions: readonly (BoundExpression | undefined)[]): BoundExpression | undefined {
+  const operands = conditions.filter((condition) => condition !== undefined)
+  return operands.length < 2 ? operands[0] : allOf(operands)
+}
+
+export function allOf(operands: readonly BoundExpression[]): BoundExpression {
+  const nullable = operands.some((operand) => operand.nullable)
+  return { kind: 'logic', operator: 'and', operands, type: BOOLEAN, nullable }
 }
 
 /** The sort keys with other expressions. */

@@ -8,7 +8,7 @@ import type { ColumnView, TableView } from './catalogue-view.ts'
 export interface Bound {
   readonly statement: BoundStatement
   /** In the order of first use. `Parameter.index` is an index into this list. */
-  readonly parameters: readonly ParameterSlot[]
+  readonly parameters: readonly StatementParameter[]
   /** The columns of the result; empty for a write without RETURNING or a definition. */
   readonly columns: readonly ResultColumn[]
   /** The tables that the statement reads or writes, without duplicates. */
@@ -20,7 +20,7 @@ export interface Bound {
 }
 
 /** `name` is without its prefix: symbol for :symbol, 1 for $1. */
-export interface ParameterSlot {
+export interface StatementParameter {
   readonly name: string
   readonly type: IqlType
   readonly at: number
@@ -38,7 +38,6 @@ export type BoundStatement =
   | SetRights
   | DropTable
   | CreateView
-  | SetViewRights
   | DropView
   | CreateIndex
   | DropIndex
@@ -46,7 +45,6 @@ export type BoundStatement =
   | ExplainLive
   | DescribeTable
   | ShowTables
-  | ShowColumns
 
 const READING: ReadonlySet<BoundStatement['kind']> = new Set<BoundStatement['kind']>([
   'query',
@@ -54,7 +52,6 @@ const READING: ReadonlySet<BoundStatement['kind']> = new Set<BoundStatement['kin
   'explain-live',
   'describe',
   'show-tables',
-  'show-columns',
 ])
 
 /** Whether it neither writes nor defines. */
@@ -176,7 +173,7 @@ export interface RenameColumn {
   readonly to: string
 }
 
-/** ALTER TABLE table SET …; undefined: unchanged, null: removed. */
+/** ALTER TABLE | VIEW table SET …; undefined: unchanged, null: removed. */
 export interface SetRights {
   readonly kind: 'set-rights'
   readonly table: TableView
@@ -209,14 +206,6 @@ export interface CreateView {
   readonly uses: readonly string[]
   readonly readScope: string | undefined
   readonly comment: string | undefined
-}
-
-/** ALTER VIEW name SET …; undefined: unchanged, null: removed. */
-export interface SetViewRights {
-  readonly kind: 'set-view-rights'
-  readonly view: TableView
-  readonly readScope: string | null | undefined
-  readonly comment: string | null | undefined
 }
 
 /** DROP VIEW [IF EXISTS] name; undefined if IF EXISTS found no view. */
@@ -255,7 +244,7 @@ export interface ExplainLive {
   readonly query: BoundQuery
 }
 
-/** DESCRIBE table */
+/** DESCRIBE table, SHOW COLUMNS FROM table */
 export interface DescribeTable {
   readonly kind: 'describe'
   readonly table: TableView
@@ -264,10 +253,4 @@ export interface DescribeTable {
 /** SHOW TABLES: the tables that the caller may read. */
 export interface ShowTables {
   readonly kind: 'show-tables'
-}
-
-/** SHOW COLUMNS FROM table */
-export interface ShowColumns {
-  readonly kind: 'show-columns'
-  readonly table: TableView
 }

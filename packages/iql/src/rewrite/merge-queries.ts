@@ -6,10 +6,9 @@
 import { isGivenValue } from '../bound/bound-leaf.ts'
 import { mapClauses, mapOrder, type Replace } from '../bound/bound-map.ts'
 import type { BoundExpression, BoundQuery, BoundSelect, DerivedSource, TableSource } from '../bound/bound-query.ts'
-import { clausesOf, operandsOf } from '../bound/bound-walk.ts'
+import { andOf, clausesOf, operandsOf } from '../bound/bound-walk.ts'
 import { isPlain } from '../bound/copied-operands.ts'
 import { volatilityOf } from '../functions/functions.ts'
-import { BOOLEAN } from '../types/types.ts'
 
 /** The expressions that a merge may add, because the query uses a computed column more than once. */
 const MAX_ADDED_EXPRESSIONS = 500
@@ -70,7 +69,7 @@ function merge(
   const keys = [...clauses.groupBy, ...orderBy.map(({ expression }) => expression)]
   if (added > MAX_ADDED_EXPRESSIONS || keys.some(isGivenValue)) return undefined
   if (sizes.size > 0 && [...clausesOf(clauses), ...keys].some((node) => heightOf(node) > MAX_HEIGHT)) return undefined
-  return { ...query, body: { ...clauses, from: inner.from, where: both(inner.where, clauses.where) }, orderBy }
+  return { ...query, body: { ...clauses, from: inner.from, where: andOf(inner.where, clauses.where) }, orderBy }
 }
 
 function sizeOf(node: BoundExpression): number {
@@ -87,16 +86,4 @@ function heightOf(node: BoundExpression): number {
 /** Whether the SQL holds an operand twice (emitNullIf). */
 function repeatsValue(node: BoundExpression): boolean {
   return node.kind === 'nullif' && node.compared !== 'value' && !isPlain(node.value)
-}
-
-/** The condition of the inner query comes first. */
-function both(inner: BoundExpression | undefined, outer: BoundExpression | undefined): BoundExpression | undefined {
-  if (inner === undefined || outer === undefined) return inner ?? outer
-  return {
-    kind: 'logic',
-    operator: 'and',
-    operands: [inner, outer],
-    type: BOOLEAN,
-    nullable: inner.nullable || outer.nullable,
-  }
 }

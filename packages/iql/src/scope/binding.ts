@@ -1,6 +1,6 @@
 /** The state of binding one statement: source ids, parameters, tables, and errors with positions. */
 import type { Refusal } from 'gatehouse-protocol'
-import type { ParameterSlot } from '../bound/bound.ts'
+import type { StatementParameter } from '../bound/bound.ts'
 import type { Parameter, WrittenAt } from '../bound/bound-leaf.ts'
 import type * as Bound from '../bound/bound-query.ts'
 import type { CatalogueView, TableView } from '../bound/catalogue-view.ts'
@@ -29,7 +29,7 @@ export type Literals = ReadonlyMap<WrittenLiteral, number>
 export class Binding {
   readonly statement: string
   readonly catalogue: CatalogueView
-  readonly parameters: ParameterSlot[] = []
+  readonly parameters: StatementParameter[] = []
   /** The tables that are read or written, those of views included. */
   readonly tables = new Set<TableView>()
   /** The tables and views that the statement itself names. */

@@ -119,54 +119,42 @@ export interface Binary extends Placed {
   readonly right: Expression
 }
 
-/** operand [NOT] LIKE | ILIKE pattern [ESCAPE escape] */
-export interface Like extends Placed {
-  readonly kind: 'like'
+/** operand [NOT] … */
+interface Test<Kind extends string> extends Placed {
+  readonly kind: Kind
   readonly negated: boolean
-  readonly ignoreCase: boolean
   readonly operand: Expression
+}
+
+/** operand [NOT] LIKE | ILIKE pattern [ESCAPE escape] */
+export interface Like extends Test<'like'> {
+  readonly ignoreCase: boolean
   readonly pattern: Expression
   readonly escape: Expression | undefined
 }
 
 /** operand [NOT] BETWEEN low AND high */
-export interface Between extends Placed {
-  readonly kind: 'between'
-  readonly negated: boolean
-  readonly operand: Expression
+export interface Between extends Test<'between'> {
   readonly low: Expression
   readonly high: Expression
 }
 
 /** operand [NOT] IN (item, …) */
-export interface InList extends Placed {
-  readonly kind: 'in-list'
-  readonly negated: boolean
-  readonly operand: Expression
+export interface InList extends Test<'in-list'> {
   readonly items: readonly Expression[]
 }
 
 /** operand [NOT] IN (query) */
-export interface InQuery extends Placed {
-  readonly kind: 'in-query'
-  readonly negated: boolean
-  readonly operand: Expression
+export interface InQuery extends Test<'in-query'> {
   readonly query: Query
 }
 
 /** operand IS [NOT] NULL */
-export interface IsNull extends Placed {
-  readonly kind: 'is-null'
-  readonly negated: boolean
-  readonly operand: Expression
-}
+export type IsNull = Test<'is-null'>
 
 /** operand IS [NOT] TRUE | FALSE */
-export interface IsTruth extends Placed {
-  readonly kind: 'is-truth'
-  readonly negated: boolean
+export interface IsTruth extends Test<'is-truth'> {
   readonly value: boolean
-  readonly operand: Expression
 }
 
 /** CASE [operand] WHEN … THEN … [ELSE …] END */

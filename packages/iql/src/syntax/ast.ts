@@ -18,7 +18,6 @@ export type Statement =
   | ExplainLive
   | Describe
   | ShowTables
-  | ShowColumns
 
 // ── Write ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -128,12 +127,15 @@ export interface TableChanges {
   readonly live: boolean | undefined
 }
 
-/** DROP TABLE [IF EXISTS] name */
-export interface DropTable extends Placed {
-  readonly kind: 'drop-table'
+/** DROP TABLE | VIEW | INDEX [IF EXISTS] name */
+interface Drop<Kind extends string> extends Placed {
+  readonly kind: Kind
   readonly ifExists: boolean
   readonly name: Name
 }
+export type DropTable = Drop<'drop-table'>
+export type DropView = Drop<'drop-view'>
+export type DropIndex = Drop<'drop-index'>
 
 /** CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(column, …)] [READ SCOPE 'x'] [COMMENT 'x'] AS query */
 export interface CreateView extends Placed {
@@ -157,13 +159,6 @@ export interface AlterView extends Placed {
 /** Undefined: unchanged. Null: removed. */
 export type ViewChanges = Pick<TableChanges, 'readScope' | 'comment'>
 
-/** DROP VIEW [IF EXISTS] name */
-export interface DropView extends Placed {
-  readonly kind: 'drop-view'
-  readonly ifExists: boolean
-  readonly name: Name
-}
-
 /** CREATE [UNIQUE] INDEX [IF NOT EXISTS] name ON table (column [ASC | DESC], …) */
 export interface CreateIndex extends Placed {
   readonly kind: 'create-index'
@@ -172,13 +167,6 @@ export interface CreateIndex extends Placed {
   readonly name: Name
   readonly table: Name
   readonly columns: readonly { readonly name: Name; readonly descending: boolean }[]
-}
-
-/** DROP INDEX [IF EXISTS] name */
-export interface DropIndex extends Placed {
-  readonly kind: 'drop-index'
-  readonly ifExists: boolean
-  readonly name: Name
 }
 
 // ── Introspect ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +183,7 @@ export interface ExplainLive extends Placed {
   readonly query: Query
 }
 
-/** DESCRIBE table */
+/** DESCRIBE table | SHOW COLUMNS FROM table */
 export interface Describe extends Placed {
   readonly kind: 'describe'
   readonly table: Name
@@ -204,10 +192,4 @@ export interface Describe extends Placed {
 /** SHOW TABLES */
 export interface ShowTables extends Placed {
   readonly kind: 'show-tables'
-}
-
-/** SHOW COLUMNS FROM table */
-export interface ShowColumns extends Placed {
-  readonly kind: 'show-columns'
-  readonly table: Name
 }

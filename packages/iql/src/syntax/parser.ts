@@ -86,5 +86,5 @@ function parseShow(tokens: TokenStream): Statement {
   if (tokens.accepts('tables')) return { kind: 'show-tables', at }
   tokens.expects('columns')
   tokens.expects('from')
-  return { kind: 'show-columns', table: tokens.name('a table'), at }
+  return { kind: 'describe', table: tokens.name('a table'), at }
 }

@@ -90,25 +90,14 @@ function* measureJson(text: string): Steps<{ readonly mayLoseDigits: boolean }> 
 }
 
 const [QUOTE, COMMA, ZERO, NINE] = [0x22, 0x2c, 0x30, 0x39]
-const [POINT, UPPER_E, LOWER_E, PLUS, MINUS] = [0x2e, 0x45, 0x65, 0x2b, 0x2d]
 const [OPEN_BRACKET, CLOSE_BRACKET, OPEN_BRACE, CLOSE_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d]
 
-function endOfNumber(text: string, start: number): number {
-  let end = start
-  while (isOfNumber(text.charCodeAt(end)) && end - start <= MAX_NUMBER_LENGTH) end++
-  return end
-}
+/** Digits, points, exponents and signs, up to one more than a number may have. */
+const NUMBER = new RegExp(`[\\d.eE+-]{1,${MAX_NUMBER_LENGTH + 1}}`, 'y')
 
-/** Digits, a point, an exponent and its sign. */
-function isOfNumber(code: number): boolean {
-  return (
-    (code >= ZERO && code <= NINE) ||
-    code === POINT ||
-    code === LOWER_E ||
-    code === UPPER_E ||
-    code === PLUS ||
-    code === MINUS
-  )
+function endOfNumber(text: string, start: number): number {
+  NUMBER.lastIndex = start
+  return NUMBER.test(text) ? NUMBER.lastIndex : start
 }
 
 /** The digits of a number as they were sent; undefined if the value is not a number. */

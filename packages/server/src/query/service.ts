@@ -21,8 +21,8 @@ import type { DeriveKey } from './live/position.ts'
 import { Planner } from './plan/planner.ts'
 import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
 import { type AuditSource, type AuditTable, createAuditTable } from './run/audit-table.ts'
-import { Catalogue } from './run/catalogue.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
+import { NodeCatalogue } from './run/node-catalogue.ts'
 import { RunningQueries } from './run/running.ts'
 import type { SlowLog } from './run/slow-log.ts'
 import { createTables, type Tables } from './run/tables.ts'
@@ -119,7 +119,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
     onStuck: options.onStuck,
   })
-  const catalogue = await Catalogue.open(engine, options.bus, onError)
+  const catalogue = await NodeCatalogue.open(engine, options.bus, onError)
   return new QueryService({ ...options, limits, onError }, engine, catalogue)
 }
 
@@ -127,7 +127,7 @@ export class QueryService {
   readonly #options: QueryOptions & { readonly limits: QueryLimits }
   readonly #liveLimits: LiveLimits
   readonly #engine: Engine
-  readonly #catalogue: Catalogue
+  readonly #catalogue: NodeCatalogue
   readonly #auditTable: AuditTable
   readonly #audit: Audit
   readonly #slowLog: SlowLog
@@ -145,7 +145,7 @@ export class QueryService {
   /** Saved queries and boards. */
   readonly documents: Documents
 
-  constructor(options: QueryOptions & { readonly limits: QueryLimits }, engine: Engine, catalogue: Catalogue) {
+  constructor(options: QueryOptions & { readonly limits: QueryLimits }, engine: Engine, catalogue: NodeCatalogue) {
     const { limits, clock, audit = noAudit, owners = NO_OWNERS, auditLog = EMPTY_LOG, onError } = options
     this.#options = options
     this.#engine = engine

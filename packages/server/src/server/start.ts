@@ -89,7 +89,7 @@ function answerOtherNodes(
   handleActivityCalls(cluster, {
     streams: gateway && { list: () => gateway.connections() },
     queries: query?.activity,
-    tablesOf: query?.tablesOf,
+    tablesOf: query && ((user, page) => query.tablesOf(user, page)),
     topicsOf: gateway && ((scopes) => gateway.topicsFor(new Set(scopes))),
     node: createNodeStatus({ config, resources, bus, server, readiness, query, gateway, worker }, cleanup),
   })

@@ -1,6 +1,14 @@
 /** Turns bound definition statements into changes of the catalogue. */
 
-import type { BoundStatement, CreateView, SetRights } from 'gatehouse-iql'
+import type {
+  AddColumn,
+  BoundStatement,
+  CreateIndex,
+  CreateView,
+  DropColumn,
+  RenameColumn,
+  SetRights,
+} from 'gatehouse-iql'
 import { refuse } from '../errors.ts'
 import { columnDefinitionOf, definitionOf } from './create-table.ts'
 import { viewDefinitionOf } from './create-view.ts'
@@ -18,63 +26,56 @@ export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: big
       return statement.exists ? undefined : viewChange(statement, snapshot, now)
     case 'drop-view':
       return statement.view === undefined ? undefined : { kind: 'drop', name: statement.view.name, isView: true }
-    case 'set-view-rights': {
-      const view = existing(snapshot, statement.view.name)
-      const { readScope, comment } = statement
-      const unset = { writeScope: undefined, rowFilter: undefined, isLive: undefined }
-      return altered(view, withRights(view, { readScope, comment, ...unset }), { kind: 'rights' })
-    }
+    case 'create-index':
+      return statement.exists ? undefined : alteration(statement, existing(snapshot, statement.table.name))
+    case 'drop-index':
+      return statement.index && withoutIndex(existing(snapshot, statement.index.table.name), statement.index.name)
+    case 'add-column':
+    case 'drop-column':
+    case 'rename-column':
+    case 'set-rights':
+      return alteration(statement, existing(snapshot, statement.table.name))
+    default:
+      throw new Error(`${statement.kind} is not a definition`)
+  }
+}
+
+function alteration(
+  statement: AddColumn | DropColumn | RenameColumn | SetRights | CreateIndex,
+  table: TableDefinition,
+): CatalogueChange {
+  switch (statement.kind) {
     case 'add-column': {
-      const table = existing(snapshot, statement.table.name)
-      const { column } = statement
-      const uniques = column.unique ? [...table.uniques, [column.name]] : table.uniques
-      const step: AlterStep = { kind: 'add-column', column: columnDefinitionOf(column), isUnique: column.unique }
-      return altered(table, { ...table, columns: [...table.columns, columnDefinitionOf(column)], uniques }, step)
+      const column = columnDefinitionOf(statement.column)
+      const isUnique = statement.column.unique
+      const uniques = isUnique ? [...table.uniques, [column.name]] : table.uniques
+      const step: AlterStep = { kind: 'add-column', column, isUnique }
+      return altered(table, { ...table, columns: [...table.columns, column], uniques }, step)
     }
     case 'drop-column': {
-      const table = existing(snapshot, statement.table.name)
       const { name } = statement.column
       const index = table.indexes.find(({ columns }) => columns.some((column) => column.name === name))
       if (index !== undefined)
         throw refuse('Data.Conflict', `The index ${index.name} uses the column ${name}; drop it first`)
-      return altered(
-        table,
-        { ...table, columns: table.columns.filter((column) => column.name !== name) },
-        { kind: 'drop-column', column: name },
-      )
+      const columns = table.columns.filter((column) => column.name !== name)
+      return altered(table, { ...table, columns }, { kind: 'drop-column', column: name })
     }
     case 'rename-column': {
-      const { name } = statement.column
-      const table = existing(snapshot, statement.table.name)
-      return altered(table, renamed(table, name, statement.to), {
-        kind: 'rename-column',
-        column: name,
-        to: statement.to,
-      })
+      const { column, to } = statement
+      return altered(table, renamed(table, column.name, to), { kind: 'rename-column', column: column.name, to })
     }
-    case 'set-rights': {
-      const table = existing(snapshot, statement.table.name)
+    case 'set-rights':
       return altered(table, withRights(table, statement), { kind: 'rights' })
-    }
     case 'create-index': {
-      if (statement.exists) return undefined
-      const table = existing(snapshot, statement.table.name)
       const index = { name: statement.name, unique: statement.unique, columns: statement.columns }
       return altered(table, { ...table, indexes: [...table.indexes, index] }, { kind: 'create-index', index })
     }
-    case 'drop-index': {
-      if (statement.index === undefined) return undefined
-      const { name } = statement.index
-      const table = existing(snapshot, statement.index.table.name)
-      return altered(
-        table,
-        { ...table, indexes: table.indexes.filter((index) => index.name !== name) },
-        { kind: 'drop-index', index: name },
-      )
-    }
-    default:
-      throw new Error(`${statement.kind} is not a definition`)
   }
+}
+
+function withoutIndex(table: TableDefinition, name: string): CatalogueChange {
+  const indexes = table.indexes.filter((index) => index.name !== name)
+  return altered(table, { ...table, indexes }, { kind: 'drop-index', index: name })
 }
 
 function existing(snapshot: Snapshot, name: string): TableDefinition {

@@ -1,8 +1,7 @@
 /** The interface between live queries and the databases: which tables have changed since a position, and reads at a position. */
 
-import type { LiveStatement } from '../model/live-statement.ts'
+import type { LiveRow, LiveStatement } from '../model/live-statement.ts'
 import type { Encoding } from '../model/result.ts'
-import type { LiveRow } from '../results/live-rows.ts'
 import type { CommitListener } from './commit-listeners.ts'
 import type { Bindable } from './emit/parameters.ts'
 import type { OwnTime } from './expectations.ts'

@@ -9,8 +9,8 @@ import {
   type IqlValue,
   isNull,
   nameOf,
-  type ParameterSlot,
   parameterRef,
+  type StatementParameter,
   type TableView,
 } from 'gatehouse-iql'
 import type { Json } from '../../lib/exact-json.ts'
@@ -23,7 +23,7 @@ const MAX_DEPTH = 32
 const MAX_VALUES = 10_000
 
 /** The criteria joined by AND; undefined if there are none. */
-export function readCriteria(body: Json, table: TableView, values: CallParameters): Expression | undefined {
+export function readCriteria(body: Json, table: TableView, values: CallValues): Expression | undefined {
   if (!isList(body)) throw badCriteria('Criteria must be a JSON array')
   countCriteria(body)
   const reader = new CriteriaReader(table, values)
@@ -34,7 +34,7 @@ export function readCriteria(body: Json, table: TableView, values: CallParameter
  * The criteria of a call that writes. A list without a condition would match every row. That is usually a mistake of the
  * client, so it is refused.
  */
-export function requireCriteria(body: Json, table: TableView, values: CallParameters): Expression {
+export function requireCriteria(body: Json, table: TableView, values: CallValues): Expression {
   if (isList(body)) {
     countCriteria(body)
     for (const item of body) refuseEmpty(item, false)
@@ -135,9 +135,9 @@ const BY_NAME: ReadonlyMap<string, Operator> = new Map(
 
 class CriteriaReader {
   readonly #table: TableView
-  readonly #values: CallParameters
+  readonly #values: CallValues
 
-  constructor(table: TableView, values: CallParameters) {
+  constructor(table: TableView, values: CallValues) {
     this.#table = table
     this.#values = values
   }
@@ -285,16 +285,15 @@ function call(name: string, ...args: Expression[]): Expression {
   }
 }
 
-/** Values for the parameters of a statement that was built for a call on a table, which are named v0, v1, … */
-export interface CallValues {
-  /** In the order of the bound statement's parameters, each read as the type of its column. */
-  read(slots: readonly ParameterSlot[]): IqlValue[]
-}
+/** The values of a call on a table, each for a parameter of the statement that is built for it; these are named v0, v1, … */
+export class CallValues {
+  readonly #columns: string[]
+  readonly #values: Json[]
 
-/** The values in the criteria and assignments of a call, each a parameter. */
-export class CallParameters implements CallValues {
-  readonly #columns: string[] = []
-  readonly #values: Json[] = []
+  constructor(columns: string[] = [], values: Json[] = []) {
+    this.#columns = columns
+    this.#values = values
+  }
 
   /** Returns the name of the new parameter. */
   add(column: string, value: Json): string {
@@ -302,39 +301,14 @@ export class CallParameters implements CallValues {
     return `v${this.#values.push(value) - 1}`
   }
 
-  read(slots: readonly ParameterSlot[]): IqlValue[] {
-    return readValues(slots, this.#columns, this.#values)
+  /** In the order of the bound statement's parameters, each read as the type of its column. */
+  read(parameters: readonly StatementParameter[]): IqlValue[] {
+    return parameters.map(({ name, type }) => {
+      const ordinal = Number(name.slice(1))
+      const column = this.#columns[ordinal]
+      const value = this.#values[ordinal]
+      if (column === undefined || value === undefined) throw new Error(`The parameter ${name} has no value`)
+      return readColumnValue(column, type, value)
+    })
   }
-}
-
-/** The values of a row. `places` has, for each of the columns, the ordinal of its value. */
-export class RowValues implements CallValues {
-  readonly #columns: readonly string[]
-  readonly #places: readonly number[]
-  readonly #values: readonly Json[]
-
-  constructor(columns: readonly string[], places: readonly number[], values: readonly Json[]) {
-    this.#columns = columns
-    this.#places = places
-    this.#values = values
-  }
-
-  read(slots: readonly ParameterSlot[]): IqlValue[] {
-    return readValues(slots, this.#columns, this.#values, this.#places)
-  }
-}
-
-function readValues(
-  slots: readonly ParameterSlot[],
-  columns: readonly string[],
-  values: readonly Json[],
-  places?: readonly number[],
-): IqlValue[] {
-  return slots.map(({ name, type }) => {
-    const ordinal = Number(name.slice(1))
-    const column = columns[ordinal]
-    const value = values[places === undefined ? ordinal : (places[ordinal] ?? -1)]
-    if (column === undefined || value === undefined) throw new Error(`The parameter ${name} has no value`)
-    return readColumnValue(column, type, value)
-  })
 }

@@ -23,7 +23,7 @@ export function problemFor(error: unknown, context: Context) {
 
 /** The document of a refusal in a stream, where there is no reply with a status. */
 export function problemOfQuery(refusal: Refusal): Problem {
-  return problemOf(refusal, titleOf(refusal.code))
+  return problemOf(refusal, TITLES.get(refusal.code))
 }
 
 /** An outage of the database is logged once, when it begins. It is not an internal error of the server. */
@@ -50,11 +50,7 @@ const INVALID_TOKEN = {
   'www-authenticate': 'Bearer error="invalid_token", error_description="The access token is not valid"',
 }
 
-/** Undefined for codes of the pipeline. */
-function titleOf(code: string): string | undefined {
-  return TITLES.get(code)
-}
-
+/** Without those of the pipeline. */
 const TITLES: ReadonlyMap<string, string> = new Map([
   ...Object.entries(ERRORS).map(([name, { title }]) => [`IQL.${name}`, title] as const),
   ...Object.entries(QUERY_ERRORS).map(([code, { title }]) => [code, title] as const),

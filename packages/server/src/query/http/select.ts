@@ -22,7 +22,7 @@ import { requireTable, viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { writeJson } from '../json.ts'
 import type { KeyColumn } from '../plan/planner.ts'
-import { CallParameters, findColumn, readCriteria } from './criteria.ts'
+import { CallValues, findColumn, readCriteria } from './criteria.ts'
 import { type Cursor, keyText, readCursor, writeCursor } from './cursor.ts'
 import { limitsOf, negotiateEncoding, readTableBody } from './request.ts'
 import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
@@ -64,7 +64,7 @@ interface SelectCall {
   readonly key: string
   readonly statement: () => Statement
   readonly keys: (bound: Bound) => readonly KeyColumn[]
-  readonly values: CallParameters
+  readonly values: CallValues
   readonly limit: number | undefined
   readonly offset: number
   /** Everything that determines the rows and their order: a cursor is bound to it. */
@@ -78,7 +78,7 @@ interface Order {
 }
 
 function readSelect(table: TableView, parameters: QueryValues, body: Json): SelectCall {
-  const values = new CallParameters()
+  const values = new CallValues()
   const { columns, order, key } = parameters.size === 0 ? usualRows(table) : readRows(table, parameters)
   const hasKey = table.primaryKey.length > 0
   const criteria = readCriteria(body, table, values)
@@ -190,7 +190,7 @@ function readAfter(parameters: QueryValues, identity: () => string): Cursor | un
 }
 
 /** The rows after a key: those that are greater in the first column in which they differ. NULL is the greatest value. */
-function afterKey(order: readonly Order[], key: readonly (string | null)[], values: CallParameters): Expression {
+function afterKey(order: readonly Order[], key: readonly (string | null)[], values: CallValues): Expression {
   if (key.length !== order.length) throw refuse('Request.BadCursor', 'The cursor belongs to another request')
   const alternatives: Expression[] = []
   const equal: Expression[] = []

@@ -6,8 +6,8 @@ import type { Context } from '../../http/context.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
 import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
-import { createEncoder, endOfResult, endOfText, type ResultEnd } from '../results/encoders.ts'
-import type { Result } from '../run/call.ts'
+import { createEncoder, endOfResult, type ResultEnd } from '../results/encoders.ts'
+import type { QueryResult } from '../run/call.ts'
 import { type Coding, MEDIA_TYPES } from './request.ts'
 
 export interface StreamedResult {
@@ -124,36 +124,17 @@ const COMPRESSORS = {
   zstd: () => createZstdCompress({ params: { [constants.ZSTD_c_compressionLevel]: 3 } }),
 } as const
 
-type RowsResult = Extract<Result, { kind: 'rows' }>
+type RowsResult = Extract<QueryResult, { kind: 'rows' }>
 
-const FEW_ROWS = 100
-
-/** Undefined for more than a few short rows. */
-export function encodeFew(
-  { encoders, rows }: RowsResult,
-  encoding: Encoding,
-  outcome: ReadOutcome,
-  end: ResultEnd,
-): string | undefined {
-  if (encoding.format === 'arrow' || rows.length > FEW_ROWS || !areShort(rows)) return undefined
-  const encoder = encoders.create(encoding)
-  for (const row of rows) encoder.add(row)
-  return encoder.takeText() + endOfText(encoding, outcome, end)
-}
-
-function areShort(rows: RowsResult['rows']): boolean {
-  let length = 0
-  for (const row of rows) for (const cell of row) if (typeof cell === 'string') length += cell.length
-  return length <= CHUNK_BYTES
-}
-
+/** The rows that a write returns, in turns if they are many. */
 export async function encodeRows(
   { encoders, rows }: RowsResult,
   encoding: Encoding,
   outcome: ReadOutcome,
   end: ResultEnd,
 ): Promise<Buffer> {
-  const encoder = await createEncoder(encoding, encoders.columns)
+  const isText = encoding.format !== 'arrow'
+  const encoder = isText ? encoders.create(encoding) : await createEncoder(encoding, encoders.columns)
   const chunks = await inTurns(encodeAll(encoder, rows))
   return Buffer.concat([...chunks, endOfResult(encoding, outcome, end)])
 }
@@ -164,7 +145,7 @@ function* encodeAll(encoder: RowEncoder, rows: RowsResult['rows']): Steps<Uint8A
     encoder.add(row)
     const isLong = encoder.pending >= CHUNK_BYTES
     if (isLong) chunks.push(encoder.take())
-    if (isLong || index % STEPS_PER_PAUSE === 0) yield
+    if (isLong || index % STEPS_PER_PAUSE === STEPS_PER_PAUSE - 1) yield
   }
   chunks.push(encoder.take())
   return chunks

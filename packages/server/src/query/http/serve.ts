@@ -7,13 +7,13 @@ import type { OpenSpan, Trace } from '../../telemetry/trace.ts'
 import { refuse } from '../errors.ts'
 import { type Encoding, type ReadOutcome, reportsTruncation } from '../model/result.ts'
 import { endOfResult, endOfText, errorInResult, type ResultEnd } from '../results/encoders.ts'
-import { type Call, type ExecutionEnv, type Result, readInline } from '../run/call.ts'
+import { type ExecutionEnv, type QueryCall, type QueryResult, readInline } from '../run/call.ts'
 import { execute } from '../run/execution.ts'
 import type { RunningQueries, RunningQuery } from '../run/running.ts'
 import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { asKnown, problemFor } from './problem.ts'
 import { type Coding, MEDIA_TYPES, negotiateCoding, type ResultLimits } from './request.ts'
-import { encodeFew, encodeRows, sendCompressed, sendStream } from './send-result.ts'
+import { encodeRows, sendCompressed, sendStream } from './send-result.ts'
 import { abortIfStalled, type SlowClientsEnv } from './slow-clients.ts'
 
 export interface ServeEnv extends ExecutionEnv, Pick<SlowClientsEnv, 'metrics'> {
@@ -36,7 +36,8 @@ export interface ParsedRequest {
   readonly shown: string
 }
 
-export interface PlannedRequest extends Pick<Call, 'planned' | 'valueSets' | 'limits' | 'idempotencyKey' | 'further'> {
+export interface PlannedRequest
+  extends Pick<QueryCall, 'planned' | 'valueSets' | 'limits' | 'idempotencyKey' | 'further'> {
   /** Where the next page begins, when rows were left out. */
   readonly cursor?: (outcome: ReadOutcome) => string
   /** The caller asked for no more than these rows. */
@@ -133,12 +134,12 @@ class Exchange {
     this.#coding = negotiateCoding(context.headers['accept-encoding'])
   }
 
-  callOf(planned: PlannedRequest): Call {
+  callOf(planned: PlannedRequest): QueryCall {
     const { principal, id: requestId, address } = this.context
     return { principal, requestId, address, encoding: this.#encoding, ...planned }
   }
 
-  async send(planned: PlannedRequest, result: Result, running: RunningQuery, done: () => void): Promise<void> {
+  async send(planned: PlannedRequest, result: QueryResult, running: RunningQuery, done: () => void): Promise<void> {
     switch (result.kind) {
       case 'stream':
         return this.#stream(planned, result.chunks, running, done)
@@ -149,8 +150,7 @@ class Exchange {
         const { rows, rowsAffected, isTruncated } = result
         const outcome: ReadOutcome = { rowCount: rows.length, truncated: isTruncated ? 'rows' : 'no', lastKey: [] }
         const end = { ...this.#endOf(planned, outcome), rowsAffected }
-        const body = encodeFew(result, this.#encoding, outcome, end) ?? encodeRows(result, this.#encoding, outcome, end)
-        const bytes = body instanceof Promise ? await body : body
+        const bytes = await encodeRows(result, this.#encoding, outcome, end)
         done()
         this.#sendWhole(bytes)
         this.#succeeded(outcome)
@@ -166,7 +166,7 @@ class Exchange {
 
   async #stream(
     planned: PlannedRequest,
-    chunks: Extract<Result, { kind: 'stream' }>['chunks'],
+    chunks: Extract<QueryResult, { kind: 'stream' }>['chunks'],
     running: RunningQuery,
     done: () => void,
   ): Promise<void> {

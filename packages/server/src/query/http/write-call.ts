@@ -16,7 +16,7 @@ import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { requireTable, viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, membersOf, shown } from '../json.ts'
-import { CallParameters, type CallValues, findColumn, RowValues, requireCriteria } from './criteria.ts'
+import { CallValues, findColumn, requireCriteria } from './criteria.ts'
 import { limitsOf, negotiateEncoding, readIdempotencyKey, readTableBody } from './request.ts'
 import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
 
@@ -105,7 +105,11 @@ function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
     }
     previous = names
     const { columns, places, key, statement } = shape
-    const values = new RowValues(columns, places, Object.values(row))
+    const given = Object.values(row)
+    const values = new CallValues(
+      columns,
+      places.map((place) => given[place] ?? null),
+    )
     if (last?.key === key) {
       last.sets.push(values)
       continue
@@ -132,7 +136,7 @@ const ALL_COLUMNS: readonly SelectItem[] = [{ kind: 'all', table: undefined, ...
 /** What is shared by rows that name the same columns in the same order. */
 interface RowShape {
   /** Sorted, so that rows with the same columns in another order share a statement. */
-  readonly columns: readonly string[]
+  readonly columns: string[]
   /** The ordinal of the member of the row for each of them. */
   readonly places: readonly number[]
   readonly key: string
@@ -172,7 +176,7 @@ function readUpdate(table: TableView, body: Json): WriteCall {
   if (assignments === undefined || !isObject(assignments) || Object.keys(assignments).length === 0) {
     throw refuse('Request.BadBody', 'Assignments must be an object with a member for each column to set')
   }
-  const values = new CallParameters()
+  const values = new CallValues()
   const where = requireCriteria(members.get('criteria') ?? [], table, values)
   const set = Object.entries(assignments).map(([name, value]) => {
     const column = findColumn(table, name)
@@ -189,7 +193,7 @@ function readDelete(table: TableView, body: Json): WriteCall {
   const criteria = isList(body)
     ? body
     : namedMembers(body, ['criteria'], 'The body of a Delete must be an array of criteria').get('criteria')
-  const values = new CallParameters()
+  const values = new CallValues()
   const where = requireCriteria(criteria ?? [], table, values)
   return callOf({ kind: 'delete', table: nameOf(table.name), alias: undefined, where, returning: [], ...AT }, values)
 }

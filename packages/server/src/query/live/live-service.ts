@@ -7,7 +7,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { ownerOf } from '../run/call.ts'
-import type { Catalogue } from '../run/catalogue.ts'
+import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import { shownStatement } from '../run/running.ts'
 import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
@@ -32,7 +32,7 @@ import { Subscriber, type SubscriberEnv } from './subscriber/subscriber.ts'
 import { type LiveTarget, type TargetEnv, targetOf } from './target.ts'
 
 export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'source' | 'counts'> {
-  readonly catalogue: Catalogue
+  readonly catalogue: NodeCatalogue
   readonly limits: LiveLimits
   readonly deriveKey: DeriveKey
   readonly slowLog: SlowLog

@@ -66,7 +66,7 @@ export class Resumes {
     const { version } = result
     // A read that is already running may not see the changes of this version.
     const former = await this.#keys.readAnew(`${family.identity}\n${position}`, async () => {
-      const reply = await this.#reader.readChangedFormer(family, position)
+      const reply = await this.#reader.readChanged(family.readFormer(position))
       return inTurns(formerKeysOf(reply), BACKGROUND)
     })
     return former && result.stepFromKeys(former, family.route, version)

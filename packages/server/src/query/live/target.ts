@@ -19,7 +19,7 @@ import type { Planned, Planner } from '../plan/planner.ts'
 import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
 import { ownerOf } from '../run/call.ts'
-import type { Catalogue } from '../run/catalogue.ts'
+import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import type { LiveRequest } from './contract.ts'
 
 export interface LiveTarget {
@@ -64,7 +64,7 @@ export interface TargetEnv {
   readonly engine: Engine
   readonly planner: Planner
   readonly clock: () => number
-  readonly catalogue: Pick<Catalogue, 'snapshot'>
+  readonly catalogue: Pick<NodeCatalogue, 'snapshot'>
 }
 
 /** Throws a Refusal if the statement does not bind, or cannot be live. */

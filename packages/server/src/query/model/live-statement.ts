@@ -10,6 +10,16 @@ export interface LiveStatement extends LiveColumns {
   readonly isSimple: boolean
 }
 
+/** A row in its parts, each a JSON text, so that rows are compared and sent without being read again. */
+export interface LiveRow {
+  /** The array of key values, or of the text used in their place; empty if the rows have no key of their own. */
+  readonly key: string
+  /** The array of the values in the route columns. */
+  readonly route: string
+  /** As the query service writes it. */
+  readonly row: string
+}
+
 /** The columns of a live row, in the order in which the SQL returns them. */
 export interface LiveColumns {
   readonly columns: readonly ResultColumn[]

@@ -15,7 +15,7 @@ import type {
 import { latestIndex } from '../engines/emit/latest.ts'
 import { accessPath, targetOf } from './cost.ts'
 
-export function explain(statement: BoundQuery | Insert | Update | Delete, indexesOf: IndexesOf): string[] {
+export function explain(statement: BoundQuery | Insert | Update | Delete, indexesOf: IndexesOf): readonly string[] {
   switch (statement.kind) {
     case 'query':
       return queryLines(statement, indexesOf)
@@ -42,22 +42,17 @@ export function explain(statement: BoundQuery | Insert | Update | Delete, indexe
   }
 }
 
-function queryLines(query: BoundQuery, indexesOf: IndexesOf): string[] {
+function queryLines(query: BoundQuery, indexesOf: IndexesOf): readonly string[] {
   const lines: string[] = []
   if (query.limit !== undefined || query.offset !== undefined) lines.push('cut to a part of the rows')
   if (query.orderBy.length > 0) lines.push(`sort by ${counted(query.orderBy.length, 'key')}`)
-  const depth = lines.length
-  const body = [
+  return nested(lines, [
     ...query.with.flatMap((cte) => [`with ${cte.name}`, ...indent(queryLines(cte.query, indexesOf))]),
     ...bodyLines(query.body, indexesOf),
-  ]
-  return [
-    ...lines.map((line, index) => `${'  '.repeat(index)}${line}`),
-    ...body.map((line) => `${'  '.repeat(depth)}${line}`),
-  ]
+  ])
 }
 
-function bodyLines(body: BoundBody, indexesOf: IndexesOf): string[] {
+function bodyLines(body: BoundBody, indexesOf: IndexesOf): readonly string[] {
   switch (body.kind) {
     case 'query':
       return queryLines(body, indexesOf)
@@ -75,11 +70,7 @@ function bodyLines(body: BoundBody, indexesOf: IndexesOf): string[] {
       const index = latestIndex(body, indexesOf)
       if (body.latest !== undefined && index === undefined)
         steps.push(`number the rows of each key (${counted(body.latest.partitionBy.length, 'key')}), keep the last`)
-      const source = fromLines(body, index, indexesOf)
-      return [
-        ...steps.map((step, index) => `${'  '.repeat(index)}${step}`),
-        ...source.map((line) => `${'  '.repeat(steps.length)}${line}`),
-      ]
+      return nested(steps, fromLines(body, index, indexesOf))
     }
   }
 }
@@ -137,6 +128,11 @@ function accessLine(source: TableSource, where: BoundExpression | undefined, ind
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+/** Each step is applied to what the next one gives, the last one to what is inside. */
+function nested(steps: readonly string[], inside: readonly string[]): readonly string[] {
+  return steps.reduceRight<readonly string[]>((lines, step) => [step, ...indent(lines)], inside)
 }
 
 function indent(lines: readonly string[]): string[] {

@@ -1,7 +1,7 @@
 /** Families of live statements: those that differ only in the values compared with columns share one read of the changed rows. */
 
 import {
-  BOOLEAN,
+  andOf,
   type BoundExpression,
   type BoundSelect,
   type Column,
@@ -76,18 +76,7 @@ export function routingOf({ outputs, where }: BoundSelect, source: TableSource):
   }
   const evaluated = [...rest, ...outputs.map(({ expression }) => expression)]
   if (terms.length === 0 || !evaluated.every(cannotFail)) return { terms: [], where }
-  return { terms, where: andOf(rest) }
-}
-
-function andOf(operands: readonly BoundExpression[]): BoundExpression | undefined {
-  if (operands.length < 2) return operands[0]
-  return {
-    kind: 'logic',
-    operator: 'and',
-    operands,
-    type: BOOLEAN,
-    nullable: operands.some(({ nullable }) => nullable),
-  }
+  return { terms, where: andOf(...rest) }
 }
 
 /** Types whose equal values have equal texts. */

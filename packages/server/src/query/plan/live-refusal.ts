@@ -36,7 +36,6 @@ function otherStatement(statement: Exclude<BoundStatement, BoundQuery>): [messag
     case 'explain-live':
       return ['EXPLAIN describes a statement; only a SELECT can be live', 'leave out EXPLAIN']
     case 'describe':
-    case 'show-columns':
       return [
         'DESCRIBE and SHOW COLUMNS cannot be live',
         `select from cataloguecolumns where tablename = '${statement.table.name.replaceAll("'", "''")}'`,

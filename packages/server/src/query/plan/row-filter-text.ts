@@ -1,5 +1,5 @@
 /** The row filter of a table as it applies to one user: the claims of the user in place of :sub, :username and :roles. */
-import { DEFAULT_LIMITS, ROLE_CLAIMS, type Token, tokenize } from 'gatehouse-iql'
+import { AT, type Expression, parseExpressionText, printExpression, ROLE_CLAIMS, withChildren } from 'gatehouse-iql'
 
 export interface FilterClaims {
   readonly subject: string
@@ -9,53 +9,27 @@ export interface FilterClaims {
 
 /** `:client` stays as it is: it depends on the application that the user uses. */
 export function filterFor(filter: string, claims: FilterClaims): string {
-  const tokens = tokenize(filter, DEFAULT_LIMITS)
-  let text = ''
-  let at = 0
-  const replace = (token: Token, length: number, by: string): void => {
-    text += filter.slice(at, token.at) + by
-    at = token.at + length
-  }
-  for (const [index, token] of tokens.entries()) {
-    const next = tokens[index + 1]
-    // `desk = :roles` is true if desk is one of them.
-    if (token.kind === 'symbol' && next !== undefined && isRoles(next)) {
-      const operator = MEMBERSHIP.get(token.key)
-      if (operator !== undefined) replace(token, token.text.length, operator)
-    }
-    if (token.kind !== 'parameter') continue
-    const before = tokens[index - 1]
-    const value = claimOf(token, claims, before?.kind === 'symbol' && before.key === '(')
-    if (value !== undefined) replace(token, token.text.length + 1, value)
-  }
-  return text + filter.slice(at)
+  return printExpression(withClaims(parseExpressionText(filter), claims))
 }
 
-const MEMBERSHIP: ReadonlyMap<string, string> = new Map([
-  ['=', 'IN'],
-  ['<>', 'NOT IN'],
-  ['!=', 'NOT IN'],
-])
-
-function isRoles({ kind, text }: Token): boolean {
-  return kind === 'parameter' && ROLE_CLAIMS.has(text.toLowerCase())
+function withClaims(node: Expression, claims: FilterClaims): Expression {
+  const roles = claims.roles.map(text)
+  // `desk = :roles` is true if desk is one of them.
+  if (node.kind === 'binary' && isRoles(node.right) && (node.operator === '=' || node.operator === '<>')) {
+    const operand = withClaims(node.left, claims)
+    return { kind: 'in-list', operand, items: roles, negated: node.operator === '<>', ...AT }
+  }
+  if (node.kind === 'in-list' && node.items.some(isRoles))
+    return { ...node, operand: withClaims(node.operand, claims), items: roles }
+  if (node.kind !== 'parameter') return withChildren(node, (child) => withClaims(child, claims))
+  const name = node.name.toLowerCase()
+  return name === 'sub' ? text(claims.subject) : name === 'username' ? text(claims.username) : node
 }
 
-function claimOf(token: Token, { subject, username, roles }: FilterClaims, isInList: boolean): string | undefined {
-  if (isRoles(token)) {
-    const list = roles.map(quoted).join(', ')
-    return isInList ? list : `(${list})`
-  }
-  switch (token.text.toLowerCase()) {
-    case 'sub':
-      return quoted(subject)
-    case 'username':
-      return quoted(username)
-    default:
-      return undefined
-  }
+function isRoles(node: Expression): boolean {
+  return node.kind === 'parameter' && ROLE_CLAIMS.has(node.name.toLowerCase())
 }
 
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
+function text(value: string): Expression {
+  return { kind: 'text', value, ...AT }
 }

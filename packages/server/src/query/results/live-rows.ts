@@ -2,21 +2,11 @@
 
 import type { ResultColumn } from 'gatehouse-iql'
 import type { Steps } from '../../lib/turns.ts'
-import type { LiveColumns } from '../model/live-statement.ts'
+import type { LiveColumns, LiveRow } from '../model/live-statement.ts'
 import type { Cell, Encoding, TextRowEncoder } from '../model/result.ts'
 import { jsonRowWriter, RowText } from './encoders.ts'
 
 export type LiveEncoding = Pick<Encoding, 'rows' | 'integers'>
-
-/** A row in its three parts, each a JSON text, so that rows are compared and sent without being read again. */
-export interface LiveRow {
-  /** The array of key values; empty if the rows have no key of their own. */
-  readonly key: string
-  /** The array of the values in the route columns; empty if the statement has none. */
-  readonly route: string
-  /** As the query service writes it. */
-  readonly row: string
-}
 
 /** An encoder whose rows hold the columns, the key columns and the route columns, in this order. `readLiveRows` reads its text. */
 export function createLiveEncoder(columns: LiveColumns, encoding: LiveEncoding): TextRowEncoder {

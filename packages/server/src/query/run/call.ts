@@ -9,18 +9,18 @@ import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import type { TextEncoders } from '../results/encoders.ts'
 import type { AuditTable } from './audit-table.ts'
-import type { Catalogue } from './catalogue.ts'
+import type { NodeCatalogue } from './node-catalogue.ts'
 
 export interface ExecutionEnv {
   readonly engine: Engine
-  readonly catalogue: Catalogue
+  readonly catalogue: NodeCatalogue
   readonly planner: Planner
   readonly clock: Clock
   readonly audit: Audit
   readonly auditTable: AuditTable
 }
 
-export interface Call {
+export interface QueryCall {
   readonly principal: Principal
   readonly requestId: string
   readonly address: string
@@ -31,15 +31,15 @@ export interface Call {
   readonly limits: ReadLimits
   readonly idempotencyKey?: IdempotencyKey | undefined
   /** Rows of a bulk insert that name other columns than the first ones. */
-  readonly further?: readonly { readonly planned: Planned; readonly valueSets: Call['valueSets'] }[]
+  readonly further?: readonly { readonly planned: Planned; readonly valueSets: QueryCall['valueSets'] }[]
 }
 
 /** A call that is running and can be stopped. */
-export interface Run extends Call {
+export interface RunningCall extends QueryCall {
   readonly running: Stoppable
 }
 
-export type Result =
+export type QueryResult =
   /** The encoded rows, without the trailer, in chunks. */
   | { readonly kind: 'stream'; readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void> }
   /** The encoded rows, without the trailer, of a small result. */
@@ -53,7 +53,7 @@ export type Result =
       readonly isTruncated: boolean
     }
 
-export function runValues(call: Call, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
+export function runValues(call: QueryCall, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
   const { subject, username, clientId, roles, scopes } = call.principal
   const { literals, snapshot } = call.planned
   return {
@@ -78,7 +78,7 @@ export function ownerOf({ kind, subject }: Principal): string {
 const MAX_SMALL_LENGTH = 64 * 1024
 
 /** The result of a query that can be answered immediately on the event loop; undefined for every other statement. */
-export function readInline(call: Call, env: ExecutionEnv): WholeRead | undefined {
+export function readInline(call: QueryCall, env: ExecutionEnv): WholeRead | undefined {
   if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
   const { readInline: inline } = call.planned.read ?? {}
   const run = inline === undefined ? undefined : readRun(call, env)
@@ -90,11 +90,11 @@ export function isSmall({ parameters }: ReadRun): boolean {
 }
 
 /** Whether the statement is a query whose result may be small, in a text format. */
-export function mayBeSmall({ planned, encoding }: Call): boolean {
+export function mayBeSmall({ planned, encoding }: QueryCall): boolean {
   return planned.read !== undefined && planned.cost !== 'unbounded' && encoding.format !== 'arrow'
 }
 
-export function readRun(call: Call, env: ExecutionEnv): ReadRun {
+export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
   const { planned, valueSets, encoding, limits } = call
   const { plan } = planned
   if (plan === undefined) throw new Error('A query without a plan')

@@ -23,13 +23,13 @@ import { refuse } from '../errors.ts'
 import { isList, isObject, readJson } from '../json.ts'
 import type { Cell } from '../model/result.ts'
 import { costOf } from '../plan/cost.ts'
-import { type ExecutionEnv, ownerOf, type Run, runValues } from './call.ts'
+import { type ExecutionEnv, ownerOf, type RunningCall, runValues } from './call.ts'
 import { recordChanges } from './define.ts'
 import { readRows } from './read-rows.ts'
 
 export async function writeToCatalogue(
   statement: Insert | Update | Delete,
-  run: Run,
+  run: RunningCall,
   env: ExecutionEnv,
 ): Promise<WriteReply> {
   const returning = statement.returning.map(returnedColumn)
@@ -55,7 +55,7 @@ interface TableChanges {
   readonly tables: readonly TableDefinition[]
 }
 
-function changesOf(statement: Insert | Update | Delete, run: Run, env: ExecutionEnv): Promise<TableChanges> {
+function changesOf(statement: Insert | Update | Delete, run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   switch (statement.kind) {
     case 'insert':
       return create(run, env)
@@ -69,7 +69,7 @@ function changesOf(statement: Insert | Update | Delete, run: Run, env: Execution
 /** Tables that are defined in one turn of the event loop. */
 const DEFINED_AT_ONCE = 20
 
-async function create(run: Run, env: ExecutionEnv): Promise<TableChanges> {
+async function create(run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   const tables: TableDefinition[] = []
   for (const { planned, valueSets } of [run, ...(run.further ?? [])]) {
     const { statement } = planned.bound
@@ -86,7 +86,12 @@ async function create(run: Run, env: ExecutionEnv): Promise<TableChanges> {
 
 type CatalogueRow = ReadonlyMap<string, IqlValue>
 
-async function insertedRows(insert: Insert, run: Run, values: Run['valueSets'][number], env: ExecutionEnv) {
+async function insertedRows(
+  insert: Insert,
+  run: RunningCall,
+  values: RunningCall['valueSets'][number],
+  env: ExecutionEnv,
+) {
   if (insert.onConflict !== undefined)
     throw refuse('Request.BadBody', 'CatalogueTable does not take ON CONFLICT; use CREATE TABLE IF NOT EXISTS')
   const queries =
@@ -144,8 +149,8 @@ function selectOf(
 
 async function rowsOf(
   query: BoundQuery,
-  run: Run,
-  values: Run['valueSets'][number],
+  run: RunningCall,
+  values: RunningCall['valueSets'][number],
   env: ExecutionEnv,
 ): Promise<readonly (readonly IqlValue[])[]> {
   const plan = env.planner.emitQuery(query)
@@ -162,7 +167,7 @@ async function rowsOf(
 }
 
 /** The definition is bound like the caller's own CREATE TABLE. */
-function defineFrom(row: CatalogueRow, run: Run, env: ExecutionEnv): TableDefinition {
+function defineFrom(row: CatalogueRow, run: RunningCall, env: ExecutionEnv): TableDefinition {
   const table = {
     name: String(row.get('name')),
     columns: readColumns(readJson(String(row.get('columns')))),
@@ -220,7 +225,7 @@ function flag(members: ReadonlyMap<string, Json>, name: string, otherwise: boole
   return value
 }
 
-async function drop(statement: Delete, run: Run, env: ExecutionEnv): Promise<TableChanges> {
+async function drop(statement: Delete, run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   const names = await matchingRows(statement, [], run, env)
   const tables = names.map(([name]) => definitionNamed(name, run))
   return { tables, changes: tables.map(({ name }) => ({ kind: 'drop', name, isView: false })) }
@@ -229,7 +234,7 @@ async function drop(statement: Delete, run: Run, env: ExecutionEnv): Promise<Tab
 /** The columns of CatalogueTable that UPDATE may set. The name and the columns of a table change by ALTER TABLE. */
 const CHANGEABLE = ['description', 'readscope', 'writescope', 'rowfilter', 'live']
 
-async function changeRights(statement: Update, run: Run, env: ExecutionEnv): Promise<TableChanges> {
+async function changeRights(statement: Update, run: RunningCall, env: ExecutionEnv): Promise<TableChanges> {
   const fixed = statement.set.find(({ column }) => !CHANGEABLE.includes(column.name))
   if (fixed !== undefined) throw refuse('Data.ReadOnly', `${fixed.column.name} cannot be changed here; use ALTER TABLE`)
   const outputs = statement.set.map(({ column, value }) => outputOf(column, value))
@@ -267,7 +272,7 @@ async function changeRights(statement: Update, run: Run, env: ExecutionEnv): Pro
 async function matchingRows(
   statement: Update | Delete,
   outputs: readonly OutputItem[],
-  run: Run,
+  run: RunningCall,
   env: ExecutionEnv,
 ): Promise<readonly (readonly IqlValue[])[]> {
   const { table, source, where } = statement
@@ -285,7 +290,7 @@ async function matchingRows(
   return rowsOf(query, run, run.valueSets[0] ?? [], env)
 }
 
-function definitionNamed(name: IqlValue | undefined, run: Run): TableDefinition {
+function definitionNamed(name: IqlValue | undefined, run: RunningCall): TableDefinition {
   const table = run.planned.snapshot.definitionOf(String(name))
   if (table === undefined) throw refuse('Data.Conflict', `The table ${String(name)} has just changed`)
   return table

@@ -7,10 +7,10 @@ import type { CatalogueChange, TableDefinition } from '../catalogue/definition.t
 import type { Bindable } from '../engines/emit/parameters.ts'
 import { parametersOf } from '../engines/emit/parameters.ts'
 import { isSimple } from '../plan/cost.ts'
-import { type ExecutionEnv, ownerOf, type Run, runValues } from './call.ts'
+import { type ExecutionEnv, ownerOf, type RunningCall, runValues } from './call.ts'
 import { readRows } from './read-rows.ts'
 
-export async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): Promise<void> {
+export async function define(statement: BoundStatement, run: RunningCall, env: ExecutionEnv): Promise<void> {
   const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
@@ -19,7 +19,7 @@ export async function define(statement: BoundStatement, run: Run, env: Execution
 }
 
 /** The default of a new column, evaluated once for all existing rows. */
-async function fillValue({ column }: AddColumn, run: Run, env: ExecutionEnv): Promise<Bindable> {
+async function fillValue({ column }: AddColumn, run: RunningCall, env: ExecutionEnv): Promise<Bindable> {
   if (column.default === undefined) return null
   const { expression } = column.default
   const plan = env.planner.emitValue(expression)
@@ -36,7 +36,7 @@ async function fillValue({ column }: AddColumn, run: Run, env: ExecutionEnv): Pr
 
 export function recordChanges(
   audit: Audit,
-  { principal, requestId, address }: Run,
+  { principal, requestId, address }: RunningCall,
   changes: readonly CatalogueChange[],
 ): void {
   for (const change of changes) {

@@ -10,13 +10,13 @@ import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import {
-  type Call,
   type ExecutionEnv,
   isSmall,
   mayBeSmall,
   ownerOf,
-  type Result,
-  type Run,
+  type QueryCall,
+  type QueryResult,
+  type RunningCall,
   readRun,
   runValues,
 } from './call.ts'
@@ -29,7 +29,7 @@ const MAX_SHARED_ROWS = 1000
 /** The length of all values that one call may write in a commit shared with others, which for SQLite is on the event loop. */
 const MAX_SHARED_LENGTH = 1024 * 1024
 
-export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
+export async function execute(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { bound, encoders, readsAuditLog } = run.planned
   const { statement } = bound
   if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)
@@ -44,7 +44,6 @@ export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
     case 'explain-live':
     case 'describe':
     case 'show-tables':
-    case 'show-columns':
       return { kind: 'rows', encoders, rows: introspect(statement, run, env.engine), isTruncated: false }
     default:
       await define(statement, run, env)
@@ -52,7 +51,7 @@ export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
   }
 }
 
-async function read(run: Run, env: ExecutionEnv): Promise<Result> {
+async function read(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { read: prepared } = run.planned
   if (prepared === undefined) throw new Error('A query without a plan')
   const values = readRun(run, env)
@@ -61,7 +60,7 @@ async function read(run: Run, env: ExecutionEnv): Promise<Result> {
   return { kind: 'stream', chunks: prepared.readStream(values, run.running) }
 }
 
-async function write(run: Run, env: ExecutionEnv): Promise<Result> {
+async function write(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
   const { statement, columns } = run.planned.bound
   const isChecked = (statement.kind === 'insert' || statement.kind === 'update') && statement.check !== undefined
   const parts = run.further === undefined || run.further.length === 0 ? [run] : [run, ...run.further]
@@ -95,8 +94,8 @@ interface BoundWrite {
 }
 
 function* bindWrite(
-  run: Run,
-  parts: readonly Pick<Call, 'planned' | 'valueSets'>[],
+  run: RunningCall,
+  parts: readonly Pick<QueryCall, 'planned' | 'valueSets'>[],
   env: ExecutionEnv,
 ): Steps<BoundWrite> {
   // All rows have the same time of the clock.
@@ -129,7 +128,7 @@ function writtenBy(statement: BoundStatement): WrittenTable[] {
   return isWrite ? [statement.table] : []
 }
 
-function resultOf({ planned }: Run, { outcome, isReplay }: WriteReply): Result {
+function resultOf({ planned }: RunningCall, { outcome, isReplay }: WriteReply): QueryResult {
   const { rows, rowsAffected, isTruncated } = outcome
   // The table may have changed since the response of a replay was stored.
   const encoders = isReplay && outcome.columns !== undefined ? new TextEncoders(outcome.columns) : planned.encoders

@@ -4,7 +4,7 @@ import { readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { Encoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
-import { type ExecutionEnv, type Result, readInline } from './call.ts'
+import { type ExecutionEnv, type QueryResult, readInline } from './call.ts'
 import { execute } from './execution.ts'
 import type { RunningQueries } from './running.ts'
 
@@ -46,7 +46,7 @@ export function createRunner(env: ExecutionEnv & { readonly running: RunningQuer
   }
 }
 
-async function textOf(result: Result): Promise<string> {
+async function textOf(result: QueryResult): Promise<string> {
   if (result.kind === 'whole') return result.read.text
   if (result.kind === 'stream') return Buffer.concat(await Array.fromAsync(result.chunks)).toString()
   const encoder = result.encoders.create(ENCODING)
@@ -54,7 +54,7 @@ async function textOf(result: Result): Promise<string> {
   return encoder.takeText()
 }
 
-function affectedBy(result: Result): number | undefined {
+function affectedBy(result: QueryResult): number | undefined {
   return result.kind === 'rows' ? result.rowsAffected : undefined
 }
 

@@ -1,24 +1,17 @@
 /** Rows of EXPLAIN, EXPLAIN LIVE, DESCRIBE, SHOW TABLES and SHOW COLUMNS, which need no database. */
 
-import {
-  type DescribeTable,
-  type Explain,
-  type ExplainLive,
-  type ShowColumns,
-  type ShowTables,
-  typeName,
-} from 'gatehouse-iql'
+import { type DescribeTable, type Explain, type ExplainLive, type ShowTables, typeName } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { viewFor } from '../catalogue/snapshot.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Cell } from '../model/result.ts'
 import { explain } from '../plan/explain.ts'
 import { planLive } from '../plan/live.ts'
-import type { Run } from './call.ts'
+import type { RunningCall } from './call.ts'
 
-export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables | ShowColumns
+export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables
 
-export function introspect(statement: Introspection, run: Run, engine: Engine): Cell[][] {
+export function introspect(statement: Introspection, run: RunningCall, engine: Engine): Cell[][] {
   const { snapshot } = run.planned
   switch (statement.kind) {
     case 'explain':
@@ -32,8 +25,7 @@ export function introspect(statement: Introspection, run: Run, engine: Engine): 
         snapshot.definitionOf(name)?.description ?? null,
         snapshot.table(name)?.view !== undefined,
       ])
-    case 'describe':
-    case 'show-columns': {
+    case 'describe': {
       const definition = snapshot.definitionOf(statement.table.name)
       return (definition?.columns ?? []).map((column, ordinal) => [
         column.name,
@@ -48,7 +40,7 @@ export function introspect(statement: Introspection, run: Run, engine: Engine): 
 }
 
 /** Method, key and reason. A statement that cannot be live has the method `refused`. */
-function explainLive({ query }: ExplainLive, { planned }: Run, engine: Engine): Cell[] {
+function explainLive({ query }: ExplainLive, { planned }: RunningCall, engine: Engine): Cell[] {
   const bound = { ...planned.bound, statement: query, columns: query.columns }
   try {
     const { method, keyNames, reason } = planLive({ ...planned, bound }, engine)

@@ -19,7 +19,7 @@ import { createEmission } from '../engines/emit/query.ts'
 import { emitInsert } from '../engines/emit/write.ts'
 import type { Engine, WriteStep } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
-import type { Catalogue } from './catalogue.ts'
+import type { NodeCatalogue } from './node-catalogue.ts'
 
 export interface Tables extends TableChecks {
   /** Creates the table with its rows, or neither. The first row holds the column names. */
@@ -35,7 +35,7 @@ export interface Tables extends TableChecks {
 
 export interface TablesEnv {
   readonly engine: Engine
-  readonly catalogue: Catalogue
+  readonly catalogue: NodeCatalogue
   readonly clock: Clock
 }
 

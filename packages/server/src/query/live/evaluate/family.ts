@@ -88,7 +88,7 @@ export class Family extends Evaluator {
 
   async #read(target: FamilyTarget, since: string): Promise<LiveReply | 'lost' | 'too much'> {
     try {
-      const reply = await this.env.reader.readChanged(target, since)
+      const reply = await this.env.reader.readChanged(target.read(since))
       return reply.exceeded === 'no' ? reply : 'too much'
     } catch (error) {
       if (error instanceof LostPosition) return 'lost'

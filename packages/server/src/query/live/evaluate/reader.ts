@@ -92,7 +92,7 @@ export class LiveReader {
     const { counts, slowLog, catchUpAuditLog } = this.#options
     const parts = this.#request(read)
     const slots = isBounded(parts.statement.cost) ? this.#short : this.#long
-    const run = new Run(this.#options.milliseconds)
+    const run = new TimedRead(this.#options.milliseconds)
     const ran = (outcome: string): void => {
       const { elapsed: ms } = run
       counts.ran(outcome, ms)
@@ -124,19 +124,10 @@ export class LiveReader {
     }
   }
 
-  /** The rows that have changed since a position. Rejects with LostPosition if they are not known. */
-  readChanged(family: FamilyTarget, position: string): Promise<LiveReply> {
-    return this.#readChanged(family.read(position))
-  }
-
-  /** The keys and routes of the rows that have changed since a position, as they were. Rejects with LostPosition as well. */
-  readChangedFormer(family: FamilyTarget, position: string): Promise<LiveReply> {
-    return this.#readChanged(family.readFormer(position))
-  }
-
-  #readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<LiveReply> {
+  /** The rows of a family that have changed since a position, as they are or as they were. Rejects with LostPosition if they are not known. */
+  readChanged(parts: ReturnType<FamilyTarget['read']>): Promise<LiveReply> {
     const request = this.#request(parts)
-    const run = new Run(this.#options.milliseconds)
+    const run = new TimedRead(this.#options.milliseconds)
     return this.#take(this.#short, { owner: request.owner }, run, (signal) => this.source.read(request, signal))
   }
 
@@ -152,7 +143,7 @@ export class LiveReader {
   async #take<Result>(
     slots: FairSlots,
     { owner, statement, wanted }: WantedRead,
-    run: Run,
+    run: TimedRead,
     work: (signal: AbortSignal, begin: (ownTime?: OwnTime) => void) => Promise<Result>,
   ): Promise<Result> {
     const { signal: closing } = this.#closing
@@ -184,7 +175,7 @@ interface WantedRead {
 }
 
 /** The time limit of one read. Waiting for a reader does not count. */
-class Run {
+class TimedRead {
   readonly #milliseconds: number
   readonly #controller = new AbortController()
   #startedAt = performance.now()

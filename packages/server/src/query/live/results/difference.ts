@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { textBytes } from '../../../lib/text-memory.ts'
 import type { Steps } from '../../../lib/turns.ts'
-import type { LiveRow } from '../../results/live-rows.ts'
+import type { LiveRow } from '../../model/live-statement.ts'
 import { movedKeys } from './ordered-difference.ts'
 import { isStep, ROWS_PER_STEP } from './row-steps.ts'
 

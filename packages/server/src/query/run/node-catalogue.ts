@@ -1,14 +1,14 @@
 /** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
 import { readDefinition } from '../catalogue/definition.ts'
-import { createSnapshot, type Snapshot } from '../catalogue/snapshot.ts'
+import { Snapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 
-export class Catalogue {
+export class NodeCatalogue {
   readonly #engine: Engine
   readonly #bus: Bus
   /** Immutable. Each load replaces it. */
-  snapshot: Snapshot = createSnapshot([])
+  snapshot = new Snapshot([])
   #loading: Promise<void> | undefined
   #isStale = false
   readonly #unsubscribe: () => void
@@ -22,8 +22,8 @@ export class Catalogue {
     })
   }
 
-  static async open(engine: Engine, bus: Bus, onError: (error: unknown) => void): Promise<Catalogue> {
-    const catalogue = new Catalogue(engine, bus, onError)
+  static async open(engine: Engine, bus: Bus, onError: (error: unknown) => void): Promise<NodeCatalogue> {
+    const catalogue = new NodeCatalogue(engine, bus, onError)
     await catalogue.refresh()
     return catalogue
   }
@@ -67,7 +67,7 @@ export class Catalogue {
     do {
       this.#isStale = false
       const rows = await this.#engine.loadCatalogue()
-      this.snapshot = createSnapshot(rows.map(readDefinition))
+      this.snapshot = new Snapshot(rows.map(readDefinition))
       for (const listener of this.#listeners) listener()
     } while (this.#isStale)
   }

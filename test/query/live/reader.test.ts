@@ -1,0 +1,61 @@
+/** Which reads of live statements are long, and are put off while others wait. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { OwnTime } from '../../../packages/server/src/query/engines/expectations.ts'
+import { LONG_MS } from '../../../packages/server/src/query/engines/fair-slots.ts'
+import type { LiveReadRequest, LiveReply, LiveSource } from '../../../packages/server/src/query/engines/live-source.ts'
+import { LiveCounts } from '../../../packages/server/src/query/live/counts.ts'
+import { LiveReader } from '../../../packages/server/src/query/live/evaluate/reader.ts'
+import { DEFAULT_LIVE_LIMITS } from '../../../packages/server/src/query/live/limits.ts'
+import type { LiveTarget } from '../../../packages/server/src/query/live/target.ts'
+import { targetWith } from './result-target.ts'
+
+const EMPTY: LiveReply = { positions: new Map(), rows: [], changed: undefined, exceeded: 'no' }
+
+function targetOf(owner: string): LiveTarget {
+  const target = targetWith(false, null)
+  return { ...target, owner, text: owner, read: () => ({ ...target.read(), owner }) }
+}
+
+test('a read that waits for a process or for the processor is not long, however long that takes', async () => {
+  let reads = 0
+  const begin = ({ background }: LiveReadRequest, ownTime: OwnTime): void => background?.onStart(ownTime)
+  const works: Readonly<Record<string, (request: LiveReadRequest, signal: AbortSignal) => Promise<LiveReply>>> = {
+    heavy: async (request, signal) => {
+      begin(request, () => performance.now())
+      return sleep(60_000, EMPTY, { signal, ref: false })
+    },
+    light: async (request, signal) => {
+      reads++
+      await sleep(LONG_MS + 200, undefined, { signal })
+      begin(request, () => 10)
+      return sleep(LONG_MS + 200, EMPTY, { signal })
+    },
+  }
+  const source: LiveSource = {
+    onCommit: () => () => {},
+    changedSince: async () => new Map(),
+    compare: () => 0,
+    read: (request, signal) => works[request.owner]?.(request, signal) ?? Promise.resolve(EMPTY),
+    trim: async () => {},
+    logged: [],
+  }
+  const reader = new LiveReader({
+    source,
+    limits: DEFAULT_LIVE_LIMITS,
+    counts: new LiveCounts(),
+    slowLog: { limits: { slowMs: Number.POSITIVE_INFINITY }, onSlow: () => {} },
+    milliseconds: 30_000,
+    concurrency: 4,
+    catchUpAuditLog: async () => {},
+  })
+  const heavy = reader.readWhole(targetOf('heavy'), {})
+  heavy.catch(() => {})
+  // The heavy read takes the only slot for long work.
+  await sleep(LONG_MS + 200)
+  await reader.readWhole(targetOf('light'), {})
+  assert.equal(reads, 1)
+  reader.close()
+  await assert.rejects(heavy)
+})
