@@ -16,11 +16,11 @@ export interface AdminRoute {
   /** Descriptions of the query parameters. */
   readonly query?: Readonly<Record<string, string>>
   readonly body?: JsonSchema
-  /** A short description of the response. */
-  readonly reply: string
-  readonly status?: 200 | 201 | 204
+  /** A short description of the response; absent if it has no content (204). */
+  readonly reply?: string
+  readonly status?: 200 | 201
   readonly mediaType?: 'application/x-ndjson'
-  run(call: AdminCall, env: AdminEnv): Promise<AdminReply>
+  run(call: AdminCall, env: AdminEnv): Promise<AdminReply | undefined>
 }
 
 export interface AdminCall {

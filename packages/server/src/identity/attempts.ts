@@ -11,14 +11,7 @@ export type Attempted<T> =
 /** For `Retry-After` where too many attempts are under way. */
 export const BUSY_SECONDS = 5
 
-export interface Attempts {
-  /** `check` makes the attempt. If it throws, the attempt does not count. */
-  make<T>(
-    counts: readonly ThrottleCount[],
-    check: () => Promise<T>,
-    isFailure: (result: T) => boolean,
-  ): Promise<Attempted<T>>
-}
+export type Attempts = ReturnType<typeof createAttempts>
 
 type Begun = Exclude<Attempted<never>, { outcome: 'made' }> | { readonly outcome: 'begun'; readonly attempt: Attempt }
 
@@ -50,11 +43,16 @@ const LIMITS: AttemptLimits = { mostWaiting: 256, longestWaitMs: 10_000 }
  * have to be delayed while others are under way waits for them: if one succeeds, its place becomes free. Only when all of
  * them are decided do the remaining failures cause a delay.
  */
-export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS): Attempts {
+export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS) {
   const lines = new Map<string, Line>()
 
   return {
-    async make(counts, check, isFailure) {
+    /** `check` makes the attempt. If it throws, the attempt does not count. */
+    async make<T>(
+      counts: readonly ThrottleCount[],
+      check: () => Promise<T>,
+      isFailure: (result: T) => boolean,
+    ): Promise<Attempted<T>> {
       const begun = await begin(counts)
       if (begun.outcome !== 'begun') return begun
       const { attempt } = begun
