@@ -8,7 +8,7 @@ import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { createAttempts } from './attempts.ts'
+import { Attempts } from './attempts.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -70,7 +70,7 @@ export async function openIdentity(options: IdentityOptions) {
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
   const hashing = createHashing(options.metrics)
-  const attempts = createAttempts(stores.throttles)
+  const attempts = new Attempts(stores.throttles)
   return {
     issuer: createIssuer({
       name: options.issuer,
