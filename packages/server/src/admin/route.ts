@@ -6,7 +6,8 @@ import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
-import type { Activity, SettingInForce, SigningKeyring } from './ports.ts'
+import type { SigningKeyring } from './keyring.ts'
+import type { Activity, SettingInForce } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

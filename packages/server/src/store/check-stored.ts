@@ -35,17 +35,12 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
   else checkDataFolder(dataFolder)
   if (url === '') checkFile(join(dataFolder, 'query.db'))
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
-  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
-  try {
+  return lookInto(options, async (database) => {
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
     if (mustBeCurrent) await requireCurrent(database)
     if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
-    return await checkContent(database, findMasterKey(dataFolder, masterKey))
-  } catch (error) {
-    throw explainDamage(error, database.location)
-  } finally {
-    await database.close().catch(() => {})
-  }
+    return checkContent(database, findMasterKey(dataFolder, masterKey))
+  })
 }
 
 /** Throws UnfitDatabase if there is no SQLite file. Writes nothing. */
@@ -54,14 +49,21 @@ export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder
 }
 
 /** Throws if there is no database of any schema version, or if its master key is missing or different. */
-export async function requireDatabase({ dataFolder, url, masterKey }: StoredOptions): Promise<MasterKey> {
-  requireFile({ dataFolder, url })
-  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
-  try {
+export async function requireDatabase(options: StoredOptions): Promise<MasterKey> {
+  requireFile(options)
+  return lookInto(options, async (database) => {
     if ((await schemaVersion(database)) === 0) throw noTablesIn(database.location)
-    const found = requireMasterKey(dataFolder, masterKey)
+    const found = requireMasterKey(options.dataFolder, options.masterKey)
     await checkMasterKey(database.db, found)
     return found
+  })
+}
+
+/** Without migrating it. */
+async function lookInto<T>({ dataFolder, url }: StoredOptions, look: (database: Database) => Promise<T>): Promise<T> {
+  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
+  try {
+    return await look(database)
   } catch (error) {
     throw explainDamage(error, database.location)
   } finally {
