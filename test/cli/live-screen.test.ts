@@ -1,12 +1,12 @@
-/** A live result on a terminal: messages become rows, rows a screen, and two screens the bytes between them. */
+/** A live result on a terminal: messages become rows, and rows a screen. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { array, assert as check, constantFrom, integer, property, record } from 'fast-check'
+import { stripVTControlCharacters } from 'node:util'
 import { createLive, type Live, type LiveChange, type Row, statement } from '../../packages/client/src/index.ts'
 import type { Channel } from '../../packages/client/src/stream/channel.ts'
 import { Values } from '../../packages/client/src/values.ts'
 import { LiveRows, type RowChange } from '../../packages/server/src/cli/query/live/rows.ts'
-import { draw, layOut, type Screen, type Size } from '../../packages/server/src/cli/query/live/screen.ts'
+import { type Size, screenLines } from '../../packages/server/src/cli/query/live/screen.ts'
 
 const COLUMNS = { symbol: { Ordinal: 0, Type: 'Text' }, bid: { Ordinal: 1, Type: 'Decimal(18, 4)' } }
 
@@ -76,43 +76,14 @@ test('a screen: header, rule, the rows that fit, the status', () => {
   assert.deepEqual(textOf(screenOf(result, { columns: 40, rows: 1 })), ['status'])
 })
 
-test('only the cells that changed are drawn', async () => {
+test('cells that changed are highlighted for a while', async () => {
   const size = { columns: 40, rows: 7 }
   const result = resultOf(['ACME', '101.2500'], ['BOLT', '48.1000'])
-  const before = screenOf(result, size)
-  assert.equal(draw(before, screenOf(result, size)), '')
   await apply(result, { Kind: 'Change', Put: [entry('BOLT', '48.2000')] })
-  const after = screenOf(result, size, { highlightedSince: 0 })
-  assert.equal(draw(before, after), '\u001b[4;10H\u001b[32m 48.2000\u001b[0m')
-  assert.equal(draw(after, screenOf(result, size)), '\u001b[4;10H 48.2000')
-  assert.ok(draw(before, screenOf(result, { columns: 41, rows: 7 })).startsWith('\u001b[0m\u001b[2J'))
-})
-
-test('the bytes from one screen to the next always give the next one', () => {
-  const cell = constantFrom('', 'a', 'bb', 'ACME', '日本', 'é', '1.0000', 'x'.repeat(30))
-  const state = record({
-    rows: array(record({ key: integer({ min: 0, max: 9 }), a: cell, b: cell }), { maxLength: 12 }),
-    size: constantFrom<Size>({ columns: 30, rows: 8 }, { columns: 30, rows: 8 }, { columns: 12, rows: 5 }),
-    fromEnd: constantFrom(true, false),
-  })
-  check(
-    property(array(state, { minLength: 2, maxLength: 6 }), (states) => {
-      const terminal = new Terminal()
-      let before: Screen | undefined
-      for (const { rows, size, fromEnd } of states) {
-        const distinct = [...new Map(rows.map((row) => [row.key, row])).values()]
-        const next = screenOf(resultOf(...distinct.map(({ key, a, b }) => [`${a}${key}`, b] as const)), size, {
-          fromEnd,
-        })
-        terminal.write(draw(before, next))
-        const whole = new Terminal()
-        whole.write(draw(undefined, next))
-        assert.deepEqual(terminal.lines(size), whole.lines(size))
-        before = next
-      }
-    }),
-    { numRuns: 300 },
-  )
+  const [highlighted, plain] = [screenOf(result, size, { highlightedSince: 0 }), screenOf(result, size)]
+  assert.equal(highlighted[3], 'BOLT  \u001b[2m │ \u001b[0m\u001b[32m 48.2000\u001b[0m')
+  assert.equal(plain[3], 'BOLT  \u001b[2m │ \u001b[0m 48.2000')
+  assert.equal(highlighted[2], plain[2])
 })
 
 function entry(symbol: string, bid: string, index?: number) {
@@ -176,46 +147,9 @@ function screenOf(
   size: Size,
   { fromEnd = false, highlightedSince = Number.POSITIVE_INFINITY } = {},
 ) {
-  return layOut({ columns, rows, fromEnd, status: 'status', highlightedSince, widths: [] }, size)
+  return screenLines({ columns, rows, fromEnd, status: 'status', highlightedSince, widths: [] }, size)
 }
 
-function textOf({ lines }: Screen): string[] {
-  return lines.map((line) =>
-    line
-      .map(({ text }) => text)
-      .join('')
-      .trimEnd(),
-  )
-}
-
-/** The part of a terminal that `draw` needs: positions, erasure, and characters of one or two columns. */
-class Terminal {
-  #cells = new Map<string, string>()
-  #x = 0
-  #y = 0
-
-  write(bytes: string): void {
-    const parts = bytes.matchAll(/\u001b\[(?<parameters>[\d;]*)(?<final>[A-Za-z])|(?<character>.)/gu)
-    for (const { groups = {} } of parts) {
-      const { parameters = '', final, character } = groups
-      if (final === 'H') [this.#y = 0, this.#x = 0] = parameters.split(';').map((text) => Number(text) - 1)
-      else if (final === 'J') this.#cells.clear()
-      else if (final === 'K') for (let x = 0; x < 200; x++) this.#cells.delete(`${this.#y} ${x}`)
-      else if (character !== undefined) this.#put(character)
-    }
-  }
-
-  #put(character: string): void {
-    const isWide = character > '\u2e80'
-    this.#cells.set(`${this.#y} ${this.#x++}`, character)
-    if (isWide) this.#cells.set(`${this.#y} ${this.#x++}`, '')
-  }
-
-  lines({ columns, rows }: Size): string[] {
-    return Array.from({ length: rows }, (_row, y) =>
-      Array.from({ length: columns + 40 }, (_cell, x) => this.#cells.get(`${y} ${x}`) ?? ' ')
-        .join('')
-        .trimEnd(),
-    )
-  }
+function textOf(lines: readonly string[]): string[] {
+  return lines.map((line) => stripVTControlCharacters(line).trimEnd())
 }

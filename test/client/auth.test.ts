@@ -67,6 +67,28 @@ test('many requests share one token and one request for it', async () => {
   assert.deepEqual(service.grants, ['client_credentials'])
 })
 
+test('a sign-out while tokens are renewed is not undone by those that arrive late, which are revoked', async () => {
+  const storage = memory()
+  const arrived = Promise.withResolvers<void>()
+  const signedOut = Promise.withResolvers<void>()
+  const { gate, grants } = open(password({ ...CLI, scope: 'openid offline_access Platform/Market', storage }), {
+    fetch: async (url, init) => {
+      const response = await fetch(url, init)
+      if (grants.at(-1) !== 'refresh_token' || !url.endsWith('/connect/token')) return response
+      arrived.resolve()
+      await signedOut.promise
+      return response
+    },
+  })
+  const first = await gate.auth.token()
+  const late = gate.auth.token(first)
+  await arrived.promise
+  await gate.auth.signOut()
+  signedOut.resolve()
+  await assert.rejects(late, (error) => error instanceof AuthError && error.code === 'login_required')
+  assert.equal(await storage.getItem(gate.auth.key), null)
+})
+
 test('a token is renewed before it expires, and by how much the clocks differ does not matter', async (t) => {
   for (const skew of [-86_400_000, 86_400_000]) {
     t.mock.timers.enable({ apis: ['Date'], now: Date.now() + skew })

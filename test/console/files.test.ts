@@ -9,10 +9,10 @@ import { buildConsole } from '../../packages/console/build.js'
 import { consoleGroup } from '../../packages/server/src/console/routes.ts'
 import { chooseEncoding } from '../../packages/server/src/http/compressed.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
-import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
+import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { ADMIN, bearer, post, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
@@ -196,8 +196,8 @@ test('before it is built the page says what to do; afterwards it is there withou
     ...{ name: 'Gate', tokens: ':root{}', logo: undefined },
   })
   const logger = createLogger({ level: 'silent', format: 'json', destination: { write() {} } })
-  const metrics = createMetrics()
-  listener.answerWith(createPipeline({ groups: [group], logger, metrics, addressOf: connectionAddress }))
+  const metrics = new Metrics()
+  listener.answerWith(new Pipeline({ groups: [group], logger, metrics, addressOf: connectionAddress }))
   const ask = () => fetch(`http://127.0.0.1:${listener.port}/console/query`)
   const before = await ask()
   assert.equal(before.status, 503)

@@ -10,7 +10,7 @@ import {
   sumOf,
 } from '../../packages/console/src/areas/operations/metrics.ts'
 import { problemsOf } from '../../packages/console/src/areas/operations/problems.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 
 test('values and labels are read, with escapes, infinities and times; other lines are left out', () => {
   const scrape = parseMetrics(
@@ -54,7 +54,7 @@ test('quantiles are those between two scrapes, interpolated inside the bucket', 
 })
 
 test('the text of the server itself gives figures for its charts', () => {
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   metrics.watch('gatehouse_build_info', () => [[{ version: '1', node: '24', name: 'node-a' }, 1]])
   metrics.watch('nodejs_eventloop_lag_seconds', () => [[{ statistic: 'p99' }, 0.02]])
   const history = new History()

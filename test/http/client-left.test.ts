@@ -6,11 +6,11 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../packages/server/src/http/context.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
-import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
+import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import type { Route, Upgrade } from '../../packages/server/src/http/route.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import type { Tracing } from '../../packages/server/src/telemetry/traces.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { openPlace } from '../support/engines.ts'
@@ -30,7 +30,7 @@ interface Served {
 async function serve(t: TestContext, routes: readonly Route[], isReady: Promise<void> = Promise.resolve()) {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const spans: Served['spans'] = []
   const tracing: Pick<Tracing, 'open'> = {
     open: () => ({
@@ -44,7 +44,7 @@ async function serve(t: TestContext, routes: readonly Route[], isReady: Promise<
   const groups = [{ at: ['/'], routes }]
   void isReady.then(() =>
     listener.answerWith(
-      createPipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
+      new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, tracing: tracing as Tracing }),
     ),
   )
   return {

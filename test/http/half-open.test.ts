@@ -9,7 +9,7 @@ import { createClientErrorHandler } from '../../packages/server/src/http/client-
 import { boundConnections } from '../../packages/server/src/http/limits/connections.ts'
 import { type ListenerOptions, openListener } from '../../packages/server/src/http/listener.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { trustedCertificate } from '../support/certificate.ts'
 import { until } from '../support/until.ts'
 
@@ -25,7 +25,7 @@ async function start(t: TestContext, tls: ListenerOptions['tls']) {
     return listener.close(0)
   })
   const logger = createLogger({ level: 'silent', format: 'json', destination: { write: () => {} } })
-  listener.server.on('clientError', createClientErrorHandler(logger, createMetrics()))
+  listener.server.on('clientError', createClientErrorHandler(logger, new Metrics()))
   listener.answerWith({
     handle: (_request, response) => void response.end('ok'),
     upgrade(_request, socket) {

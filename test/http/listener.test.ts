@@ -34,7 +34,7 @@ test('a request and an upgrade that arrive before the pipeline is ready are answ
   const [, left] = (await once(listener.server, 'upgrade')) as [unknown, Socket]
   assert.equal(asking.bytesRead + upgrading.bytesRead, 0)
   gone.resetAndDestroy()
-  if (!left.destroyed) await once(left, 'close')
+  await new Promise((resolve) => left.once('close', resolve))
   let taken = 0
   listener.answerWith({
     handle: (_request, response) => void response.end('ready'),

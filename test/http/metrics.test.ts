@@ -7,13 +7,13 @@ import { after, before, describe, test } from 'node:test'
 import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { METRICS } from '../../packages/server/src/telemetry/metric-table.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 test('a counter, a histogram and a watched gauge are written in the text format', () => {
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   metrics.count('gatehouse_tokens_total', { grant: 'password', outcome: 'issued' })
   metrics.count('gatehouse_tokens_total', { grant: 'password', outcome: 'issued' }, 2)
   metrics.count('gatehouse_tokens_total', { grant: 'a"b\\c\nd', outcome: '' })
@@ -37,7 +37,7 @@ test('a counter, a histogram and a watched gauge are written in the text format'
 })
 
 test('a label with unbounded values does not grow the registry without bound', () => {
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   for (let index = 0; index < 5000; index++) metrics.count('gatehouse_queries_total', { outcome: `made-up-${index}` })
   const lines = metrics.render().split('\n')
   assert.ok(lines.length < 1100)

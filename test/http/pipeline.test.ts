@@ -5,12 +5,12 @@ import { get } from 'node:http'
 import { type TestContext, test } from 'node:test'
 import { type Principal, Refusal } from 'gatehouse-protocol'
 import { openListener } from '../../packages/server/src/http/listener.ts'
-import { createPipeline, type PipelineOptions } from '../../packages/server/src/http/pipeline.ts'
+import { Pipeline, type PipelineOptions } from '../../packages/server/src/http/pipeline.ts'
 import { requireScope } from '../../packages/server/src/http/request/authentication.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import type { Route, RouteGroup } from '../../packages/server/src/http/route.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { caller } from '../query/query-server.ts'
 
 interface Served {
@@ -27,10 +27,10 @@ async function serve(
 ): Promise<Served> {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
-  listener.answerWith(createPipeline({ groups, logger, metrics, addressOf: connectionAddress, ...options }))
+  listener.answerWith(new Pipeline({ groups, logger, metrics, addressOf: connectionAddress, ...options }))
   const { port } = listener
   return {
     port,

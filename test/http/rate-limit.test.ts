@@ -1,7 +1,7 @@
 /** Rate limits: the sliding window, the headers, clients behind a proxy, and one limit over two nodes. */
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import { createSlidingWindow } from '../../packages/server/src/http/limits/sliding-window.ts'
+import { SlidingWindow } from '../../packages/server/src/http/limits/sliding-window.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
@@ -10,7 +10,7 @@ const TEN_A_MINUTE = { requests: 10, seconds: 60 }
 
 test('the eleventh request of a minute is refused, and Retry-After is exact', () => {
   const clock = createTestClock(1_700_000_040_000 - (1_700_000_040_000 % 60_000))
-  const window = createSlidingWindow(clock)
+  const window = new SlidingWindow(clock)
   clock.advance(30_000)
   for (let left = 9; left >= 0; left--)
     assert.deepEqual(window.take('a', TEN_A_MINUTE), { allowed: true, remaining: left, seconds: 30 })
@@ -25,7 +25,7 @@ test('the eleventh request of a minute is refused, and Retry-After is exact', ()
 
 test('a budget spent at the end of one window is not full again at the start of the next', () => {
   const clock = createTestClock(1_700_000_040_000 - (1_700_000_040_000 % 60_000))
-  const window = createSlidingWindow(clock)
+  const window = new SlidingWindow(clock)
   clock.advance(59_000)
   for (let index = 0; index < 10; index++) window.take('a', TEN_A_MINUTE)
   clock.advance(2_000)

@@ -5,11 +5,11 @@ import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { UnreadReplies, type UnreadRepliesOptions } from '../../packages/server/src/http/limits/unread-replies.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
-import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
+import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import type { Route } from '../../packages/server/src/http/route.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { until } from '../support/until.ts'
 
 /** More than the buffers of a socket hold. */
@@ -18,7 +18,7 @@ const LARGE = Buffer.alloc(16 * 1024 * 1024, 'x')
 async function start(t: TestContext, options: UnreadRepliesOptions = {}) {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   let served = 0
   const get = (path: string, handle: Route['handle']): Route => ({ method: 'GET', path, handle })
   const routes = [
@@ -34,7 +34,7 @@ async function start(t: TestContext, options: UnreadRepliesOptions = {}) {
   const unread = new UnreadReplies({ metrics, ...options })
   const groups = [{ at: ['/'], routes }]
   listener.answerWith(
-    createPipeline({
+    new Pipeline({
       groups,
       logger,
       metrics,

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { watchCertificateExpiry } from '../../packages/server/src/server/watch/certificate-expiry.ts'
-import { createCleanup } from '../../packages/server/src/server/watch/cleanup.ts'
+import { Cleanup } from '../../packages/server/src/server/watch/cleanup.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 
@@ -75,9 +75,9 @@ test('it is logged again every day', (t) => {
   const log: string[] = []
   const logger = createLogger({ level: 'info', format: 'json', destination: { write: (line) => void log.push(line) } })
   const clock = createTestClock()
-  const cleanup = createCleanup()
+  const cleanup = new Cleanup()
   const certificate = Buffer.from(createCertificate(['localhost'], 22.5).cert)
-  watchCertificateExpiry(certificate, { clock, logger, metrics: createMetrics() }, cleanup)
+  watchCertificateExpiry(certificate, { clock, logger, metrics: new Metrics() }, cleanup)
   const reported = () => expiryLines(log).map((line) => line.split(' ', 2).join(' '))
   assert.deepEqual(reported(), [])
   for (let day = 0; day < 2; day++) {

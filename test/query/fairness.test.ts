@@ -77,7 +77,9 @@ onEveryEngine('fairness', (place, engine) => {
     }
     const waited = Math.round(performance.now() - began)
     t.diagnostic(`another user waited ${waited} ms`)
-    assert.ok(waited < 5000, `${waited} ms`)
+    assert.equal(many.service.running.size, 35, 'none of the heavy ones has ended')
+    // The flood takes both processors, which other programs may need too; without fairness the wait is as long as the time limit.
+    assert.ok(waited < MILLISECONDS / 2, `${waited} ms`)
     many.service.running.stopAll()
     await Promise.all(flood)
   })

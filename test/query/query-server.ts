@@ -4,14 +4,14 @@ import type { Audit, Authenticate, Clock, Principal } from 'gatehouse-protocol'
 import type { Bus } from '../../packages/server/src/events/bus.ts'
 import { UnreadReplies } from '../../packages/server/src/http/limits/unread-replies.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
-import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
+import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import { logAvailability } from '../../packages/server/src/lib/availability.ts'
 import type { LiveLimits } from '../../packages/server/src/query/live/limits.ts'
 import type { Owners } from '../../packages/server/src/query/saved/documents.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../packages/server/src/query/service.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics, type Metrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import type { TestPlace } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
@@ -123,9 +123,9 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     ...(options.audit === undefined ? {} : { audit: options.audit }),
     ...(options.owners === undefined ? {} : { owners: options.owners }),
   })
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   const authenticate = options.authenticate ?? (async (token: string) => CALLERS[token])
-  const pipeline = createPipeline({
+  const pipeline = new Pipeline({
     groups: service.routes({ metrics, authenticate }),
     logger,
     metrics,

@@ -4,16 +4,16 @@ import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { test } from 'node:test'
 import { type AuditEvent, Refusal } from 'gatehouse-protocol'
-import { createClientAddresses } from '../../packages/server/src/http/request/request-head.ts'
+import { ClientAddresses } from '../../packages/server/src/http/request/request-head.ts'
 import { watchGateway } from '../../packages/server/src/streaming/metrics.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
 
 test('metrics show connections, messages, errors, sign-ins, closes and refusals', async (t) => {
   const { port, mint, gateway } = await startGateway(t, { controllers: [createTestController()] })
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   watchGateway(metrics, gateway)
   const client = await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
   const leaving = await connect(port)
@@ -66,7 +66,7 @@ test('each limit that a client reaches is counted by name', async (t) => {
     ['messages per second', { Topic: 'QueryIdentify' }],
   ] as const)
     assert.equal((await client.request({ Controller: 'Auth', TransactionID: 1, ...message })).Data, `Limited ${limit}`)
-  const metrics = createMetrics()
+  const metrics = new Metrics()
   watchGateway(metrics, gateway)
   const shown = metrics.render().match(/^gatehouse_streaming_limited_total.*$/gm)
   const names = ['subscriptions', 'connections per user', 'rejected sign-ins', 'other', 'messages per second']
@@ -145,7 +145,7 @@ test('the address of a client is taken from the headers of trusted proxies only'
     Object.defineProperty(socket, 'remoteAddress', { value: nearest })
     const request = new IncomingMessage(socket)
     if (forwarded !== undefined) request.headers['x-forwarded-for'] = forwarded
-    const addresses = createClientAddresses({ trustedProxies: trusted, exempt: [] }, () => assert.fail())
+    const addresses = new ClientAddresses({ trustedProxies: trusted, exempt: [] }, () => assert.fail())
     assert.equal(addresses.of(request), expected)
   }
 })

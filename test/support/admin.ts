@@ -10,14 +10,14 @@ import {
 import type { AdminEnv } from '../../packages/server/src/admin/route.ts'
 import { openCluster } from '../../packages/server/src/events/cluster.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
-import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
+import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { createStores } from '../../packages/server/src/store/stores.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import type { TestPlace } from './engines.ts'
 import { createLocalBus } from './local-bus.ts'
 
@@ -95,8 +95,8 @@ export async function startTestAdmin(
   }
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
-  const options = { logger, metrics: createMetrics(), addressOf: connectionAddress, authenticate }
-  listener.answerWith(createPipeline({ ...options, groups: [adminGroup(env, options.authenticate)] }))
+  const options = { logger, metrics: new Metrics(), addressOf: connectionAddress, authenticate }
+  listener.answerWith(new Pipeline({ ...options, groups: [adminGroup(env, options.authenticate)] }))
   return {
     env,
     events,

@@ -5,7 +5,7 @@ import { loadConfig } from '../../packages/server/src/config/load.ts'
 import type { Bus } from '../../packages/server/src/events/bus.ts'
 import type { RateLimits } from '../../packages/server/src/http/limits/rate-limits.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
-import { createPipeline } from '../../packages/server/src/http/pipeline.ts'
+import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import { startControllers } from '../../packages/server/src/streaming/controllers/start.ts'
 import { Gateway } from '../../packages/server/src/streaming/gateway/gateway.ts'
@@ -13,7 +13,7 @@ import type { StreamSettings } from '../../packages/server/src/streaming/setting
 import { streamRoutes } from '../../packages/server/src/streaming/streaming.ts'
 import type { Controller } from '../../packages/server/src/streaming/topics/controller.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import { createMetrics } from '../../packages/server/src/telemetry/metrics.ts'
+import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { createLocalBus } from './local-bus.ts'
 import { createTestClock } from './server.ts'
 import { createTokenMint, type TokenMint } from './tokens.ts'
@@ -75,10 +75,10 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
   const groups = [streamRoutes(gateway, options.settings?.streamEcho ?? false)]
   const { rateLimits } = options
   listener.answerWith(
-    createPipeline({
+    new Pipeline({
       groups,
       logger,
-      metrics: createMetrics(),
+      metrics: new Metrics(),
       addressOf: connectionAddress,
       ...(rateLimits === undefined ? {} : { rateLimits }),
     }),

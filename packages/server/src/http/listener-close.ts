@@ -5,49 +5,50 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { Server as TlsServer } from 'node:tls'
 import { quietTurn } from '../lib/quiet-turn.ts'
 
-export interface ListenerClose {
-  /** From now on every reply says `Connection: close`. */
-  announce(): void
-  /** Stops accepting, waits up to the grace period for requests in flight, then closes the rest. */
-  close(graceMs: number): Promise<void>
-}
-
 const SWEEP_MS = 50
 /** Browsers open connections that they may need, and send nothing on them. */
 const LONGEST_UNUSED_MS = 1_000
 
-export function createListenerClose(server: http.Server): ListenerClose {
-  const open = new Set<Socket>()
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    open.add(socket)
-    socket.on('close', forget)
-  })
-  // One for all connections, because there can be many streams.
-  function forget(this: Socket): void {
-    open.delete(this)
+export class ListenerClose {
+  readonly #server: http.Server
+  readonly #open = new Set<Socket>()
+
+  constructor(server: http.Server) {
+    const open = this.#open
+    this.#server = server
+    // One for all connections, because there can be many streams.
+    const forget = function (this: Socket): void {
+      open.delete(this)
+    }
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+      open.add(socket)
+      socket.on('close', forget)
+    })
   }
-  const announce = (): void => {
-    if (server.listeners('request').includes(sayClose)) return
-    for (const event of ['request', 'checkContinue']) server.prependListener(event, sayClose)
+
+  /** From now on every reply says `Connection: close`. */
+  announce(): void {
+    if (this.#server.listeners('request').includes(sayClose)) return
+    for (const event of ['request', 'checkContinue']) this.#server.prependListener(event, sayClose)
   }
-  return {
-    announce,
-    async close(graceMs) {
-      announce()
-      if (server.listening) await acceptWaiting(server)
-      const closed = new AbortController()
-      // Not the method of an HTTP server, which closes all connections whose reply was handed over, whether or not it has been sent.
-      Server.prototype.close.call(server, () => closed.abort())
-      const cut = setTimeout(() => {
-        server.closeAllConnections()
-        // And those that were upgraded.
-        for (const socket of open) socket.destroy()
-      }, graceMs)
-      await closeUnused(server, open, closed.signal)
-      clearTimeout(cut)
-      // Ends its timers.
-      server.close()
-    },
+
+  /** Stops accepting, waits up to the grace period for requests in flight, then closes the rest. */
+  async close(graceMs: number): Promise<void> {
+    const server = this.#server
+    this.announce()
+    if (server.listening) await acceptWaiting(server)
+    const closed = new AbortController()
+    // Not the method of an HTTP server, which closes all connections whose reply was handed over, whether or not it has been sent.
+    Server.prototype.close.call(server, () => closed.abort())
+    const cut = setTimeout(() => {
+      server.closeAllConnections()
+      // And those that were upgraded.
+      for (const socket of this.#open) socket.destroy()
+    }, graceMs)
+    await closeUnused(server, this.#open, closed.signal)
+    clearTimeout(cut)
+    // Ends its timers.
+    server.close()
   }
 }
 

@@ -3,7 +3,7 @@ import type http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
-import { createListenerClose } from './listener-close.ts'
+import { ListenerClose } from './listener-close.ts'
 import { nodeHttp, nodeHttps } from './node-http.ts'
 import type { Pipeline } from './pipeline.ts'
 
@@ -74,7 +74,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
   const early = holdUpgrades(server)
   // Errors of one connection, such as too many open files. Errors of `listen` are handled there.
   server.on('error', () => {})
-  const closing = createListenerClose(server)
+  const closing = new ListenerClose(server)
   let answer: { readonly handle: http.RequestListener; readonly upgrade: Pipeline['upgrade'] | undefined } = {
     handle: waitForHandler,
     upgrade: undefined,
@@ -100,7 +100,7 @@ export async function openListener(options: ListenerOptions): Promise<Listener> 
     setCertificate(certificate) {
       if (server instanceof TlsServer) server.setSecureContext({ ...certificate, ...TLS })
     },
-    announceClose: closing.announce,
+    announceClose: () => closing.announce(),
     close(graceMs) {
       early.end()
       return closing.close(graceMs)

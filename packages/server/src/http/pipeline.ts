@@ -26,7 +26,7 @@ export interface PipelineOptions {
   /** Path of the issuer: requests below it are served as if it were not there. */
   readonly base?: string
   readonly authenticate?: Authenticate
-  readonly rateLimits?: RateLimits
+  readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
   /** Throws while the server cannot accept requests. Not called for probes. */
   readonly admit?: (request: IncomingMessage) => void
   readonly tracing?: Tracing | undefined
@@ -37,17 +37,7 @@ export interface PipelineOptions {
   readonly unread?: UnreadReplies
 }
 
-export interface Pipeline {
-  readonly handle: RequestListener
-  /** For the server's `upgrade` event. */
-  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
-}
-
-export function createPipeline(options: PipelineOptions): Pipeline {
-  return new RequestPipeline(options)
-}
-
-class RequestPipeline implements Pipeline {
+export class Pipeline {
   readonly #options: PipelineOptions
   readonly #router: Router
   readonly #unread: UnreadReplies
@@ -219,7 +209,8 @@ class RequestPipeline implements Pipeline {
     }
   }
 
-  readonly upgrade: Pipeline['upgrade'] = (request, socket, head) => {
+  /** For the server's `upgrade` event. */
+  readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const context = this.#contextOf(request, undefined)
     socket.on('error', ignore)
     // The writer of the 101 response reads the id from here.

@@ -1,4 +1,5 @@
 /** Finds the route of a request. Paths are case-insensitive, and a trailing slash is significant. */
+import { lazily } from '../lib/once.ts'
 import { segmentsOf } from './request/request-head.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from './route.ts'
 
@@ -102,21 +103,12 @@ export class Router {
   /** Loads once; after a failure the next request tries again. */
   #addLazy({ at, limit, load }: LazyRouteGroups): void {
     const group: RouteGroup = { at, routes: [], ...(limit === undefined ? {} : { limit }) }
-    let loading: Promise<void> | undefined
     this.#addPrefixes(group)
-    this.#loaders.set(group, () => {
-      loading ??= load().then(
-        (loaded) => {
-          for (const each of loaded) this.#add(each)
-          this.#loaders.delete(group)
-        },
-        (error) => {
-          loading = undefined
-          throw error
-        },
-      )
-      return loading
-    })
+    const addLoaded = async (): Promise<void> => {
+      for (const loaded of await load()) this.#add(loaded)
+      this.#loaders.delete(group)
+    }
+    this.#loaders.set(group, lazily(addLoaded))
   }
 
   /** For equal prefixes, the loaded group comes before its placeholder. */

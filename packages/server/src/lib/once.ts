@@ -6,3 +6,15 @@ export function once<Result>(make: () => Result): () => Result {
     return made.result
   }
 }
+
+/** The same for work that can fail: the next call after a failure tries again. */
+export function lazily<Result>(load: () => Promise<Result>): () => Promise<Result> {
+  let loading: Promise<Result> | undefined
+  return () => {
+    loading ??= load().catch((error) => {
+      loading = undefined
+      throw error
+    })
+    return loading
+  }
+}

@@ -9,7 +9,7 @@ import { openBus } from '../events/open-bus.ts'
 import { checkStored, requireFile } from '../store/check-stored.ts'
 import { lockStart } from '../store/cluster/start-lock.ts'
 import { openExisting, type ResourceOptions, type Resources } from './resources.ts'
-import { type Cleanup, createCleanup } from './watch/cleanup.ts'
+import { Cleanup } from './watch/cleanup.ts'
 
 export interface Offline extends Resources {
   readonly reconcileEnv: ReconcileEnv
@@ -20,7 +20,7 @@ export interface Offline extends Resources {
 }
 
 export async function withData<T>(config: Config, work: (data: Offline) => Promise<T>): Promise<T> {
-  const cleanup = createCleanup()
+  const cleanup = new Cleanup()
   const failures: unknown[] = []
   try {
     const options = { clock: systemClock, onAuditError: (error: unknown) => failures.push(error) }
@@ -64,7 +64,7 @@ async function openTables<T>(
   use: (tables: TablesPort) => Promise<T>,
 ): Promise<T> {
   const { openQuery } = await import('../query/service.ts')
-  const cleanup = createCleanup()
+  const cleanup = new Cleanup()
   try {
     const bus = await openBus(database, stores.events, config.databaseUrl, rethrow)
     cleanup.add(() => bus.close())

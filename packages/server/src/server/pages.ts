@@ -3,6 +3,7 @@ import type { ProblemPage } from '../http/context.ts'
 import { PROBLEM_TYPE } from '../http/problem.ts'
 import type { BrandSettings, Pages } from '../identity/browser/page-settings.ts'
 import type { Place } from '../identity/pages/layout.ts'
+import { lazily } from '../lib/once.ts'
 
 const ALL_PLACES = ['console', 'account', 'documentation'] as const satisfies readonly Place[]
 
@@ -16,17 +17,10 @@ export interface LazyPages {
 
 export function lazyPages(base: string, brand: BrandSettings, serves: Readonly<Record<Place, boolean>>): LazyPages {
   const places = ALL_PLACES.filter((place) => serves[place])
-  let loading: Promise<Pages> | undefined
-  const load = (): Promise<Pages> => {
-    loading ??= import('../identity/browser/page-settings.ts').then(
-      ({ createPages }) => createPages(base, brand, places),
-      (error) => {
-        loading = undefined
-        throw error
-      },
-    )
-    return loading
-  }
+  const load = lazily(async () => {
+    const { createPages } = await import('../identity/browser/page-settings.ts')
+    return createPages(base, brand, places)
+  })
   return {
     base,
     brand,

@@ -3,7 +3,7 @@ import { fileName } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { takeOver } from '../config/reload.ts'
 import type { ConnectionBound } from '../http/limits/connections.ts'
-import type { AdjustableRateLimits } from '../http/limits/rate-limits.ts'
+import type { RateLimits } from '../http/limits/rate-limits.ts'
 import type { Listener } from '../http/listener.ts'
 import type { ProxyNetworks } from '../http/request/request-head.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -27,7 +27,7 @@ export interface ReloadParts {
   readonly listener: Pick<Listener, 'setCertificate'>
   /** Undefined without TLS. */
   readonly expiry: CertificateExpiry | undefined
-  readonly rateLimits: Pick<AdjustableRateLimits, 'setLimits'>
+  readonly rateLimits: Pick<RateLimits, 'setLimits'>
   readonly setConnectionBound: (bound: ConnectionBound) => void
   /** Which proxies are trusted, and which addresses are exempt from limits. */
   readonly setProxies: (networks: ProxyNetworks) => void

@@ -105,7 +105,7 @@ function reload(
     listener: ports.listener,
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
-    setProxies: addresses.setNetworks,
+    setProxies: (networks) => addresses.setNetworks(networks),
     applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
   })
 }
@@ -123,7 +123,7 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
     answerClosed(ports.listener, reason, {
       logger,
       metrics: services.metrics,
-      addressOf: addresses.of,
+      addressOf: (request) => addresses.of(request),
       base: basePath,
     })
     state.beginStop()

@@ -1,7 +1,7 @@
 /** Opens the services that a server runs: query, identity, streaming, and the metrics and rate limits that they share. */
 import type { Config } from '../config/config.ts'
-import { type AdjustableRateLimits, createRateLimits } from '../http/limits/rate-limits.ts'
-import { createSlidingWindow, type SlidingWindow } from '../http/limits/sliding-window.ts'
+import { RateLimits } from '../http/limits/rate-limits.ts'
+import { SlidingWindow } from '../http/limits/sliding-window.ts'
 import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
 import { type Identity, openIdentity } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
@@ -27,7 +27,7 @@ export interface Services {
   /** Of all workers, where there are several. */
   readonly renderMetrics: () => string | Promise<string>
   readonly window: SlidingWindow
-  readonly rateLimits: AdjustableRateLimits
+  readonly rateLimits: RateLimits
 }
 
 export async function openServices(
@@ -39,12 +39,11 @@ export async function openServices(
   const query = runs(config, 'query') ? await openQueryService(base) : undefined
   cleanup.add(() => query?.close())
   const metrics = openMetrics(resources, bus, config.data, cleanup)
-  metrics.watch('gatehouse_controller_faults_total', () =>
-    [...(faults?.counts ?? [])].map(([controller, count]) => [{ controller }, count] as const),
-  )
-  const renderMetrics = worker === undefined ? metrics.render : worker.shareMetrics(metrics.render)
-  const window = createSlidingWindow(clock)
-  const rateLimits = createRateLimits({ window, ...rateLimitsOf(config), metrics })
+  metrics.watchCounts('gatehouse_controller_faults_total', 'controller', () => faults?.counts ?? [])
+  const render = () => metrics.render()
+  const renderMetrics = worker === undefined ? render : worker.shareMetrics(render)
+  const window = new SlidingWindow(clock)
+  const rateLimits = new RateLimits(window, rateLimitsOf(config), metrics)
   const identity = await openIdentityService(base, metrics)
   cleanup.add(() => identity.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)

@@ -7,8 +7,8 @@ import { createClientErrorHandler } from '../http/client-errors.ts'
 import type { ReadinessCheck } from '../http/health.ts'
 import { UnreadReplies } from '../http/limits/unread-replies.ts'
 import { type Listener, openListener } from '../http/listener.ts'
-import { createPipeline } from '../http/pipeline.ts'
-import { createClientAddresses } from '../http/request/request-head.ts'
+import { Pipeline } from '../http/pipeline.ts'
+import { ClientAddresses } from '../http/request/request-head.ts'
 import { type Base, type StartOptions as BaseOptions, openBase } from './base.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
@@ -21,7 +21,7 @@ import { type Front, type RunningServer, runServer } from './running.ts'
 import { openServices, runs, type Services } from './services.ts'
 import { openMetricsPort, serveMetrics, startBackgroundJobs } from './watch/background-jobs.ts'
 import { watchCertificateExpiry } from './watch/certificate-expiry.ts'
-import { type Cleanup, createCleanup } from './watch/cleanup.ts'
+import { Cleanup } from './watch/cleanup.ts'
 import { createNodeStatus } from './watch/node-status.ts'
 
 export type { RunningServer }
@@ -40,7 +40,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
   const { config } = settings
   const { logger, worker, faults } = options
   const isLater = worker?.opensPortLast ?? false
-  const [ports, cleanup] = [createCleanup(), createCleanup()]
+  const [ports, cleanup] = [new Cleanup(), new Cleanup()]
   try {
     const tls = readTls(config)
     const listener = await openListener({ host: config.host, port: config.port, tls, isLater })
@@ -125,9 +125,9 @@ function answerRequests(
   const activity = createActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
   const pages = lazyPages(basePath, base.brand, placesOf(config))
-  const addresses = createClientAddresses(proxiesOf(config), (address) => logger.warn({ address }, UNLISTED_PROXY))
+  const addresses = new ClientAddresses(proxiesOf(config), (address) => logger.warn({ address }, UNLISTED_PROXY))
   const connections = limitConnections(listener.server, config, { logger, metrics })
-  const pipeline = createPipeline({
+  const pipeline = new Pipeline({
     groups: routeGroups({
       ...{
         resources,
@@ -156,7 +156,7 @@ function answerRequests(
     base: basePath,
     problemPage: pages.problemPage,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
-    addressOf: addresses.of,
+    addressOf: (request) => addresses.of(request),
     admit: connections.admit,
     ...{ authenticate, rateLimits, metrics, logger, tracing },
   })

@@ -13,8 +13,8 @@ export async function openTracingIfSet(
   closing: Cleanup,
 ): Promise<Tracing | undefined> {
   if (config.traceEndpoint === '') return undefined
-  const { openTracing } = await import('../telemetry/traces.ts')
-  const tracing = openTracing({
+  const { Tracing } = await import('../telemetry/traces.ts')
+  const tracing = new Tracing({
     endpoint: config.traceEndpoint,
     ratio: config.traceRatio,
     node,

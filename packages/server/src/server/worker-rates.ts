@@ -17,7 +17,7 @@ interface Counted {
 
 export function shareRateCounts(
   worker: Pick<WorkerLink, 'sendRates' | 'onRates'>,
-  { share, learn }: Pick<SlidingWindow, 'share' | 'learn'>,
+  rates: Pick<SlidingWindow, 'share' | 'learn'>,
   clock: Clock,
 ): { stop(): void } {
   const others = new Map<string, Counted>()
@@ -30,12 +30,12 @@ export function shareRateCounts(
     }
   })
   const timer = setInterval(() => {
-    const mine = share()
+    const mine = rates.share()
     if (mine.length > 0) worker.sendRates(mine)
     const now = clock()
     for (const [key, { expiresAt }] of others) if (expiresAt <= now) others.delete(key)
     // All of them each time: `learn` ignores keys that this worker has not counted yet.
-    learn([...others].map(([key, { window, byWorker }]) => ({ key, window, count: sum(byWorker.values()) })))
+    rates.learn([...others].map(([key, { window, byWorker }]) => ({ key, window, count: sum(byWorker.values()) })))
   }, EVERY_MS)
   timer.unref()
   return { stop: () => clearInterval(timer) }

@@ -54,52 +54,29 @@ interface MeasuredConnection {
 
 export function watchGateway(metrics: Metrics, gateway: MeasuredGateway): void {
   const { counters } = gateway
-  const connections = (): readonly MeasuredConnection[] => gateway.connections()
-  metrics.watch('gatehouse_streaming_connections', () => {
-    const open = connections()
-    const authenticated = open.filter(({ subject }) => subject !== undefined).length
-    return [
-      [{ state: 'authenticated' }, authenticated],
-      [{ state: 'anonymous' }, open.length - authenticated],
-    ]
+  const sum = (of: (connection: MeasuredConnection) => number): number =>
+    gateway.connections().reduce((total, connection) => total + of(connection), 0)
+  metrics.watchCounts('gatehouse_streaming_connections', 'state', () => {
+    const authenticated = sum(({ subject }) => (subject === undefined ? 0 : 1))
+    return Object.entries({ authenticated, anonymous: gateway.connections().length - authenticated })
   })
-  metrics.watch('gatehouse_streaming_connections_total', () => [
-    [{ outcome: 'accepted' }, counters.connectionsOpened],
-    ...[...counters.refusals].map(([outcome, count]) => [{ outcome }, count] as const),
+  metrics.watchCounts('gatehouse_streaming_connections_total', 'outcome', () => [
+    ['accepted', counters.connectionsOpened],
+    ...counters.refusals,
   ])
-  metrics.watch('gatehouse_streaming_closes_total', () =>
-    [...counters.closes].map(([code, count]) => [{ code: String(code) }, count] as const),
+  metrics.watchCounts('gatehouse_streaming_closes_total', 'code', () => counters.closes)
+  metrics.watchCounts('gatehouse_streaming_messages_total', 'direction', () =>
+    Object.entries({ in: counters.messagesIn, out: counters.messagesOut }),
   )
-  metrics.watch('gatehouse_streaming_messages_total', () => [
-    [{ direction: 'in' }, counters.messagesIn],
-    [{ direction: 'out' }, counters.messagesOut],
-  ])
-  metrics.watch('gatehouse_streaming_errors_total', () =>
-    [...counters.errors].map(([code, count]) => [{ code }, count] as const),
+  metrics.watchCounts('gatehouse_streaming_errors_total', 'code', () => counters.errors)
+  metrics.watchCounts('gatehouse_streaming_limited_total', 'limit', () => counters.limited)
+  metrics.watch('gatehouse_streaming_queue_bytes', () => [[{}, sum(({ queuedBytes }) => queuedBytes)]])
+  metrics.watch('gatehouse_streaming_subscriptions', () => [[{}, sum(({ subscriptions }) => subscriptions)]])
+  metrics.watchCounts('gatehouse_streaming_signins_total', 'outcome', () =>
+    Object.entries({ accepted: counters.signInsAccepted, rejected: counters.signInsRejected }),
   )
-  metrics.watch('gatehouse_streaming_limited_total', () =>
-    [...counters.limited].map(([limit, count]) => [{ limit }, count] as const),
-  )
-  metrics.watch('gatehouse_streaming_queue_bytes', () => [
-    [{}, sum(connections().map(({ queuedBytes }) => queuedBytes))],
-  ])
-  metrics.watch('gatehouse_streaming_subscriptions', () => [
-    [{}, sum(connections().map(({ subscriptions }) => subscriptions))],
-  ])
-  metrics.watch('gatehouse_streaming_signins_total', () => [
-    [{ outcome: 'accepted' }, counters.signInsAccepted],
-    [{ outcome: 'rejected' }, counters.signInsRejected],
-  ])
   metrics.watch('gatehouse_streaming_displaced_total', () => [[{}, counters.sessionsDisplaced]])
-  metrics.watch('gatehouse_streaming_slow_closes_total', () =>
-    [...counters.slowCloses].map(([limit, count]) => [{ limit }, count] as const),
-  )
-  metrics.watch('gatehouse_streaming_flood_closes_total', () =>
-    [...counters.floodCloses].map(([limit, count]) => [{ limit }, count] as const),
-  )
+  metrics.watchCounts('gatehouse_streaming_slow_closes_total', 'limit', () => counters.slowCloses)
+  metrics.watchCounts('gatehouse_streaming_flood_closes_total', 'limit', () => counters.floodCloses)
   metrics.watch('gatehouse_streaming_coalesced_total', () => [[{}, counters.messagesCoalesced]])
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0)
 }

@@ -1,5 +1,4 @@
 /** Passes messages between the workers. */
-import { CommitAudience } from './commit-audience.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 import { MetricsCollector } from './metrics.ts'
 import type { WorkerProcess } from './worker-process.ts'
@@ -8,7 +7,6 @@ export class Exchange {
   readonly #onSign: (worker: WorkerProcess) => void
   readonly #workers = new Set<WorkerProcess>()
   readonly #metrics = new MetricsCollector()
-  readonly #audience = new CommitAudience()
 
   /** `onSign` is called for every message of a worker. */
   constructor(onSign: (worker: WorkerProcess) => void) {
@@ -18,7 +16,6 @@ export class Exchange {
   add(worker: WorkerProcess): void {
     this.#workers.add(worker)
     this.#metrics.add(worker)
-    this.#audience.add(worker)
     worker.onMessage((message) => this.#receive(worker, message))
     void worker.ended.then(() => this.#workers.delete(worker))
   }
@@ -27,7 +24,6 @@ export class Exchange {
   #receive(from: WorkerProcess, message: FromWorker): void {
     this.#onSign(from)
     if (message.kind === 'committed' || message.kind === 'waiting') this.#sendOthers(from, message)
-    else if (message.kind === 'listening') this.#audience.change(from, message.file, message.isListening)
     else if (message.kind === 'rates') this.#sendOthers(from, { ...message, from: String(from.pid) })
     else if (message.kind === 'metrics') this.#metrics.received(from, message.text, message.id)
     else if (message.kind === 'last metrics') this.#metrics.received(from, message.text)

@@ -7,6 +7,8 @@ import type { FromWorker, SharedFileName, StartOrder, ToWorker } from './message
 
 /** The supervisor closes the ports within milliseconds, unless it or another worker hangs. */
 const LONGEST_CLOSE_MS = 5_000
+/** Commits within this time are announced by one message, because each wakes the supervisor and all other workers. */
+const COMMITS_MS = 10
 
 type RatesListener = (from: string, counts: readonly RateCount[]) => void
 
@@ -40,9 +42,6 @@ export class Link {
           return
         case 'waiting':
           for (const listener of this.#files[message.file].onWaiting) listener(message.owners)
-          return
-        case 'listened':
-          this.#files[message.file].isListened = message.isListened
           return
         case 'rates':
           return this.#onRates(message.from, message.counts)
@@ -94,26 +93,25 @@ export class Link {
   }
 
   #sharedFile(file: SharedFileName): SharedFile {
-    const shared = this.#files[file]
-    const { onCommit, onWaiting } = shared
-    let isPending = false
-    const listen = (isListening: boolean): void => this.send({ kind: 'listening', file, isListening })
+    const { onCommit, onWaiting } = this.#files[file]
+    let pause: NodeJS.Timeout | undefined
+    let hasMore = false
+    const announce = (): void => {
+      hasMore = false
+      this.send({ kind: 'committed', file })
+      pause = setTimeout(() => {
+        pause = undefined
+        if (hasMore) announce()
+      }, COMMITS_MS)
+    }
     return {
-      // Commits of one turn of the event loop are one message.
-      committed: () => {
-        if (isPending || !shared.isListened) return
-        isPending = true
-        setImmediate(() => {
-          isPending = false
-          this.send({ kind: 'committed', file })
-        })
+      committed() {
+        if (pause === undefined) announce()
+        else hasMore = true
       },
       onCommit(listener) {
         onCommit.add(listener)
-        if (onCommit.size === 1) listen(true)
-        return () => {
-          if (onCommit.delete(listener) && onCommit.size === 0) listen(false)
-        }
+        return () => void onCommit.delete(listener)
       },
       waiting: (owners) => this.send({ kind: 'waiting', file, owners }),
       onWaiting: (listener) => void onWaiting.add(listener),
@@ -136,6 +134,5 @@ function newListeners() {
   return {
     onCommit: new Set<() => void>(),
     onWaiting: new Set<(owners: readonly string[]) => void>(),
-    isListened: false,
   }
 }

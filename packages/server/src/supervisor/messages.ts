@@ -23,8 +23,6 @@ export type ToWorker =
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   /** Another worker waits for the lock, with writes of these owners. */
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
-  /** Whether any other worker listens to commits. If none does, commits are not announced. */
-  | { readonly kind: 'listened'; readonly file: SharedFileName; readonly isListened: boolean }
   /** What another worker has counted. */
   | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
   /** Its own metrics are wanted. */
@@ -44,8 +42,6 @@ export type FromWorker =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
-  /** Whether it wants to know about commits of the others. */
-  | { readonly kind: 'listening'; readonly file: SharedFileName; readonly isListening: boolean }
   | { readonly kind: 'rates'; readonly counts: readonly RateCount[] }
   | { readonly kind: 'all metrics wanted'; readonly id: number }
   | { readonly kind: 'metrics'; readonly id: number; readonly text: string }

@@ -1,5 +1,6 @@
 /** The metrics of several workers as one text: counters and histograms are summed, and so are gauges unless their table says otherwise. */
 import { METRICS, type MetricName } from './metric-table.ts'
+import { metricNames, metricText } from './metrics.ts'
 
 export interface WorkerMetrics {
   readonly worker: number
@@ -31,8 +32,13 @@ export class MergedMetrics {
       for (const { name, series, value } of readLines(text))
         mergeInto(seriesOf(merged, name), { name, series, value, worker })
     }
-    return names()
-      .map((name) => renderMetric(name, merged.get(name)))
+    return metricNames()
+      .map((name) =>
+        metricText(
+          name,
+          [...(merged.get(name) ?? [])].map(([series, value]) => `${series} ${value}`),
+        ),
+      )
       .join('')
   }
 }
@@ -62,11 +68,8 @@ function add(target: Series, series: string, value: number): void {
 }
 
 function seriesOf(all: Map<MetricName, Series>, name: MetricName): Series {
-  let series = all.get(name)
-  if (series === undefined) {
-    series = new Map()
-    all.set(name, series)
-  }
+  const series = all.get(name) ?? new Map()
+  all.set(name, series)
   return series
 }
 
@@ -74,20 +77,9 @@ function seriesOf(all: Map<MetricName, Series>, name: MetricName): Series {
 function* readLines(text: string): Generator<Line> {
   let name: MetricName | undefined
   for (const line of text.split('\n')) {
-    if (line.startsWith('# TYPE ')) name = names().find((known) => known === line.split(' ')[2])
+    if (line.startsWith('# TYPE ')) name = metricNames().find((known) => known === line.split(' ')[2])
     if (name === undefined || line === '' || line.startsWith('#')) continue
     const space = line.lastIndexOf(' ')
     yield { name, series: line.slice(0, space), value: Number(line.slice(space + 1)) }
   }
-}
-
-function renderMetric(name: MetricName, series: Series | undefined): string {
-  if (series === undefined || series.size === 0) return ''
-  const { help, type } = METRICS[name]
-  const lines = [...series].map(([key, value]) => `${key} ${value}`)
-  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`
-}
-
-function names(): MetricName[] {
-  return Object.keys(METRICS) as MetricName[]
 }

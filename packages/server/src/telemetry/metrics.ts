@@ -8,16 +8,7 @@ import {
   type WatchedName,
 } from './metric-table.ts'
 
-export interface Metrics {
-  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void
-  observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void
-  /** A counter with fixed labels, which are looked up once. */
-  counter<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): (by: number) => void
-  histogram<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): (seconds: number) => void
-  /** Read at each scrape. Several parts may add series to one name. */
-  watch<Name extends WatchedName>(name: Name, read: () => Iterable<readonly [LabelsOf<Name>, number]>): void
-  render(): string
-}
+type Labels = Readonly<Record<string, string>>
 
 interface Counter {
   value: number
@@ -32,60 +23,79 @@ interface Histogram {
 /** Past this many series of a name, further ones are counted as one: labels with values from outside could grow without bound. */
 const MOST_SERIES = 1_000
 
-export function createMetrics(): Metrics {
-  const counters = new Map<CounterName, Map<string, Counter>>()
-  const histograms = new Map<HistogramName, Map<string, Histogram>>()
-  const watched: { name: WatchedName; read: () => Iterable<readonly [Readonly<Record<string, string>>, number]> }[] = []
+export class Metrics {
+  readonly #counters = new Map<MetricName, Map<string, Counter>>()
+  readonly #histograms = new Map<MetricName, Map<string, Histogram>>()
+  readonly #watched = new Map<MetricName, (() => Iterable<readonly [Labels, number]>)[]>()
 
-  return {
-    count(name, labels, by = 1) {
-      counterOf(name, labels).value += by
-    },
-    observe(name, labels, seconds) {
-      add(histogramOf(name, labels), METRICS[name].buckets, seconds)
-    },
-    counter(name, labels) {
-      const counter = counterOf(name, labels)
-      return (by) => {
-        counter.value += by
-      }
-    },
-    histogram(name, labels) {
-      const histogram = histogramOf(name, labels)
-      const { buckets } = METRICS[name]
-      return (seconds) => add(histogram, buckets, seconds)
-    },
-    watch(name, read) {
-      watched.push({ name, read })
-    },
-    render() {
-      const names = Object.keys(METRICS) as MetricName[]
-      return names.map((name) => renderMetric(name)).join('')
-    },
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
+    this.#counterOf(name, labels).value += by
   }
 
-  function counterOf<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): Counter {
-    return cellOf(counters, name, labels, () => ({ value: 0 }))
+  observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, seconds: number): void {
+    this.histogram(name, labels)(seconds)
   }
 
-  function histogramOf<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): Histogram {
-    return cellOf(histograms, name, labels, () => ({ counts: METRICS[name].buckets.map(() => 0), sum: 0, total: 0 }))
-  }
-
-  function renderMetric(name: MetricName): string {
-    const lines: string[] = []
-    for (const [labels, { value }] of counters.get(name as CounterName) ?? [])
-      lines.push(`${name}${braces(labels)} ${value}`)
-    for (const [labels, histogram] of histograms.get(name as HistogramName) ?? [])
-      lines.push(...renderHistogram(name as HistogramName, labels, histogram))
-    for (const { name: named, read } of watched) {
-      if (named !== name) continue
-      for (const [labels, value] of read()) lines.push(`${name}${braces(labelText(name, labels))} ${value}`)
+  /** A counter with fixed labels, which are looked up once. */
+  counter<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): (by: number) => void {
+    const counter = this.#counterOf(name, labels)
+    return (by) => {
+      counter.value += by
     }
-    if (lines.length === 0) return ''
-    const { help, type } = METRICS[name]
-    return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`
   }
+
+  histogram<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>): (seconds: number) => void {
+    const { buckets } = METRICS[name]
+    const empty = () => ({ counts: buckets.map(() => 0), sum: 0, total: 0 })
+    const histogram = cellOf(this.#histograms, name, labels, empty)
+    return (seconds) => add(histogram, buckets, seconds)
+  }
+
+  /** Read at each scrape. Several parts may add series to one name. */
+  watch<Name extends WatchedName>(name: Name, read: () => Iterable<readonly [LabelsOf<Name>, number]>): void {
+    this.#watched.set(name, [...(this.#watched.get(name) ?? []), read])
+  }
+
+  /** Counts that are kept elsewhere, by the value of the one label. */
+  watchCounts<Name extends WatchedName>(
+    name: Name,
+    label: keyof LabelsOf<Name> & string,
+    read: () => Iterable<readonly [string | number, number]>,
+  ): void {
+    const series = () => [...read()].map(([value, count]) => [{ [label]: String(value) }, count] as const)
+    this.#watched.set(name, [...(this.#watched.get(name) ?? []), series])
+  }
+
+  render(): string {
+    return metricNames()
+      .map((name) => metricText(name, this.#linesOf(name)))
+      .join('')
+  }
+
+  #counterOf(name: CounterName, labels: Labels): Counter {
+    return cellOf(this.#counters, name, labels, () => ({ value: 0 }))
+  }
+
+  #linesOf(name: MetricName): string[] {
+    const counters = [...(this.#counters.get(name) ?? [])]
+    const histograms = [...(this.#histograms.get(name) ?? [])]
+    const watched = (this.#watched.get(name) ?? []).flatMap((read) => [...read()])
+    return [
+      ...counters.map(([labels, { value }]) => `${name}${braces(labels)} ${value}`),
+      ...histograms.flatMap(([labels, histogram]) => histogramLines(name, labels, histogram)),
+      ...watched.map(([labels, value]) => `${name}${braces(labelText(name, labels))} ${value}`),
+    ]
+  }
+}
+
+export function metricNames(): MetricName[] {
+  return Object.keys(METRICS) as MetricName[]
+}
+
+/** A metric with its series; nothing if it has none. */
+export function metricText(name: MetricName, lines: readonly string[]): string {
+  const { help, type } = METRICS[name]
+  return lines.length === 0 ? '' : `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`
 }
 
 function add(histogram: Histogram, buckets: readonly number[], seconds: number): void {
@@ -95,42 +105,28 @@ function add(histogram: Histogram, buckets: readonly number[], seconds: number):
   histogram.total += 1
 }
 
-function cellOf<Name extends MetricName, Cell>(
-  all: Map<Name, Map<string, Cell>>,
-  name: Name,
-  labels: Readonly<Record<string, string>>,
+function cellOf<Cell>(
+  all: Map<MetricName, Map<string, Cell>>,
+  name: MetricName,
+  labels: Labels,
   make: () => Cell,
 ): Cell {
-  let series = all.get(name)
-  if (series === undefined) {
-    series = new Map()
-    all.set(name, series)
-  }
+  const series = all.get(name) ?? new Map<string, Cell>()
+  all.set(name, series)
   const key = seriesKey(series, name, labels)
-  let cell = series.get(key)
-  if (cell === undefined) {
-    cell = make()
-    series.set(key, cell)
-  }
+  const cell = series.get(key) ?? make()
+  series.set(key, cell)
   return cell
 }
 
-function seriesKey(
-  series: ReadonlyMap<string, unknown>,
-  name: MetricName,
-  labels: Readonly<Record<string, string>>,
-): string {
+function seriesKey(series: ReadonlyMap<string, unknown>, name: MetricName, labels: Labels): string {
   const key = labelText(name, labels)
   if (series.has(key) || series.size < MOST_SERIES) return key
   return labelText(name, Object.fromEntries(METRICS[name].labels.map((label) => [label, 'other'])))
 }
 
-function labelText(name: MetricName, labels: Readonly<Record<string, string>>): string {
-  let text = ''
-  for (const label of METRICS[name].labels) {
-    text += `${text === '' ? '' : ','}${label}="${escaped(labels[label] ?? '')}"`
-  }
-  return text
+function labelText(name: MetricName, labels: Labels): string {
+  return METRICS[name].labels.map((label) => `${label}="${escaped(labels[label] ?? '')}"`).join(',')
 }
 
 function escaped(value: string): string {
@@ -141,10 +137,12 @@ function braces(labels: string): string {
   return labels === '' ? '' : `{${labels}}`
 }
 
-function renderHistogram(name: HistogramName, labels: string, { counts, sum, total }: Histogram): string[] {
+function histogramLines(name: MetricName, labels: string, { counts, sum, total }: Histogram): string[] {
+  const metric = METRICS[name]
+  const buckets = metric.type === 'histogram' ? metric.buckets : []
   const prefix = labels === '' ? '' : `${labels},`
   let below = 0
-  const lines = METRICS[name].buckets.map((bound, index) => {
+  const lines = buckets.map((bound, index) => {
     below += counts[index] ?? 0
     return `${name}_bucket{${prefix}le="${bound}"} ${below}`
   })

@@ -1,7 +1,7 @@
 /** Traces for OpenTelemetry, loaded only where an exporter is configured: a span for each request and for what it waits for, sent in batches. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
-import type { Trace } from './trace.ts'
+import type { OpenSpan, SpanAttributes, Trace } from './trace.ts'
 import { exportRequest, type FinishedSpan } from './trace-export.ts'
 
 export interface TraceOptions {
@@ -11,13 +11,6 @@ export interface TraceOptions {
   readonly ratio: number
   readonly node: string
   readonly onError: (error: unknown) => void
-}
-
-export interface Tracing extends Trace {
-  /** Begins the span of a request; undefined where it is not sampled. */
-  open(traceparent: string | string[] | undefined): RequestSpan | undefined
-  flush(): Promise<void>
-  stop(): Promise<void>
 }
 
 export interface RequestSpan {
@@ -50,77 +43,83 @@ const SPANS_AT_ONCE = 512
 const MOST_WAITING = 4_096
 const SEND_TIMEOUT_MS = 5_000
 
-export function openTracing({ endpoint, ratio, node, onError }: TraceOptions): Tracing {
-  const served = new AsyncLocalStorage<SpanState>()
-  const finished: FinishedSpan[] = []
-  const keep = (span: FinishedSpan) => {
-    if (finished.length < MOST_WAITING) finished.push(span)
-  }
-  const timer = setInterval(() => void flush(), SEND_EVERY_MS)
-  timer.unref()
+export class Tracing implements Trace {
+  readonly #options: TraceOptions
+  readonly #served = new AsyncLocalStorage<SpanState>()
+  readonly #finished: FinishedSpan[] = []
+  readonly #timer = setInterval(() => void this.flush(), SEND_EVERY_MS).unref()
 
-  const open = (traceparent: string | string[] | undefined): RequestSpan | undefined => {
-    const span = beginRequest(traceparent, ratio)
+  constructor(options: TraceOptions) {
+    this.#options = options
+  }
+
+  /** Begins the span of a request; undefined where it is not sampled. */
+  open(traceparent: string | string[] | undefined): RequestSpan | undefined {
+    const span = beginRequest(traceparent, this.#options.ratio)
     if (span === undefined) return undefined
     return {
       header: `00-${span.traceId}-${span.spanId}-01`,
-      run: (act) => served.run(span, act),
-      end: (request) => keep(endRequest(span, request)),
+      run: (act) => this.#served.run(span, act),
+      end: (request) => this.#keep(endRequest(span, request)),
     }
   }
 
-  return {
-    open,
-    begin(name) {
-      const parent = served.getStore()
-      if (parent === undefined || parent.isOver) return undefined
-      const startedAt = unixNanoseconds()
-      return {
-        end(attributes, isFailed) {
-          keep({
-            ...childOf(parent),
-            name,
-            kind: 'internal',
-            startedAt,
-            endedAt: unixNanoseconds(),
-            attributes,
-            isFailed,
-          })
+  begin(name: string): OpenSpan | undefined {
+    const parent = this.#parent
+    const startedAt = unixNanoseconds()
+    return (
+      parent && {
+        end: (attributes, isFailed) => {
+          const endedAt = unixNanoseconds()
+          this.#keep({ ...childOf(parent), name, kind: 'internal', startedAt, endedAt, attributes, isFailed })
         },
       }
-    },
-    note(name, milliseconds, attributes, isFailed) {
-      const parent = served.getStore()
-      // Work that a request has left behind, such as writing the audit log, is not part of it.
-      if (parent === undefined || parent.isOver) return
-      const endedAt = unixNanoseconds()
-      const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
-      keep({ ...childOf(parent), name, kind: 'client', startedAt, endedAt, attributes, isFailed })
-    },
-    flush,
-    async stop() {
-      clearInterval(timer)
-      await flush()
-    },
+    )
   }
 
-  async function flush(): Promise<void> {
-    while (finished.length > 0) {
-      const batch = finished.splice(0, SPANS_AT_ONCE)
+  note(name: string, milliseconds: number, attributes: SpanAttributes, isFailed: boolean): void {
+    const parent = this.#parent
+    if (parent === undefined) return
+    const endedAt = unixNanoseconds()
+    const startedAt = endedAt - BigInt(Math.round(milliseconds * 1e6))
+    this.#keep({ ...childOf(parent), name, kind: 'client', startedAt, endedAt, attributes, isFailed })
+  }
+
+  async flush(): Promise<void> {
+    while (this.#finished.length > 0) {
       try {
-        const response = await fetch(endpoint, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(exportRequest(batch, node)),
-          signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
-        })
-        await response.body?.cancel()
-        if (!response.ok) throw new Error(`The trace collector answered ${response.status}`)
+        await this.#send(this.#finished.splice(0, SPANS_AT_ONCE))
       } catch (error) {
-        onError(error)
+        this.#options.onError(error)
         return
       }
     }
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.flush()
+  }
+
+  /** Work that a request has left behind, such as writing the audit log, is not part of it. */
+  get #parent(): SpanState | undefined {
+    const parent = this.#served.getStore()
+    return parent?.isOver === true ? undefined : parent
+  }
+
+  #keep(span: FinishedSpan): void {
+    if (this.#finished.length < MOST_WAITING) this.#finished.push(span)
+  }
+
+  async #send(batch: readonly FinishedSpan[]): Promise<void> {
+    const response = await fetch(this.#options.endpoint, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(exportRequest(batch, this.#options.node)),
+      signal: AbortSignal.timeout(SEND_TIMEOUT_MS),
+    })
+    await response.body?.cancel()
+    if (!response.ok) throw new Error(`The trace collector answered ${response.status}`)
   }
 }
 

@@ -6,25 +6,23 @@ import { sql } from 'kysely'
 import type { Config } from '../../config/config.ts'
 import type { Database } from '../../store/database/database.ts'
 import type { AuditRow } from '../../store/database/schema.ts'
-import { type Finding, fault, ok } from './finding.ts'
+import { type Checked, fault, ok } from './finding.ts'
 
-export async function checkAuditCopy(config: Config, database: Database): Promise<Finding[]> {
+export async function checkAuditCopy(config: Config, database: Database): Promise<Checked> {
   const copy = config.databaseUrl === '' ? inSqlite(config.data) : await inPostgres(database)
-  if (copy === undefined) return []
+  if (copy === undefined) return undefined
   try {
     const { rows, different } = await compare(copy, database)
     const [first] = different
     if (first === undefined)
       return rows === 0
-        ? []
-        : [ok('audit.copy', `The copy of the audit log for queries matches the log (${rows} rows)`)]
-    return [
-      fault(
-        'audit.copy_differs',
-        `${different.length} rows of the copy of the audit log for queries differ from the log, the first is ${first}`,
-        `Find out who can write to the query database, then delete all rows of ${copy.table}: the next query of auditlog copies the log again.`,
-      ),
-    ]
+        ? undefined
+        : ok('audit.copy', `The copy of the audit log for queries matches the log (${rows} rows)`)
+    return fault(
+      'audit.copy_differs',
+      `${different.length} rows of the copy of the audit log for queries differ from the log, the first is ${first}`,
+      `Find out who can write to the query database, then delete all rows of ${copy.table}: the next query of auditlog copies the log again.`,
+    )
   } finally {
     copy.close()
   }
@@ -99,19 +97,6 @@ async function compare(copy: Copy, { db }: Database): Promise<{ rows: number; di
   }
 }
 
-function serialize({
-  seq,
-  at,
-  event,
-  outcome,
-  actor,
-  client,
-  target,
-  address,
-  request_id,
-  node,
-  details,
-  hash,
-}: AuditRow) {
-  return JSON.stringify([seq, at, event, outcome, actor, client, target, address, request_id, node, details, hash])
+function serialize(row: AuditRow): string {
+  return JSON.stringify(Object.entries(row).sort())
 }

@@ -5,7 +5,7 @@ import type { Database } from '../../store/database/database.ts'
 import { signingKeyOf } from '../../store/keys/key-rotation.ts'
 import { createStores } from '../../store/stores.ts'
 import { checkAuditCopy } from './audit-copy.ts'
-import { type Finding, fault, ok, warning } from './finding.ts'
+import { collect, type Finding, fault, ok, warning } from './finding.ts'
 
 const DAY = 86_400_000
 const CLOCK_TOLERANCE_MS = 5_000
@@ -17,54 +17,46 @@ export interface ContentOptions {
   readonly unseal: ((sealed: string) => void) | undefined
 }
 
-export async function checkContent(database: Database, options: ContentOptions): Promise<Finding[]> {
-  return [
-    ...(await checkKeys(database, options)),
-    ...(await checkAudit(database, options.now)),
-    ...(await checkAuditCopy(options.config, database)),
-    ...(await checkAccess(database)),
-  ]
+export async function checkContent(database: Database, options: ContentOptions): Promise<readonly Finding[]> {
+  return collect([
+    await checkKeys(database, options),
+    await checkAudit(database, options.now),
+    await checkAuditCopy(options.config, database),
+    ...(await Array.fromAsync(checkAccess(database))),
+  ])
 }
 
-async function checkKeys(database: Database, { config, now, unseal }: ContentOptions): Promise<Finding[]> {
+async function checkKeys(database: Database, { config, now, unseal }: ContentOptions): Promise<Finding> {
   const keys = await createStores(database, () => now).signingKeys.list()
   const signing = signingKeyOf(keys, now)
   if (signing === undefined)
-    return [
-      warning(
-        'keys.none',
-        'There is no active signing key',
-        'Start the server, which creates one, and run the doctor again.',
-      ),
-    ]
+    return warning(
+      'keys.none',
+      'There is no active signing key',
+      'Start the server, which creates one, and run the doctor again.',
+    )
   const sealed = keys.filter(({ sealedPrivateKey }) => sealedPrivateKey !== '')
   if (unseal === undefined)
-    return [
-      fault(
-        'keys.master_missing',
-        'The master key that seals the signing keys is missing',
-        'Restore master.key from a backup of the data folder, or set GATEHOUSE_MASTER_KEY to its previous value.',
-      ),
-    ]
+    return fault(
+      'keys.master_missing',
+      'The master key that seals the signing keys is missing',
+      'Restore master.key from a backup of the data folder, or set GATEHOUSE_MASTER_KEY to its previous value.',
+    )
   const unreadable = sealed.filter(({ sealedPrivateKey }) => !opens(unseal, sealedPrivateKey))
   if (unreadable.length > 0)
-    return [
-      fault(
-        'keys.sealed',
-        `${unreadable.length} signing keys were sealed with another master key`,
-        'Set GATEHOUSE_MASTER_KEY to its previous value, or restore master.key in the data folder.',
-      ),
-    ]
+    return fault(
+      'keys.sealed',
+      `${unreadable.length} signing keys were sealed with another master key`,
+      'Set GATEHOUSE_MASTER_KEY to its previous value, or restore master.key in the data folder.',
+    )
   const age = now - signing.activeFrom
   if (age > config.keyRotation + 2 * DAY)
-    return [
-      warning(
-        'keys.old',
-        `The signing key has been active for ${Math.floor(age / DAY)} days; it should be rotated after ${config.keyRotation / DAY}`,
-        'Keep a server running, which rotates keys, or run "gatehouse keys rotate".',
-      ),
-    ]
-  return [ok('keys', `The signing key ${signing.kid} is active and can be read`)]
+    return warning(
+      'keys.old',
+      `The signing key has been active for ${Math.floor(age / DAY)} days; it should be rotated after ${config.keyRotation / DAY}`,
+      'Keep a server running, which rotates keys, or run "gatehouse keys rotate".',
+    )
+  return ok('keys', `The signing key ${signing.kid} is active and can be read`)
 }
 
 function opens(unseal: (sealed: string) => void, sealed: string): boolean {
@@ -76,63 +68,51 @@ function opens(unseal: (sealed: string) => void, sealed: string): boolean {
   }
 }
 
-async function checkAudit(database: Database, now: number): Promise<Finding[]> {
+async function checkAudit(database: Database, now: number): Promise<Finding> {
   const { faults, rows, head } = await verifyAuditLog(database)
   const [first] = faults
   if (first !== undefined)
-    return [
-      fault(
-        'audit.broken',
-        `The audit log was altered in ${faults.length} places: ${first.message}`,
-        'Keep a copy as evidence, compare it with a backup, and find out who can write to the database.',
-      ),
-    ]
+    return fault(
+      'audit.broken',
+      `The audit log was altered in ${faults.length} places: ${first.message}`,
+      'Keep a copy as evidence, compare it with a backup, and find out who can write to the database.',
+    )
   const last = await database.db.selectFrom('audit_log').select('at').where('seq', '=', head.seq).executeTakeFirst()
   if (last !== undefined && last.at > now + CLOCK_TOLERANCE_MS)
-    return [
-      fault(
-        'clock.behind',
-        `The last audit row is ${Math.round((last.at - now) / 1000)} s in the future`,
-        'Correct the clock of this machine: tokens expire by it.',
-      ),
-    ]
-  return [ok('audit', `The audit log is intact (${rows} rows, head ${head.seq})`)]
+    return fault(
+      'clock.behind',
+      `The last audit row is ${Math.round((last.at - now) / 1000)} s in the future`,
+      'Correct the clock of this machine: tokens expire by it.',
+    )
+  return ok('audit', `The audit log is intact (${rows} rows, head ${head.seq})`)
 }
 
 /** Without an administrator, changes are only possible with the command line on this machine. */
-async function checkAccess(database: Database): Promise<Finding[]> {
+async function* checkAccess(database: Database): AsyncGenerator<Finding> {
   const { roles, clients } = createStores(database, Date.now)
-  const findings: Finding[] = []
   const administering = (await roles.list()).filter(({ scopes }) => scopes.includes('Identity/Admin'))
   const holders = await Promise.all(administering.map(({ name }) => roles.holders(name)))
   if (holders.flat().length === 0)
-    findings.push(
-      warning(
-        'access.no_admin',
-        'No user has the scope Identity/Admin',
-        'Run "gatehouse user first-admin" for a link that creates one, or give a user a role with it: "gatehouse role add admin --scope Identity/Admin", "gatehouse user add NAME --role admin".',
-      ),
+    yield warning(
+      'access.no_admin',
+      'No user has the scope Identity/Admin',
+      'Run "gatehouse user first-admin" for a link that creates one, or give a user a role with it: "gatehouse role add admin --scope Identity/Admin", "gatehouse user add NAME --role admin".',
     )
   const enabled = (await clients.list()).filter(({ disabled }) => !disabled)
   const bare = enabled.filter((client) => !client.public && client.secrets.length === 0)
   if (bare.length > 0)
-    findings.push(
-      fault(
-        'access.no_secret',
-        `${named(bare)} confidential but ${bare.length === 1 ? 'has' : 'have'} no secret`,
-        `Run "gatehouse client secret ${bare.length === 1 ? bare[0]?.id : 'ID" for each, or disable those that are not used: "gatehouse client disable ID'}".`,
-      ),
+    yield fault(
+      'access.no_secret',
+      `${named(bare)} confidential but ${bare.length === 1 ? 'has' : 'have'} no secret`,
+      `Run "gatehouse client secret ${bare.length === 1 ? bare[0]?.id : 'ID" for each, or disable those that are not used: "gatehouse client disable ID'}".`,
     )
   const open = enabled.filter((client) => client.public && client.grantTypes.has('password'))
   if (open.length > 0)
-    findings.push(
-      warning(
-        'access.open_password_grant',
-        `${named(open)} public and may use the password grant`,
-        'Give each a secret, or move it to the authorization code flow.',
-      ),
+    yield warning(
+      'access.open_password_grant',
+      `${named(open)} public and may use the password grant`,
+      'Give each a secret, or move it to the authorization code flow.',
     )
-  return findings
 }
 
 const MOST_NAMED = 5

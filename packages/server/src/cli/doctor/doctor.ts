@@ -11,7 +11,7 @@ import { loadSettings } from '../settings.ts'
 import { checkCertificate } from './certificate.ts'
 import { checkContent } from './content.ts'
 import { checkDatabase, checkUnused } from './database.ts'
-import { type Finding, fault } from './finding.ts'
+import { collect, type Finding, fault } from './finding.ts'
 import { checkFolder } from './folder.ts'
 import { checkInstallation } from './installation.ts'
 import { checkOpenFiles } from './open-files.ts'
@@ -29,7 +29,7 @@ export async function doctor(args: Arguments): Promise<void> {
   if (findings.some(({ level }) => level === 'fault')) process.exitCode = 1
 }
 
-async function findingsOf(args: Arguments): Promise<Finding[]> {
+async function findingsOf(args: Arguments): Promise<readonly Finding[]> {
   try {
     return await examine((await loadSettings(args)).config)
   } catch (error) {
@@ -42,25 +42,29 @@ function describe({ level, code, message, mend }: Finding): string {
   return `${LABELS[level]}  ${message} [${code}]\n${mend === undefined ? '' : `         → ${mend}\n`}`
 }
 
-export async function examine(config: Config, now: () => number = Date.now): Promise<Finding[]> {
+export async function examine(config: Config, now: () => number = Date.now): Promise<readonly Finding[]> {
   const folder = checkFolder(config.data)
   const readable = await readableFolder(config.data)
   try {
     const stored = await examineStored({ ...config, data: readable.path }, folder, now)
-    return [
+    return collect([
       ...(await checkInstallation(config)),
       ...checkSettings(config),
       ...folder,
       ...checkCertificate(config, now()),
-      ...checkUnused(config),
+      checkUnused(config),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
-    ]
+    ])
   } finally {
     await readable.dispose()
   }
 }
 
-async function examineStored(config: Config, folder: readonly Finding[], now: () => number): Promise<Finding[]> {
+async function examineStored(
+  config: Config,
+  folder: readonly Finding[],
+  now: () => number,
+): Promise<readonly Finding[]> {
   const { findings, database } = await checkDatabase(config, now)
   try {
     const isUnusable = folder.some(({ code }) => UNUSABLE.has(code))
@@ -69,7 +73,7 @@ async function examineStored(config: Config, folder: readonly Finding[], now: ()
         ? []
         : await checkContent(database, { config, now: now(), unseal: unsealer(config) })
     const processes = database === undefined ? [] : await createNodes(database, now).localProcesses()
-    return [...checkOpenFiles(config, processes), ...findings, ...content]
+    return collect([checkOpenFiles(config, processes), ...findings, ...content])
   } finally {
     await database?.close()
   }

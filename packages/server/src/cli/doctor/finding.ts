@@ -8,6 +8,9 @@ export interface Finding {
   readonly mend?: string
 }
 
+/** Undefined if the check finds nothing to report. */
+export type Checked = Finding | undefined
+
 export function ok(code: string, message: string): Finding {
   return { level: 'ok', code, message }
 }
@@ -18,6 +21,12 @@ export function warning(code: string, message: string, mend: string): Finding {
 
 export function fault(code: string, message: string, mend: string): Finding {
   return { level: 'fault', code, message, mend }
+}
+
+/** What the checks found; if that is nothing, `otherwise`. */
+export function collect(checked: Iterable<Checked>, ...otherwise: readonly Finding[]): readonly Finding[] {
+  const findings = [...checked].filter((finding) => finding !== undefined)
+  return findings.length > 0 ? findings : otherwise
 }
 
 export function reasonOf(error: unknown): string {

@@ -3,76 +3,62 @@ import { statSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { isLoopback } from 'gatehouse-protocol'
 import type { Config } from '../../config/config.ts'
-import { type Finding, fault, ok, warning } from './finding.ts'
+import { collect, type Finding, fault, ok, warning } from './finding.ts'
 
-export function checkSettings(config: Config): Finding[] {
-  const findings: Finding[] = []
+export function checkSettings(config: Config): readonly Finding[] {
+  return collect(conflicts(config), ok('settings', 'The settings are consistent'))
+}
+
+function* conflicts(config: Config): Generator<Finding> {
   const exposed = !isLoopback(config.host)
   const issuer = config.issuer === '' ? undefined : new URL(config.issuer)
   if (exposed && config.issuer === '')
-    findings.push(
-      warning(
-        'settings.issuer_missing',
-        `The server listens on ${config.host}, but tokens would have the issuer http://localhost`,
-        'Set GATEHOUSE_ISSUER to the public https address.',
-      ),
+    yield warning(
+      'settings.issuer_missing',
+      `The server listens on ${config.host}, but tokens would have the issuer http://localhost`,
+      'Set GATEHOUSE_ISSUER to the public https address.',
     )
   if (exposed && config.tlsCertificate === '' && config.trustedProxies.length === 0)
-    findings.push(
-      warning(
-        'settings.no_tls',
-        `The server listens on ${config.host} without TLS, and no trusted proxy is set`,
-        'Set GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY, or GATEHOUSE_TRUSTED_PROXIES for the proxy in front.',
-      ),
+    yield warning(
+      'settings.no_tls',
+      `The server listens on ${config.host} without TLS, and no trusted proxy is set`,
+      'Set GATEHOUSE_TLS_CERTIFICATE and GATEHOUSE_TLS_KEY, or GATEHOUSE_TRUSTED_PROXIES for the proxy in front.',
     )
   if (issuer?.protocol === 'https:' && config.tlsCertificate === '' && config.trustedProxies.length === 0)
-    findings.push(
-      warning(
-        'settings.https_unserved',
-        `The issuer is ${config.issuer}, but neither TLS nor a trusted proxy is set`,
-        'Set the TLS files, or name the proxy in GATEHOUSE_TRUSTED_PROXIES: otherwise every caller has the address of the proxy.',
-      ),
+    yield warning(
+      'settings.https_unserved',
+      `The issuer is ${config.issuer}, but neither TLS nor a trusted proxy is set`,
+      'Set the TLS files, or name the proxy in GATEHOUSE_TRUSTED_PROXIES: otherwise every caller has the address of the proxy.',
     )
   if (issuer?.protocol === 'http:' && config.tlsCertificate !== '')
-    findings.push(
-      warning(
-        'settings.http_issuer',
-        'The server uses TLS, but the issuer is an http address',
-        'Set GATEHOUSE_ISSUER to the https address.',
-      ),
+    yield warning(
+      'settings.http_issuer',
+      'The server uses TLS, but the issuer is an http address',
+      'Set GATEHOUSE_ISSUER to the https address.',
     )
   if (config.demo)
-    findings.push(
-      warning(
-        'settings.demo',
-        'Demonstration users with publicly known passwords are created',
-        'Remove --demo before anyone else can reach this server.',
-      ),
+    yield warning(
+      'settings.demo',
+      'Demonstration users with publicly known passwords are created',
+      'Remove --demo before anyone else can reach this server.',
     )
   if (config.settingsFile !== '' && (statSync(config.settingsFile).mode & 0o007) !== 0)
-    findings.push(
-      fault(
-        'settings.file_open',
-        `Other users can read ${config.settingsFile}, which may have the master key and the password of the database`,
-        `chmod o= ${config.settingsFile}`,
-      ),
+    yield fault(
+      'settings.file_open',
+      `Other users can read ${config.settingsFile}, which may have the master key and the password of the database`,
+      `chmod o= ${config.settingsFile}`,
     )
   const cores = availableParallelism()
   if (config.workers > cores)
-    findings.push(
-      warning(
-        'settings.workers_many',
-        `There are ${config.workers} workers for ${cores} ${cores === 1 ? 'core' : 'cores'}`,
-        'Set GATEHOUSE_WORKERS to auto or to fewer: more workers than cores take memory and answer no faster.',
-      ),
+    yield warning(
+      'settings.workers_many',
+      `There are ${config.workers} workers for ${cores} ${cores === 1 ? 'core' : 'cores'}`,
+      'Set GATEHOUSE_WORKERS to auto or to fewer: more workers than cores take memory and answer no faster.',
     )
   if (config.databaseUrl !== '' && config.masterKey === undefined)
-    findings.push(
-      warning(
-        'settings.master_key_local',
-        'The master key is only in the data folder of this node',
-        'Set the same GATEHOUSE_MASTER_KEY on every node before a second one starts.',
-      ),
+    yield warning(
+      'settings.master_key_local',
+      'The master key is only in the data folder of this node',
+      'Set the same GATEHOUSE_MASTER_KEY on every node before a second one starts.',
     )
-  return findings.length > 0 ? findings : [ok('settings', 'The settings are consistent')]
 }

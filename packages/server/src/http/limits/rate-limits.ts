@@ -12,17 +12,6 @@ export type LimitGroup = string
 type CountedBy = 'address' | 'client' | 'user'
 export type GroupBudgets = { readonly [By in CountedBy]?: Budget }
 
-export interface RateLimits {
-  /** Throws a 429 when the address has sent too many requests. */
-  countAddress(group: LimitGroup, address: string): readonly LimitState[]
-  /** The same for the client and the user of a request. */
-  countCaller(group: LimitGroup, address: string, caller: Caller): readonly LimitState[]
-}
-
-export interface AdjustableRateLimits extends RateLimits {
-  setLimits(limits: Pick<RateLimitOptions, 'budgets' | 'exempt'>): void
-}
-
 export interface Caller {
   readonly client?: string | undefined
   readonly user?: string | undefined
@@ -34,39 +23,48 @@ export interface LimitState {
   readonly decision: Decision
 }
 
-export interface RateLimitOptions {
-  readonly window: SlidingWindow
+interface Limits {
   readonly budgets: ReadonlyMap<LimitGroup, GroupBudgets>
   /** Addresses and networks that are never limited. */
   readonly exempt: readonly string[]
-  readonly metrics: Metrics
 }
 
 const NOT_LIMITED: readonly LimitState[] = []
 
-export function createRateLimits({ window, metrics, ...limits }: RateLimitOptions): AdjustableRateLimits {
-  let { budgets } = limits
-  let networkCounted = countedNetworks(limits.exempt)
-  return {
-    countAddress(group, address) {
-      return count(group, 'address', networkCounted(address))
-    },
-    countCaller(group, address, { client, user }) {
-      if (networkCounted(address) === undefined) return NOT_LIMITED
-      return [...count(group, 'client', client), ...count(group, 'user', user)]
-    },
-    setLimits(next) {
-      budgets = next.budgets
-      networkCounted = countedNetworks(next.exempt)
-    },
+export class RateLimits {
+  readonly #window: SlidingWindow
+  readonly #metrics: Metrics
+  #budgets!: Limits['budgets']
+  #networkCounted!: (address: string) => string | undefined
+
+  constructor(window: SlidingWindow, limits: Limits, metrics: Metrics) {
+    this.#window = window
+    this.#metrics = metrics
+    this.setLimits(limits)
   }
 
-  function count(group: LimitGroup, by: CountedBy, key: string | undefined): readonly LimitState[] {
-    const budget = budgets.get(group)?.[by]
+  setLimits({ budgets, exempt }: Limits): void {
+    this.#budgets = budgets
+    this.#networkCounted = countedNetworks(exempt)
+  }
+
+  /** Throws a 429 when the address has sent too many requests. */
+  countAddress(group: LimitGroup, address: string): readonly LimitState[] {
+    return this.#count(group, 'address', this.#networkCounted(address))
+  }
+
+  /** The same for the client and the user of a request. */
+  countCaller(group: LimitGroup, address: string, { client, user }: Caller): readonly LimitState[] {
+    if (this.#networkCounted(address) === undefined) return NOT_LIMITED
+    return [...this.#count(group, 'client', client), ...this.#count(group, 'user', user)]
+  }
+
+  #count(group: LimitGroup, by: CountedBy, key: string | undefined): readonly LimitState[] {
+    const budget = this.#budgets.get(group)?.[by]
     if (budget === undefined || key === undefined) return NOT_LIMITED
-    const state = { by, budget, decision: window.take(`${group} ${by} ${key}`, budget) }
+    const state = { by, budget, decision: this.#window.take(`${group} ${by} ${key}`, budget) }
     if (state.decision.allowed) return [state]
-    metrics.count('gatehouse_http_rejected_total', { group, by })
+    this.#metrics.count('gatehouse_http_rejected_total', { group, by })
     throw tooManyRequests(state)
   }
 }

@@ -23,14 +23,6 @@ export interface SharedCount {
   readonly count: number
 }
 
-export interface SlidingWindow {
-  take(key: string, budget: Budget): Decision
-  /** The keys that changed since the last call and are busy enough to matter to other nodes. */
-  share(): SharedCount[]
-  /** The sums of what the other nodes counted. */
-  learn(counts: readonly Pick<SharedCount, 'key' | 'window' | 'count'>[]): void
-}
-
 interface Count {
   window: number
   here: number
@@ -45,70 +37,62 @@ interface Count {
 const SHARED_FROM = 0.1
 const MOST_KEYS = 100_000
 
-export function createSlidingWindow(clock: Clock): SlidingWindow {
-  const counts = new Map<string, Count>()
+export class SlidingWindow {
+  readonly #clock: Clock
+  /** The least recently used keys first. */
+  readonly #counts = new Map<string, Count>()
 
-  return {
-    take(key, budget) {
-      const now = clock()
-      const length = budget.seconds * 1000
-      const count = current(key, budget, now - (now % length))
-      const elapsed = (now - count.window) / length
-      const used = count.before * (1 - elapsed) + count.here + count.elsewhere
-      if (used + 1 > budget.requests) return { allowed: false, remaining: 0, seconds: waitFor(count, budget, elapsed) }
-      count.here += 1
-      count.changed = true
-      return {
-        allowed: true,
-        remaining: Math.floor(budget.requests - used - 1),
-        seconds: Math.ceil(((1 - elapsed) * length) / 1000),
-      }
-    },
-    share() {
-      const shared: SharedCount[] = []
-      for (const [key, count] of counts) {
-        if (!count.changed || count.here < count.requests * SHARED_FROM) continue
-        count.changed = false
-        const expiresAt = count.window + 2 * count.seconds * 1000
-        shared.push({ key, window: count.window, expiresAt, count: count.here })
-      }
-      return shared
-    },
-    learn(learned) {
-      for (const { key, window, count: elsewhere } of learned) {
-        const count = counts.get(key)
-        if (count?.window === window) count.elsewhere = elsewhere
-      }
-    },
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
 
-  function current(key: string, budget: Budget, window: number): Count {
-    const known = counts.get(key)
-    if (known !== undefined && known.seconds === budget.seconds) {
-      if (known.window !== window) {
-        const isNext = window - known.window === budget.seconds * 1000
-        known.before = isNext ? known.here + known.elsewhere : 0
-        known.here = 0
-        known.elsewhere = 0
-        known.window = window
-        // To the end of the map, so that the least recently used keys are at its front.
-        counts.delete(key)
-        counts.set(key, known)
-      }
-      return known
+  take(key: string, budget: Budget): Decision {
+    const now = this.#clock()
+    const length = budget.seconds * 1000
+    const count = this.#current(key, budget, now - (now % length))
+    const elapsed = (now - count.window) / length
+    const used = count.before * (1 - elapsed) + count.here + count.elsewhere
+    if (used + 1 > budget.requests) return { allowed: false, remaining: 0, seconds: waitFor(count, budget, elapsed) }
+    count.here += 1
+    count.changed = true
+    return {
+      allowed: true,
+      remaining: Math.floor(budget.requests - used - 1),
+      seconds: Math.ceil(((1 - elapsed) * length) / 1000),
     }
-    if (counts.size >= MOST_KEYS) forgetOldest()
-    const count = { window, here: 0, elsewhere: 0, before: 0, ...budget, changed: false }
-    counts.set(key, count)
+  }
+
+  /** The keys that changed since the last call and are busy enough to matter to other nodes. */
+  share(): SharedCount[] {
+    const shared: SharedCount[] = []
+    for (const [key, count] of this.#counts) {
+      if (!count.changed || count.here < count.requests * SHARED_FROM) continue
+      count.changed = false
+      const expiresAt = count.window + 2 * count.seconds * 1000
+      shared.push({ key, window: count.window, expiresAt, count: count.here })
+    }
+    return shared
+  }
+
+  /** The sums of what the other nodes counted. */
+  learn(learned: readonly Pick<SharedCount, 'key' | 'window' | 'count'>[]): void {
+    for (const { key, window, count: elsewhere } of learned) {
+      const count = this.#counts.get(key)
+      if (count?.window === window) count.elsewhere = elsewhere
+    }
+  }
+
+  #current(key: string, budget: Budget, window: number): Count {
+    const known = this.#counts.get(key)
+    if (known?.seconds === budget.seconds && known.window === window) return known
+    const isNext = known?.seconds === budget.seconds && window - known.window === budget.seconds * 1000
+    const before = isNext ? known.here + known.elsewhere : 0
+    const count = { window, here: 0, elsewhere: 0, before, ...budget, changed: false }
+    this.#counts.delete(key)
+    if (this.#counts.size >= MOST_KEYS)
+      for (const old of [...this.#counts.keys().take(MOST_KEYS / 10)]) this.#counts.delete(old)
+    this.#counts.set(key, count)
     return count
-  }
-
-  function forgetOldest(): void {
-    let spare = MOST_KEYS / 10
-    for (const key of counts.keys()) {
-      if (spare-- <= 0) return
-      counts.delete(key)
-    }
   }
 }
 

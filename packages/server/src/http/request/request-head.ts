@@ -9,65 +9,51 @@ export interface ProxyNetworks {
   readonly exempt: readonly string[]
 }
 
-export interface ClientAddresses {
-  readonly of: AddressOf
-  setNetworks(networks: ProxyNetworks): void
-}
-
 /**
  * Reads X-Forwarded-For from the right: the first address that is not a trusted proxy's is the client's. If that address is exempt
  * from limits and forwards for another client, the client is unknown: all such requests are counted as one address. The first such
  * proxy is reported.
  */
-export function createClientAddresses(
-  networks: ProxyNetworks,
-  onUnlistedProxy: (address: string) => void,
-): ClientAddresses {
-  let areProxiesKnown = false
-  let isTrusted: (address: string) => boolean
-  let isExempt: (address: string) => boolean
-  let isReported = false
-  const setNetworks = ({ trustedProxies, exempt }: ProxyNetworks): void => {
-    areProxiesKnown = trustedProxies.length > 0
-    isTrusted = networkList(trustedProxies)
-    isExempt = networkList(exempt)
-    isReported = false
+export class ClientAddresses {
+  readonly #onUnlistedProxy: (address: string) => void
+  #areProxiesKnown = false
+  #isTrusted!: (address: string) => boolean
+  #isExempt!: (address: string) => boolean
+  #isReported = false
+
+  constructor(networks: ProxyNetworks, onUnlistedProxy: (address: string) => void) {
+    this.#onUnlistedProxy = onUnlistedProxy
+    this.setNetworks(networks)
   }
-  setNetworks(networks)
-  return {
-    of({ socket, headers }) {
-      const nearest = socket.remoteAddress ?? ''
-      if (!isForwarded(headers)) return nearest
-      const hops = areProxiesKnown ? forwardedHops(headers) : []
-      const length = hops.length
-      let client = nearest
-      while (hops.length > 0 && isTrusted(client)) client = hops.pop() ?? ''
-      const isForAnother = hops.length > 0 || length === 0
-      if (!isForAnother || !isExempt(client)) return client
-      if (!isReported) onUnlistedProxy(client)
-      isReported = true
-      return UNKNOWN
-    },
-    setNetworks,
+
+  setNetworks({ trustedProxies, exempt }: ProxyNetworks): void {
+    this.#areProxiesKnown = trustedProxies.length > 0
+    this.#isTrusted = networkList(trustedProxies)
+    this.#isExempt = networkList(exempt)
+    this.#isReported = false
+  }
+
+  of({ socket, headers }: IncomingMessage): string {
+    let client = socket.remoteAddress ?? ''
+    if (!FORWARDED.some((name) => headers[name] !== undefined)) return client
+    const hops = this.#areProxiesKnown ? forwardedHops(headers) : []
+    const length = hops.length
+    while (hops.length > 0 && this.#isTrusted(client)) client = hops.pop() ?? ''
+    const isForAnother = hops.length > 0 || length === 0
+    if (!isForAnother || !this.#isExempt(client)) return client
+    if (!this.#isReported) this.#onUnlistedProxy(client)
+    this.#isReported = true
+    return UNKNOWN
   }
 }
 
-export type AddressOf = (request: IncomingMessage) => string
-
-export const connectionAddress: AddressOf = ({ socket }) => socket.remoteAddress ?? ''
+export function connectionAddress({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? ''
+}
 
 const UNKNOWN = 'unknown'
-
-/** By a proxy. */
-function isForwarded(headers: IncomingHttpHeaders): boolean {
-  return (
-    headers['x-forwarded-for'] !== undefined ||
-    headers.forwarded !== undefined ||
-    headers['x-forwarded-proto'] !== undefined ||
-    headers['x-real-ip'] !== undefined ||
-    headers.via !== undefined
-  )
-}
+/** The header fields of proxies. */
+const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-forwarded-proto', 'x-real-ip', 'via']
 
 /** Whether an address is in one of the networks, each given with or without a prefix length. */
 export function networkList(networks: readonly string[]): (address: string) => boolean {
@@ -106,18 +92,8 @@ const HOST = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d{0,5})?$/i
 export function checkHost({ headers: { host }, httpVersion }: IncomingMessage): void {
   if (host === undefined) {
     if (httpVersion === '1.1') throw badRequest('The request has no Host header: HTTP/1.1 requires one')
-  } else if (!isValidHost(host))
+  } else if (!HOST.test(host))
     throw badRequest('The request must have one Host header with a host and, if needed, a port')
-}
-
-/** Nearly all requests have the same few hosts. */
-let lastHost = ''
-
-function isValidHost(host: string): boolean {
-  if (host === lastHost) return true
-  if (!HOST.test(host)) return false
-  lastHost = host
-  return true
 }
 
 function badRequest(text: string): Refusal {

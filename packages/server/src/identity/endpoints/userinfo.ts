@@ -3,7 +3,7 @@
 import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { callerOf, type RateLimits } from '../../http/limits/rate-limits.ts'
-import { bearerOn } from '../../http/request/authentication.ts'
+import { readBearer } from '../../http/request/authentication.ts'
 import { FORM, isForm } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import { LruMap } from '../../lib/lru-map.ts'
@@ -68,7 +68,7 @@ function tokenOf(context: Context): string {
     if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', bearer())
     return inBody
   }
-  const token = bearerOn(context.request.socket, authorization)
+  const token = readBearer(authorization)
   if (token === undefined) throw malformed()
   if (inBody !== undefined)
     throw challenge(400, 'invalid_request', 'The access token was sent both in the header and in the body')

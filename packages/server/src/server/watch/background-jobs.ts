@@ -7,13 +7,13 @@ import { keepProbeConnections, PROBE_CONNECTIONS } from '../../http/limits/conne
 import type { SlidingWindow } from '../../http/limits/sliding-window.ts'
 import { type Listener, openListener } from '../../http/listener.ts'
 import { metricsRoute } from '../../http/metrics-endpoint.ts'
-import { createPipeline } from '../../http/pipeline.ts'
+import { Pipeline } from '../../http/pipeline.ts'
 import { connectionAddress } from '../../http/request/request-head.ts'
 import { exceptOutages } from '../../lib/unavailable.ts'
 import { syncRateCounts } from '../../store/cluster/rate-count-sync.ts'
 import { startPruning } from '../../store/prune.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { createMetrics, type Metrics } from '../../telemetry/metrics.ts'
+import { Metrics } from '../../telemetry/metrics.ts'
 import { watchProcess } from '../../telemetry/process-metrics.ts'
 import type { Resources } from '../resources.ts'
 import type { WorkerLink } from '../worker-link.ts'
@@ -29,10 +29,8 @@ export function openMetrics(
   dataFolder: string,
   cleanup: Cleanup,
 ): Metrics {
-  const metrics = createMetrics()
-  metrics.watch('gatehouse_database_connections', () =>
-    Object.entries(database.pool() ?? {}).map(([state, count]) => [{ state }, count] as const),
-  )
+  const metrics = new Metrics()
+  metrics.watchCounts('gatehouse_database_connections', 'state', () => Object.entries(database.pool() ?? {}))
   metrics.watch('gatehouse_audit_waiting_rows', () => [[{}, audit.waiting]])
   metrics.watch('gatehouse_audit_lost_total', () => [[{}, audit.lost]])
   metrics.watch('gatehouse_bus_lag_seconds', () => [[{}, bus.lag() / 1000]])
@@ -72,7 +70,7 @@ export function serveMetrics(
   render: () => string | Promise<string>,
 ): void {
   const groups = [{ at: ['/metrics'], routes: [metricsRoute(render)] }]
-  listener.answerWith(createPipeline({ groups, logger, metrics, addressOf: connectionAddress }))
+  listener.answerWith(new Pipeline({ groups, logger, metrics, addressOf: connectionAddress }))
   keepProbeConnections(listener.server, PROBE_CONNECTIONS, () =>
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'node' }),
   )
@@ -93,7 +91,8 @@ export function startBackgroundJobs(config: Config, parts: JobParts, cleanup: Cl
   const rates = syncRateCounts(database, {
     clock,
     node: randomUUID(),
-    ...window,
+    share: () => window.share(),
+    learn: (counts) => window.learn(counts),
     onError: exceptOutages((error) => logger.warn({ err: error }, 'rate counts could not be exchanged')),
   })
   cleanup.add(() => rates.stop())

@@ -1,26 +1,21 @@
 /** Closes everything in the reverse order of opening, after a failed start or at a stop. */
-export interface Cleanup {
-  add(close: () => unknown): void
-  run(): Promise<void>
-}
+export class Cleanup {
+  readonly #steps: (() => unknown)[] = []
 
-export function createCleanup(): Cleanup {
-  const steps: (() => unknown)[] = []
-  return {
-    add(close) {
-      steps.push(close)
-    },
-    async run() {
-      const failures: unknown[] = []
-      for (let close = steps.pop(); close !== undefined; close = steps.pop()) {
-        try {
-          await close()
-        } catch (error) {
-          // Everything opened earlier must still be closed.
-          failures.push(error)
-        }
+  add(close: () => unknown): void {
+    this.#steps.push(close)
+  }
+
+  /** Everything is closed, whatever fails; then the first failure is thrown. */
+  async run(): Promise<void> {
+    const failures: unknown[] = []
+    for (let close = this.#steps.pop(); close !== undefined; close = this.#steps.pop()) {
+      try {
+        await close()
+      } catch (error) {
+        failures.push(error)
       }
-      if (failures.length > 0) throw failures[0]
-    },
+    }
+    if (failures.length > 0) throw failures[0]
   }
 }

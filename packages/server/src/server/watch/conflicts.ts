@@ -3,7 +3,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import { healthRoutes } from '../../http/health.ts'
 import type { Listener } from '../../http/listener.ts'
-import { createPipeline, type PipelineOptions } from '../../http/pipeline.ts'
+import { Pipeline, type PipelineOptions } from '../../http/pipeline.ts'
 
 /** How long requests may still be answered after another version has changed the database. */
 const EVERY_MS = 2_000
@@ -43,5 +43,5 @@ export function answerClosed(
   const unmatched = new Refusal('server.closed', 503, `This node does not serve any more: ${reason}`)
   const groups = [{ at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) }]
   listener.announceClose()
-  listener.answerWith(createPipeline({ ...options, groups, unmatched }))
+  listener.answerWith(new Pipeline({ ...options, groups, unmatched }))
 }

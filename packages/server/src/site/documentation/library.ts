@@ -1,6 +1,7 @@
 /** The files of the documentation: read, parsed and rendered when they are first asked for, then kept. */
 import { readdir, readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
+import { once } from '../../lib/once.ts'
 import { type ParsedPage, parseMarkdown, renderMarkdown, sectionsOf, type TextSection } from './markdown.ts'
 
 /** The folder that the program is in: that of the package. */
@@ -25,72 +26,65 @@ export interface Chapter {
   readonly entries: readonly { readonly slug: string; readonly title: string }[]
 }
 
-export interface Library {
-  /** Undefined if there is no such page. */
-  page(slug: string): Promise<DocumentationPage | undefined>
-  file(name: string): Promise<Picture | undefined>
-  chapters(): Promise<readonly Chapter[]>
-  /** The sections of every page, page by page, so that others are served between them. */
-  sections(): AsyncIterable<{ readonly page: DocumentationPage; readonly sections: readonly TextSection[] }>
-}
-
 const FILE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
   ['.json', 'application/json'],
 ])
 
-/** `base` is the path of the issuer, which prefixes every link. */
-export function openLibrary(base: string): Library {
-  const pages = new Map<string, Promise<DocumentationPage>>()
-  let listed: Promise<Listing> | undefined
-  const listing = () => {
-    listed ??= list()
-    return listed
-  }
-  return {
-    async page(slug) {
-      const found = (await listing()).pages.get(slug)
-      return found === undefined ? undefined : open(slug, found)
-    },
-    async file(name) {
-      const found = (await listing()).files.get(name)
-      const type = FILE_TYPES.get(posix.extname(name))
-      return found === undefined || type === undefined
-        ? undefined
-        : { type, content: await readFile(new URL(found, ROOT)) }
-    },
-    async chapters() {
-      const first = await this.page('')
-      return first === undefined ? [] : readChapters(first, (await listing()).slugs)
-    },
-    async *sections() {
-      for (const [slug, path] of (await listing()).pages) {
-        const page = await open(slug, path)
-        yield { page, sections: sectionsOf(page) }
-      }
-    },
+export class Library {
+  readonly #base: string
+  readonly #listing = once(list)
+  readonly #pages = new Map<string, Promise<DocumentationPage>>()
+
+  /** `base` is the path of the issuer, which prefixes every link. */
+  constructor(base: string) {
+    this.#base = base
   }
 
-  function open(slug: string, path: string): Promise<DocumentationPage> {
-    const known = pages.get(slug)
-    if (known !== undefined) return known
-    const opening = render(slug, path)
-    pages.set(slug, opening)
+  /** Undefined if there is no such page. */
+  async page(slug: string): Promise<DocumentationPage | undefined> {
+    const found = (await this.#listing()).pages.get(slug)
+    return found === undefined ? undefined : this.#open(slug, found)
+  }
+
+  async file(name: string): Promise<Picture | undefined> {
+    const found = (await this.#listing()).files.get(name)
+    const type = FILE_TYPES.get(posix.extname(name))
+    if (found === undefined || type === undefined) return undefined
+    return { type, content: await readFile(new URL(found, ROOT)) }
+  }
+
+  async chapters(): Promise<readonly Chapter[]> {
+    const first = await this.page('')
+    return first === undefined ? [] : readChapters(first, (await this.#listing()).slugs)
+  }
+
+  /** The sections of every page, page by page, so that others are served between them. */
+  async *sections(): AsyncGenerator<{ page: DocumentationPage; sections: readonly TextSection[] }> {
+    for (const [slug, path] of (await this.#listing()).pages) {
+      const page = await this.#open(slug, path)
+      yield { page, sections: sectionsOf(page) }
+    }
+  }
+
+  #open(slug: string, path: string): Promise<DocumentationPage> {
+    const opening = this.#pages.get(slug) ?? this.#render(slug, path)
+    this.#pages.set(slug, opening)
     // After a failure the next request tries again.
-    opening.catch(() => pages.delete(slug))
+    opening.catch(() => this.#pages.delete(slug))
     return opening
   }
 
-  async function render(slug: string, path: string): Promise<DocumentationPage> {
-    const { slugs, files } = await listing()
+  async #render(slug: string, path: string): Promise<DocumentationPage> {
+    const { slugs, files } = await this.#listing()
     const parsed = parseMarkdown(await readFile(new URL(path, ROOT), 'utf8'))
     const html = renderMarkdown(parsed, (target) => {
       if (/^(https?:|#)/.test(target)) return target
       const [file = '', anchor] = target.split('#')
       const resolved = posix.normalize(posix.join(posix.dirname(path), file))
       const name = slugs.get(resolved) ?? (files.has(fileName(resolved)) ? fileName(resolved) : undefined)
-      return name === undefined ? undefined : addressOf(base, name, anchor)
+      return name === undefined ? undefined : addressOf(this.#base, name, anchor)
     })
     return { ...parsed, slug, html }
   }

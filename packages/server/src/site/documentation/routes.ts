@@ -7,12 +7,12 @@ import { sendUnlessKnown } from '../../http/request/conditional.ts'
 import type { RouteGroup } from '../../http/route.ts'
 import { anonymousFrame, BROWSER_HEADERS, contentPolicy, type PageSettings } from '../../identity/browser/page-reply.ts'
 import type { Html } from '../../identity/pages/html.ts'
-import { openLibrary } from './library.ts'
+import { Library } from './library.ts'
 import { documentationPage, searchPage } from './pages.ts'
 import { createSearch } from './search.ts'
 
 export function documentationGroup(pages: PageSettings): RouteGroup {
-  const library = openLibrary(pages.base)
+  const library = new Library(pages.base)
   const search = createSearch(library, pages.base)
   const get = (path: string, handle: (context: Context) => void | Promise<void>) =>
     ({ method: 'GET', path, handle }) as const

@@ -1,5 +1,6 @@
 /** Searches the documentation by words and their beginnings; the index is made by the first search and kept. */
 import { nearest } from 'gatehouse-protocol'
+import { lazily } from '../../lib/once.ts'
 import { addressOf, type Library } from './library.ts'
 
 export interface Hit {
@@ -11,10 +12,7 @@ export interface Hit {
 }
 
 /** A piece of text; the words that were searched for are marked. */
-export interface Piece {
-  readonly text: string
-  readonly isMarked: boolean
-}
+type Piece = { readonly text: string; readonly isMarked: boolean }
 
 export interface Found {
   readonly hits: readonly Hit[]
@@ -24,17 +22,12 @@ export interface Found {
   readonly suggestion: string | undefined
 }
 
-export type Search = (words: string) => Promise<Found>
-
 const MOST_HITS = 30
 const MOST_WORDS = 8
 const LONGEST_QUERY = 200
 const EXTRACT_LENGTH = 180
 
-interface Entry {
-  readonly url: string
-  readonly page: string
-  readonly heading: string | undefined
+interface Entry extends Omit<Hit, 'extract'> {
   readonly text: string
   readonly lowerTitle: string
   /** With the beginnings of words marked. */
@@ -46,15 +39,9 @@ interface Entry {
 
 const BACKGROUND = /^(changelog|code-map|conformance|decisions)(\/|$)/
 
-export function createSearch(library: Library, base: string): Search {
-  let indexing: Promise<Index> | undefined
-  return async (words) => {
-    indexing ??= createIndex(library, base).catch((error) => {
-      indexing = undefined
-      throw error
-    })
-    return find(wordsOf(words), await indexing)
-  }
+export function createSearch(library: Library, base: string): (words: string) => Promise<Found> {
+  const index = lazily(() => createIndex(library, base))
+  return async (words) => find(wordsOf(words), await index())
 }
 
 interface Index {
@@ -102,12 +89,10 @@ function find(words: readonly string[], index: Index): Found {
     .map((entry) => ({ entry, score: scoreOf(entry, words, marked) }))
     .filter(({ score }) => score > 0)
     .sort((a, b) => b.score - a.score)
-  const hits = matches.slice(0, MOST_HITS).map(({ entry }) => ({
-    url: entry.url,
-    page: entry.page,
-    heading: entry.heading,
-    extract: extractOf(entry, words),
-  }))
+  const hits = matches.slice(0, MOST_HITS).map(({ entry }) => {
+    const { url, page, heading } = entry
+    return { url, page, heading, extract: extractOf(entry, words) }
+  })
   return { hits, count: matches.length, suggestion: matches.length > 0 ? undefined : suggest(words, index) }
 }
 

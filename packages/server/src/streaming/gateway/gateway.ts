@@ -74,7 +74,7 @@ export class Gateway {
     this.#limits = new ConnectionLimits(settings)
     const queues = createQueues(settings)
     this.#upgrades = new Upgrades({ env: this.#env, limits: this.#limits, queues, logger, audit, rateLimits })
-    this.#echo = new Echo({ settings, monotonic: this.#env.monotonic, queues, counters: this.counters })
+    this.#echo = new Echo(settings)
     this.#unsubscribe = this.#forwardEvents(logger)
     this.#sweep = setInterval(() => this.#tick(), settings.streamSweepInterval)
     this.#sweep.unref()
@@ -101,7 +101,7 @@ export class Gateway {
     const handshake = readWebSocketHandshake(request, this.#settings)
     tcp.on('close', this.#limits.acquire(address))
     acceptUpgrade(tcp, request, handshake, offeredSubProtocol(request))
-    this.#echo.open(tcp, head, handshake.windows, address)
+    this.#echo.open(tcp, head, handshake.windows)
   }
 
   connections(): OpenConnection[] {
@@ -148,7 +148,6 @@ export class Gateway {
   #tick(): void {
     const now = { time: this.#env.clock(), monotonic: this.#env.monotonic() }
     for (const peer of this.#upgrades.peers) peer.tick(now)
-    this.#echo.tick(now.monotonic)
   }
 }
 

@@ -200,7 +200,7 @@ const MIN_BYTES_BY_WORD = 64
 
 /**
  * Removes the mask (§5.3). The offset is that of the piece in its payload. A longer piece is seen as words, between the bytes
- * before and after them: to read and decode a message of 64 KiB takes 100 to 170 µs; a loop over its bytes alone takes 75 to 90.
+ * before and after them: to read and decode a message of 60 KiB then takes half as long as with a loop over its bytes.
  */
 function unmask(piece: Buffer, mask: number, offset: number): void {
   if (mask === 0) return

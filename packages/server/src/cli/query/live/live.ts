@@ -13,7 +13,7 @@ import { printable } from '../../output/table.ts'
 import { readParameters, readStatement } from '../input.ts'
 import { searchOf } from '../result.ts'
 import { LiveRows } from './rows.ts'
-import { openTerminal } from './terminal.ts'
+import { LiveTerminal } from './terminal.ts'
 
 export interface LiveQuery {
   readonly statement: string
@@ -131,7 +131,7 @@ async function showTable(gate: Gate, query: LiveQuery, end: AbortController): Pr
     update()
   })
   const rows = new LiveRows(live, query.statement)
-  const terminal = openTerminal(rows, () => end.abort())
+  const terminal = new LiveTerminal(rows, () => end.abort())
   const update = (): void => terminal.update(statusOf(live.rows.length, changes, lost))
   try {
     update()

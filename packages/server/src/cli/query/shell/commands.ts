@@ -19,50 +19,37 @@ interface Entry {
   read(argument: string | undefined): ShellCommand
 }
 
-const ENTRIES: ReadonlyMap<string, Entry> = new Map<string, Entry>([
-  [
-    '\\d',
-    {
+const ENTRIES: ReadonlyMap<string, Entry> = new Map<string, Entry>(
+  Object.entries({
+    '\\d': {
       argument: '[TABLE]',
       help: 'lists the tables that you may read, or the columns of one',
       read: (table) => (table === undefined ? { kind: 'tables' } : { kind: 'describe', table }),
     },
-  ],
-  [
-    '\\timing',
-    {
+    '\\timing': {
       argument: '[on|off]',
       help: 'shows how long each statement takes',
       read: (on) => ({ kind: 'timing', on: readSwitch('\\timing', on) }),
     },
-  ],
-  [
-    '\\x',
-    {
+    '\\x': {
       argument: '[on|off]',
       help: 'shows each row as a list of columns',
       read: (on) => ({ kind: 'expanded', on: readSwitch('\\x', on) }),
     },
-  ],
-  [
-    '\\format',
-    {
+    '\\format': {
       argument: `[${FORMATS.join('|')}]`,
       help: 'the format of results',
       read: (format) => ({ kind: 'format', format: readFormat(format) }),
     },
-  ],
-  [
-    '\\live',
-    {
+    '\\live': {
       argument: '[STATEMENT]',
       help: 'shows a result that keeps itself up to date: of the statement, or of the last one; q ends it',
       read: (statement) => ({ kind: 'live', statement: statement?.replace(/;\s*$/, '') }),
     },
-  ],
-  ['\\?', { help: 'shows this help', read: () => ({ kind: 'help' }) }],
-  ['\\q', { help: 'quits, like exit, quit and Ctrl-D', read: () => ({ kind: 'quit' }) }],
-])
+    '\\?': { help: 'shows this help', read: () => ({ kind: 'help' }) },
+    '\\q': { help: 'quits, like exit, quit and Ctrl-D', read: () => ({ kind: 'quit' }) },
+  } satisfies Record<string, Entry>),
+)
 
 export const COMMAND_WORDS: readonly string[] = [...ENTRIES.keys()]
 
