@@ -5,7 +5,14 @@ import SqliteDatabase from 'better-sqlite3'
 import { CompiledQuery, type Kysely } from 'kysely'
 import { createNodes } from './cluster/nodes.ts'
 import { checkDataFolder } from './database/data-folder.ts'
-import { type Database, explainDamage, openUnmigrated, POSTGRES_SCHEMA, SchemaTooNew } from './database/database.ts'
+import {
+  type Database,
+  type DataLocation,
+  explainDamage,
+  openUnmigrated,
+  POSTGRES_SCHEMA,
+  SchemaTooNew,
+} from './database/database.ts'
 import { checkFreeConnections } from './database/free-connections.ts'
 import { schemaVersion } from './database/migration-plan.ts'
 import { MIGRATIONS } from './database/migrations.ts'
@@ -15,10 +22,7 @@ import { noDatabaseIn, noTablesIn, UnfitDatabase } from './database/unfit-databa
 import { openPrivateKey } from './keys/key-rotation.ts'
 import { findMasterKey, type MasterKey, requireMasterKey, WrongMasterKey } from './keys/master-key.ts'
 
-export interface StoredOptions {
-  readonly dataFolder: string
-  /** Empty for SQLite. */
-  readonly url: string
+export interface StoredOptions extends DataLocation {
   readonly masterKey: Buffer | undefined
   /** The connections to PostgreSQL that must be free. */
   readonly freeConnections?: number
@@ -44,7 +48,7 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
 }
 
 /** Throws UnfitDatabase if there is no SQLite file. Writes nothing. */
-export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder' | 'url'>): void {
+export function requireFile({ dataFolder, url }: DataLocation): void {
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
 }
 

@@ -28,10 +28,13 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface DatabaseOptions {
+export interface DataLocation {
   readonly dataFolder: string
   /** Empty for SQLite. */
   readonly url: string
+}
+
+export interface DatabaseOptions extends DataLocation {
   readonly poolSize?: number
   /** Called after every statement. */
   readonly onStatement?: ((run: StatementRun) => void) | undefined

@@ -2,7 +2,14 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { sql } from 'kysely'
-import { currentVersion, type Database, openUnmigrated, runMigrations, SchemaTooNew } from './database.ts'
+import {
+  currentVersion,
+  type Database,
+  type DataLocation,
+  openUnmigrated,
+  runMigrations,
+  SchemaTooNew,
+} from './database.ts'
 import { MIGRATIONS } from './migrations.ts'
 import { noDatabaseIn, noTablesIn } from './unfit-database.ts'
 
@@ -15,9 +22,7 @@ export interface MigrationPlan {
   readonly pending: readonly { readonly version: number; readonly name: string; readonly milliseconds?: number }[]
 }
 
-export interface PlanOptions {
-  readonly dataFolder: string
-  readonly url: string
+export interface PlanOptions extends DataLocation {
   /** Run them on the real data and roll back. */
   readonly dryRun: boolean
   /** Whether the database may be missing. */
