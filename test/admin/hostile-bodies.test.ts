@@ -1,8 +1,8 @@
 /** Bodies of the administration of hostile shapes: each is refused or taken, and none holds the event loop. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
-import { openPlace } from '../support/engines.ts'
+import { onSqlite } from '../support/engines.ts'
 
 /** Time of this thread, which serves and asks: unlike the time on the clock, it does not depend on what else runs. */
 const HELD_AT_MOST_MS = 100
@@ -34,22 +34,16 @@ const SHAPES: Readonly<Record<string, string>> = {
   'many escapes': `{"client_id":"c","client_name":"${'\\u0041'.repeat(SIZE / 6)}"}`,
 }
 
-describe('bodies of hostile shapes', () => {
+onSqlite('bodies of hostile shapes', (place) => {
   let admin: TestAdmin
-  let leave: () => Promise<void>
   before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    admin = await startTestAdmin(opened.place)
+    admin = await startTestAdmin(place())
     const { status } = await admin.call('GET', '/admin/clients')
     assert.equal(status, 200)
     // The schema library is loaded by the first body.
     await admin.call('POST', '/admin/clients', { body: {} })
   })
-  after(async () => {
-    await admin.stop()
-    await leave()
-  })
+  after(() => admin.stop())
 
   for (const [name, body] of Object.entries(SHAPES))
     test(`${name}: answered with 4xx, and the event loop is free again within 100 ms`, async () => {

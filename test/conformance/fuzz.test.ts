@@ -1,8 +1,8 @@
 /** Fuzzes every endpoint with random parameters: no server errors, no open redirects, no tokens. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import fc from 'fast-check'
-import { IS_LONG_RUN, openPlace } from '../support/engines.ts'
+import { IS_LONG_RUN, onSqlite } from '../support/engines.ts'
 import { readForms } from '../support/html-form.ts'
 import { type Gatehouse, planDeclaration, startGatehouse } from '../support/providers/gatehouse.ts'
 import { CALLBACK, clientFixtures } from '../support/providers/provider.ts'
@@ -158,18 +158,12 @@ const request: fc.Arbitrary<FuzzRequest> = fc.record({
   headers: fc.oneof({ weight: 3, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: headers }),
 })
 
-describe('random parameters', () => {
+onSqlite('random parameters', (place) => {
   let gatehouse: Gatehouse
-  let leave: () => Promise<void>
   before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    gatehouse = await startGatehouse(opened.place, { declaration: planDeclaration('https://127.0.0.1:1/') })
+    gatehouse = await startGatehouse(place(), { declaration: planDeclaration('https://127.0.0.1:1/') })
   })
-  after(async () => {
-    await gatehouse.stop()
-    await leave()
-  })
+  after(() => gatehouse.stop())
 
   test(`${REQUESTS} random requests: no 5xx, no redirect to an unregistered URI, no token`, async () => {
     const batch = fc.array(request, { minLength: CONCURRENT, maxLength: CONCURRENT })

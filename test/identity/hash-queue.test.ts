@@ -1,26 +1,20 @@
 /** All password hashing shares one bounded queue: new passwords of users and administrators, and password checks. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
-import { openPlace } from '../support/engines.ts'
+import { after, before, test } from 'node:test'
+import { onSqlite } from '../support/engines.ts'
 import { addOperator, PASSWORD, startGate, type TestGate } from '../support/identity.ts'
 import { createUserAgent } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
-describe('the hashing queue', () => {
+onSqlite('the hashing queue', (place) => {
   let gate: TestGate
-  let leave: () => Promise<void>
   let operator: string
   before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    gate = await startGate(opened.place)
+    gate = await startGate(place())
     await addOperator(gate)
     operator = (await gate.signIn({ username: 'olivia', client_id: 'console' })).access_token
   })
-  after(async () => {
-    await gate.stop()
-    await leave()
-  })
+  after(() => gate.stop())
 
   const create = (username: string) =>
     fetch(`${gate.server.issuer}/admin/users`, {

@@ -14,7 +14,7 @@ import { basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../
 import { createTestClock, startTestServer } from '../support/server.ts'
 
 const DAY = 86_400_000
-const TOKENS = IS_LONG_RUN ? 1000 : 400
+const TOKENS = IS_LONG_RUN ? 1000 : 160
 
 onEveryEngineInLongRuns('tokens and keys', (place) => {
   let gate: TestGate

@@ -94,6 +94,15 @@ onEveryEngineInLongRuns('passwords', (place) => {
     assert.ok(!reasons.includes('delayed'), 'a delayed sign-in is recorded twice')
   })
 
+  test('C-111: one address that tries a password on many accounts is throttled; other addresses are not', async () => {
+    // The test before has made its fifty failures.
+    const sprayer = '203.0.113.77'
+    assert.equal((await ask('alice', PASSWORD, sprayer)).status, 429)
+    assert.equal(await attempt('boss', PASSWORD, '192.0.2.77'), true)
+    clock.advance(300_000)
+    assert.equal(await attempt('boss', PASSWORD, sprayer), true)
+  })
+
   test('C-111: guesses made at the same time get no more tries than the policy, and the right password then has to wait', async () => {
     const passwordHash = (await gate.stores.users.findById(gate.aliceId))?.passwordHash
     await gate.stores.users.create({ username: 'target', passwordHash })
@@ -131,15 +140,6 @@ onEveryEngineInLongRuns('passwords', (place) => {
     assert.equal(await attempt('alice', PASSWORD, home), true)
     clock.advance(60_000)
     assert.equal(await attempt('alice', PASSWORD, '192.0.2.1'), true)
-  })
-
-  test('C-111: one address that tries a password on many accounts is throttled; other addresses are not', async () => {
-    const sprayer = '203.0.113.250'
-    for (let count = 0; count < 55; count++) await attempt(`user-${count}`, 'Spring2026', sprayer)
-    assert.equal(await attempt('boss', PASSWORD, sprayer), false)
-    assert.equal(await attempt('boss', PASSWORD, '192.0.2.77'), true)
-    clock.advance(300_000)
-    assert.equal(await attempt('boss', PASSWORD, sprayer), true)
   })
 
   test('C-111: all addresses of an IPv6 network count as one', async () => {

@@ -1,7 +1,7 @@
 /** Rate limits by address, client and user. A refused request does not spend codes or refresh tokens. */
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
-import { openPlace } from '../support/engines.ts'
+import { after, before, beforeEach, test } from 'node:test'
+import { onSqlite } from '../support/engines.ts'
 import { type Answer, basic, DEVICE_GRANT, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 import { authorizeUrl } from '../support/sign-in-place.ts'
@@ -11,24 +11,18 @@ import { visit } from '../support/visitor.ts'
 const HOUR = 3600_000
 const service = { authorization: basic('service', SECRET) }
 
-describe('rate limits of identity', () => {
+onSqlite('rate limits of identity', (place) => {
   let gate: TestGate
-  let leave: () => Promise<void>
   const clock = createTestClock()
   before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
     const flags = {
       '--limit-exempt': '',
       '--limit-token': 'address=1000/60 client=6/60 user=4/60',
       '--limit-pages': 'address=1000/60 client=3/60 user=5/60',
     }
-    gate = await startGate(opened.place, { clock, flags })
+    gate = await startGate(place(), { clock, flags })
   })
-  after(async () => {
-    await gate.stop()
-    await leave()
-  })
+  after(() => gate.stop())
   // To the start of an unused window.
   beforeEach(() => clock.advance(120_000 - (clock() % 60_000)))
 

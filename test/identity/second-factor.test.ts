@@ -31,10 +31,11 @@ onEveryEngineInLongRuns('second factors', (at) => {
   })
   after(() => place.close())
 
+  const passwordHash = hashPassword(PASSWORD)
   let count = 0
   async function newPerson(roles: string[] = []): Promise<{ username: string; password: string; id: string }> {
     const username = `person-${++count}`
-    const id = await place.stores.users.create({ username, passwordHash: await hashPassword(PASSWORD), roles })
+    const id = await place.stores.users.create({ username, passwordHash: await passwordHash, roles })
     return { username, password: PASSWORD, id }
   }
 

@@ -1,8 +1,8 @@
 /** Response times do not reveal which clients and users exist. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
-import { IS_LONG_RUN, openPlace } from '../support/engines.ts'
+import { IS_LONG_RUN, onSqlite } from '../support/engines.ts'
 import { basic, startGate, type TestGate } from '../support/identity.ts'
 import { authorizeUrl } from '../support/sign-in-place.ts'
 import { type Comparison, compareTimes, isTelling } from '../support/timing.ts'
@@ -14,21 +14,15 @@ const SIGN_IN_PAIRS = IS_LONG_RUN ? 60 : 40
 /** A tenth of the response time: far less than skipping the hash or a database lookup would save. */
 const BOUND = 0.1
 
-describe('timing', () => {
+onSqlite('timing', (place) => {
   let gate: TestGate
-  let leave: () => Promise<void>
   before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    gate = await startGate(opened.place, { flags: { '--trusted-proxies': '127.0.0.1,::1' } })
+    gate = await startGate(place(), { flags: { '--trusted-proxies': '127.0.0.1,::1' } })
     const passwordHash = await hashPassword('the right password')
     for (let index = 0; index < SIGN_IN_PAIRS + 10; index++)
       await gate.stores.users.create({ username: `person-${index}`, passwordHash })
   })
-  after(async () => {
-    await gate.stop()
-    await leave()
-  })
+  after(() => gate.stop())
 
   let address = 0
   /** Every attempt comes from another address, so that throttling does not affect the measurement. */

@@ -21,6 +21,11 @@ export function onEveryEngineInLongRuns(...[name, suite]: Parameters<typeof onEv
   runOn(IS_LONG_RUN ? ENGINES : ['sqlite'], name, suite)
 }
 
+/** For suites that have nothing to do with the database. */
+export function onSqlite(...[name, suite]: Parameters<typeof onEveryEngine>): void {
+  runOn(['sqlite'], name, suite)
+}
+
 /** For suites of minutes that other tests cover in part. */
 export function inLongRuns(...[name, suite]: Parameters<typeof onEveryEngine>): void {
   if (IS_LONG_RUN) runOn(ENGINES, name, suite)

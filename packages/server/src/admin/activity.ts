@@ -91,13 +91,10 @@ export const activityRoutes: readonly AdminRoute[] = [
     path: '/admin/queries/{query}',
     scope: 'Platform/Admin',
     summary: 'Cancels a running query, or ends a live statement, on whichever node it is.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const query = part(call, 'query')
       if (!(await env.activity.cancel(query))) throw notFound('running query', query)
       record(env, call, { event: 'query.cancelled', target: query, details: { query } })
-      return { status: 204 }
     },
   },
 ]

@@ -55,7 +55,7 @@ function httpRoute(route: AdminRoute, env: AdminEnv, { authenticate, held }: Cal
         },
         env,
       )
-      send(context, route, reply)
+      send(context, route, reply ?? {})
     },
   }
 }
@@ -131,11 +131,14 @@ export function describeAdmin(): ApiRoute[] {
     ...(route.body === undefined
       ? {}
       : { body: { [route.method === 'PATCH' ? 'application/merge-patch+json' : 'application/json']: route.body } }),
-    replies: {
-      [route.status ?? 200]: {
-        description: route.reply,
-        ...(route.status === 204 ? {} : { content: { [route.mediaType ?? 'application/json']: {} } }),
-      },
-    },
+    replies:
+      route.reply === undefined
+        ? { 204: { description: 'Nothing.' } }
+        : {
+            [route.status ?? 200]: {
+              description: route.reply,
+              content: { [route.mediaType ?? 'application/json']: {} },
+            },
+          },
   }))
 }

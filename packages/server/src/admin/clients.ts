@@ -105,8 +105,6 @@ export const clientRoutes: readonly AdminRoute[] = [
     path: '/admin/clients/{client}',
     scope: 'Identity/Admin',
     summary: 'Deletes a client and revokes all its tokens.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const id = registered(call)
       await change(env, async (stores, { publish, revocations }) => {
@@ -116,7 +114,6 @@ export const clientRoutes: readonly AdminRoute[] = [
         await revocations.revokeClient(id)
       })
       record(env, call, { event: 'client.deleted', target: id, details: { source: 'admin' } })
-      return { status: 204 }
     },
   },
   {
@@ -154,8 +151,6 @@ export const clientRoutes: readonly AdminRoute[] = [
     path: '/admin/clients/{client}/secrets/{secret}',
     scope: 'Identity/Admin',
     summary: 'Removes a secret; it is invalid at once.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const id = registered(call)
       const secret = part(call, 'secret')
@@ -167,7 +162,6 @@ export const clientRoutes: readonly AdminRoute[] = [
         await publish({ kind: 'clients-changed', clientId: id })
       })
       record(env, call, { event: 'client.secret_removed', target: id, details: { secret, source: 'admin' } })
-      return { status: 204 }
     },
   },
 ]

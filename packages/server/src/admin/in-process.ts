@@ -22,7 +22,7 @@ export async function callInProcess(
     const params = route.method === method ? match(route.path, path) : undefined
     if (params === undefined) continue
     const query = readQuery(target, route)
-    return await route.run(
+    const reply = await route.run(
       {
         params,
         query,
@@ -37,6 +37,7 @@ export async function callInProcess(
       },
       env,
     )
+    return reply ?? {}
   }
   throw new Error(`There is no administration route ${method} ${path}`)
 }

@@ -1,8 +1,7 @@
 /** Administration of signing keys: rotation on request, retirement, and withdrawal of a compromised key. */
 import type { Clock, GateEvent } from 'gatehouse-protocol'
 import { addKey, LONGEST_TOKEN_MS, signingKeyOf } from '../store/keys/key-rotation.ts'
-import type { SigningKeys } from '../store/keys/signing-keys.ts'
-import type { SigningKeyring } from './ports.ts'
+import type { SigningKeys, StoredKey } from '../store/keys/signing-keys.ts'
 
 export interface KeyringOptions {
   readonly keys: SigningKeys
@@ -11,20 +10,25 @@ export interface KeyringOptions {
   publish(event: GateEvent): Promise<unknown>
 }
 
-export function createKeyring({ keys, sealingKey, clock, publish }: KeyringOptions): SigningKeyring {
+export type SigningKeyring = ReturnType<typeof createKeyring>
+
+export function createKeyring({ keys, sealingKey, clock, publish }: KeyringOptions) {
   return {
     list: () => keys.list(),
-    async rotate(activeFrom) {
+    /** Creates a key that signs from `activeFrom` on. */
+    async rotate(activeFrom: number): Promise<StoredKey> {
       const key = await addKey({ keys, sealingKey }, clock(), activeFrom)
       await publish({ kind: 'keys-changed' })
       return key
     },
-    async retire(kid) {
+    /** The key stops signing now and stays published until its last token has expired. */
+    async retire(kid: string): Promise<void> {
       const now = clock()
       await keys.retire(kid, now, now + LONGEST_TOKEN_MS)
       await publish({ kind: 'keys-changed' })
     },
-    async withdraw(kid) {
+    /** Rejects every token that the key signed, on every node. Returns the key that replaces it, where it was the signing key. */
+    async withdraw(kid: string): Promise<StoredKey | undefined> {
       const now = clock()
       const signs = signingKeyOf(await keys.list(), now)?.kid === kid
       const successor = signs ? await addKey({ keys, sealingKey }, now, now) : undefined

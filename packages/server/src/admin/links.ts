@@ -71,15 +71,12 @@ export const linkRoutes: readonly AdminRoute[] = [
     path: '/admin/links/{link}',
     scope: 'Identity/Admin',
     summary: 'Revokes a one-time set-up link that is still open.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const id = part(call, 'link')
       const { link } = await findLink(env.stores, id)
       const revoked = await change(env, ({ setUpLinks }) => setUpLinks.revoke(id))
       if (!revoked) throw conflict(`The link ${id} is not open: it was used or revoked, or has expired`)
       record(env, call, { event: 'link.revoked', target: link.userId, details: { link: id, kind: link.kind } })
-      return { status: 204 }
     },
   },
 ]

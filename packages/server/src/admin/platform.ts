@@ -4,7 +4,7 @@ import type { StoredKey } from '../store/keys/signing-keys.ts'
 import { badBody, instant, type JsonObject, readObject } from './request/body.ts'
 import { record } from './request/change.ts'
 import { readFlag } from './request/parameters.ts'
-import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminCall, type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
 
 const DAY = 86_400
 
@@ -55,8 +55,6 @@ export const platformRoutes: readonly AdminRoute[] = [
     query: {
       compromised: 'true withdraws the key: it is no longer published, and the tokens that it signed are rejected.',
     },
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const { keyring, clock } = env
       const kid = part(call, 'kid')
@@ -71,7 +69,6 @@ export const platformRoutes: readonly AdminRoute[] = [
       if (others.length === 0) throw conflict('This is the only active key: rotate first, with active_in 0')
       await keyring.retire(kid)
       record(env, call, { event: 'key.retired', target: kid, details: { kid, reason: 'operator' } })
-      return { status: 204 }
     },
   },
   {
@@ -86,7 +83,7 @@ export const platformRoutes: readonly AdminRoute[] = [
   },
 ]
 
-async function withdraw(kid: string, call: AdminCall, env: AdminEnv): Promise<AdminReply> {
+async function withdraw(kid: string, call: AdminCall, env: AdminEnv): Promise<undefined> {
   const successor = await env.keyring.withdraw(kid)
   const reason = 'compromised'
   record(env, call, { event: 'key.retired', target: kid, details: { kid, reason } })
@@ -94,7 +91,6 @@ async function withdraw(kid: string, call: AdminCall, env: AdminEnv): Promise<Ad
     const details = { kid: successor.kid, active_from: successor.activeFrom, reason }
     record(env, call, { event: 'key.created', target: successor.kid, details })
   }
-  return { status: 204 }
 }
 
 function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {

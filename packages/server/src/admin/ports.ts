@@ -1,5 +1,4 @@
 /** What administration needs from the services of a running server. */
-import type { StoredKey } from '../store/keys/signing-keys.ts'
 import type { JsonObject } from './request/body.ts'
 
 export interface OpenStream {
@@ -86,16 +85,6 @@ export interface ActivityItems {
   readonly total: number
   /** Nodes that did not reply in time. */
   readonly silent: readonly string[]
-}
-
-export interface SigningKeyring {
-  list(): Promise<readonly StoredKey[]>
-  /** Creates a key that signs from `activeFrom` on. */
-  rotate(activeFrom: number): Promise<StoredKey>
-  /** The key stops signing now and stays published until its last token has expired. */
-  retire(kid: string): Promise<void>
-  /** Rejects every token that the key signed, on every node. Returns the key that replaces it, where it was the signing key. */
-  withdraw(kid: string): Promise<StoredKey | undefined>
 }
 
 export interface SettingInForce {

@@ -88,8 +88,6 @@ export const roleRoutes: readonly AdminRoute[] = [
     path: '/admin/roles/{role}',
     scope: 'Identity/Admin',
     summary: 'Deletes a role. Its holders lose its scopes at once.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const name = part(call, 'role')
       await change(env, async (stores, { revocations }) => {
@@ -98,7 +96,6 @@ export const roleRoutes: readonly AdminRoute[] = [
         await revocations.limitRoles(stores, 'changed')
       })
       record(env, call, { event: 'role.deleted', target: name, details: { source: 'admin' } })
-      return { status: 204 }
     },
   },
   {

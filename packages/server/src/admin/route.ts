@@ -6,7 +6,8 @@ import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
-import type { Activity, SettingInForce, SigningKeyring } from './ports.ts'
+import type { SigningKeyring } from './keyring.ts'
+import type { Activity, SettingInForce } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -16,11 +17,11 @@ export interface AdminRoute {
   /** Descriptions of the query parameters. */
   readonly query?: Readonly<Record<string, string>>
   readonly body?: JsonSchema
-  /** A short description of the response. */
-  readonly reply: string
-  readonly status?: 200 | 201 | 204
+  /** A short description of the response; absent if it has no content (204). */
+  readonly reply?: string
+  readonly status?: 200 | 201
   readonly mediaType?: 'application/x-ndjson'
-  run(call: AdminCall, env: AdminEnv): Promise<AdminReply>
+  run(call: AdminCall, env: AdminEnv): Promise<AdminReply | undefined>
 }
 
 export interface AdminCall {

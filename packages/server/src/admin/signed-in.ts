@@ -51,15 +51,12 @@ export const signedInRoutes: readonly AdminRoute[] = [
     path: '/admin/grants/{grant}',
     scope: 'Identity/Admin',
     summary: 'Revokes a grant and all its tokens.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const id = part(call, 'grant')
       const grant = await env.stores.grants.find(id)
       if (grant === undefined || grant.revokedAt !== undefined) throw notFound('grant', id)
       await change(env, (_stores, { revocations }) => revocations.revokeGrant(id))
       record(env, call, { event: 'grant.revoked', target: grant.userId, details: { grant: id, reason: 'operator' } })
-      return { status: 204 }
     },
   },
   {

@@ -27,8 +27,6 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}/factors/{factor}',
     scope: 'Identity/Admin',
     summary: 'Removes a second factor, for a user who has lost it.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
       const removal = await env.stores.factors.remove(id, part(call, 'factor'))
@@ -39,7 +37,6 @@ export const userAccessRoutes: readonly AdminRoute[] = [
         target: id,
         details: { kind: factor.kind, factor: factor.id, label: factor.label, reason: 'operator' },
       })
-      return { status: 204 }
     },
   },
   {
@@ -63,15 +60,12 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}/sessions/{session}',
     scope: 'Identity/Admin',
     summary: 'Ends a browser session and revokes its tokens.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
       const session = await env.stores.sessions.findById(part(call, 'session'))
       if (session?.userId !== id) throw notFound('session', part(call, 'session'))
       await change(env, (stores, effects) => endSession(session, stores, effects))
       recordEnd(env, call, session)
-      return { status: 204 }
     },
   },
   {
@@ -111,8 +105,6 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}/consents/{client}',
     scope: 'Identity/Admin',
     summary: 'Ends the access of a client for a user: withdraws the consent, if any, and revokes all grants.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
       const client = part(call, 'client')
@@ -123,7 +115,6 @@ export const userAccessRoutes: readonly AdminRoute[] = [
         await revocations.revokeConsent(id, client)
       })
       record(env, call, { event: 'consent.withdrawn', target: id, details: { client, scope: application.scopes } })
-      return { status: 204 }
     },
   },
 ]

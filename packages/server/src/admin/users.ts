@@ -123,8 +123,6 @@ export const userRoutes: readonly AdminRoute[] = [
     path: '/admin/users/{user}',
     scope: 'Identity/Admin',
     summary: 'Deletes a user with their sessions, consents and second factors, and revokes all tokens.',
-    reply: 'Nothing.',
-    status: 204,
     async run(call, env) {
       const user = await change(env, async (stores, { revocations }) => {
         const found = await findUser(stores, part(call, 'user'))
@@ -134,7 +132,6 @@ export const userRoutes: readonly AdminRoute[] = [
         return found
       })
       record(env, call, { event: 'user.deleted', target: user.id, details: { source: 'admin' } })
-      return { status: 204 }
     },
   },
   {
@@ -163,7 +160,7 @@ export const userRoutes: readonly AdminRoute[] = [
         return found
       })
       record(env, call, { event: 'password.reset', target: user.id })
-      return generated === undefined ? { status: 204 } : { body: { password: generated } }
+      return generated === undefined ? undefined : { body: { password: generated } }
     },
   },
 ]

@@ -26,13 +26,7 @@ export interface Move {
   readonly trade: Trade | undefined
 }
 
-export interface Walk {
-  /** Continues from a price, in ticks. */
-  resume(symbol: string, ticks: number): void
-  /** A quote of each instrument, at the prices of now. */
-  open(): readonly Quote[]
-  next(): Move
-}
+export type Walk = ReturnType<typeof createWalk>
 
 /** The share of moves of the busy instruments. */
 const BUSY_SHARE = 0.75
@@ -45,16 +39,19 @@ const REVERSION = 0.002
 const LEAST = 10
 
 /** The same seed and instruments give the same moves. */
-export function createWalk(instruments: readonly Instrument[], seed: number): Walk {
+export function createWalk(instruments: readonly Instrument[], seed: number) {
   const random = createRandom(seed)
   const busy = instruments.filter((instrument) => instrument.busy)
   const prices = new Map(instruments.map(({ symbol, opening }) => [symbol, opening]))
   return {
-    resume(symbol, ticks) {
+    /** Continues from a price, in ticks. */
+    resume(symbol: string, ticks: number): void {
       if (prices.has(symbol)) prices.set(symbol, Math.max(LEAST, ticks))
     },
-    open: () => instruments.map((instrument) => quoteOf(instrument, prices.get(instrument.symbol) ?? 0, random)),
-    next() {
+    /** A quote of each instrument, at the prices of now. */
+    open: (): readonly Quote[] =>
+      instruments.map((instrument) => quoteOf(instrument, prices.get(instrument.symbol) ?? 0, random)),
+    next(): Move {
       const instrument = pick(random() < BUSY_SHARE ? busy : instruments, random)
       const { symbol, opening, lot } = instrument
       const before = prices.get(symbol) ?? opening

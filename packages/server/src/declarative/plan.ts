@@ -72,7 +72,7 @@ export type Change =
   | Upsert<'role', RoleTarget>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
-  | (Upsert<'table', TableTarget> & { readonly csv: string | undefined })
+  | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Removal<'role'>
   | Removal<'user'>
@@ -100,13 +100,23 @@ export function plan(
   ]
 }
 
+/** Undefined if nothing differs. */
+function upsert<What extends string, Target extends object>(
+  what: What,
+  name: string,
+  before: object | undefined,
+  target: Target,
+  others: readonly string[] = [],
+): Upsert<What, Target> | undefined {
+  if (before === undefined) return { action: 'create', what, name, target, differences: [] }
+  const differences = [...differencesOf(before, target), ...others]
+  return differences.length === 0 ? undefined : { action: 'update', what, name, target, differences }
+}
+
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return roles.map(roleTarget).flatMap((target): Change[] => {
-    const before = state.roles.get(target.name)
-    const differences = differencesOf(before, target)
-    if (before !== undefined && differences.length === 0) return []
-    return [{ action: before ? 'update' : 'create', what: 'role', name: target.name, target, differences }]
-  })
+  return roles
+    .map(roleTarget)
+    .flatMap((target) => upsert('role', target.name, state.roles.get(target.name), target) ?? [])
 }
 
 function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
@@ -114,15 +124,10 @@ function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rul
     const before = state.users.get(rules.foldUsername(user.username))
     const target = userTarget(user, before?.target.disabled)
     const password = newPassword(user, before, rules)
-    const differences = differencesOf(before?.target, target)
-    if (before !== undefined && password !== undefined)
-      differences.push(
-        password.kind === 'kept' ? 'password: kept, since the user already has one' : 'password: changed',
-      )
-    if (before !== undefined && differences.length === 0) return []
-    return [
-      { action: before ? 'update' : 'create', what: 'user', name: target.username, target, password, differences },
-    ]
+    const kept = password?.kind === 'kept' ? 'kept, since the user already has one' : 'changed'
+    const others = password === undefined ? [] : [`password: ${kept}`]
+    const change = upsert('user', target.username, before?.target, target, others)
+    return change === undefined ? [] : [{ ...change, password }]
   })
 }
 
@@ -145,34 +150,27 @@ function planClients({ clients = [] }: ResolvedDeclaration, state: CurrentState,
   return clients.flatMap((client): Change[] => {
     const { client_id: name, client_secret: secret } = client
     const before = state.clients.get(name)
-    const target = clientTarget(client, before?.target.disabled)
     const wanted = secret === undefined ? [] : [rules.secretDigest(name, secret)]
-    const differences = differencesOf(before?.target, target)
-    if (before !== undefined && !sameValue(before.declaredSecrets, wanted)) differences.push('client_secret: changed')
-    if (before !== undefined && differences.length === 0) return []
-    return [{ action: before ? 'update' : 'create', what: 'client', name, target, secret, differences }]
+    const others = sameValue(before?.declaredSecrets, wanted) ? [] : ['client_secret: changed']
+    const target = clientTarget(client, before?.target.disabled)
+    const change = upsert('client', name, before?.target, target, others)
+    return change === undefined ? [] : [{ ...change, secret }]
   })
 }
 
 function planTables({ tables = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return tables.flatMap((table): Change[] => {
+  return tables.flatMap((table) => {
     const target = tableTarget(table)
     const before = state.tables.get(target.name.toLowerCase())
-    const differences = differencesOf(before && { ...before, name: target.name }, target)
-    if (before !== undefined && differences.length === 0) return []
-    return [
-      { action: before ? 'update' : 'create', what: 'table', name: target.name, target, csv: table.csv, differences },
-    ]
+    return upsert('table', target.name, before && { ...before, name: target.name }, target) ?? []
   })
 }
 
 function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
   return views.flatMap((target): Change[] => {
-    const { name } = target
-    const before = state.views.get(name.toLowerCase())
-    const differences = differencesOf(before, target)
-    if (before !== undefined && differences.length === 0) return []
-    return [{ action: before ? 'update' : 'create', what: 'view', name, target, differences, before }]
+    const before = state.views.get(target.name.toLowerCase())
+    const change = upsert('view', target.name, before, target)
+    return change === undefined ? [] : [{ ...change, before }]
   })
 }
 
@@ -213,29 +211,15 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
+  const { users, roles, clients } = declaration
+  const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
+  const clientIds = clients?.map(({ client_id }) => client_id)
   return [
-    ...removals(
-      'user',
-      state.users,
-      declaration.users?.map(({ username }) => rules.foldUsername(username)),
-      ({ target }) => target.username,
-    ),
-    ...removals(
-      'role',
-      state.roles,
-      declaration.roles?.map(({ name }) => name),
-      ({ name }) => name,
-    ),
-    ...removals(
-      'client',
-      state.clients,
-      declaration.clients?.map(({ client_id }) => client_id),
-      ({ target }) => target.client_id,
-    ),
-    ...droppedViews(declaration, state.views).map(
-      (before): Change => ({ action: 'remove', what: 'view', name: before.name, before }),
-    ),
-    ...droppedTables(declaration, state.tables).map(({ name }): Change => ({ action: 'remove', what: 'table', name })),
+    ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
+    ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
+    ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
+    ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]
 }
 
@@ -244,7 +228,12 @@ export function droppedViews(
   { prune, views }: Pick<ResolvedDeclaration, 'prune' | 'views'>,
   existing: CurrentState['views'],
 ): BoundView[] {
-  return prune === true ? absentFrom(existing, views) : []
+  return prune === true
+    ? absentFrom(
+        existing,
+        namesOf(views)?.map((name) => name.toLowerCase()),
+      )
+    : []
 }
 
 /** The tables that the declaration removes. */
@@ -252,33 +241,30 @@ export function droppedTables(
   { prune, tables }: Pick<ResolvedDeclaration, 'prune' | 'tables'>,
   existing: CurrentState['tables'],
 ): TableTarget[] {
-  return prune === true ? absentFrom(existing, tables) : []
+  return prune === true
+    ? absentFrom(
+        existing,
+        namesOf(tables)?.map((name) => name.toLowerCase()),
+      )
+    : []
 }
 
-function absentFrom<Item>(
-  existing: ReadonlyMap<string, Item>,
-  declared: readonly { readonly name: string }[] | undefined,
-): Item[] {
-  if (declared === undefined) return []
-  const kept = new Set(declared.map(({ name }) => name.toLowerCase()))
-  return [...existing].filter(([key]) => !kept.has(key)).map(([, item]) => item)
+function namesOf(declared: readonly { readonly name: string }[] | undefined): readonly string[] | undefined {
+  return declared?.map(({ name }) => name)
 }
 
-function removals<Item>(
-  what: 'role' | 'user' | 'client',
-  existing: ReadonlyMap<string, Item>,
-  kept: readonly string[] | undefined,
-  nameOf: (item: Item) => string,
-): Change[] {
+function absentFrom<Item>(existing: ReadonlyMap<string, Item>, kept: readonly string[] | undefined): Item[] {
   if (kept === undefined) return []
-  return [...existing]
-    .filter(([key]) => !kept.includes(key))
-    .map(([, item]) => ({ action: 'remove', what, name: nameOf(item) }))
+  const keys = new Set(kept)
+  return [...existing].filter(([key]) => !keys.has(key)).map(([, item]) => item)
 }
 
-/** `member: before → after` for every changed member; empty for something new. */
-function differencesOf(before: object | undefined, after: object): string[] {
-  if (before === undefined) return []
+function removal<const What extends string>(what: What, name: string): Removal<What> {
+  return { action: 'remove', what, name }
+}
+
+/** `member: before → after` for every changed member. */
+function differencesOf(before: object, after: object): string[] {
   const left = new Map<string, unknown>(Object.entries(before))
   const right = new Map<string, unknown>(Object.entries(after))
   return [...new Set([...left.keys(), ...right.keys()])]

@@ -1,24 +1,13 @@
 /** The desired state of a role, user, client, table or view: the declaration with its defaults filled in. */
 
-import type { Profile } from '../store/accounts/user.ts'
+import type { Role } from '../store/accounts/roles.ts'
+import type { User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
 import type { DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
 
-export interface RoleTarget {
-  readonly name: string
-  readonly scopes: readonly string[]
-  readonly description: string
-  readonly requireSecondFactor: boolean
-}
-
-export interface UserTarget {
-  readonly username: string
-  /** Claims by their registered names. */
-  readonly profile: Profile
-  readonly roles: readonly string[]
-  readonly disabled: boolean
-}
+export type RoleTarget = Role
+export type UserTarget = Pick<User, 'username' | 'profile' | 'roles' | 'disabled'>
 
 /** As registered. Defaults of absent members are applied when it is read. */
 export type ClientTarget = ClientMetadata

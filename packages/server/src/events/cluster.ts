@@ -8,18 +8,7 @@ import type { Bus } from './bus.ts'
 /** Strings only: they travel to other nodes as JSON. */
 export type Params = Readonly<Record<string, string>>
 
-export interface Cluster {
-  /** Resolves when other nodes can see this one. */
-  readonly registered: Promise<void>
-  /** The reason why this node must stop serving, if there is one. */
-  findConflict(): Promise<string | undefined>
-  /** Registers what this node replies on a topic. A node without a handler replies null. */
-  handle(topic: string, handler: (params: Params) => unknown): void
-  callAll(topic: string, params?: Params): Promise<ClusterReplies>
-  /** A reply that is not null, of this node if it has one; undefined if there is none. */
-  callAny(topic: string, params?: Params): Promise<unknown>
-  close(): Promise<void>
-}
+export type Cluster = ReturnType<typeof openCluster>
 
 export interface ClusterReplies {
   readonly replies: readonly { readonly node: string; readonly body: unknown }[]
@@ -49,7 +38,7 @@ const LONGEST_POLL_MS = 80
 /** How long a call stays on the bus, for nodes that receive it late. */
 const CALL_KEPT_MS = 10_000
 
-export function openCluster(options: ClusterOptions): Cluster {
+export function openCluster(options: ClusterOptions) {
   const { name, issuer, predecessor, bus, nodes, clock, onError } = options
   const self = { id: randomUUID(), name, issuer, startedAt: clock() }
   const { id } = self
@@ -78,18 +67,22 @@ export function openCluster(options: ClusterOptions): Cluster {
   beating.unref()
 
   return {
+    /** Resolves when other nodes can see this one. */
     registered,
+    /** The reason why this node must stop serving, if there is one. */
     findConflict: () => nodes.findConflict(self),
-    handle: (topic, handler) => void handlers.set(topic, handler),
-    async callAll(topic, params = {}) {
+    /** Registers what this node replies on a topic. A node without a handler replies null. */
+    handle: (topic: string, handler: (params: Params) => unknown) => void handlers.set(topic, handler),
+    async callAll(topic: string, params: Params = {}): Promise<ClusterReplies> {
       const own = { node: name, body: await run(topic, params) }
       const { replies, timedOut } = await callRest(topic, params)
       return { replies: [own, ...replies], timedOut }
     },
-    async callAny(topic, params = {}) {
+    /** A reply that is not null, of this node if it has one; undefined if there is none. */
+    async callAny(topic: string, params: Params = {}): Promise<unknown> {
       return (await run(topic, params)) ?? firstReply(await callRest(topic, params))
     },
-    async close() {
+    async close(): Promise<void> {
       clearInterval(beating)
       unsubscribe()
       await registered

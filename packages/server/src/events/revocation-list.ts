@@ -20,18 +20,6 @@ export interface TokenRights {
   readonly roles: readonly string[]
 }
 
-export interface RevocationList {
-  isRevoked(token: TokenOrigin): boolean
-  /** The rights left after the user's roles or the client's scopes changed; `rights` itself if nothing changed. */
-  narrow<T extends TokenRights>(token: TokenOrigin, rights: T): T
-  sessionEnded(sessionId: string): boolean
-  /** Changes with every event; results of the checks above may be cached until then. */
-  readonly version: number
-  /** For metrics. */
-  readonly size: number
-  close(): void
-}
-
 const KINDS = [
   'token-revoked',
   'grant-revoked',
@@ -67,7 +55,7 @@ export async function openRevocationList(
   events: Pick<Events, 'unexpired'>,
   clock: Clock,
 ): Promise<RevocationList> {
-  const list = new LoadedRevocations()
+  const list = new RevocationList()
   // Subscribe first, then load: an event in between is applied twice rather than not at all.
   const unsubscribe = bus.subscribe((event) => list.add(event))
   for (const event of await events.unexpired(KINDS)) list.add(event)
@@ -80,7 +68,7 @@ export async function openRevocationList(
   return list
 }
 
-class LoadedRevocations implements RevocationList {
+export class RevocationList {
   readonly #tokens = new Map<string, Entry>()
   readonly #grants = new Map<string, Entry>()
   readonly #sessions = new Map<string, Entry>()
@@ -103,10 +91,12 @@ class LoadedRevocations implements RevocationList {
   #version = 0
   close = (): void => {}
 
+  /** Changes with every event; results of the checks may be cached until then. */
   get version(): number {
     return this.#version
   }
 
+  /** For metrics. */
   get size(): number {
     return this.#all.reduce((sum, entries) => sum + entries.size, 0)
   }
@@ -120,6 +110,7 @@ class LoadedRevocations implements RevocationList {
     return limitFor(this.#clientScopes, clientId, issuedAtMs)?.scopes.size === 0
   }
 
+  /** The rights left after the user's roles or the client's scopes changed; `rights` itself if nothing changed. */
   narrow<T extends TokenRights>({ subject, clientId, issuedAtMs }: TokenOrigin, rights: T): T {
     const user = limitFor(this.#userRights, subject, issuedAtMs)
     const role = subject === clientId ? undefined : limitFor(this.#roleRights, 'roles', issuedAtMs)

@@ -11,23 +11,7 @@ export type Attempted<T> =
 /** For `Retry-After` where too many attempts are under way. */
 export const BUSY_SECONDS = 5
 
-export interface Attempts {
-  /** `check` makes the attempt. If it throws, the attempt does not count. */
-  make<T>(
-    counts: readonly ThrottleCount[],
-    check: () => Promise<T>,
-    isFailure: (result: T) => boolean,
-  ): Promise<Attempted<T>>
-}
-
-type Begun = Exclude<Attempted<never>, { outcome: 'made' }> | { readonly outcome: 'begun'; readonly attempt: Attempt }
-
-/** One of the two must be called. */
-interface Attempt {
-  failed(): void
-  /** It succeeded, or was not made: it does not count. */
-  withdraw(): Promise<void>
-}
+type NotMade = Exclude<Attempted<never>, { outcome: 'made' }>
 
 /** The attempts of this node against one key: under way (counted, or being counted), and waiting for one of those. */
 interface Line {
@@ -50,89 +34,93 @@ const LIMITS: AttemptLimits = { mostWaiting: 256, longestWaitMs: 10_000 }
  * have to be delayed while others are under way waits for them: if one succeeds, its place becomes free. Only when all of
  * them are decided do the remaining failures cause a delay.
  */
-export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS): Attempts {
-  const lines = new Map<string, Line>()
+export class Attempts {
+  readonly #throttles: Pick<Throttles, 'takeAll' | 'refund'>
+  readonly #limits: AttemptLimits
+  readonly #lines = new Map<string, Line>()
 
-  return {
-    async make(counts, check, isFailure) {
-      const begun = await begin(counts)
-      if (begun.outcome !== 'begun') return begun
-      const { attempt } = begun
-      try {
-        const result = await check()
-        if (isFailure(result)) attempt.failed()
-        else await attempt.withdraw()
-        return { outcome: 'made', result }
-      } catch (error) {
-        // Not the user's fault. The database may be unavailable, so the first error is the one to report.
-        void attempt.withdraw().catch(() => {})
-        throw error
-      }
-    },
+  constructor(throttles: Pick<Throttles, 'takeAll' | 'refund'>, limits = LIMITS) {
+    this.#throttles = throttles
+    this.#limits = limits
   }
 
-  async function begin(counts: readonly ThrottleCount[]): Promise<Begun> {
+  /** `check` makes the attempt. If it throws, the attempt does not count. */
+  async make<T>(
+    counts: readonly ThrottleCount[],
+    check: () => Promise<T>,
+    isFailure: (result: T) => boolean,
+  ): Promise<Attempted<T>> {
     const keys = counts.map(({ key }) => key)
-    const deadline = performance.now() + limits.longestWaitMs
-    for (const key of keys) enter(key)
-    for (;;) {
-      const freed = freedOf(keys)
-      const { waitMs, blocked } = await take(counts, keys)
-      if (waitMs === 0) return { outcome: 'begun', attempt: begunAttempt(keys) }
-      // An attempt that was counted as a failure may have succeeded since.
-      const mayPass = blocked.every((each) => freed.get(each) !== lines.get(each)?.freed)
-      if (mayPass && performance.now() < deadline) continue
-      for (const key of keys) leave(key, !blocked.includes(key))
-      const key = blocked.every((each) => lines.has(each)) ? blocked[0] : undefined
-      const line = key === undefined ? undefined : lines.get(key)
-      // Blocked by failures alone.
-      if (line === undefined) return delayed(waitMs, blocked)
-      if (line.waiting.size >= limits.mostWaiting) return { outcome: 'busy' }
-      const asked = performance.now()
-      const signal = await wait(line, deadline)
-      if (signal === 'late') return { outcome: 'busy' }
-      if (signal === 'over') return delayed(Math.max(1, waitMs - (performance.now() - asked)), blocked)
-      for (const other of keys) if (other !== key) enter(other)
-    }
-  }
-
-  async function take(counts: readonly ThrottleCount[], keys: readonly string[]) {
+    const begun = await this.#begin(counts, keys)
+    if (begun !== undefined) return begun
     try {
-      return await throttles.takeAll(counts)
+      const result = await check()
+      if (isFailure(result)) this.#leaveAll(keys, false)
+      else await this.#withdraw(keys)
+      return { outcome: 'made', result }
     } catch (error) {
-      for (const key of keys) leave(key, false)
+      // Not the user's fault. The database may be unavailable, so the first error is the one to report.
+      void this.#withdraw(keys).catch(() => {})
       throw error
     }
   }
 
-  function freedOf(keys: readonly string[]): ReadonlyMap<string, number | undefined> {
-    return new Map(keys.map((key) => [key, lines.get(key)?.freed]))
-  }
-
-  function begunAttempt(keys: readonly string[]): Attempt {
-    return {
-      failed() {
-        for (const key of keys) leave(key, false)
-      },
-      async withdraw() {
-        try {
-          await throttles.refund(keys)
-        } finally {
-          for (const key of keys) leave(key, true)
-        }
-      },
+  /** Undefined once the attempt is counted, and may be made. */
+  async #begin(counts: readonly ThrottleCount[], keys: readonly string[]): Promise<NotMade | undefined> {
+    const deadline = performance.now() + this.#limits.longestWaitMs
+    for (const key of keys) this.#enter(key)
+    for (;;) {
+      const freed = new Map(keys.map((key) => [key, this.#lines.get(key)?.freed]))
+      const { waitMs, blocked } = await this.#take(counts, keys)
+      if (waitMs === 0) return undefined
+      // An attempt that was counted as a failure may have succeeded since.
+      const mayPass = blocked.every((each) => freed.get(each) !== this.#lines.get(each)?.freed)
+      if (mayPass && performance.now() < deadline) continue
+      for (const key of keys) this.#leave(key, !blocked.includes(key))
+      const key = blocked.every((each) => this.#lines.has(each)) ? blocked[0] : undefined
+      const line = key === undefined ? undefined : this.#lines.get(key)
+      // Blocked by failures alone.
+      if (line === undefined) return delayed(waitMs, blocked)
+      if (line.waiting.size >= this.#limits.mostWaiting) return { outcome: 'busy' }
+      const asked = performance.now()
+      const signal = await wait(line, deadline)
+      if (signal === 'late') return { outcome: 'busy' }
+      if (signal === 'over') return delayed(Math.max(1, waitMs - (performance.now() - asked)), blocked)
+      for (const other of keys) if (other !== key) this.#enter(other)
     }
   }
 
-  function enter(key: string): void {
-    const line = lines.get(key)
-    if (line === undefined) lines.set(key, { underWay: 1, freed: 0, waiting: new Set() })
+  async #take(counts: readonly ThrottleCount[], keys: readonly string[]) {
+    try {
+      return await this.#throttles.takeAll(counts)
+    } catch (error) {
+      this.#leaveAll(keys, false)
+      throw error
+    }
+  }
+
+  /** It succeeded, or was not made: it does not count. */
+  async #withdraw(keys: readonly string[]): Promise<void> {
+    try {
+      await this.#throttles.refund(keys)
+    } finally {
+      this.#leaveAll(keys, true)
+    }
+  }
+
+  #enter(key: string): void {
+    const line = this.#lines.get(key)
+    if (line === undefined) this.#lines.set(key, { underWay: 1, freed: 0, waiting: new Set() })
     else line.underWay++
   }
 
+  #leaveAll(keys: readonly string[], isPlaceFree: boolean): void {
+    for (const key of keys) this.#leave(key, isPlaceFree)
+  }
+
   /** A finished attempt passes its place on to a waiting one. When none is under way, the waiting ones are delayed. */
-  function leave(key: string, isPlaceFree: boolean): void {
-    const line = lines.get(key)
+  #leave(key: string, isPlaceFree: boolean): void {
+    const line = this.#lines.get(key)
     if (line === undefined) return
     if (isPlaceFree) line.freed++
     const [next] = line.waiting
@@ -142,21 +130,21 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
     }
     line.underWay--
     if (line.underWay > 0) return
-    lines.delete(key)
+    this.#lines.delete(key)
     for (const each of line.waiting) each('over')
   }
+}
 
-  function wait(line: Line, deadline: number): Promise<'again' | 'over' | 'late'> {
-    return new Promise((resolve) => {
-      const end = (signal: 'again' | 'over' | 'late') => {
-        line.waiting.delete(end)
-        clearTimeout(timer)
-        resolve(signal)
-      }
-      const timer = setTimeout(end, Math.max(0, deadline - performance.now()), 'late')
-      line.waiting.add(end)
-    })
-  }
+function wait(line: Line, deadline: number): Promise<'again' | 'over' | 'late'> {
+  return new Promise((resolve) => {
+    const end = (signal: 'again' | 'over' | 'late') => {
+      line.waiting.delete(end)
+      clearTimeout(timer)
+      resolve(signal)
+    }
+    const timer = setTimeout(end, Math.max(0, deadline - performance.now()), 'late')
+    line.waiting.add(end)
+  })
 }
 
 function delayed(waitMs: number, blocked: readonly string[]) {

@@ -1,24 +1,24 @@
 /** Opens the parts of the identity service: signer, issuer, authentication, revocations, caches, password checks. */
 
-import type { Audit, Authenticate, Clock } from 'gatehouse-protocol'
+import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
-import { openRevocationList, type RevocationList } from '../events/revocation-list.ts'
-import { openRevocations, type Revocations } from '../store/authorizations/revocations.ts'
+import { openRevocationList } from '../events/revocation-list.ts'
+import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { type Attempts, createAttempts } from './attempts.ts'
-import { type ClientDirectory, createClientDirectory } from './clients/client-directory.ts'
-import { createSecretThrottle, type SecretThrottle } from './clients/client-request.ts'
+import { Attempts } from './attempts.ts'
+import { createClientDirectory } from './clients/client-directory.ts'
+import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
-import { createHashing, type Hashing } from './passwords/hashing.ts'
-import { type CheckPassword, createPasswordCheck } from './passwords/password-check.ts'
+import { createHashing } from './passwords/hashing.ts'
+import { createPasswordCheck } from './passwords/password-check.ts'
 import { createAccess } from './tokens/access.ts'
 import { displayNameOf } from './tokens/claims.ts'
-import { createIssuer, type Issuer } from './tokens/issuer.ts'
-import { openSigner, type Signer } from './tokens/signer.ts'
-import { createUserDirectory, type UserDirectory } from './user-directory.ts'
+import { createIssuer } from './tokens/issuer.ts'
+import { openSigner } from './tokens/signer.ts'
+import { createUserDirectory } from './user-directory.ts'
 
 export interface IdentityOptions {
   readonly issuer: string
@@ -36,25 +36,9 @@ export interface IdentityOptions {
   readonly onError: (error: unknown) => void
 }
 
-export interface Identity {
-  readonly issuer: Issuer
-  readonly signer: Signer
-  readonly authenticate: Authenticate
-  readonly revocationList: RevocationList
-  readonly revocations: Revocations
-  readonly clients: ClientDirectory
-  readonly users: UserDirectory
-  readonly checkPassword: CheckPassword
-  readonly hashing: Hashing
-  readonly attempts: Attempts
-  readonly secretThrottle: SecretThrottle
-  readonly lifetimes: TokenLifetimes
-  /** For tokens that are issued from now on. */
-  setLifetimes(next: TokenLifetimes): void
-  close(): void
-}
+export type Identity = Awaited<ReturnType<typeof openIdentity>>
 
-export async function openIdentity(options: IdentityOptions): Promise<Identity> {
+export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
   const [signer, revocationList] = await Promise.all([
@@ -86,7 +70,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
   const hashing = createHashing(options.metrics)
-  const attempts = createAttempts(stores.throttles)
+  const attempts = new Attempts(stores.throttles)
   return {
     issuer: createIssuer({
       name: options.issuer,
@@ -114,7 +98,8 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     attempts,
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
-    setLifetimes: (next) => void Object.assign(lifetimes, next),
+    /** For tokens that are issued from now on. */
+    setLifetimes: (next: TokenLifetimes) => void Object.assign(lifetimes, next),
     close() {
       unsubscribe()
       users.close()

@@ -6,16 +6,13 @@ import { LruMap } from '../lib/lru-map.ts'
 import type { User } from '../store/accounts/user.ts'
 import type { Users } from '../store/accounts/users.ts'
 
-export interface UserDirectory {
-  findById(id: string): Promise<User | undefined>
-  close(): void
-}
+export type UserDirectory = ReturnType<typeof createUserDirectory>
 
 const MAX_CACHED = 10_000
 /** For changes that no event reports. */
 const CACHED_MS = 1_000
 
-export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, clock: Clock): UserDirectory {
+export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, clock: Clock) {
   let cached = new LruMap<{ readonly user: User; readonly at: number }>(MAX_CACHED)
   /** Counts the events: a user read from the store while one arrives may already be outdated. */
   let changes = 0
@@ -32,7 +29,7 @@ export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, cl
   })
 
   return {
-    async findById(id) {
+    async findById(id: string): Promise<User | undefined> {
       const now = clock()
       const known = cached.get(id)
       return known !== undefined && Math.abs(now - known.at) < CACHED_MS ? known.user : read(id, now)

@@ -5,7 +5,14 @@ import SqliteDatabase from 'better-sqlite3'
 import { CompiledQuery, type Kysely } from 'kysely'
 import { createNodes } from './cluster/nodes.ts'
 import { checkDataFolder } from './database/data-folder.ts'
-import { type Database, explainDamage, openUnmigrated, POSTGRES_SCHEMA, SchemaTooNew } from './database/database.ts'
+import {
+  type Database,
+  type DataLocation,
+  explainDamage,
+  openUnmigrated,
+  POSTGRES_SCHEMA,
+  SchemaTooNew,
+} from './database/database.ts'
 import { checkFreeConnections } from './database/free-connections.ts'
 import { schemaVersion } from './database/migration-plan.ts'
 import { MIGRATIONS } from './database/migrations.ts'
@@ -15,10 +22,7 @@ import { noDatabaseIn, noTablesIn, UnfitDatabase } from './database/unfit-databa
 import { openPrivateKey } from './keys/key-rotation.ts'
 import { findMasterKey, type MasterKey, requireMasterKey, WrongMasterKey } from './keys/master-key.ts'
 
-export interface StoredOptions {
-  readonly dataFolder: string
-  /** Empty for SQLite. */
-  readonly url: string
+export interface StoredOptions extends DataLocation {
   readonly masterKey: Buffer | undefined
   /** The connections to PostgreSQL that must be free. */
   readonly freeConnections?: number
@@ -35,33 +39,35 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
   else checkDataFolder(dataFolder)
   if (url === '') checkFile(join(dataFolder, 'query.db'))
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
-  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
-  try {
+  return lookInto(options, async (database) => {
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
     if (mustBeCurrent) await requireCurrent(database)
     if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
-    return await checkContent(database, findMasterKey(dataFolder, masterKey))
-  } catch (error) {
-    throw explainDamage(error, database.location)
-  } finally {
-    await database.close().catch(() => {})
-  }
+    return checkContent(database, findMasterKey(dataFolder, masterKey))
+  })
 }
 
 /** Throws UnfitDatabase if there is no SQLite file. Writes nothing. */
-export function requireFile({ dataFolder, url }: Pick<StoredOptions, 'dataFolder' | 'url'>): void {
+export function requireFile({ dataFolder, url }: DataLocation): void {
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
 }
 
 /** Throws if there is no database of any schema version, or if its master key is missing or different. */
-export async function requireDatabase({ dataFolder, url, masterKey }: StoredOptions): Promise<MasterKey> {
-  requireFile({ dataFolder, url })
-  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
-  try {
+export async function requireDatabase(options: StoredOptions): Promise<MasterKey> {
+  requireFile(options)
+  return lookInto(options, async (database) => {
     if ((await schemaVersion(database)) === 0) throw noTablesIn(database.location)
-    const found = requireMasterKey(dataFolder, masterKey)
+    const found = requireMasterKey(options.dataFolder, options.masterKey)
     await checkMasterKey(database.db, found)
     return found
+  })
+}
+
+/** Without migrating it. */
+async function lookInto<T>({ dataFolder, url }: StoredOptions, look: (database: Database) => Promise<T>): Promise<T> {
+  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
+  try {
+    return await look(database)
   } catch (error) {
     throw explainDamage(error, database.location)
   } finally {

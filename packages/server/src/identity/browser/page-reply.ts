@@ -56,11 +56,17 @@ export async function frameOfFlow(
 /** What a form says after an attempt, in the language of the page. */
 export type FormErrorIn = (text: Messages) => FormError
 
+/** The page after an attempt. */
+export interface FormReply {
+  readonly status: number
+  readonly error: FormErrorIn
+}
+
 /** For an attempt that was not made: too many have failed, or are under way. */
 export function replyLater(
   http: Context,
   { outcome, seconds = BUSY_SECONDS }: { readonly outcome: 'delayed' | 'busy'; readonly seconds?: number },
-): { readonly status: number; readonly error: FormErrorIn } {
+): FormReply {
   http.setHeader('retry-after', String(seconds))
   return { status: outcome === 'busy' ? 503 : 429, error: (text) => ({ text: text.tryLater(seconds) }) }
 }

@@ -7,14 +7,7 @@ import type { BuiltInClients } from '../../store/clients/built-in-clients.ts'
 import { type Client, toClient } from '../../store/clients/client-metadata.ts'
 import type { Clients } from '../../store/clients/clients.ts'
 
-export interface ClientDirectory {
-  /** Finds disabled clients too; the caller checks `disabled`. */
-  find(clientId: string): Promise<Client | undefined>
-  /** Takes as long as looking up an unknown client, so that a refusal takes equally long for known and unknown ones (C-47). */
-  spendLookupTime(clientId: string): Promise<void>
-  /** Whether pages of this origin may call the endpoints that allow CORS. */
-  isClientOrigin(origin: string): Promise<boolean>
-}
+export type ClientDirectory = ReturnType<typeof createClientDirectory>
 
 const MAX_CACHED = 10_000
 /** For changes that no event reports. */
@@ -25,7 +18,7 @@ export function createClientDirectory(
   bus: Bus,
   clock: Clock,
   builtIn: BuiltInClients,
-): ClientDirectory {
+) {
   const ownClients = new Map([...builtIn].map(([id, metadata]) => [id, toClient(metadata, [])]))
   let cached = new LruMap<Client>(MAX_CACHED)
   let origins: Promise<ReadonlySet<string>> | undefined
@@ -36,7 +29,8 @@ export function createClientDirectory(
   })
 
   return {
-    async find(clientId) {
+    /** Finds disabled clients too; the caller checks `disabled`. */
+    async find(clientId: string): Promise<Client | undefined> {
       // A Basic header may contain U+0000, which PostgreSQL rejects and no client id has.
       if (clientId.includes('\0')) return undefined
       const own = ownClients.get(clientId)
@@ -50,10 +44,12 @@ export function createClientDirectory(
       if (found !== undefined) map.set(clientId, found)
       return found
     },
-    async spendLookupTime(clientId) {
+    /** Takes as long as looking up an unknown client, so that a refusal takes equally long for known and unknown ones (C-47). */
+    async spendLookupTime(clientId: string): Promise<void> {
       await clients.metadata(clientId)
     },
-    async isClientOrigin(origin) {
+    /** Whether pages of this origin may call the endpoints that allow CORS. */
+    async isClientOrigin(origin: string): Promise<boolean> {
       if (isOld()) forget()
       origins ??= readOrigins()
       return (await origins).has(origin)

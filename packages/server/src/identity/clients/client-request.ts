@@ -155,23 +155,22 @@ export function secretMatches(client: Client | undefined, clientId: string, secr
   return valid.map((stored) => timingSafeEqual(Buffer.from(stored.digest), digest)).includes(true)
 }
 
-/** Slows down guessing of client secrets per client and address: the client itself, at another address, is not affected. */
-export interface SecretThrottle {
-  /** Seconds until the next attempt is allowed; 0 when it is allowed now. */
-  retryAfter(clientId: string, address: string): number
-  recordFailure(clientId: string, address: string): void
-}
+export type SecretThrottle = ReturnType<typeof createSecretThrottle>
 
 const FREE_FAILURES = 10
 const MAX_WAIT_MS = 60_000
 const FORGET_MS = 15 * 60_000
 const MAX_TRACKED = 20_000
 
-/** In memory, separately on each node: secrets are so long that guessing on all nodes does not help. */
-export function createSecretThrottle(clock: Clock): SecretThrottle {
+/**
+ * Slows down guessing of client secrets per client and address: the client itself, at another address, is not affected. In memory,
+ * separately on each node: secrets are so long that guessing on all nodes does not help.
+ */
+export function createSecretThrottle(clock: Clock) {
   const failures = new LruMap<{ readonly count: number; readonly at: number }>(MAX_TRACKED)
   return {
-    retryAfter(clientId, address) {
+    /** Seconds until the next attempt is allowed; 0 when it is allowed now. */
+    retryAfter(clientId: string, address: string): number {
       if (failures.size === 0) return 0
       const known = failures.get(keyOf(clientId, address))
       if (known === undefined || known.count < FREE_FAILURES) return 0
@@ -180,7 +179,7 @@ export function createSecretThrottle(clock: Clock): SecretThrottle {
       // If the clock was set back, no one must wait longer.
       return Math.max(0, Math.ceil((Math.min(known.at, now) + wait - now) / 1000))
     },
-    recordFailure(clientId, address) {
+    recordFailure(clientId: string, address: string): void {
       const key = keyOf(clientId, address)
       const known = failures.get(key)
       const now = clock()

@@ -1,5 +1,5 @@
 /** The consent page, and the page to choose an account. */
-import { postForm, scopeList, signedInUser } from './form-parts.ts'
+import { permissionForm, postForm } from './form-parts.ts'
 import { type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
 
@@ -17,19 +17,7 @@ export function consentPage(frame: PageFrame, data: ConsentData): Html {
   const body = html`
 <h1>${messages.consent(data.client)}</h1>
 <p class="lead">${messages.consentGoesTo(data.returnsTo)}</p>
-${signedInUser(messages.signedInAs(data.username), data.username)}
-<p>${messages.consentLead}</p>
-${scopeList(frame, data.scopes)}
-${postForm(
-  frame,
-  'consent',
-  '/consent',
-  { flow: data.flow, scope: data.scopes.join(' ') },
-  html`<div class="actions">
-<button type="submit" id="consent-allow" name="decision" value="allow">${messages.allow}</button>
-<button type="submit" class="plain" id="consent-deny" name="decision" value="deny">${messages.deny}</button>
-</div>`,
-)}
+${permissionForm(frame, data, { name: 'consent', path: '/consent', ids: 'consent', values: { flow: data.flow } })}
 <p class="hint secondary">${messages.consentWithdraw}</p>`
   return page(frame, { title: messages.consent(data.client), body })
 }

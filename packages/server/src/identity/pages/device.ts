@@ -1,5 +1,5 @@
 /** The pages of the device flow (RFC 8628 §3.3): the user enters the code, sees the request and decides. */
-import { errorSummary, type FormError, field, postForm, scopeList, signedInUser } from './form-parts.ts'
+import { errorSummary, type FormError, field, permissionForm, postForm } from './form-parts.ts'
 import { type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { type PageFrame, page } from './layout.ts'
@@ -40,19 +40,7 @@ export function deviceConfirmPage(frame: PageFrame, data: DeviceConfirmData): Ht
 <h1>${messages.deviceConfirm(data.client)}</h1>
 <p class="lead">${messages.deviceConfirmLead}</p>
 <p class="usercode" id="user-code">${data.userCode}</p>
-${signedInUser(messages.signedInAs(data.username), data.username)}
-<p>${messages.consentLead}</p>
-${scopeList(frame, data.scopes)}
-${postForm(
-  frame,
-  'device-confirm',
-  '/device/decision',
-  { user_code: data.userCode, scope: data.scopes.join(' ') },
-  html`<div class="actions">
-<button type="submit" id="device-allow" name="decision" value="allow">${messages.allow}</button>
-<button type="submit" class="plain" id="device-deny" name="decision" value="deny">${messages.deny}</button>
-</div>`,
-)}`
+${permissionForm(frame, data, { name: 'device-confirm', path: '/device/decision', ids: 'device', values: { user_code: data.userCode } })}`
   return page(frame, { title: messages.deviceConfirm(data.client), body })
 }
 

@@ -152,8 +152,25 @@ function initials(name: string): string {
   return letters.join('').toUpperCase()
 }
 
-export function scopeList(frame: PageFrame, scopes: readonly string[]): Html {
+function scopeList(frame: PageFrame, scopes: readonly string[]): Html {
   return html`<ul class="scopes" id="scopes">${inOrder(frame, scopes).map((scope) => scopeEntry(frame, scope))}</ul>`
+}
+
+/** Who is asked, what an application will be able to do, and the buttons to allow or deny it. */
+export function permissionForm(
+  frame: PageFrame,
+  { username, scopes }: { readonly username: string; readonly scopes: readonly string[] },
+  form: { readonly name: string; readonly path: string; readonly ids: string; readonly values: Record<string, string> },
+): Html {
+  const { messages } = frame.language
+  const buttons = html`<div class="actions">
+<button type="submit" id="${form.ids}-allow" name="decision" value="allow">${messages.allow}</button>
+<button type="submit" class="plain" id="${form.ids}-deny" name="decision" value="deny">${messages.deny}</button>
+</div>`
+  return html`${signedInUser(messages.signedInAs(username), username)}
+<p>${messages.consentLead}</p>
+${scopeList(frame, scopes)}
+${postForm(frame, form.name, form.path, { ...form.values, scope: scopes.join(' ') }, buttons)}`
 }
 
 /** What an application will no longer be able to do. */

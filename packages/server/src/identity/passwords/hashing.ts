@@ -3,24 +3,21 @@ import { createSemaphore } from '../../lib/semaphore.ts'
 import { hashPassword, verifyPassword } from '../../store/accounts/password-hash.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 
-/** Both return undefined at once when the queue is full. */
-export interface Hashing {
-  verify(passwordHash: string, password: string): Promise<boolean | undefined>
-  hash(password: string): Promise<string | undefined>
-}
+export type Hashing = ReturnType<typeof createHashing>
 
 const MAX_RUNNING = 2
 const MAX_WAITING = 64
 
-export function createHashing(metrics: Metrics): Hashing {
+/** Both methods return undefined at once when the queue is full. */
+export function createHashing(metrics: Metrics) {
   const semaphore = createSemaphore(MAX_RUNNING, MAX_WAITING)
   metrics.watch('gatehouse_hash_queue', () => [
     [{ state: 'running' }, semaphore.running],
     [{ state: 'waiting' }, semaphore.waiting],
   ])
   return {
-    verify: (passwordHash, password) => limited(() => verifyPassword(passwordHash, password)),
-    hash: (password) => limited(() => hashPassword(password)),
+    verify: (passwordHash: string, password: string) => limited(() => verifyPassword(passwordHash, password)),
+    hash: (password: string) => limited(() => hashPassword(password)),
   }
 
   async function limited<T>(work: () => Promise<T>): Promise<T | undefined> {

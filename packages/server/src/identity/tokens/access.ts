@@ -17,12 +17,6 @@ export interface AccessOptions {
   readonly namesOf: (userId: string) => Promise<{ username: string; displayName: string } | undefined>
 }
 
-export interface Access {
-  readonly authenticate: Authenticate
-  /** Clears the caches, for example because a signing key was withdrawn. */
-  forget(): void
-}
-
 /** Thousands are kept: one more object for each would noticeably lengthen garbage collections. */
 interface VerifiedToken {
   readonly principal: Principal
@@ -35,15 +29,17 @@ const MAX_VERIFIED = 20_000
 /** A value that is never a version of the revocation list. */
 const NEVER = -1
 
-export function createAccess({ issuer, signer, revocationList, clock, namesOf }: AccessOptions): Access {
+export function createAccess({ issuer, signer, revocationList, clock, namesOf }: AccessOptions) {
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
 
+  const authenticate: Authenticate = (token) => {
+    const digest = hash('sha256', token, 'base64')
+    const verified = verifiedTokens.get(digest)
+    return verified === undefined ? verifyNew(token, digest) : checkStillValid(verified)
+  }
   return {
-    authenticate(token) {
-      const digest = hash('sha256', token, 'base64')
-      const verified = verifiedTokens.get(digest)
-      return verified === undefined ? verifyNew(token, digest) : checkStillValid(verified)
-    },
+    authenticate,
+    /** Clears the cache, for example because a signing key was withdrawn. */
     forget() {
       verifiedTokens = new LruMap(MAX_VERIFIED)
     },

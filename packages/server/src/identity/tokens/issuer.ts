@@ -31,12 +31,7 @@ export interface IdTokenParts {
   readonly withScopeClaims?: boolean
 }
 
-export interface Issuer {
-  readonly name: string
-  accessToken(client: Client, scopes: readonly string[], onBehalfOf: OnBehalfOf): Promise<IssuedAccessToken>
-  idToken(parts: IdTokenParts): Promise<string>
-  logoutToken(client: Client, subject: string, sessionId: string): Promise<string>
-}
+export type Issuer = ReturnType<typeof createIssuer>
 
 export interface IssuerOptions {
   readonly name: string
@@ -51,7 +46,7 @@ export interface IssuerOptions {
 const LOGOUT_TOKEN_SECONDS = 120
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: IssuerOptions): Issuer {
+export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: IssuerOptions) {
   const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimes.accessTokenMs)
   /** No token outlives its grant: a grant that has been deleted can no longer be revoked. */
   const grantSecondsLeft = ({ expiresAt }: Grant, now: number) => Math.max(1, Math.ceil((expiresAt - now) / 1000))
@@ -62,7 +57,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
   return {
     name,
 
-    async accessToken(client, scopes, onBehalfOf) {
+    async accessToken(client: Client, scopes: readonly string[], onBehalfOf: OnBehalfOf): Promise<IssuedAccessToken> {
       const now = clock()
       const iat = seconds(now)
       const lifetime =
@@ -94,7 +89,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
       return { token, tokenId, lifetime, scopes }
     },
 
-    idToken({ client, user, grant, nonce, accessToken, code, withScopeClaims = false }) {
+    idToken({ client, user, grant, nonce, accessToken, code, withScopeClaims = false }: IdTokenParts): Promise<string> {
       const iat = seconds(clock())
       return signer.sign('JWT', {
         iss: name,
@@ -117,7 +112,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
       })
     },
 
-    logoutToken(client, subject, sessionId) {
+    logoutToken(client: Client, subject: string, sessionId: string): Promise<string> {
       const iat = seconds(clock())
       return signer.sign('logout+jwt', {
         iss: name,

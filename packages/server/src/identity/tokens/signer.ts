@@ -30,14 +30,7 @@ export interface Jwks {
   readonly keys: readonly PublishedKey[]
 }
 
-export interface Signer {
-  sign(type: TokenType, claims: Claims): Promise<string>
-  /** The claims of a token of this type that one of our keys signed. The caller checks expiry and audience. */
-  verify(type: TokenType, token: string): Promise<SignedByUs | undefined>
-  /** Returns the same object until the keys change or a second has passed. */
-  jwks(): Jwks
-  close(): void
-}
+export type Signer = Awaited<ReturnType<typeof openSigner>>
 
 export interface SignedByUs {
   readonly claims: Claims
@@ -68,111 +61,135 @@ interface KeysInUse {
   readonly signing: PrivateKey | undefined
 }
 
-export async function openSigner(options: SignerOptions): Promise<Signer> {
-  const { keys, sealingKey, clock, bus, audit, onError } = options
-  let stored: readonly StoredKey[] = []
-  let inUse: KeysInUse | undefined
-  const privateKeys = new Map<string, KeyObject>()
-  const publicKeys = new Map<string, KeyObject>()
-  const withdrawn = new Set<string>()
+export async function openSigner(options: SignerOptions) {
+  const { clock, bus, audit, onError } = options
+  const loaded = new LoadedKeys(options)
   /**
    * Many new tokens at once, as after a restart, take turns with other requests. On two cores a thread for them was not faster: about
    * 10,000 sign-ins per second with it and without it (decision 14).
    */
   const checks = new TurnQueue()
-  let loading: Promise<void> = Promise.resolve()
   await rotate()
-  if (stored.length === 0) await reload()
+  if (loaded.isEmpty) await loaded.reload()
 
   const unsubscribe = bus.subscribe((event) => {
     if (event.kind !== 'keys-changed') return
     // Drop the withdrawn key before reloading: no token that it signed is accepted in the meantime.
-    if (event.withdrawn !== undefined) drop(event.withdrawn)
-    reload().catch(onError)
+    if (event.withdrawn !== undefined) loaded.drop(event.withdrawn)
+    loaded.reload().catch(onError)
   })
   const timer = setInterval(() => rotate().catch(onError), ROTATION_CHECK_MS)
   timer.unref()
 
   return {
-    async sign(type, claims) {
-      const { kid, privateKey } = keysInUse().signing ?? (await reloadSigningKey())
+    async sign(type: TokenType, claims: Claims): Promise<string> {
+      const { kid, privateKey } = loaded.inUse().signing ?? (await loaded.reloadSigningKey())
       const input = `${encoded({ alg: 'RS256', typ: type, kid })}.${encoded(claims)}`
       return `${input}.${await signOnPool(input, privateKey)}`
     },
-    async verify(type, token) {
+
+    /** The claims of a token of this type that one of our keys signed. The caller checks expiry and audience. */
+    async verify(type: TokenType, token: string): Promise<SignedByUs | undefined> {
       const jwt = parseJwt(token)
       if (jwt === undefined || jwt.header.alg !== 'RS256' || jwt.header.typ !== type) return undefined
       // RFC 7515 §4.1.11: we implement no extensions, so none may be critical.
       if ('crit' in jwt.header || typeof jwt.header.kid !== 'string') return undefined
       const { kid } = jwt.header
-      const key = publicKeys.get(kid)
+      const key = loaded.publicKey(kid)
       if (key === undefined) return undefined
       const isValid = await checks.run(() => isSignedBy(token, key))
       // The key may have been withdrawn in the meantime.
-      return isValid && publicKeys.get(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
+      return isValid && loaded.publicKey(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
     },
-    jwks: () => keysInUse().jwks,
+
+    /** Returns the same object until the keys change or a second has passed. */
+    jwks: (): Jwks => loaded.inUse().jwks,
+
     close() {
       clearInterval(timer)
       unsubscribe()
     },
   }
 
-  function keysInUse(): KeysInUse {
-    const now = clock()
-    if (inUse?.from !== stored || Math.abs(now - inUse.at) >= IN_USE_MS) {
+  async function rotate(): Promise<void> {
+    const { created, retired } = await rotateDueKeys(options, clock())
+    for (const { kid, activeFrom } of created)
+      audit.record({ event: 'key.created', target: kid, details: { kid, active_from: activeFrom } })
+    for (const kid of retired) audit.record({ event: 'key.retired', target: kid, details: { kid } })
+    if (created.length + retired.length === 0 && !loaded.isEmpty) return
+    await loaded.reload()
+    if (created.length + retired.length > 0) await bus.publish({ kind: 'keys-changed' })
+  }
+}
+
+/** The stored keys in memory, without those that were withdrawn. */
+class LoadedKeys {
+  readonly #options: SignerOptions
+  #stored: readonly StoredKey[] = []
+  #inUse: KeysInUse | undefined
+  #loading: Promise<void> = Promise.resolve()
+  readonly #privateKeys = new Map<string, KeyObject>()
+  readonly #publicKeys = new Map<string, KeyObject>()
+  readonly #withdrawn = new Set<string>()
+
+  constructor(options: SignerOptions) {
+    this.#options = options
+  }
+
+  get isEmpty(): boolean {
+    return this.#stored.length === 0
+  }
+
+  publicKey(kid: string): KeyObject | undefined {
+    return this.#publicKeys.get(kid)
+  }
+
+  inUse(): KeysInUse {
+    const now = this.#options.clock()
+    const stored = this.#stored
+    if (this.#inUse?.from !== stored || Math.abs(now - this.#inUse.at) >= IN_USE_MS) {
       const keys = stored.filter((key) => isPublished(key, now)).map(toPublishedKey)
       const { kid = '' } = signingKeyOf(stored, now) ?? {}
-      const privateKey = privateKeys.get(kid)
-      inUse = { from: stored, at: now, jwks: { keys }, signing: privateKey && { kid, privateKey } }
+      const privateKey = this.#privateKeys.get(kid)
+      this.#inUse = { from: stored, at: now, jwks: { keys }, signing: privateKey && { kid, privateKey } }
     }
-    return inUse
+    return this.#inUse
   }
 
   /** Used when the signing key was withdrawn and its successor is not loaded yet. */
-  async function reloadSigningKey(): Promise<PrivateKey> {
-    await reload()
-    const { signing } = keysInUse()
+  async reloadSigningKey(): Promise<PrivateKey> {
+    await this.reload()
+    const { signing } = this.inUse()
     if (signing === undefined) throw new Error('There is no signing key')
     return signing
   }
 
-  async function rotate(): Promise<void> {
-    const { created, retired } = await rotateDueKeys(options, clock())
-    for (const { kid, activeFrom } of created) {
-      audit.record({ event: 'key.created', target: kid, details: { kid, active_from: activeFrom } })
-    }
-    for (const kid of retired) audit.record({ event: 'key.retired', target: kid, details: { kid } })
-    if (created.length + retired.length === 0 && stored.length > 0) return
-    await reload()
-    if (created.length + retired.length > 0) await bus.publish({ kind: 'keys-changed' })
-  }
-
   /** One at a time: an older list must not replace a newer one. */
-  function reload(): Promise<void> {
-    loading = loading.catch(() => {}).then(load)
-    return loading
-  }
-
-  async function load(): Promise<void> {
-    const listed = await keys.list()
-    for (const key of listed) if (isWithdrawn(key)) drop(key.kid)
-    stored = listed.filter(({ kid }) => !withdrawn.has(kid))
-    for (const { kid, publicJwk, sealedPrivateKey } of stored) {
-      if (!publicKeys.has(kid)) publicKeys.set(kid, createPublicKey({ key: publicJwk, format: 'jwk' }))
-      if (sealedPrivateKey !== '' && !privateKeys.has(kid)) {
-        privateKeys.set(kid, openPrivateKey(sealedPrivateKey, sealingKey))
-      }
-    }
-    for (const kid of publicKeys.keys()) if (!stored.some((key) => key.kid === kid)) publicKeys.delete(kid)
+  reload(): Promise<void> {
+    this.#loading = this.#loading.catch(() => {}).then(() => this.#load())
+    return this.#loading
   }
 
   /** Permanent: a list that was read before the withdrawal still contains the key. */
-  function drop(kid: string): void {
-    withdrawn.add(kid)
-    stored = stored.filter((key) => key.kid !== kid)
-    publicKeys.delete(kid)
-    privateKeys.delete(kid)
+  drop(kid: string): void {
+    this.#withdrawn.add(kid)
+    this.#stored = this.#stored.filter((key) => key.kid !== kid)
+    this.#publicKeys.delete(kid)
+    this.#privateKeys.delete(kid)
+  }
+
+  async #load(): Promise<void> {
+    const { keys, sealingKey } = this.#options
+    const listed = await keys.list()
+    for (const key of listed) if (isWithdrawn(key)) this.drop(key.kid)
+    this.#stored = listed.filter(({ kid }) => !this.#withdrawn.has(kid))
+    for (const { kid, publicJwk, sealedPrivateKey } of this.#stored) {
+      if (!this.#publicKeys.has(kid)) this.#publicKeys.set(kid, createPublicKey({ key: publicJwk, format: 'jwk' }))
+      if (sealedPrivateKey !== '' && !this.#privateKeys.has(kid))
+        this.#privateKeys.set(kid, openPrivateKey(sealedPrivateKey, sealingKey))
+    }
+    for (const kid of this.#publicKeys.keys())
+      if (!this.#stored.some((key) => key.kid === kid)) this.#publicKeys.delete(kid)
   }
 }
 

@@ -1,18 +1,10 @@
 /** The writer of the audit log. Events are queued and written in batches: durable within a second, and before a shutdown. Repeated events are counted. */
-import { type Audit, type AuditEvent, type AuditValue, type Clock, outcomeOf } from 'gatehouse-protocol'
+import { type AuditEvent, type AuditValue, type Clock, outcomeOf } from 'gatehouse-protocol'
 import type { Database } from '../database/database.ts'
 import { extendChain, type UnchainedRow } from './chain.ts'
 import { AuditRepeats } from './repeats.ts'
 
-export interface AuditLog extends Audit {
-  /** Resolves when everything recorded so far is durable; counts are when their interval is over. */
-  flush(): Promise<void>
-  /** Flushes, then discards further events. */
-  close(): Promise<void>
-  /** For metrics: rows not yet written, and rows lost because the database was unavailable for too long. */
-  readonly waiting: number
-  readonly lost: number
-}
+export type AuditLog = ReturnType<typeof openAuditLog>
 
 export interface AuditOptions {
   readonly clock: Clock
@@ -30,10 +22,7 @@ const ROWS_AT_ONCE = 1_000
 const MOST_WAITING = 50_000
 const LONGEST_TEXT = 512
 
-export function openAuditLog(
-  database: Pick<Database, 'db' | 'engine'>,
-  { clock, node, onError }: AuditOptions,
-): AuditLog {
+export function openAuditLog(database: Pick<Database, 'db' | 'engine'>, { clock, node, onError }: AuditOptions) {
   const queue: UnchainedRow[] = []
   let timer: NodeJS.Timeout | undefined
   let writing: Promise<void> | undefined
@@ -43,14 +32,16 @@ export function openAuditLog(
   const counting = setInterval(() => enqueue(repeats.due(clock())), COUNTS_EVERY_MS).unref()
 
   return {
-    record(event) {
+    record(event: AuditEvent): void {
       enqueue(repeats.take(event, rowOf(event, clock(), node)))
     },
-    flush() {
+    /** Resolves when everything recorded so far is durable; counts are when their interval is over. */
+    flush(): Promise<void> {
       enqueue(repeats.due(clock()))
       return writeAll()
     },
-    async close() {
+    /** Flushes, then discards further events. */
+    async close(): Promise<void> {
       enqueue(repeats.all(clock()))
       closed = true
       clearInterval(counting)
@@ -58,10 +49,11 @@ export function openAuditLog(
       // An unavailable database does not block the shutdown; the loss is logged.
       await writeAll().catch(onError)
     },
-    get waiting() {
+    /** For metrics: rows not yet written, and rows lost because the database was unavailable for too long. */
+    get waiting(): number {
       return queue.length
     },
-    get lost() {
+    get lost(): number {
       return lost
     },
   }

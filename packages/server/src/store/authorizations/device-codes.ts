@@ -8,7 +8,7 @@ import { wordsOf } from '../../lib/words.ts'
 import type { Database } from '../database/database.ts'
 import type { Schema } from '../database/schema.ts'
 import { digestOf, newSecret } from '../keys/opaque.ts'
-import { boundOpenRows, OPEN_ROWS } from './open-rows.ts'
+import { boundOpenRows, OPEN_ROWS, type OpenRowLimits } from './open-rows.ts'
 
 export type DeviceState = 'pending' | 'approved' | 'denied' | 'redeemed'
 
@@ -47,7 +47,15 @@ export type DeviceCodes = ReturnType<typeof createDeviceCodes>
 const LETTERS = 'BCDFGHJKLMNPQRSTVWXZ'
 const SLOW_DOWN_SECONDS = 5
 
-export function createDeviceCodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Clock, limits = OPEN_ROWS) {
+export function createDeviceCodes(database: Pick<Database, 'db' | 'engine'>, clock: Clock, limits = OPEN_ROWS) {
+  return {
+    ...issueCodes(database, clock, limits),
+    ...decideRequests(database, clock),
+    ...redeemCodes(database, clock),
+  }
+}
+
+function issueCodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Clock, limits: OpenRowLimits) {
   // The device of a code that was approved has not fetched its tokens yet.
   const open = boundOpenRows({ db, engine }, { table: 'device_codes', limits, disposable: sql`state <> 'approved'` })
   return {
@@ -86,7 +94,12 @@ export function createDeviceCodes({ db, engine }: Pick<Database, 'db' | 'engine'
         return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` }
       }
     },
+  }
+}
 
+/** By the person who enters the user code. */
+function decideRequests({ db }: Pick<Database, 'db'>, clock: Clock) {
+  return {
     /** An undecided request. Case, dashes and spaces in the code do not matter. */
     async findPending(userCode: string): Promise<DeviceRequest | undefined> {
       const row = await db
@@ -112,7 +125,12 @@ export function createDeviceCodes({ db, engine }: Pick<Database, 'db' | 'engine'
         .executeTakeFirst()
       return decided !== undefined
     },
+  }
+}
 
+/** By the device. */
+function redeemCodes({ db }: Pick<Database, 'db'>, clock: Clock) {
+  return {
     /** RFC 8628 §3.5: polling too fast increases the interval by five seconds. */
     async poll(deviceCode: string): Promise<Poll> {
       const now = clock()

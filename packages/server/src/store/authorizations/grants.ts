@@ -1,9 +1,9 @@
 /** Grants: an authorization given to a client. Every code, access token and refresh token belongs to one and is revoked with it. */
 
 import type { Clock } from 'gatehouse-protocol'
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import { wordsOf } from '../../lib/words.ts'
-import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
+import { type BoundedCount, countNewest } from '../database/counts.ts'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
 import { newId } from '../keys/opaque.ts'
@@ -155,24 +155,8 @@ function listGrants(db: Kysely<Schema>, clock: Clock) {
       return rows.map((row) => ({ grant: toGrant(row), username: row.username ?? undefined }))
     },
 
-    async count(): Promise<BoundedCount> {
-      const newest = db
-        .selectFrom('grants')
-        .select('expires_at')
-        .where('revoked_at', 'is', null)
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(COUNTED_ROWS)
-        .as('newest')
-      const { read, valid } = await db
-        .selectFrom(newest)
-        .select((eb) => [
-          eb.fn.countAll<number>().as('read'),
-          eb.fn.count<number>(eb.case().when('expires_at', '>', clock()).then(1).end()).as('valid'),
-        ])
-        .executeTakeFirstOrThrow()
-      return boundedCount(read, valid)
-    },
+    count: (): Promise<BoundedCount> =>
+      countNewest(db, ['grants', 'revoked_at'], sql<boolean>`expires_at > ${clock()}`),
 
     /** The clients and scopes of current grants: each combination once, with the times of its first and last grant. */
     async listClientsOfUser(userId: string): Promise<GrantedClient[]> {

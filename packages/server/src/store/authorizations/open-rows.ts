@@ -24,11 +24,6 @@ export const OPEN_ROWS: OpenRowLimits = { browser: 50, network: 1_000, server: 2
 const COUNTED_AFTER = 0.1
 const COUNTED_OWNERS = 10_000
 
-export interface OpenRows {
-  /** Call it after inserting a row. That row stays, even if a clock was set back and others seem newer. */
-  added(row: OpenRow): Promise<void>
-}
-
 /** `table` has `digest`, `network` and `created_at`; rows that are not `disposable` stay, and are not counted. */
 export function boundOpenRows(
   { db, engine }: Pick<Database, 'db' | 'engine'>,
@@ -41,14 +36,15 @@ export function boundOpenRows(
     readonly limits: OpenRowLimits
     readonly disposable?: RawBuilder<boolean>
   },
-): OpenRows {
+) {
   const added = new LruMap<{ rows: number }>(COUNTED_OWNERS)
   // Nodes that prune at the same time must not wait for each other.
   const lock = engine === 'postgres' ? sql`for update skip locked` : sql``
   const rows = sql.table(table)
 
   return {
-    async added({ digest, network, browser }) {
+    /** Call it after inserting a row. That row stays, even if a clock was set back and others seem newer. */
+    async added({ digest, network, browser }: OpenRow): Promise<void> {
       const others = sql`digest <> ${digest} and ${disposable}`
       const neighbours = sql`network = ${network} and ${others}`
       if (browser !== undefined && isDue(`browser ${network} ${browser}`, limits.browser))

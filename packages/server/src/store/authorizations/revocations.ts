@@ -21,28 +21,26 @@ const MARGIN_MS = 60_000
 const SUBJECTS_PER_EVENT = 1000
 const FEW_SUBJECTS = 10
 
-/** Revocations outside of a transaction: each call is one. */
-export interface Revocations {
-  revokeToken(tokenId: string, expiresAt: number): Promise<void>
-  revokeGrant(grantId: string): Promise<void>
-  /** Changes stores and revokes what depends on the change. */
-  inTransaction<T>(work: (revocations: RevocationsInside, stores: Stores) => Promise<T>): Promise<T>
-}
+export type Revocations = ReturnType<typeof openRevocations>
 
-export function openRevocations(env: EventTransactionEnv): Revocations {
+/** Revocations outside of a transaction: each call is one. */
+export function openRevocations(env: EventTransactionEnv) {
   const { database, clock, receive } = env
   const { append } = createEvents(database.db, database.engine, clock)
-  const inTransaction: Revocations['inTransaction'] = (work) =>
-    transactWithEvents(env, (stores, publish) =>
-      work(createRevocations({ grants: stores.grants, publish, clock }), stores),
-    )
   return {
-    async revokeToken(tokenId, expiresAt) {
+    async revokeToken(tokenId: string, expiresAt: number): Promise<void> {
       const event = { kind: 'token-revoked', tokenId, expiresAt } as const
       receive({ seq: await append(event), event })
     },
-    revokeGrant: (grantId) => inTransaction((revocations) => revocations.revokeGrant(grantId)),
+    revokeGrant: (grantId: string) => inTransaction((revocations) => revocations.revokeGrant(grantId)),
     inTransaction,
+  }
+
+  /** Changes stores and revokes what depends on the change. */
+  function inTransaction<T>(work: (revocations: RevocationsInside, stores: Stores) => Promise<T>): Promise<T> {
+    return transactWithEvents(env, (stores, publish) =>
+      work(createRevocations({ grants: stores.grants, publish, clock }), stores),
+    )
   }
 }
 

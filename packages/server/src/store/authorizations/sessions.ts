@@ -1,9 +1,9 @@
 /** Browser sessions, identified by a cookie whose value is stored only as a digest. */
 
 import type { Clock } from 'gatehouse-protocol'
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import { wordsOf } from '../../lib/words.ts'
-import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
+import { type BoundedCount, countNewest } from '../database/counts.ts'
 import type { Schema } from '../database/schema.ts'
 import { digestOf, newId, newSecret } from '../keys/opaque.ts'
 
@@ -170,32 +170,10 @@ function listSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
     },
 
     /** Open sessions. Expired ones that have not been ended yet do not count. */
-    async count(): Promise<BoundedCount> {
+    count(): Promise<BoundedCount> {
       const now = clock()
-      const newest = db
-        .selectFrom('sessions')
-        .select(['expires_at', 'seen_at'])
-        .where('ended_at', 'is', null)
-        .orderBy('created_at', 'desc')
-        .orderBy('id', 'desc')
-        .limit(COUNTED_ROWS)
-        .as('newest')
-      const { read, open } = await db
-        .selectFrom(newest)
-        .select((eb) => [
-          eb.fn.countAll<number>().as('read'),
-          eb.fn
-            .count<number>(
-              eb
-                .case()
-                .when(eb.and([eb('expires_at', '>', now), eb('seen_at', '>', now - lifetimes.idle)]))
-                .then(1)
-                .end(),
-            )
-            .as('open'),
-        ])
-        .executeTakeFirstOrThrow()
-      return boundedCount(read, open)
+      const isOpen = sql<boolean>`expires_at > ${now} and seen_at > ${now - lifetimes.idle}`
+      return countNewest(db, ['sessions', 'ended_at'], isOpen)
     },
   }
 }

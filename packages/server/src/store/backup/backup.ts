@@ -1,27 +1,23 @@
 /** Backs up a running Gatehouse: a consistent snapshot of each database, and the keys in the data folder. */
+import { existsSync } from 'node:fs'
 import { copyFile, mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { VERSION } from 'gatehouse-protocol'
 import { removeOnSignal } from '../../lib/remove-on-signal.ts'
 import { isRunning, nodeName } from '../cluster/nodes.ts'
+import type { DataLocation } from '../database/database.ts'
 import type { MasterKey } from '../keys/master-key.ts'
 import { type BackupFile, BadBackup, describeFile, type Manifest, readBackup, seal, writeManifest } from './manifest.ts'
 import { dumpPostgres } from './postgres-dump.ts'
 import { copySqlite } from './sqlite-copy.ts'
-
-export interface DataLocation {
-  readonly dataFolder: string
-  /** Empty for SQLite. */
-  readonly url: string
-}
 
 /** Writes to a temporary folder in the same place as the target, and renames it when it is complete and verified. */
 export async function takeBackup(location: DataLocation, target: string, masterKey: MasterKey): Promise<Manifest> {
   const finished = resolve(target)
   const parent = dirname(finished)
   await mkdir(parent, { recursive: true })
-  if (await exists(finished)) throw new BadBackup(`${finished} exists already: name a new folder`)
+  if (existsSync(finished)) throw new BadBackup(`${finished} exists already: name a new folder`)
   await removeAbandoned(parent)
   const unfinished = join(parent, `.${basename(finished)}.${encodeOwner(nodeName())}.unfinished`)
   const forget = removeOnSignal([unfinished])
@@ -71,11 +67,4 @@ async function copyDataFolder(from: string, to: string): Promise<BackupFile[]> {
     files.push(await describeFile(to, entry.name, rows))
   }
   return files
-}
-
-async function exists(folder: string): Promise<boolean> {
-  return await readdir(folder).then(
-    () => true,
-    () => false,
-  )
 }

@@ -17,6 +17,10 @@ export class BadClientId extends Error {
 const MOST_SEARCHED = 1000
 
 export function createClients(db: Kysely<Schema>, clock: Clock) {
+  return { ...readClients(db), ...changeClients(db, clock), ...changeSecrets(db, clock) }
+}
+
+function readClients(db: Kysely<Schema>) {
   return {
     async find(clientId: string): Promise<Client | undefined> {
       const metadata = await readMetadata(clientId)
@@ -50,7 +54,26 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
 
     /** As registered, to show or change it. */
     metadata: readMetadata,
+  }
 
+  async function readMetadata(clientId: string): Promise<ClientMetadata | undefined> {
+    const row = await db.selectFrom('clients').selectAll().where('client_id', '=', clientId).executeTakeFirst()
+    return row === undefined ? undefined : metadataOf(row)
+  }
+
+  async function secretsOf(clientId: string): Promise<ClientSecret[]> {
+    const rows = await db
+      .selectFrom('client_secrets')
+      .selectAll()
+      .where('client_id', '=', clientId)
+      .orderBy('created_at')
+      .execute()
+    return rows.map(toSecret)
+  }
+}
+
+function changeClients(db: Kysely<Schema>, clock: Clock) {
+  return {
     async put(metadata: ClientMetadata): Promise<void> {
       if (metadata.client_id.startsWith(USER_ID_PREFIX)) {
         throw new BadClientId(`A client_id must not begin with ${USER_ID_PREFIX}, the prefix of user ids`)
@@ -70,7 +93,11 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
       await db.deleteFrom('consents').where('client_id', '=', clientId).execute()
       await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
     },
+  }
+}
 
+function changeSecrets(db: Kysely<Schema>, clock: Clock) {
+  return {
     async addSecret(
       clientId: string,
       secret: string,
@@ -106,21 +133,6 @@ export function createClients(db: Kysely<Schema>, clock: Clock) {
         .execute()
     },
   }
-
-  async function readMetadata(clientId: string): Promise<ClientMetadata | undefined> {
-    const row = await db.selectFrom('clients').selectAll().where('client_id', '=', clientId).executeTakeFirst()
-    return row === undefined ? undefined : metadataOf(row)
-  }
-
-  async function secretsOf(clientId: string): Promise<ClientSecret[]> {
-    const rows = await db
-      .selectFrom('client_secrets')
-      .selectAll()
-      .where('client_id', '=', clientId)
-      .orderBy('created_at')
-      .execute()
-    return rows.map(toSecret)
-  }
 }
 
 /** The client id is the salt: equal secrets of two clients have different digests. */
@@ -139,13 +151,7 @@ function metadataOf(row: { client_id: string; metadata: string; disabled: number
   return { ...metadata, client_id: row.client_id, disabled: row.disabled === 1 }
 }
 
-function toSecret(row: {
-  id: string
-  digest: string
-  declared: number
-  created_at: number
-  expires_at: number | null
-}): ClientSecret {
+function toSecret(row: Schema['client_secrets']): ClientSecret {
   return {
     id: row.id,
     digest: row.digest,

@@ -4,12 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { checkDataFolder, createFolder } from '../database/data-folder.ts'
+import type { DataLocation } from '../database/database.ts'
 import { loadPg } from '../database/pg.ts'
 
-export interface StartLockOptions {
-  readonly dataFolder: string
-  /** Empty for SQLite. */
-  readonly url: string
+export interface StartLockOptions extends DataLocation {
   /** Called if another server is starting. */
   readonly onWait?: () => void
   /** Ends the wait. */

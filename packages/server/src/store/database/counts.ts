@@ -1,5 +1,5 @@
 /** Counts without scans: each reads a bounded number of index entries, and says when there are more. */
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Schema } from './schema.ts'
 
 export interface BoundedCount {
@@ -16,6 +16,19 @@ export async function countRows(db: Kysely<Schema>, table: 'users' | 'clients' |
     (select 1 from ${sql.table(table)} limit ${COUNTED_ROWS}) as counted`.execute(db)
   const read = rows[0]?.count ?? 0
   return boundedCount(read, read)
+}
+
+/** Of the newest sessions that have not ended, or grants that are not revoked, those that match. */
+export async function countNewest(
+  db: Kysely<Schema>,
+  [table, endedAt]: readonly ['sessions', 'ended_at'] | readonly ['grants', 'revoked_at'],
+  isCounted: RawBuilder<boolean>,
+): Promise<BoundedCount> {
+  const newest = sql`select * from ${sql.table(table)} where ${sql.ref(endedAt)} is null
+    order by created_at desc, id desc limit ${COUNTED_ROWS}`
+  const { rows } = await sql<{ read: number; matching: number }>`select count(*) as read,
+    count(case when ${isCounted} then 1 end) as matching from (${newest}) as newest`.execute(db)
+  return boundedCount(rows[0]?.read ?? 0, rows[0]?.matching ?? 0)
 }
 
 /** Of the rows that were read, only `matching` are counted. */

@@ -38,7 +38,11 @@ export function openDataFolder(path: string): DataFolder {
   }
   return {
     path,
-    secret: (name, generate) => readOrCreate(join(path, name), generate),
+    secret(name, generate) {
+      const file = join(path, name)
+      if (!existsSync(file)) writeDurably(file, generate())
+      return readFileSync(file)
+    },
   }
 }
 
@@ -111,11 +115,6 @@ function unusable(path: string, error: unknown): BadDataFolder {
   return new BadDataFolder(
     `The data folder ${path} cannot be used (${reason}): make it writable for this user, or set GATEHOUSE_DATA to another folder.`,
   )
-}
-
-function readOrCreate(file: string, generate: () => Buffer): Buffer {
-  if (!existsSync(file)) writeDurably(file, generate())
-  return readFileSync(file)
 }
 
 /** Atomic, also across a power failure. */

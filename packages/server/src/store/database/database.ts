@@ -28,10 +28,13 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface DatabaseOptions {
+export interface DataLocation {
   readonly dataFolder: string
   /** Empty for SQLite. */
   readonly url: string
+}
+
+export interface DatabaseOptions extends DataLocation {
   readonly poolSize?: number
   /** Called after every statement. */
   readonly onStatement?: ((run: StatementRun) => void) | undefined
@@ -205,12 +208,8 @@ async function migrate({ db, engine, location }: Database): Promise<number> {
       .execute()
     const found = await currentVersion(tx)
     if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, location)
-    for (const [index, migration] of MIGRATIONS.entries()) {
-      if (index < found) continue
-      await runMigration(tx, index + 1, migration, location)
-      const row = { version: index + 1, name: migration.name, applied_at: Date.now() }
-      await tx.insertInto('schema_version').values(row).execute()
-    }
+    for (const { version, name } of await runMigrations(tx, found, location))
+      await tx.insertInto('schema_version').values({ version, name, applied_at: Date.now() }).execute()
     return found
   })
 }
@@ -224,8 +223,19 @@ export async function currentVersion(db: Kysely<Schema>): Promise<number> {
   return row?.version ?? 0
 }
 
-/** Runs in a transaction, which a failure rolls back. */
-export async function runMigration(
+/** Runs those after the version `found` in a transaction, which a failure rolls back. */
+export async function runMigrations(tx: Kysely<Schema>, found: number, location: string) {
+  const done: { version: number; name: string; milliseconds: number }[] = []
+  for (const [index, migration] of MIGRATIONS.entries()) {
+    if (index < found) continue
+    const start = performance.now()
+    await runMigration(tx, index + 1, migration, location)
+    done.push({ version: index + 1, name: migration.name, milliseconds: Math.round(performance.now() - start) })
+  }
+  return done
+}
+
+async function runMigration(
   tx: Kysely<Schema>,
   version: number,
   { name, up }: Migration,

@@ -97,10 +97,7 @@ export class GroupCommit {
   /** Resolves when no other caller uses the connection, with the function that releases it. Writes queued earlier are committed first. */
   async acquire(): Promise<() => void> {
     const previous = this.#exclusive
-    let release = (): void => {}
-    const released = new Promise<void>((resolve) => {
-      release = resolve
-    })
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
     const mine = previous === undefined ? released : previous.then(() => released)
     this.#exclusive = mine
     void mine.then(() => {

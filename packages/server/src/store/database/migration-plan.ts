@@ -1,10 +1,16 @@
 /** Lists the migrations that a database still needs, and can run them in a transaction that is rolled back. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Kysely, sql } from 'kysely'
-import { currentVersion, type Database, openUnmigrated, runMigration, SchemaTooNew } from './database.ts'
+import { sql } from 'kysely'
+import {
+  currentVersion,
+  type Database,
+  type DataLocation,
+  openUnmigrated,
+  runMigrations,
+  SchemaTooNew,
+} from './database.ts'
 import { MIGRATIONS } from './migrations.ts'
-import type { Schema } from './schema.ts'
 import { noDatabaseIn, noTablesIn } from './unfit-database.ts'
 
 export interface MigrationPlan {
@@ -16,9 +22,7 @@ export interface MigrationPlan {
   readonly pending: readonly { readonly version: number; readonly name: string; readonly milliseconds?: number }[]
 }
 
-export interface PlanOptions {
-  readonly dataFolder: string
-  readonly url: string
+export interface PlanOptions extends DataLocation {
   /** Run them on the real data and roll back. */
   readonly dryRun: boolean
   /** Whether the database may be missing. */
@@ -67,16 +71,11 @@ export async function schemaVersion({ db, engine }: Pick<Database, 'db' | 'engin
 class RollBack extends Error {}
 
 async function runAndRollBack({ db, engine, location }: Database, found: number): Promise<MigrationPlan['pending']> {
-  const done: { version: number; name: string; milliseconds: number }[] = []
+  let done: MigrationPlan['pending'] = []
   try {
-    await db.transaction().execute(async (tx: Kysely<Schema>) => {
+    await db.transaction().execute(async (tx) => {
       if (engine === 'postgres') await sql`create schema if not exists gatehouse`.execute(tx)
-      for (const [index, migration] of MIGRATIONS.entries()) {
-        if (index < found) continue
-        const start = performance.now()
-        await runMigration(tx, index + 1, migration, location)
-        done.push({ version: index + 1, name: migration.name, milliseconds: Math.round(performance.now() - start) })
-      }
+      done = await runMigrations(tx, found, location)
       throw new RollBack()
     })
   } catch (error) {

@@ -5,11 +5,6 @@ import { basename } from 'node:path'
 /** A sync failed: commits that wait for it are lost, and nothing more may be written. */
 export class WritesStopped extends Error {}
 
-interface Waiting {
-  readonly done: () => void
-  readonly failed: (error: WritesStopped) => void
-}
-
 /**
  * For a connection with `synchronous = normal`. Why everything that `durable` has confirmed survives a power failure:
  *
@@ -24,7 +19,7 @@ interface Waiting {
 export class WalSync {
   readonly #descriptor: number
   readonly #name: string
-  #waiting: Waiting[] = []
+  #waiting: PromiseWithResolvers<void>[] = []
   #isSyncing = false
   #failure: WritesStopped | undefined
 
@@ -49,12 +44,12 @@ export class WalSync {
   }
 
   /** Resolves when everything that was committed before the call is on disk. */
-  durable(): Promise<void> {
-    return new Promise((done, failed) => {
-      if (this.#failure !== undefined) return failed(this.#failure)
-      this.#waiting.push({ done, failed })
-      if (!this.#isSyncing) this.#sync()
-    })
+  async durable(): Promise<void> {
+    this.check()
+    const waiting = Promise.withResolvers<void>()
+    this.#waiting.push(waiting)
+    if (!this.#isSyncing) this.#sync()
+    return waiting.promise
   }
 
   /** Call it when no commit is waiting. */
@@ -72,17 +67,17 @@ export class WalSync {
       if (error !== null) this.#stop(error, waiting)
       else {
         if (this.#waiting.length > 0) this.#sync()
-        for (const { done } of waiting) done()
+        for (const { resolve } of waiting) resolve()
       }
     })
   }
 
-  #stop(cause: Error, waiting: readonly Waiting[]): void {
+  #stop(cause: Error, waiting: readonly PromiseWithResolvers<void>[]): void {
     const failure = new WritesStopped(
       `Could not sync the log of ${this.#name}; nothing is written to it until the server is restarted`,
       { cause },
     )
     this.#failure = failure
-    for (const { failed } of [...waiting, ...this.#waiting.splice(0)]) failed(failure)
+    for (const { reject } of [...waiting, ...this.#waiting.splice(0)]) reject(failure)
   }
 }

@@ -1,8 +1,7 @@
 /** The account pages: what they share, and the password. */
 import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
-import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
-import { BUSY_SECONDS } from '../../attempts.ts'
+import { SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import { accountPage, passwordPage, SECTIONS, type Section } from '../../pages/account.ts'
 import type { FormError } from '../../pages/form-parts.ts'
 import type { Html } from '../../pages/html.ts'
@@ -12,10 +11,10 @@ import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { type OwnNeeds, type OwnPage, pathOf } from '../flow.ts'
-import { type FormErrorIn, frameFor, sendPage } from '../page-reply.ts'
+import { type FormErrorIn, type FormReply, frameFor, replyLater, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
+import { hashNew, lengthFault, recordReplaced, replacePassword } from '../sign-in/new-password.ts'
 import { signOut } from '../sign-out/end-session.ts'
-import { type EndedSession, endInside, recordEnd } from '../sign-out/session-end.ts'
 
 export function accountRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -128,58 +127,37 @@ export function zoneOf({ user }: SignedInBrowser): string | undefined {
   return typeof zoneinfo === 'string' && zoneinfo !== '' ? zoneinfo : undefined
 }
 
-function showPassword(context: SignedInBrowser, env: BrowserEnv, error?: FormErrorIn, status = 400): void {
+function showPassword(context: SignedInBrowser, env: BrowserEnv, again?: FormReply): void {
   const frame = frameFor(env.pages, context, { boundTo: 'session' })
-  const formError = error?.(frame.language.messages)
+  const formError = again?.error(frame.language.messages)
   const page = passwordPage(frame, { username: context.user.username, leastPassword: SHORTEST_PASSWORD, formError })
-  sendPage(context.http, page, { status: formError === undefined ? 200 : status, scripts: "'self'" })
+  sendPage(context.http, page, { status: again?.status ?? 200, scripts: "'self'" })
 }
+
+const WRONG: FormReply = { status: 400, error: (text) => ({ text: text.wrongPassword, field: 'current_password' }) }
 
 /** C-67: ends all sessions and tokens of the user at once. */
 async function changePassword(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const { user, http } = context
   const password = form.get('new_password') ?? ''
-  if (password.length > LONGEST_PASSWORD)
-    return showPassword(context, env, (text) => ({ text: text.passwordTooLong, field: 'new_password' }))
-  if (password.length < SHORTEST_PASSWORD)
-    return showPassword(context, env, (text) => ({
-      text: text.passwordTooShort(SHORTEST_PASSWORD),
-      field: 'new_password',
-    }))
+  const fault = lengthFault(password)
+  if (fault !== undefined) return showPassword(context, env, fault)
   const verdict = await env.checkPassword({
     username: user.username,
     password: form.get('current_password') ?? '',
     address: http.address,
     requestId: http.id,
   })
-  if (verdict.outcome === 'delayed') {
-    http.setHeader('retry-after', String(verdict.seconds))
-    return showPassword(context, env, (text) => ({ text: text.tryLater(verdict.seconds) }), 429)
-  }
-  if (verdict.outcome === 'wrong')
-    return showPassword(context, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
-  const passwordHash = verdict.outcome === 'busy' ? undefined : await env.hashing.hash(password)
-  if (passwordHash === undefined) {
-    http.setHeader('retry-after', String(BUSY_SECONDS))
-    return showPassword(context, env, (text) => ({ text: text.tryLater(BUSY_SECONDS) }), 503)
-  }
-  const open = await env.sessions.listOfUser(user.id)
-  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
-    const since = user.passwordChangedAt
-    if (!(await stores.users.setPassword(user.id, passwordHash, { since }))) return undefined
-    const all: EndedSession[] = []
-    for (const { id } of open) {
-      const each = await endInside(id, revocations, stores)
-      if (each !== undefined) all.push(each)
-    }
-    await revocations.revokeUser(user.id)
-    return all
-  })
+  if (verdict.outcome === 'wrong') return showPassword(context, env, WRONG)
+  if (verdict.outcome !== 'good') return showPassword(context, env, replyLater(http, verdict))
+  const hashed = await hashNew(context, password, undefined, env)
+  if ('error' in hashed) return showPassword(context, env, hashed)
+  const ended = await env.revocations.inTransaction((revocations, stores) =>
+    replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt),
+  )
   // The password that was checked is no longer the current one.
-  if (ended === undefined)
-    return showPassword(context, env, (text) => ({ text: text.wrongPassword, field: 'current_password' }))
-  for (const each of ended) recordEnd(each, 'password changed', env)
-  env.audit.record({ event: 'password.changed', actor: user.id, address: http.address, requestId: http.id })
+  if (ended === undefined) return showPassword(context, env, WRONG)
+  recordReplaced(context, user.id, ended, {}, env)
   // The person has just proven the old password, and continues in a new session.
   context.signedIn(await env.sessions.open(user.id, context.proof(context.session.amr)), user)
   return redirectDone(context, 'security', 'password', env)

@@ -5,13 +5,12 @@ import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/pas
 import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
 import type { Session } from '../../../store/authorizations/sessions.ts'
 import type { Stores } from '../../../store/stores.ts'
-import { BUSY_SECONDS } from '../../attempts.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import { forcedChangePage } from '../../pages/new-password.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress } from '../flow.ts'
-import { type FormErrorIn, frameOfFlow, sendPage } from '../page-reply.ts'
+import { type FormReply, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { isFresh, signInFirst } from './factor-set-up.ts'
 import { clientIdOf } from './sign-in.ts'
@@ -41,14 +40,6 @@ export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
   ]
 }
 
-/** The message of the page after an attempt. */
-export interface FormReply {
-  readonly status: number
-  readonly error: FormErrorIn
-  /** For `Retry-After`. */
-  readonly seconds?: number
-}
-
 async function showForcedChange(
   context: SignedInBrowser,
   flow: FlowInteraction,
@@ -62,7 +53,6 @@ async function showForcedChange(
     leastPassword: SHORTEST_PASSWORD,
     formError: again?.error(frame.language.messages),
   })
-  if (again?.seconds !== undefined) context.http.setHeader('retry-after', String(again.seconds))
   return sendPage(context.http, page, {
     status: again?.status ?? 200,
     scripts: "'self'",
@@ -77,7 +67,7 @@ async function takeForcedChange(
   env: BrowserEnv,
 ): Promise<void> {
   const { user, session } = context
-  const hashed = await hashNew(form.get('new_password'), user.passwordHash, env)
+  const hashed = await hashNew(context, form.get('new_password'), user.passwordHash, env)
   if ('error' in hashed) return showForcedChange(context, flow, env, hashed)
   const ended = await env.revocations.inTransaction((revocations, stores) =>
     replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt),
@@ -97,23 +87,26 @@ async function takeForcedChange(
 
 /** The hash of an acceptable password, or the message for the person. */
 export async function hashNew(
-  password: string | undefined,
+  { http }: BrowserContext,
+  password = '',
   currentHash: string | undefined,
   { hashing }: Pick<BrowserEnv, 'hashing'>,
 ): Promise<{ readonly hash: string } | FormReply> {
-  const bad = (message: (text: Messages) => string): FormReply => ({
-    status: 400,
-    error: (text) => ({ text: message(text), field: 'new_password' }),
-  })
-  if (password === undefined || password.length < SHORTEST_PASSWORD)
-    return bad((text) => text.passwordTooShort(SHORTEST_PASSWORD))
-  if (password.length > LONGEST_PASSWORD) return bad((text) => text.passwordTooLong)
+  const fault = lengthFault(password)
+  if (fault !== undefined) return fault
   const isSame = currentHash === undefined ? false : await hashing.verify(currentHash, password)
-  if (isSame === true) return bad((text) => text.samePassword)
+  if (isSame === true) return refuseNew((text) => text.samePassword)
   const hash = isSame === undefined ? undefined : await hashing.hash(password)
-  if (hash === undefined)
-    return { status: 503, seconds: BUSY_SECONDS, error: (text) => ({ text: text.tryLater(BUSY_SECONDS) }) }
-  return { hash }
+  return hash === undefined ? replyLater(http, { outcome: 'busy' }) : { hash }
+}
+
+export function lengthFault(password: string): FormReply | undefined {
+  if (password.length < SHORTEST_PASSWORD) return refuseNew((text) => text.passwordTooShort(SHORTEST_PASSWORD))
+  return password.length > LONGEST_PASSWORD ? refuseNew((text) => text.passwordTooLong) : undefined
+}
+
+function refuseNew(message: (text: Messages) => string): FormReply {
+  return { status: 400, error: (text) => ({ text: message(text), field: 'new_password' }) }
 }
 
 /** C-67: a new password ends all sessions and tokens of the user at once. Returns the sessions, to be recorded; undefined if another password than that of `since` is in force. */
@@ -136,11 +129,11 @@ export function recordReplaced(
   { http }: BrowserContext,
   userId: string,
   ended: readonly Session[],
-  { client, reason }: { readonly client?: string | undefined; readonly reason: string },
+  { client, reason }: { readonly client?: string | undefined; readonly reason?: string },
   { audit }: Pick<BrowserEnv, 'audit'>,
 ): void {
   for (const { id } of ended)
     audit.record({ event: 'session.ended', actor: userId, details: { session: id, reason: 'password changed' } })
   const facts = { actor: userId, client, address: http.address, requestId: http.id }
-  audit.record({ event: 'password.changed', ...facts, details: { reason } })
+  audit.record({ event: 'password.changed', ...facts, ...(reason === undefined ? {} : { details: { reason } }) })
 }

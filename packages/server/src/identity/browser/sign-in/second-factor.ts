@@ -14,7 +14,7 @@ import type { BrowserContext } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { expired, type FlowInteraction, type HalfSignedIn, noteProgress, spendChallenge } from '../flow.ts'
 import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
-import { type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
+import { type FormReply, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { clientIdOf, completeSignIn } from './sign-in.ts'
 
 /** The purpose under which authenticator secrets are sealed at rest. */
@@ -55,7 +55,7 @@ async function showSecondFactor(
   flow: FlowInteraction,
   byRecovery: boolean,
   env: BrowserEnv,
-  again?: { readonly status: number; readonly error: FormErrorIn },
+  again?: FormReply,
 ): Promise<void> {
   const { user, factors } = await halfway(flow, env)
   const passkeys = factors.filter(({ kind }) => kind === 'passkey')

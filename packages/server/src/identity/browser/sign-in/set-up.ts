@@ -13,8 +13,8 @@ import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { beginFlow, expired } from '../flow.ts'
-import { frameFor, sendPage } from '../page-reply.ts'
-import { type FormReply, hashNew, recordReplaced, replacePassword } from './new-password.ts'
+import { type FormReply, frameFor, sendPage } from '../page-reply.ts'
+import { hashNew, recordReplaced, replacePassword } from './new-password.ts'
 import { passFirstFactor } from './sign-in.ts'
 
 /** Opening a link does not use it: programs that preview links open them too. */
@@ -44,7 +44,7 @@ async function takeLink(context: BrowserContext, form: Parameters, env: BrowserE
       status: 400,
       error: (text) => ({ text: text.badUsername, field: 'username' }),
     })
-  const hashed = await hashNew(form.get('new_password'), undefined, env)
+  const hashed = await hashNew(context, form.get('new_password'), undefined, env)
   if ('error' in hashed) return showLink(context, open, env, { ...hashed, username })
   const { user } = open
   if (user === undefined) return createAdministrator(context, open, { username, hash: hashed.hash }, env)
@@ -97,7 +97,6 @@ function showLink(
           username: user.username,
           displayName: displayNameOf(user),
         })
-  if (again?.seconds !== undefined) context.http.setHeader('retry-after', String(again.seconds))
   sendPage(context.http, page, { status: again?.status ?? 200, scripts: "'self'" })
 }
 

@@ -12,13 +12,6 @@ export interface EndedSession {
   readonly clientIds: readonly string[]
 }
 
-export interface LogoutTeller {
-  /** Returns at once: a client that does not answer does not delay the sign-out. */
-  tell(ended: EndedSession): void
-  /** Resolves when all deliveries are finished. */
-  settled(): Promise<void>
-}
-
 export interface BackchannelOptions {
   readonly clients: Pick<ClientDirectory, 'find'>
   readonly issuer: Pick<Issuer, 'logoutToken'>
@@ -40,7 +33,7 @@ const TIMEOUT_MS = 5000
 const MOST_ANSWER_BYTES = 16 * 1024
 const AT_ONCE = 20
 
-export function createBackchannel(options: BackchannelOptions): LogoutTeller {
+export function createBackchannel(options: BackchannelOptions) {
   const { clients, issuer, allowPrivate, onFailure, resolve = lookup } = options
   const lookUp = lookupBy(resolve, allowPrivate ? () => true : isPublicAddress)
   const waiting: (() => Promise<void>)[] = []
@@ -59,11 +52,13 @@ export function createBackchannel(options: BackchannelOptions): LogoutTeller {
   }
 
   return {
-    tell(ended) {
+    /** Returns at once: a client that does not answer does not delay the sign-out. */
+    tell(ended: EndedSession): void {
       for (const clientId of ended.clientIds) waiting.push(() => tellOne(ended, clientId))
       pump()
     },
-    async settled() {
+    /** Resolves when all deliveries are finished. */
+    async settled(): Promise<void> {
       while (running.size > 0) await Promise.all(running)
     },
   }

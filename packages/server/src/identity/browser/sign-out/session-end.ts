@@ -1,7 +1,5 @@
 /** Ends browser sessions, with the event that revokes their tokens on every node and notifies clients. */
-import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
 import type { Session } from '../../../store/authorizations/sessions.ts'
-import type { Stores } from '../../../store/stores.ts'
 import type { BrowserEnv } from '../env.ts'
 
 export type EndSessionEnv = Pick<BrowserEnv, 'sessions' | 'revocations' | 'audit'>
@@ -14,33 +12,19 @@ export interface EndedSession {
 
 /** Undefined when it had already ended. */
 export async function endSession(id: string, reason: string, env: EndSessionEnv): Promise<EndedSession | undefined> {
-  const ended = await env.revocations.inTransaction((revocations, stores) => endInside(id, revocations, stores))
-  if (ended !== undefined) recordEnd(ended, reason, env)
-  return ended
-}
-
-/** In a transaction; the audit row is recorded after it. */
-export async function endInside(
-  id: string,
-  revocations: Pick<RevocationsInside, 'revokeSession'>,
-  { sessions }: Pick<Stores, 'sessions'>,
-): Promise<EndedSession | undefined> {
-  const session = await sessions.end(id)
-  if (session === undefined) return undefined
-  const clientIds = await sessions.listClients(id)
-  await revocations.revokeSession(id)
-  return { session, clientIds }
-}
-
-export function recordEnd(
-  { session, clientIds }: EndedSession,
-  reason: string,
-  { audit }: Pick<EndSessionEnv, 'audit'>,
-) {
-  const { id, userId: actor } = session
+  const ended = await env.revocations.inTransaction(async (revocations, { sessions }) => {
+    const session = await sessions.end(id)
+    if (session === undefined) return undefined
+    const clientIds = await sessions.listClients(id)
+    await revocations.revokeSession(id)
+    return { session, clientIds }
+  })
+  if (ended === undefined) return undefined
+  const { userId: actor } = ended.session
   if (reason === 'signed out')
-    audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: clientIds } })
-  else audit.record({ event: 'session.ended', actor, details: { session: id, reason } })
+    env.audit.record({ event: 'signout.succeeded', actor, details: { session: id, clients: ended.clientIds } })
+  else env.audit.record({ event: 'session.ended', actor, details: { session: id, reason } })
+  return ended
 }
 
 export async function endSessionsOf(

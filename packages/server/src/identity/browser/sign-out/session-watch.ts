@@ -15,15 +15,11 @@ export interface SessionWatchOptions
   readonly onError: (error: unknown) => void
 }
 
-export interface SessionWatch {
-  close(): Promise<void>
-}
-
 const SWEEP_MS = 60_000
 /** Whose sessions are looked for with one statement. */
 const USERS_AT_ONCE = 500
 
-export function watchSessions(options: SessionWatchOptions): SessionWatch {
+export function watchSessions(options: SessionWatchOptions) {
   const { stores, clients, issuer, bus } = options
   const parts = { ...stores, revocations: options.revocations, audit: options.audit }
   const logouts = createBackchannel({
