@@ -150,7 +150,7 @@ test('a column that becomes Text because of a few cells is said so with the cell
   assert.equal(
     refused.stderr,
     'price becomes Text, not Decimal(18, 1), because of 3 of 40 values: line 9 "n/a", line 22 "n/a", line 35 "n/a"\n' +
-      'gatehouse: Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format\n',
+      'gatehouse: Nothing was written: add --yes to continue with these types, or set --type, --null, --date-format or --number-format\n',
   )
   assert.match((await run(['query', 'SELECT * FROM prices'])).stderr, /IQL\.UnknownTable/)
   const typed = await run([...create, '--type', 'price=Decimal(18, 1)'])

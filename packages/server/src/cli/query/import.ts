@@ -98,7 +98,7 @@ async function prepareTable(
   if (args.has('--dry-run')) return guessed
   if (doubts.length > 0 && !args.has('--yes'))
     throw new CommandError(
-      'Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format',
+      'Nothing was written: add --yes to continue with these types, or set --type, --null, --date-format or --number-format',
     )
   await createTable(gate, table, guessed, args.values('--key'))
   return guessed
