@@ -89,7 +89,8 @@ export class SlidingWindow {
     const before = isNext ? known.here + known.elsewhere : 0
     const count = { window, here: 0, elsewhere: 0, before, ...budget, changed: false }
     this.#counts.delete(key)
-    if (this.#counts.size >= MOST_KEYS) for (const old of [...this.#counts.keys().take(MOST_KEYS / 10)]) this.#counts.delete(old)
+    if (this.#counts.size >= MOST_KEYS)
+      for (const old of [...this.#counts.keys().take(MOST_KEYS / 10)]) this.#counts.delete(old)
     this.#counts.set(key, count)
     return count
   }
