@@ -73,7 +73,7 @@ async function chooseDelimiter(args: Arguments, file: string): Promise<string> {
   return delimiter
 }
 
-async function detectDelimiter(file: string): Promise<string> {
+export async function detectDelimiter(file: string): Promise<string> {
   const records: string[] = []
   for await (const { raw } of readCsvRecords(file)) if (records.push(raw) === DELIMITER_SAMPLE) break
   return delimiterOf(records)
