@@ -3,29 +3,21 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { guessType } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
 import { detectDelimiter } from '../../packages/server/src/cli/query/import.ts'
-import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import type { Finished } from '../support/process.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-import-'))
 const passwordFile = join(base, 'password.txt')
-let server: TestServer
-let leave: () => Promise<void>
 
-before(async () => {
-  const opened = await openPlace('sqlite')
-  leave = opened.leave
-  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+const server = useServer({ flags: { '--demo': 'true' } }, async () => {
   writeFileSync(passwordFile, 'admin-please-change\n')
 })
 after(async () => {
-  await server.stop()
-  await leave()
   rmSync(base, { recursive: true, force: true })
 })
 
