@@ -1,6 +1,6 @@
 /** Runs random statements on SQLite and PostgreSQL: `node fuzz/engines.ts [statements] [seed]`. The results must be identical. */
 
-import { print, type Statement } from 'gatehouse-iql'
+import type { Statement } from 'gatehouse-iql'
 import { Choice } from '../test/query/agree/choice.ts'
 import { makeRows } from '../test/query/agree/data.ts'
 import { type Answers, type BothEngines, compare, openBothEngines } from '../test/query/agree/engines.ts'
@@ -8,6 +8,7 @@ import { Expressions } from '../test/query/agree/expressions.ts'
 import { Queries } from '../test/query/agree/queries.ts'
 import { shrink } from '../test/query/agree/shrink.ts'
 import { isTotal } from '../test/query/agree/total.ts'
+import { print } from '../test/query/iql/print.ts'
 
 export interface Difference {
   readonly seed: number

@@ -1,9 +1,10 @@
 /** Fuzzes the IQL front end: `node fuzz/iql.ts [minutes] [seed]`. Prints the smallest failing statement. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { bind, parse, print } from 'gatehouse-iql'
+import { bind, parse } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import { marketCatalogue } from '../test/query/iql/market-catalogue.ts'
+import { print } from '../test/query/iql/print.ts'
 import { withoutPositions } from '../test/query/iql/refusals.ts'
 import { soup, statements } from '../test/query/iql/trees.ts'
 

@@ -54,7 +54,7 @@ ${table(
 
 ${table(
   ['code', 'status', 'what', 'what to do'],
-  rows(IQL_ERRORS, ({ status, title, remedy }) => [status, title, remedy], 'IQL.'),
+  rows(IQL_ERRORS, ({ status, title, advice }) => [status, title, advice], 'IQL.'),
 )}
 
 ## Streaming messages

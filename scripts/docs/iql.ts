@@ -155,11 +155,11 @@ function functionsText(): string {
 }
 
 function errorsText(): string {
-  const rows = Object.entries(ERRORS).map(([name, { status, title, remedy }]) => [
+  const rows = Object.entries(ERRORS).map(([name, { status, title, advice }]) => [
     `\`IQL.${name}\``,
     String(status),
     title,
-    remedy,
+    advice,
   ])
   return `## Errors\n\nAn error reports its position, what was expected there, and what was probably meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'meaning', 'what to do'], rows)}`
 }

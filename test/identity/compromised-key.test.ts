@@ -107,8 +107,9 @@ onEveryEngine('a compromised key', (place) => {
 
     assert.equal((await admin('DELETE', `/admin/keys/${kid}`)).status, 409)
     assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=perhaps`)).status, 400)
-    const began = performance.now()
+    // The reply comes once the withdrawal is stored. Before that, the server generates the next key, which may take long.
     assert.equal((await admin('DELETE', `/admin/keys/${kid}?compromised=true`)).status, 204)
+    const began = performance.now()
     assert.equal(await result(), 'Reject')
     assert.ok(performance.now() - began < 1000, `the stream closed after ${performance.now() - began} ms`)
     await isRefused(access_token)

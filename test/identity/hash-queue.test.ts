@@ -52,7 +52,7 @@ describe('the hashing queue', () => {
         if (made.status === 503) reportFull()
       }
     }
-    const load = Promise.all(Array.from<undefined>({ length: 140 }).map(keepCreating))
+    const load = Promise.all(Array.from<undefined>({ length: 80 }).map(keepCreating))
     await full
     const change = { current_password: PASSWORD, new_password: 'another long password' }
     const busy = await agent.submit(form, change)

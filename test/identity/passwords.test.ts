@@ -52,7 +52,7 @@ onEveryEngineInLongRuns('passwords', (place) => {
 
   test('many users who sign in at once from one address: no right password is called wrong', async () => {
     const passwordHash = (await gate.stores.users.findById(gate.aliceId))?.passwordHash
-    const names = Array.from({ length: 120 }, (_, index) => `colleague-${index}`)
+    const names = Array.from({ length: 70 }, (_, index) => `colleague-${index}`)
     for (const username of names) await gate.stores.users.create({ username, passwordHash })
     const answers = await Promise.all(names.map((name) => ask(name, PASSWORD, '198.51.100.120')))
     const accepted = answers.filter(({ status }) => status === 200)
@@ -61,7 +61,8 @@ onEveryEngineInLongRuns('passwords', (place) => {
       assert.deepEqual([status, body.error], [503, 'temporarily_unavailable'])
       assert.match(headers.get('retry-after') ?? '', /^\d+$/)
     }
-    assert.ok(accepted.length > 60, `${accepted.length} of ${names.length} were accepted`)
+    // More than the fifty failures that an address may cause.
+    assert.ok(accepted.length > 50, `${accepted.length} of ${names.length} were accepted`)
     assert.equal(await attempt('colleague-0', PASSWORD, '198.51.100.120'), true, 'the address is delayed afterwards')
   })
 
@@ -125,7 +126,7 @@ onEveryEngineInLongRuns('passwords', (place) => {
   test('C-111: attackers cannot lock a user out: from an address of an earlier sign-in, the user still can sign in', async () => {
     const home = '198.51.100.7'
     assert.equal(await attempt('alice', PASSWORD, home), true)
-    for (let count = 0; count < 60; count++) await attempt('alice', 'guess', `203.0.113.${count}`)
+    for (let count = 0; count < 25; count++) await attempt('alice', 'guess', `203.0.113.${count}`)
     assert.equal(await attempt('alice', PASSWORD, '192.0.2.1'), false)
     assert.equal(await attempt('alice', PASSWORD, home), true)
     clock.advance(60_000)
@@ -164,7 +165,7 @@ onEveryEngineInLongRuns('passwords', (place) => {
     const id = await gate.stores.users.create({ username: 'hasty', passwordHash: await hashPassword(PASSWORD) })
     const changed = await hashPassword('another long password')
     // Enough to keep the queue busy until the change is made, however fast the machine hashes.
-    const crowd = Array.from({ length: 60 }, (_, count) => attempt(`queue-${count}`, 'guess', `198.18.0.${count}`))
+    const crowd = Array.from({ length: 40 }, (_, count) => attempt(`queue-${count}`, 'guess', `198.18.0.${count}`))
     await setTimeout(50)
     const waiting = attempt('hasty', PASSWORD, '198.18.1.1')
     await setTimeout(100)
@@ -175,7 +176,7 @@ onEveryEngineInLongRuns('passwords', (place) => {
   })
 
   test('C-110: a flood of sign-ins is answered or refused as busy, never with an error, and other requests are served', async () => {
-    const storm = Array.from({ length: 100 }, (_, count) =>
+    const storm = Array.from({ length: 75 }, (_, count) =>
       gate.post(
         '/connect/token',
         { grant_type: 'password', client_id: 'cli', username: `storm-${count}`, password: 'x' },

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { FUNCTIONS, functionNames, INTEGER, RESERVED } from 'gatehouse-iql'
-import { createSnapshot } from '../../packages/server/src/query/catalogue/snapshot.ts'
-import { pageOfTables, viewFor } from '../../packages/server/src/query/plan/rights.ts'
+import { createSnapshot, pageOfTables, viewFor } from '../../packages/server/src/query/catalogue/snapshot.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 

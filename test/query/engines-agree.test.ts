@@ -1,7 +1,6 @@
 /** Random well-typed statements on SQLite and on PostgreSQL, for a few seconds; `node fuzz/engines.ts` and `node fuzz/writes.ts` run longer. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { print } from 'gatehouse-iql'
 import { describeDifference, fuzzEngines } from '../../fuzz/engines.ts'
 import { fuzzWrites } from '../../fuzz/writes.ts'
 import { Choice } from './agree/choice.ts'
@@ -14,6 +13,7 @@ import { withParameters } from './agree/parameters.ts'
 import { plainStatement } from './agree/plain.ts'
 import { Queries } from './agree/queries.ts'
 import { isTotal } from './agree/total.ts'
+import { print } from './iql/print.ts'
 
 const SEED = 20_260_131
 const SHORT_MS = 4_000

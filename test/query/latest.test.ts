@@ -63,7 +63,7 @@ function sqlOf(statement: string, engine: 'sqlite' | 'postgres'): string {
   const { statement: bound } = bind(parse(statement), statement, marketCatalogue())
   assert.ok(bound.kind === 'query')
   const emission = createEmission(dialect)
-  return emission.slots[engine === 'sqlite' ? 'positional' : 'numbered'](emitQuery(bound, emission)).sql
+  return emission.placeholders[engine === 'sqlite' ? 'positional' : 'numbered'](emitQuery(bound, emission)).sql
 }
 
 function planOfSqlite(sql: string): string[] {

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { bind, parse } from 'gatehouse-iql'
+import { parametersOf } from '../../packages/server/src/query/engines/emit/parameters.ts'
 import { createEmission, emitQuery } from '../../packages/server/src/query/engines/emit/query.ts'
-import { parametersOf } from '../../packages/server/src/query/engines/emit/slots.ts'
 import { POSTGRES } from '../../packages/server/src/query/engines/postgres/dialect/dialect.ts'
 import { toPostgres } from '../../packages/server/src/query/engines/postgres/representation.ts'
 import { SQLITE } from '../../packages/server/src/query/engines/sqlite/dialect/dialect.ts'
@@ -25,7 +25,7 @@ for (const [dialect, toDriver] of [
     const { statement } = bind(parse(text), text, marketCatalogue())
     assert.ok(statement.kind === 'query')
     const emission = createEmission(dialect)
-    const plan = emission.slots.numbered(emitQuery(statement, emission))
+    const plan = emission.placeholders.numbered(emitQuery(statement, emission))
     assert.ok(plan.sql.length < 500, plan.sql.slice(0, 500))
     const values = { parameters: [], subject: '', username: '', clientId: '', roles: [], scopes: new Set<string>() }
     const bound = parametersOf(plan, { ...values, milliseconds: 0 }, toDriver)
@@ -37,7 +37,7 @@ for (const [dialect, toDriver] of [
     const { statement } = bind(parse(text), text, marketCatalogue())
     assert.ok(statement.kind === 'query')
     const emission = createEmission(dialect)
-    const plan = emission.slots.numbered(emitQuery(statement, emission))
+    const plan = emission.placeholders.numbered(emitQuery(statement, emission))
     const values = {
       parameters: ['x'.repeat(1000)],
       subject: '',

@@ -1,22 +1,29 @@
 /** Secrets and ids must not be guessable (C-33): 1,000 samples of each kind are long enough, balanced and without patterns. */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, describe, test } from 'node:test'
 import { createTokenId } from '../../packages/server/src/identity/tokens/issuer.ts'
 import { createInteractions } from '../../packages/server/src/store/authorizations/interactions.ts'
 import { newId } from '../../packages/server/src/store/keys/opaque.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { openPlace } from '../support/engines.ts'
 import { type OpenStores, openStores } from '../support/stores.ts'
 
 const SAMPLES = 1000
 const BITS = 128
 const SIGN_IN = { amr: ['pwd'], userAgent: 'Test/1', address: '192.0.2.1' }
 
-onEveryEngine('random values', (place) => {
+/** The values do not depend on the database. */
+describe('random values', () => {
   let open: OpenStores
+  let leave: () => Promise<void>
   before(async () => {
-    open = await openStores(place())
+    const opened = await openPlace('sqlite')
+    leave = opened.leave
+    open = await openStores(opened.place)
   })
-  after(() => open.close())
+  after(async () => {
+    await open.close()
+    await leave()
+  })
 
   async function sample(generate: () => Promise<readonly string[]>): Promise<readonly string[][]> {
     const samples: (readonly string[])[] = []

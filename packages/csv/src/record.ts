@@ -25,7 +25,8 @@ export function parseCsvRecord(
   }
 }
 
-function closingQuote(raw: string, open: number): number {
+/** The position of the quote that ends the field; -1 if none does. */
+export function closingQuote(raw: string, open: number): number {
   for (let at = raw.indexOf('"', open + 1); at !== -1; at = raw.indexOf('"', at + 2)) {
     if (raw[at + 1] !== '"') return at
   }

@@ -1,6 +1,6 @@
 /** The file of rejected rows: each as it was, after its line and the reason, which an import of the file leaves out. */
 import { sameName } from 'gatehouse-iql'
-import { csvField } from './record.ts'
+import { closingQuote, csvField } from './record.ts'
 
 export interface RejectedRecord {
   readonly line: number
@@ -28,16 +28,11 @@ export function hasNotes(names: readonly string[]): boolean {
 export function withoutNotes(raw: string, delimiter: string): string {
   let at = 0
   for (const _ of NOTES) {
-    const end = raw.indexOf(delimiter, raw[at] === '"' ? closingQuote(raw, at) : at)
+    const closing = raw[at] === '"' ? closingQuote(raw, at) : at
+    const end = closing === -1 ? -1 : raw.indexOf(delimiter, closing)
     // Too few fields; the rows below show it.
     if (end === -1) return raw
     at = end + 1
   }
   return raw.slice(at)
-}
-
-function closingQuote(raw: string, open: number): number {
-  let at = raw.indexOf('"', open + 1)
-  while (at !== -1 && raw[at + 1] === '"') at = raw.indexOf('"', at + 2)
-  return at === -1 ? raw.length : at
 }

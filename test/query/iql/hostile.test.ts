@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { bind } from '../../../packages/iql/src/bind/binder.ts'
 import { DEFAULT_LIMITS } from '../../../packages/iql/src/syntax/limits.ts'
 import { parse } from '../../../packages/iql/src/syntax/parser.ts'
-import { print } from '../../../packages/iql/src/syntax/printer.ts'
 import { marketCatalogue } from './market-catalogue.ts'
+import { print } from './print.ts'
 import { refusalOf } from './refusals.ts'
 
 const DEEP = 30_000

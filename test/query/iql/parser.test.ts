@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { caretPicture, positionOf } from '../../../packages/iql/src/errors/errors.ts'
 import { parse, parseExpressionText } from '../../../packages/iql/src/syntax/parser.ts'
 import { printExpression } from '../../../packages/iql/src/syntax/print-query.ts'
-import { print } from '../../../packages/iql/src/syntax/printer.ts'
+import { print } from './print.ts'
 import { refusalOf } from './refusals.ts'
 
 /** A statement and its canonical form. */

@@ -7,7 +7,7 @@ import {
   type Plan,
   parametersOf,
   type RunValues,
-} from '../../../packages/server/src/query/engines/emit/slots.ts'
+} from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
 import type {
   LiveReadRequest,

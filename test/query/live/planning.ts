@@ -3,7 +3,11 @@
 import { type ResultColumn, readParameters } from 'gatehouse-iql'
 import { noAudit, type Principal } from 'gatehouse-protocol'
 import { Availability } from '../../../packages/server/src/lib/availability.ts'
-import { type Bindable, parametersOf, type RunValues } from '../../../packages/server/src/query/engines/emit/slots.ts'
+import {
+  type Bindable,
+  parametersOf,
+  type RunValues,
+} from '../../../packages/server/src/query/engines/emit/parameters.ts'
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
 import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'

@@ -23,7 +23,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
     keyColumns: [],
     routeColumns: [],
   } as const
-  const plan = { sql: '', slots: [] }
+  const plan = { sql: '', parameters: [] }
   return {
     identity: 'test',
     fingerprint: 'test',

@@ -15,6 +15,7 @@ import {
   DECIMAL_DIGITS,
   DOUBLE,
   decimal,
+  FIXED_INTERVAL,
   INTEGER,
   INTERVAL,
   type IqlType,
@@ -26,6 +27,7 @@ import {
   TEXT,
   TIME,
   TIMESTAMP,
+  type TypeKind,
   typeName,
 } from '../types/types.ts'
 import { isFlexible, literal, widen } from './literal.ts'
@@ -101,137 +103,101 @@ function kindAt({ arguments: kinds }: FunctionDefinition, index: number): Argume
   return kinds[Math.min(index, kinds.length - 1)] ?? 'any'
 }
 
-/** Whether the argument matches the kind. Literals and parameters are judged by their syntax. */
-function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression | undefined): boolean {
-  if (bound !== undefined) return acceptsType(kind, bound)
-  switch (written.kind) {
-    case 'parameter':
-    case 'null':
-      return !['part', 'unit', 'span', 'digits', 'months'].includes(kind)
-    case 'text':
-      if (kind === 'months') return countsMonths(written.value)
-      if (kind === 'fixed') return !countsMonths(written.value)
-      return !NOT_FROM_TEXT.has(kind)
-    default:
-      return acceptsNumber(kind, written)
-  }
+const FRACTION = decimal(FRACTION_SCALE + 1, FRACTION_SCALE)
+
+/** What matches a kind of argument. */
+interface KindRule {
+  /** Whether an expression with a type of its own does. */
+  readonly takes: (bound: BoundExpression) => boolean
+  /** Which literals do, and whether NULL and parameters do, which have no type of their own. */
+  readonly literals: LiteralForms
+  /** The type that these take here. */
+  readonly expected?: IqlType
 }
 
-/** Kinds that no text literal matches. */
-const NOT_FROM_TEXT: ReadonlySet<ArgumentKind> = new Set([
-  'Integer',
-  'Decimal',
-  'Double',
-  'Boolean',
-  'Binary',
-  'number',
-  'exact',
-  'digits',
-  'fraction',
-])
+interface LiteralForms {
+  readonly text?: boolean | ((text: string) => boolean)
+  /** Numbers in this form. */
+  readonly number?: RegExp
+  readonly untyped: boolean
+}
+
+const WHOLE = /^\d+$/
+const EXACT = /^[^e]*$/i
+const ANY_NUMBER = /^/
+
+/** Literals that count as values of several types. */
+const ANY_LITERAL: LiteralForms = { text: true, number: ANY_NUMBER, untyped: true }
+const FROM_TEXT: LiteralForms = { text: true, untyped: true }
+/** One of a list of words. */
+const WORD: KindRule = { takes: () => false, literals: { text: true, untyped: false }, expected: TEXT }
+
+const KINDS: Readonly<Record<ArgumentKind, KindRule>> = {
+  Text: { takes: ofType('Text'), literals: FROM_TEXT, expected: TEXT },
+  Integer: { takes: ofType('Integer'), literals: { number: WHOLE, untyped: true }, expected: INTEGER },
+  Decimal: { takes: ofType('Decimal'), literals: { number: EXACT, untyped: true } },
+  Double: { takes: ofType('Double'), literals: { number: ANY_NUMBER, untyped: true }, expected: DOUBLE },
+  Boolean: { takes: ofType('Boolean'), literals: { untyped: true }, expected: BOOLEAN },
+  Timestamp: { takes: ofType('Timestamp'), literals: FROM_TEXT },
+  Date: { takes: ofType('Date'), literals: FROM_TEXT },
+  Time: { takes: ofType('Time'), literals: FROM_TEXT, expected: TIME },
+  Uuid: { takes: ofType('Uuid'), literals: FROM_TEXT },
+  Json: { takes: ofType('Json'), literals: FROM_TEXT, expected: JSON_TYPE },
+  Binary: { takes: ofType('Binary'), literals: { untyped: true } },
+  number: { takes: ({ type }) => isNumber(type), literals: { number: ANY_NUMBER, untyped: true } },
+  exact: { takes: ofType('Integer', 'Decimal'), literals: { number: EXACT, untyped: true } },
+  // Those that min, max, first and last can order on both engines.
+  ordered: {
+    takes: ofType('Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'),
+    literals: ANY_LITERAL,
+  },
+  comparable: { takes: ({ type }) => isComparable(type) && isStorable(type), literals: ANY_LITERAL },
+  any: { takes: ({ type }) => type.kind !== 'Interval', literals: ANY_LITERAL },
+  common: { takes: ({ type }) => type.kind !== 'Json' && type.kind !== 'Interval', literals: ANY_LITERAL },
+  moment: { takes: ofType('Timestamp', 'Date'), literals: FROM_TEXT, expected: TIMESTAMP },
+  part: WORD,
+  unit: WORD,
+  span: WORD,
+  digits: { takes: () => false, literals: { number: WHOLE, untyped: false }, expected: INTEGER },
+  fraction: { takes: () => false, literals: { number: EXACT, untyped: true }, expected: FRACTION },
+  fixed: {
+    takes: ({ type }) => type.kind === 'Interval' && !type.months,
+    literals: { text: (text) => !countsMonths(text), untyped: true },
+    expected: FIXED_INTERVAL,
+  },
+  months: {
+    takes: ({ kind, type }) => type.kind === 'Interval' && type.months && kind === 'literal',
+    literals: { text: countsMonths, untyped: false },
+    expected: INTERVAL,
+  },
+}
+
+function ofType(...kinds: readonly TypeKind[]): KindRule['takes'] {
+  return ({ type }) => kinds.includes(type.kind)
+}
 
 function countsMonths(text: string): boolean {
   return (readInterval(text)?.months ?? 0n) !== 0n
 }
 
-function acceptsNumber(kind: ArgumentKind, written: Expression): boolean {
-  const text =
-    written.kind === 'number'
-      ? written.text
-      : written.kind === 'unary' && written.operand.kind === 'number'
-        ? written.operand.text
-        : ''
-  const isWhole = /^\d+$/.test(text)
-  switch (kind) {
-    case 'Integer':
-    case 'digits':
-      return isWhole
-    case 'exact':
-    case 'Decimal':
-    case 'fraction':
-      return !/e/i.test(text)
-    case 'Double':
-    case 'number':
-    case 'ordered':
-    case 'common':
-    case 'comparable':
-    case 'any':
-      return true
-    default:
-      return false
-  }
+/** Whether the argument matches the kind. Literals and parameters are judged by their syntax. */
+function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression | undefined): boolean {
+  const { takes, literals } = KINDS[kind]
+  if (bound !== undefined) return takes(bound)
+  const number = written.kind === 'unary' ? written.operand : written
+  if (written.kind === 'text')
+    return typeof literals.text === 'function' ? literals.text(written.value) : literals.text === true
+  return number.kind === 'number' ? literals.number?.test(number.text) === true : literals.untyped
 }
 
-function acceptsType(kind: ArgumentKind, bound: BoundExpression): boolean {
-  const { type } = bound
-  switch (kind) {
-    case 'number':
-      return isNumber(type)
-    case 'exact':
-      return type.kind === 'Integer' || type.kind === 'Decimal'
-    case 'ordered':
-      return ORDERED.has(type.kind)
-    case 'any':
-      return type.kind !== 'Interval'
-    case 'comparable':
-      return isComparable(type) && isStorable(type)
-    case 'common':
-      return type.kind !== 'Json' && type.kind !== 'Interval'
-    case 'moment':
-      return type.kind === 'Timestamp' || type.kind === 'Date'
-    case 'fixed':
-      return type.kind === 'Interval' && !type.months
-    case 'months':
-      return type.kind === 'Interval' && type.months && bound.kind === 'literal'
-    case 'part':
-    case 'unit':
-    case 'span':
-    case 'digits':
-    case 'fraction':
-      return false
-    default:
-      return type.kind === kind
-  }
-}
-
-/** Types that min, max, first and last can order on both engines. */
-const ORDERED: ReadonlySet<string> = new Set(['Text', 'Integer', 'Decimal', 'Double', 'Timestamp', 'Date', 'Time'])
-
+/** Arguments that are widened to a common type take that of the first with a type of its own. */
 function expectedOf(
   kind: ArgumentKind,
   definition: FunctionDefinition,
   own: readonly (BoundExpression | undefined)[],
 ): IqlType | undefined {
-  switch (kind) {
-    case 'Text':
-    case 'part':
-    case 'unit':
-    case 'span':
-      return TEXT
-    case 'Integer':
-    case 'digits':
-      return INTEGER
-    case 'Double':
-      return DOUBLE
-    case 'fraction':
-      return FRACTION
-    case 'Boolean':
-      return BOOLEAN
-    case 'Json':
-      return JSON_TYPE
-    case 'Time':
-      return TIME
-    case 'moment':
-      return TIMESTAMP
-    case 'fixed':
-      return { kind: 'Interval', months: false }
-    case 'months':
-      return INTERVAL
-    case 'common':
-      return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
-    default:
-      return undefined
-  }
+  if (kind !== 'common') return KINDS[kind].expected
+  return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
 }
 
 /** Checks what the type does not express, and converts a Date to the Timestamp that time functions take. */
@@ -289,8 +255,6 @@ function finish(
       return bound
   }
 }
-
-const FRACTION = decimal(FRACTION_SCALE + 1, FRACTION_SCALE)
 
 /** A literal from 0 to 1, or a parameter that is not used as another type too. */
 function asFraction(bound: BoundExpression): BoundExpression | undefined {

@@ -1,6 +1,5 @@
 /** Binds calls: finds the matching function, and checks where aggregates and window functions are allowed. */
 
-import type { BoundFrame } from '../bound/bound-frame.ts'
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { type FunctionDefinition, functionNames, functionsNamed, type WindowId } from '../functions/functions.ts'
@@ -235,9 +234,7 @@ function refuseDistinct(binding: Binding, call: Call, args: readonly BoundExpres
       'BadArguments',
       call.name.at,
       `${call.name.text.toLowerCase()} with DISTINCT takes one separator`,
-      {
-        hint: 'give it as a literal or a parameter',
-      },
+      { hint: 'give it as a literal or a parameter' },
     )
   }
   const isPairwise = args.length > 1 && !isJoin
@@ -306,7 +303,7 @@ function comparable(binding: Binding, expression: BoundExpression, at: number): 
 }
 
 /** Functions that look back to the last known value have a frame of their own. */
-function frameOf(binding: Binding, { id }: FunctionDefinition, { frame, at }: Window): BoundFrame | undefined {
+function frameOf(binding: Binding, { id }: FunctionDefinition, { frame, at }: Window): Frame | undefined {
   if (!FILLING.has(id)) return frame === undefined ? undefined : bindFrame(binding, frame, at)
   if (frame === undefined) return { unit: 'rows', start: { kind: 'unbounded-preceding' }, end: { kind: 'current-row' } }
   throw binding.fail('BadArguments', at, 'locf and interpolate have no frame', { hint: 'leave out the frame' })
@@ -316,7 +313,7 @@ const FILLING: ReadonlySet<string> = new Set<WindowId>(['locf', 'interpolate', '
 
 const FRAME_ORDER = ['unbounded-preceding', 'preceding', 'current-row', 'following', 'unbounded-following'] as const
 
-function bindFrame(binding: Binding, frame: Frame, at: number): BoundFrame {
+function bindFrame(binding: Binding, frame: Frame, at: number): Frame {
   const { unit, start, end } = frame
   if (unit === 'range' && ('rows' in start || 'rows' in end)) {
     throw binding.fail('BadArguments', at, 'RANGE takes UNBOUNDED or CURRENT ROW; use ROWS with numbers')

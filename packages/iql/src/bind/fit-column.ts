@@ -34,9 +34,7 @@ function fitDecimal(
       'TypeMismatch',
       at,
       `${column.name} has ${type.scale} digits after the point, the value has ${from.scale}`,
-      {
-        hint: `write round(…, ${type.scale})`,
-      },
+      { hint: `write round(…, ${type.scale})` },
     )
   }
   if (from.precision - from.scale <= type.precision - type.scale) return widen(value, type)
@@ -74,8 +72,6 @@ function doesNotFit(binding: Binding, column: ColumnView, value: BoundExpression
     'TypeMismatch',
     at,
     `${column.name} is ${typeName(column.type)}, the value is ${typeName(value.type)}`,
-    {
-      hint: `write CAST(… AS ${typeName(column.type)})`,
-    },
+    { hint: `write CAST(… AS ${typeName(column.type)})` },
   )
 }

@@ -58,24 +58,10 @@ export function bindNumber(
   sign: '' | '-' = '',
 ): Literal {
   const { text, at } = written
-  // Most numbers are short integers, and some lists have thousands of them.
-  if (text.length <= SAFE_DIGITS && expected?.kind !== 'Double' && isDigits(text))
-    return literal(INTEGER, BigInt(sign + text), binding.writtenAt(written, sign))
   const type = expected?.kind === 'Double' ? DOUBLE : numberType(binding, `${sign}${text}`, at)
   const read = readValue(type, `${sign}${text}`)
   if ('problem' in read) throw binding.fail('BadLiteral', at, `${text} ${read.problem}`)
   return literal(type, read.value, binding.writtenAt(written, sign))
-}
-
-/** A number with this many digits always fits a 64-bit integer. */
-const SAFE_DIGITS = 18
-
-function isDigits(text: string): boolean {
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index)
-    if (code < 0x30 || code > 0x39) return false
-  }
-  return true
 }
 
 /** 42 is an Integer, 4.2 a Decimal with its digits, 4e2 a Double. A whole number beyond 64 bits is a Decimal. */
@@ -179,8 +165,8 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     if (value === null) return literal(type, null)
     const source = asDecimal(from)
     if (source !== undefined && type.kind === 'Decimal' && typeof value === 'bigint' && type.scale >= source.scale) {
-      const unscaled = value * powerOf10(type.scale - source.scale)
-      const limit = powerOf10(type.precision)
+      const unscaled = value * 10n ** BigInt(type.scale - source.scale)
+      const limit = 10n ** BigInt(type.precision)
       // A value that does not fit is an error only if the engine evaluates it.
       if (unscaled < limit && -unscaled < limit) {
         return literal(type, unscaled, expression.written)
@@ -188,14 +174,6 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     }
   }
   return { kind: 'widen', operand: expression, type, nullable: expression.nullable }
-}
-
-const POWERS: bigint[] = []
-
-/** Powers are kept: a long list needs the same one for each of its items. */
-function powerOf10(exponent: number): bigint {
-  POWERS[exponent] ??= 10n ** BigInt(exponent)
-  return POWERS[exponent]
 }
 
 /** As a Decimal, an Integer literal has as many digits as are written. */

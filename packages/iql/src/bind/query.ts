@@ -209,9 +209,7 @@ function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonl
     'DuplicateColumn',
     positionOf(query, columns.indexOf(duplicate)),
     `Two columns of the result are named ${duplicate.name}: give one of them an alias`,
-    {
-      hint: `write … AS ${duplicate.name}2`,
-    },
+    { hint: `write … AS ${duplicate.name}2` },
   )
 }
 

@@ -161,9 +161,7 @@ function bindOnConflict(
       'BadConflict',
       at,
       'ON CONFLICT takes the columns of the primary key or of a unique constraint',
-      {
-        expected: keys.map((key) => `(${key.join(', ')})`),
-      },
+      { expected: keys.map((key) => `(${key.join(', ')})`) },
     )
   }
   if (action.kind === 'nothing') return { kind: 'nothing', target }
@@ -216,8 +214,6 @@ function bindReturning(
     'DuplicateColumn',
     at,
     `Two columns of the result are named ${duplicate.name}: give one of them an alias`,
-    {
-      hint: `write … AS ${duplicate.name}2`,
-    },
+    { hint: `write … AS ${duplicate.name}2` },
   )
 }

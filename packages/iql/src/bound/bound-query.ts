@@ -4,9 +4,9 @@
  */
 
 import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../functions/functions.ts'
+import type { Frame } from '../syntax/ast-query.ts'
 import type { OperatorId } from '../types/operators.ts'
 import type { IqlType } from '../types/types.ts'
-import type { BoundFrame } from './bound-frame.ts'
 import type { Claim, Column, Literal, Output, Parameter, Typed } from './bound-leaf.ts'
 import type { TableView } from './catalogue-view.ts'
 
@@ -202,7 +202,7 @@ export interface WindowCall extends Typed {
   readonly filter: BoundExpression | undefined
   readonly partitionBy: readonly BoundExpression[]
   readonly orderBy: readonly BoundOrder[]
-  readonly frame: BoundFrame | undefined
+  readonly frame: Frame | undefined
 }
 
 /** (query) as a value: the single column of its single row; NULL without a row. A second row is the error IQL.ManyRows. */

@@ -1,6 +1,6 @@
 /** Whether an expression has a value for every row, or may be an error such as a division by zero. */
 
-import type { ScalarId } from '../functions/functions.ts'
+import { type ScalarId, volatilityOf } from '../functions/functions.ts'
 import { DECIMAL_DIGITS, type TypeKind } from '../types/types.ts'
 import type { BoundExpression } from './bound-query.ts'
 import { operandsOf } from './bound-walk.ts'
@@ -25,7 +25,7 @@ export function isConstant(node: BoundExpression): boolean {
     case 'in-query':
       return false
     case 'call':
-      return node.function !== 'gen_uuid' && node.arguments.every(isConstant)
+      return volatilityOf(node.function) !== 'volatile' && node.arguments.every(isConstant)
     default:
       return operandsOf(node).every(isConstant)
   }

@@ -6,7 +6,7 @@ export interface ErrorEntry {
   readonly status: number
   readonly title: string
   /** What the author of the statement can do. */
-  readonly remedy: string
+  readonly advice: string
 }
 
 /** Keys are the codes without the prefix `IQL.`. Engines raise those of the last block at run time. */
@@ -141,6 +141,6 @@ function lineStart(statement: string, offset: number): number {
   return offset === 0 ? 0 : statement.lastIndexOf('\n', offset - 1) + 1
 }
 
-function entry(title: string, remedy: string, status = 400): ErrorEntry {
-  return { status, title, remedy }
+function entry(title: string, advice: string, status = 400): ErrorEntry {
+  return { status, title, advice }
 }

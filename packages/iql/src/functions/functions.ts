@@ -43,6 +43,12 @@ export function functionsNamed(name: string): readonly FunctionDefinition[] {
   return BY_NAME.get(name) ?? []
 }
 
+/** Undefined for a function of its arguments alone. */
+export function volatilityOf(id: ScalarId): FunctionEntry['volatility'] {
+  const entry: Pick<FunctionEntry, 'volatility'> = SCALAR_FUNCTIONS[id]
+  return entry.volatility
+}
+
 export function functionNames(): string[] {
   return [...BY_NAME.keys(), ...SPECIAL_FORMS.map(({ name }) => name)]
 }

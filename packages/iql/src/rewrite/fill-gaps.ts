@@ -250,9 +250,7 @@ class Filling {
         'NotGrouped',
         startOf(expression),
         `${name} is neither in GROUP BY nor in an aggregate`,
-        {
-          hint: `write it as in GROUP BY, or max(${name})`,
-        },
+        { hint: `write it as in GROUP BY, or max(${name})` },
       )
     }
     if (expression.kind === 'call' && expression.over === undefined) {

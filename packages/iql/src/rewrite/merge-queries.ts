@@ -8,7 +8,7 @@ import { mapClauses, mapOrder, type Replace } from '../bound/bound-map.ts'
 import type { BoundExpression, BoundQuery, BoundSelect, DerivedSource, TableSource } from '../bound/bound-query.ts'
 import { clausesOf, operandsOf } from '../bound/bound-walk.ts'
 import { isPlain } from '../bound/copied-operands.ts'
-import { SCALAR_FUNCTIONS } from '../functions/scalar.ts'
+import { volatilityOf } from '../functions/functions.ts'
 import { BOOLEAN } from '../types/types.ts'
 
 /** The expressions that a merge may add, because the query uses a computed column more than once. */
@@ -40,11 +40,7 @@ function isSimple(query: BoundQuery): query is SimpleQuery {
 function isRepeatable(node: BoundExpression): boolean {
   if (node.kind === 'window' || node.kind === 'scalar-query' || node.kind === 'exists' || node.kind === 'in-query')
     return false
-  if (node.kind === 'call') {
-    const entry: { readonly volatility?: string } = SCALAR_FUNCTIONS[node.function]
-    if (entry.volatility === 'volatile') return false
-  }
-  if (repeatsValue(node)) return false
+  if ((node.kind === 'call' && volatilityOf(node.function) === 'volatile') || repeatsValue(node)) return false
   return operandsOf(node).every(isRepeatable)
 }
 

@@ -1,7 +1,12 @@
-/** The syntax tree of IQL queries and of the expressions in them. `at` is an offset in the statement's text. */
-export interface Name {
-  readonly text: string
+/** The syntax tree of IQL queries and of the expressions in them. */
+
+export interface Placed {
+  /** An offset in the statement's text. */
   readonly at: number
+}
+
+export interface Name extends Placed {
+  readonly text: string
 }
 
 /** expression [ASC | DESC] [NULLS FIRST | LAST] */
@@ -35,51 +40,44 @@ export type Expression =
   | Exists
 
 /** 42, 4.20, 6.02e23: the text as written. */
-export interface NumberLiteral {
+export interface NumberLiteral extends Placed {
   readonly kind: 'number'
   readonly text: string
-  readonly at: number
 }
 
-export interface TextLiteral {
+export interface TextLiteral extends Placed {
   readonly kind: 'text'
   readonly value: string
-  readonly at: number
 }
 
-export interface BooleanLiteral {
+export interface BooleanLiteral extends Placed {
   readonly kind: 'boolean'
   readonly value: boolean
-  readonly at: number
 }
 
-export interface NullLiteral {
+export interface NullLiteral extends Placed {
   readonly kind: 'null'
-  readonly at: number
 }
 
 export type LiteralTypeName = 'Timestamp' | 'Date' | 'Time' | 'Interval' | 'Uuid' | 'Json'
 
 /** TIMESTAMP '2026-01-31T09:30:00Z', INTERVAL '5 minutes', … */
-export interface TypedLiteral {
+export interface TypedLiteral extends Placed {
   readonly kind: 'typed'
   readonly type: LiteralTypeName
   readonly value: string
-  readonly at: number
 }
 
 /** X'0aff': the digits in lower case. */
-export interface BytesLiteral {
+export interface BytesLiteral extends Placed {
   readonly kind: 'bytes'
   readonly hex: string
-  readonly at: number
 }
 
 /** :name, or $1 (whose name is '1'). */
-export interface Parameter {
+export interface Parameter extends Placed {
   readonly kind: 'parameter'
   readonly name: string
-  readonly at: number
 }
 
 /** [table.]column */
@@ -89,11 +87,10 @@ export interface ColumnRef {
   readonly name: Name
 }
 
-export interface Unary {
+export interface Unary extends Placed {
   readonly kind: 'unary'
   readonly operator: '-' | '+' | 'not'
   readonly operand: Expression
-  readonly at: number
 }
 
 export type BinaryOperator =
@@ -114,86 +111,77 @@ export type BinaryOperator =
   | '/'
   | '%'
 
-/** `at` is the position of the operator. */
-export interface Binary {
+/** Its position is that of the operator. */
+export interface Binary extends Placed {
   readonly kind: 'binary'
   readonly operator: BinaryOperator
   readonly left: Expression
   readonly right: Expression
-  readonly at: number
 }
 
 /** operand [NOT] LIKE | ILIKE pattern [ESCAPE escape] */
-export interface Like {
+export interface Like extends Placed {
   readonly kind: 'like'
   readonly negated: boolean
   readonly ignoreCase: boolean
   readonly operand: Expression
   readonly pattern: Expression
   readonly escape: Expression | undefined
-  readonly at: number
 }
 
 /** operand [NOT] BETWEEN low AND high */
-export interface Between {
+export interface Between extends Placed {
   readonly kind: 'between'
   readonly negated: boolean
   readonly operand: Expression
   readonly low: Expression
   readonly high: Expression
-  readonly at: number
 }
 
 /** operand [NOT] IN (item, …) */
-export interface InList {
+export interface InList extends Placed {
   readonly kind: 'in-list'
   readonly negated: boolean
   readonly operand: Expression
   readonly items: readonly Expression[]
-  readonly at: number
 }
 
 /** operand [NOT] IN (query) */
-export interface InQuery {
+export interface InQuery extends Placed {
   readonly kind: 'in-query'
   readonly negated: boolean
   readonly operand: Expression
   readonly query: Query
-  readonly at: number
 }
 
 /** operand IS [NOT] NULL */
-export interface IsNull {
+export interface IsNull extends Placed {
   readonly kind: 'is-null'
   readonly negated: boolean
   readonly operand: Expression
-  readonly at: number
 }
 
 /** operand IS [NOT] TRUE | FALSE */
-export interface IsTruth {
+export interface IsTruth extends Placed {
   readonly kind: 'is-truth'
   readonly negated: boolean
   readonly value: boolean
   readonly operand: Expression
-  readonly at: number
 }
 
 /** CASE [operand] WHEN … THEN … [ELSE …] END */
-export interface Case {
+export interface Case extends Placed {
   readonly kind: 'case'
   readonly operand: Expression | undefined
   readonly branches: readonly { readonly when: Expression; readonly result: Expression }[]
   readonly otherwise: Expression | undefined
-  readonly at: number
 }
 
 /** CAST(operand AS type) */
-export interface Cast {
+export interface Cast extends Placed {
   readonly kind: 'cast'
   readonly operand: Expression
   readonly type: TypeRef
-  readonly at: number
 }
 
 /** A type as written: its name and, for Decimal, its digits. */
@@ -216,11 +204,10 @@ export interface Call {
 }
 
 /** ([PARTITION BY …] [ORDER BY …] [ROWS | RANGE frame]) */
-export interface Window {
+export interface Window extends Placed {
   readonly partitionBy: readonly Expression[]
   readonly orderBy: readonly OrderItem[]
   readonly frame: Frame | undefined
-  readonly at: number
 }
 
 export interface Frame {
@@ -235,28 +222,25 @@ export type FrameBound =
   | { readonly kind: 'preceding' | 'following'; readonly rows: number }
 
 /** (query) as a value */
-export interface Subquery {
+export interface Subquery extends Placed {
   readonly kind: 'subquery'
   readonly query: Query
-  readonly at: number
 }
 
 /** EXISTS (query) */
-export interface Exists {
+export interface Exists extends Placed {
   readonly kind: 'exists'
   readonly query: Query
-  readonly at: number
 }
 
 /** [WITH cte, …] body [ORDER BY …] [LIMIT n] [OFFSET n] */
-export interface Query {
+export interface Query extends Placed {
   readonly kind: 'query'
   readonly with: readonly Cte[]
   readonly body: Body
   readonly orderBy: readonly OrderItem[]
   readonly limit: Expression | undefined
   readonly offset: Expression | undefined
-  readonly at: number
 }
 
 /** name [(column, …)] AS (query) */
@@ -270,7 +254,7 @@ export interface Cte {
 export type Body = Select | SetOperation | Query
 
 /** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */
-export interface Select {
+export interface Select extends Placed {
   readonly kind: 'select'
   readonly distinct: boolean
   readonly items: readonly SelectItem[]
@@ -279,23 +263,20 @@ export interface Select {
   readonly latest?: Latest | undefined
   readonly groupBy: readonly Expression[]
   readonly having: Expression | undefined
-  readonly at: number
 }
 
 /** LATEST ON column PARTITION BY key, …: of the rows that WHERE keeps, the last of each key. */
-export interface Latest {
+export interface Latest extends Placed {
   readonly on: Expression
   readonly partitionBy: readonly Expression[]
-  readonly at: number
 }
 
-export interface SetOperation {
+export interface SetOperation extends Placed {
   readonly kind: 'set'
   readonly operator: 'union' | 'intersect' | 'except'
   readonly all: boolean
   readonly left: Body
   readonly right: Body
-  readonly at: number
 }
 
 /** `*`, `t.*`, or an expression with an optional alias. */
@@ -330,12 +311,11 @@ export interface FunctionTable {
 
 export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'asof-left'
 
-export interface Join {
+export interface Join extends Placed {
   readonly kind: 'join'
   readonly join: JoinKind
   readonly left: From
   readonly right: From
   /** Undefined only for a cross join. */
   readonly on: Expression | undefined
-  readonly at: number
 }

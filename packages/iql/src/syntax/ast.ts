@@ -1,5 +1,5 @@
 /** The syntax tree of IQL statements, before names and types are resolved. */
-import type { Expression, Name, Query, SelectItem, TypeRef } from './ast-query.ts'
+import type { Expression, Name, Placed, Query, SelectItem, TypeRef } from './ast-query.ts'
 
 export type Statement =
   | Query
@@ -23,7 +23,7 @@ export type Statement =
 // ── Write ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** INSERT INTO table [(column, …)] VALUES (…), … | query [ON CONFLICT …] [RETURNING …] */
-export interface Insert {
+export interface Insert extends Placed {
   readonly kind: 'insert'
   readonly table: Name
   readonly columns: readonly Name[]
@@ -32,26 +32,22 @@ export interface Insert {
     | { readonly kind: 'query'; readonly query: Query }
   readonly onConflict: OnConflict | undefined
   readonly returning: readonly SelectItem[]
-  readonly at: number
 }
 
-export interface ValueRow {
+export interface ValueRow extends Placed {
   readonly values: readonly (Expression | DefaultValue)[]
-  readonly at: number
 }
 
-export interface DefaultValue {
+export interface DefaultValue extends Placed {
   readonly kind: 'default'
-  readonly at: number
 }
 
 /** ON CONFLICT [(column, …)] DO NOTHING | DO UPDATE SET … [WHERE …]; `excluded.column` is the row that was not inserted. */
-export interface OnConflict {
+export interface OnConflict extends Placed {
   readonly target: readonly Name[]
   readonly action:
     | { readonly kind: 'nothing' }
     | { readonly kind: 'update'; readonly set: readonly Assignment[]; readonly where: Expression | undefined }
-  readonly at: number
 }
 
 /** column = expression | DEFAULT */
@@ -61,7 +57,7 @@ export interface Assignment {
 }
 
 /** UPDATE table [[AS] alias] SET … WHERE … | ALL [RETURNING …] */
-export interface Update {
+export interface Update extends Placed {
   readonly kind: 'update'
   readonly table: Name
   readonly alias: Name | undefined
@@ -69,23 +65,21 @@ export interface Update {
   /** Undefined if the statement has ALL instead. */
   readonly where: Expression | undefined
   readonly returning: readonly SelectItem[]
-  readonly at: number
 }
 
 /** DELETE FROM table [[AS] alias] WHERE … | ALL [RETURNING …] */
-export interface Delete {
+export interface Delete extends Placed {
   readonly kind: 'delete'
   readonly table: Name
   readonly alias: Name | undefined
   readonly where: Expression | undefined
   readonly returning: readonly SelectItem[]
-  readonly at: number
 }
 
 // ── Define ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** CREATE TABLE [IF NOT EXISTS] name (column | key, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [COMMENT 'x'] [WITH (live = …)] */
-export interface CreateTable {
+export interface CreateTable extends Placed {
   readonly kind: 'create-table'
   readonly ifNotExists: boolean
   readonly name: Name
@@ -97,7 +91,6 @@ export interface CreateTable {
   readonly rowFilter: Expression | undefined
   readonly comment: string | undefined
   readonly live: boolean | undefined
-  readonly at: number
 }
 
 /** name type [PRIMARY KEY] [NOT NULL] [UNIQUE] [DEFAULT expression] */
@@ -110,14 +103,13 @@ export interface ColumnDefinition {
   readonly default: Expression | undefined
 }
 
-export interface KeyDefinition {
+export interface KeyDefinition extends Placed {
   readonly kind: 'primary-key' | 'unique'
   readonly columns: readonly Name[]
-  readonly at: number
 }
 
 /** ALTER TABLE name ADD [COLUMN] … | DROP [COLUMN] … | RENAME [COLUMN] a TO b | SET … */
-export interface AlterTable {
+export interface AlterTable extends Placed {
   readonly kind: 'alter-table'
   readonly table: Name
   readonly action:
@@ -125,7 +117,6 @@ export interface AlterTable {
     | { readonly kind: 'drop'; readonly column: Name }
     | { readonly kind: 'rename'; readonly column: Name; readonly to: Name }
     | ({ readonly kind: 'set' } & TableChanges)
-  readonly at: number
 }
 
 /** Undefined: unchanged. Null: removed. */
@@ -138,15 +129,14 @@ export interface TableChanges {
 }
 
 /** DROP TABLE [IF EXISTS] name */
-export interface DropTable {
+export interface DropTable extends Placed {
   readonly kind: 'drop-table'
   readonly ifExists: boolean
   readonly name: Name
-  readonly at: number
 }
 
 /** CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(column, …)] [READ SCOPE 'x'] [COMMENT 'x'] AS query */
-export interface CreateView {
+export interface CreateView extends Placed {
   readonly kind: 'create-view'
   readonly orReplace: boolean
   readonly ifNotExists: boolean
@@ -155,79 +145,69 @@ export interface CreateView {
   readonly readScope: string | undefined
   readonly comment: string | undefined
   readonly query: Query
-  readonly at: number
 }
 
 /** ALTER VIEW name SET … */
-export interface AlterView {
+export interface AlterView extends Placed {
   readonly kind: 'alter-view'
   readonly name: Name
   readonly changes: ViewChanges
-  readonly at: number
 }
 
 /** Undefined: unchanged. Null: removed. */
 export type ViewChanges = Pick<TableChanges, 'readScope' | 'comment'>
 
 /** DROP VIEW [IF EXISTS] name */
-export interface DropView {
+export interface DropView extends Placed {
   readonly kind: 'drop-view'
   readonly ifExists: boolean
   readonly name: Name
-  readonly at: number
 }
 
 /** CREATE [UNIQUE] INDEX [IF NOT EXISTS] name ON table (column [ASC | DESC], …) */
-export interface CreateIndex {
+export interface CreateIndex extends Placed {
   readonly kind: 'create-index'
   readonly unique: boolean
   readonly ifNotExists: boolean
   readonly name: Name
   readonly table: Name
   readonly columns: readonly { readonly name: Name; readonly descending: boolean }[]
-  readonly at: number
 }
 
 /** DROP INDEX [IF EXISTS] name */
-export interface DropIndex {
+export interface DropIndex extends Placed {
   readonly kind: 'drop-index'
   readonly ifExists: boolean
   readonly name: Name
-  readonly at: number
 }
 
 // ── Introspect ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** EXPLAIN statement */
-export interface Explain {
+export interface Explain extends Placed {
   readonly kind: 'explain'
   readonly statement: Query | Insert | Update | Delete
-  readonly at: number
 }
 
 /** EXPLAIN LIVE query */
-export interface ExplainLive {
+export interface ExplainLive extends Placed {
   readonly kind: 'explain-live'
   readonly query: Query
-  readonly at: number
 }
 
 /** DESCRIBE table */
-export interface Describe {
+export interface Describe extends Placed {
   readonly kind: 'describe'
   readonly table: Name
-  readonly at: number
 }
 
 /** SHOW TABLES */
-export interface ShowTables {
+export interface ShowTables extends Placed {
   readonly kind: 'show-tables'
-  readonly at: number
 }
 
 /** SHOW COLUMNS FROM table */
-export interface ShowColumns {
+export interface ShowColumns extends Placed {
   readonly kind: 'show-columns'
   readonly table: Name
-  readonly at: number
 }

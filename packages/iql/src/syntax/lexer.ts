@@ -213,11 +213,11 @@ const [DOT, QUOTE, DOUBLE_QUOTE, COLON, DOLLAR, PLUS, MINUS, UNDERSCORE, LETTER_
   0x2e, 0x27, 0x22, 0x3a, 0x24, 0x2b, 0x2d, 0x5f, 0x65,
 ] as const
 
-export function isDigit(code: number): boolean {
+function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-export function digitsEnd(statement: string, from: number): number {
+function digitsEnd(statement: string, from: number): number {
   let end = from
   while (isDigit(statement.charCodeAt(end))) end++
   return end

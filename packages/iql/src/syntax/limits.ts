@@ -1,29 +1,20 @@
 /** Limits on the size and the nesting of a statement, and on the texts that it creates. */
 
-export interface Limits {
-  /** In UTF-8. */
-  readonly statementBytes: number
-  readonly tokens: number
-  /** Nested parentheses, sub-queries, CASE and NOT. */
-  readonly nesting: number
-  /** Nested operators other than AND and OR: a + b + c has a height of two. */
-  readonly height: number
-  /** AND and OR operators in one expression. */
-  readonly conditions: number
-  /** In the whole statement. */
-  readonly joins: number
-  /** UNION, INTERSECT and EXCEPT in the whole statement. */
-  readonly setOperations: number
-  readonly inItems: number
-}
+export type Limits = Readonly<typeof DEFAULT_LIMITS>
 
-export const DEFAULT_LIMITS: Limits = {
+export const DEFAULT_LIMITS = {
+  /** In UTF-8. */
   statementBytes: 64 * 1024,
   tokens: 50_000,
+  /** Nested parentheses, sub-queries, CASE and NOT. */
   nesting: 64,
+  /** Nested operators other than AND and OR: a + b + c has a height of two. */
   height: 300,
+  /** AND and OR operators in one expression. */
   conditions: 500,
+  /** In the whole statement. */
   joins: 16,
+  /** UNION, INTERSECT and EXCEPT in the whole statement. */
   setOperations: 64,
   inItems: 10_000,
 }

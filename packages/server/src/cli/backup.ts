@@ -9,7 +9,7 @@ import { restoreBackup } from '../store/backup/restore.ts'
 import { requireDatabase } from '../store/check-stored.ts'
 import { type Database, openDatabase, openUnmigrated } from '../store/database/database.ts'
 import { schemaVersion } from '../store/database/migration-plan.ts'
-import { MIGRATIONS } from '../store/database/migrations/list.ts'
+import { MIGRATIONS } from '../store/database/migrations.ts'
 import type { Arguments } from './args.ts'
 import { loadSettings } from './settings.ts'
 

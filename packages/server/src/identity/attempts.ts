@@ -4,7 +4,7 @@ import type { ThrottleCount, Throttles } from '../store/accounts/throttles.ts'
 export type Attempted<T> =
   | { readonly outcome: 'made'; readonly result: T }
   /** Not made, after too many failures of the keys in `blocked`. */
-  | { readonly outcome: 'delayed'; readonly waitMs: number; readonly blocked: readonly string[] }
+  | { readonly outcome: 'delayed'; readonly seconds: number; readonly blocked: readonly string[] }
   /** Not made: too many attempts are under way, and none of them was decided in time. */
   | { readonly outcome: 'busy' }
 
@@ -86,13 +86,12 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
       const key = blocked.every((each) => lines.has(each)) ? blocked[0] : undefined
       const line = key === undefined ? undefined : lines.get(key)
       // Blocked by failures alone.
-      if (line === undefined) return { outcome: 'delayed', waitMs, blocked }
+      if (line === undefined) return delayed(waitMs, blocked)
       if (line.waiting.size >= limits.mostWaiting) return { outcome: 'busy' }
       const asked = performance.now()
       const signal = await wait(line, deadline)
       if (signal === 'late') return { outcome: 'busy' }
-      if (signal === 'over')
-        return { outcome: 'delayed', waitMs: Math.max(1, waitMs - (performance.now() - asked)), blocked }
+      if (signal === 'over') return delayed(Math.max(1, waitMs - (performance.now() - asked)), blocked)
       for (const other of keys) if (other !== key) enter(other)
     }
   }
@@ -158,4 +157,8 @@ export function createAttempts(throttles: Pick<Throttles, 'takeAll' | 'refund'>,
       line.waiting.add(end)
     })
   }
+}
+
+function delayed(waitMs: number, blocked: readonly string[]) {
+  return { outcome: 'delayed', seconds: Math.ceil(waitMs / 1000), blocked } as const
 }

@@ -7,8 +7,7 @@ import type { User } from '../store/accounts/user.ts'
 import type { Users } from '../store/accounts/users.ts'
 
 export interface UserDirectory {
-  /** Without a promise if the user is cached. */
-  findById(id: string): User | Promise<User | undefined>
+  findById(id: string): Promise<User | undefined>
   close(): void
 }
 
@@ -33,7 +32,7 @@ export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, cl
   })
 
   return {
-    findById(id) {
+    async findById(id) {
       const now = clock()
       const known = cached.get(id)
       return known !== undefined && Math.abs(now - known.at) < CACHED_MS ? known.user : read(id, now)

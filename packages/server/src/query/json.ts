@@ -5,14 +5,13 @@ import { endOfString, isRawNumber, type Json, losesDigits, parseExactly, parseIn
 import type { Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
 
+/** In one turn. */
 export function readJson(text: string): Json {
-  return refuseSyntax(() => {
-    const steps = measureJson(text)
-    for (;;) {
-      const step = steps.next()
-      if (step.done) return parseJson(text, step.value.mayLoseDigits)
-    }
-  })
+  const steps = readJsonInSteps(text)
+  for (;;) {
+    const step = steps.next()
+    if (step.done) return step.value
+  }
 }
 
 /** Shorter texts are parsed at once, unless their numbers have to keep their text, which takes ten times as long. */

@@ -7,9 +7,11 @@ import type { RouteGroup } from '../http/route.ts'
 import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { type Activity, createActivity } from './activity.ts'
+import type { TablePage } from './catalogue/snapshot.ts'
 import type { Engine } from './engines/engine.ts'
-import { type EngineOptions, openEngine } from './engines/open.ts'
-import { DEFAULT_RESPONSE_LIMITS, type ResponseLimits } from './engines/stored-responses.ts'
+import type { EngineOptions } from './engines/engine-options.ts'
+import { openEngine } from './engines/open.ts'
+import { DEFAULT_RESPONSE_LIMITS } from './engines/stored-responses.ts'
 import { catalogueGroup } from './http/catalogue.ts'
 import { type EndpointsEnv, type QueryEndpoints, queryEndpoints } from './http/endpoints.ts'
 import type { LiveQueries } from './live/contract.ts'
@@ -17,9 +19,8 @@ import { DEFAULT_LIVE_LIMITS, type LiveLimits } from './live/limits.ts'
 import { LiveService } from './live/live-service.ts'
 import type { DeriveKey } from './live/position.ts'
 import { Planner } from './plan/planner.ts'
-import type { TablePage } from './plan/rights.ts'
 import { type TableUser, tablesOfUser } from './plan/user-tables.ts'
-import { type AuditSource, createAuditTable } from './run/audit-table.ts'
+import { type AuditSource, type AuditTable, createAuditTable } from './run/audit-table.ts'
 import { Catalogue } from './run/catalogue.ts'
 import { createRunner, type RunStatement } from './run/in-process.ts'
 import { RunningQueries } from './run/running.ts'
@@ -29,37 +30,9 @@ import { Documents, type Owners } from './saved/documents.ts'
 import { savedGroup } from './saved/endpoints.ts'
 import { asUnavailable } from './unavailable.ts'
 
-export interface QueryLimits {
-  readonly statementBytes: number
-  readonly bodyBytes: number
-  readonly resultRows: number
-  readonly resultBytes: number
-  readonly milliseconds: number
-  readonly exportMilliseconds: number
-  readonly perUser: number
-  /** The number of reader processes of the embedded engine, or of connections to PostgreSQL. */
-  readonly concurrency: number
-  readonly waiting: number
-  /** How long a write waits for a long one of another owner before that one is stopped (embedded engine); 0: it is never stopped. */
-  readonly writeWaitMs: number
-  /** The most tables of the embedded engine. */
-  readonly maxTables: number
-  /** Of the temporary files of one statement, and of all running ones of a user. */
-  readonly tempBytes: number
-  readonly tempBytesPerUser: number
-  readonly stallMs: number
-  /** From which duration on a statement is logged. */
-  readonly slowMs: number
-  /** How long the changes of a table are kept for live queries that resume, and how many of them. */
-  readonly logMs: number
-  readonly logChanges: number
-  /** Saved queries and boards. */
-  readonly documentsPerOwner: number
-  /** Stored for requests with an Idempotency-Key. */
-  readonly responses: ResponseLimits
-}
+export type QueryLimits = Readonly<typeof DEFAULT_QUERY_LIMITS>
 
-export const DEFAULT_QUERY_LIMITS: QueryLimits = {
+export const DEFAULT_QUERY_LIMITS = {
   statementBytes: DEFAULT_LIMITS.statementBytes,
   bodyBytes: 8 * 1024 * 1024,
   resultRows: 100_000,
@@ -67,17 +40,25 @@ export const DEFAULT_QUERY_LIMITS: QueryLimits = {
   milliseconds: 30_000,
   exportMilliseconds: 600_000,
   perUser: 32,
+  /** The number of reader processes of the embedded engine, or of connections to PostgreSQL. */
   concurrency: 4,
   waiting: 256,
+  /** How long a write waits for a long one of another owner before that one is stopped (embedded engine); 0: it is never stopped. */
   writeWaitMs: 5000,
+  /** The most tables of the embedded engine. */
   maxTables: 5000,
+  /** Of the temporary files of one statement, and of all running ones of a user. */
   tempBytes: 1024 * 1024 * 1024,
   tempBytesPerUser: 3 * 1024 * 1024 * 1024,
   stallMs: 5000,
+  /** From which duration on a statement is logged. */
   slowMs: Number.POSITIVE_INFINITY,
+  /** How long the changes of a table are kept for live queries that resume, and how many of them. */
   logMs: 600_000,
   logChanges: 1_000_000,
+  /** Saved queries and boards. */
   documentsPerOwner: 500,
+  /** Stored for requests with an Idempotency-Key. */
   responses: DEFAULT_RESPONSE_LIMITS,
 }
 
@@ -107,32 +88,6 @@ export interface QueryRouteOptions extends Pick<EndpointsEnv, 'metrics' | 'trace
   readonly cancelElsewhere?: EndpointsEnv['cancel']
 }
 
-export interface QueryService {
-  /** For the declarative file and the demonstration data. */
-  readonly tables: Tables
-  readonly running: RunningQueries
-  readonly live: LiveQueries
-  /** What callers run here, for operators. */
-  readonly activity: Activity
-  readonly planner: Planner
-  /** Runs a statement for a caller inside this process. */
-  readonly run: RunStatement
-  /** Saved queries and boards. */
-  readonly documents: Documents
-  /** The tables that a user could use. */
-  tablesOf(user: TableUser, page: TablePage): ReturnType<typeof tablesOfUser>
-  /** Of this node, for operators. */
-  load(): QueryLoad
-  routes(options: QueryRouteOptions): readonly RouteGroup[]
-  /** Those that are read at each use change for all statements from now on. */
-  setLimits(limits: Partial<QueryLimits>, liveLimits: Partial<LiveLimits>): void
-  /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
-  check(): Promise<void>
-  /** Ends the responses of live statements, which would otherwise last until their clients leave. */
-  stopLive(): void
-  close(): Promise<void>
-}
-
 export interface QueryLoad {
   readonly running: number
   readonly waiting: number
@@ -151,135 +106,171 @@ const NO_OWNERS: Owners = { names: async (subjects) => new Map(subjects.map((sub
 const EMPTY_LOG: AuditSource = { read: async () => ({ rows: [], first: 0 }) }
 
 export async function openQuery(options: QueryOptions): Promise<QueryService> {
-  const { bus, clock, database, limits: overrides, audit = noAudit, auditLog = EMPTY_LOG, owners = NO_OWNERS } = options
-  const limits = { ...DEFAULT_QUERY_LIMITS, ...overrides }
-  const { concurrency, waiting, milliseconds, exportMilliseconds, writeWaitMs, maxTables } = limits
-  const availability = new Availability(options.onAvailability ?? (() => {}))
-  const liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
-  const log = { milliseconds: limits.logMs, changes: limits.logChanges }
-  const engine = await openEngine({
-    ...database,
-    concurrency,
-    waiting,
-    milliseconds,
-    exportMilliseconds,
-    writeWaitMs,
-    maxTables,
-    availability,
-    log,
-    temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
-    responses: limits.responses,
-    onStuck: options.onStuck,
-  })
+  const limits = { ...DEFAULT_QUERY_LIMITS, ...options.limits }
   /** An outage is logged when it begins and when it ends, not each time something fails in it. */
   const onError = (error: unknown): void => {
     if (asUnavailable(error) === undefined) options.onError(error)
   }
-  const catalogue = await Catalogue.open(engine, bus, onError)
-  const planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
-  const running = new RunningQueries(limits, clock)
-  const auditTable = createAuditTable(auditLog, engine.auditCopy)
-  const slowLog: SlowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
-  const live = new LiveService({
-    engine,
-    catalogue,
-    planner,
-    clock,
-    concurrency,
-    milliseconds,
-    limits: liveLimits,
-    deriveKey: options.deriveKey,
-    slowLog,
-    catchUpAuditLog: (signal) => auditTable.catchUp(signal),
-    onError,
+  const engine = await openEngine({
+    ...options.database,
+    ...limits,
+    availability: new Availability(options.onAvailability ?? (() => {})),
+    log: { milliseconds: limits.logMs, changes: limits.logChanges },
+    temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
+    onStuck: options.onStuck,
   })
-  const activity = createActivity(running, live)
-  const documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
-  const endpoints: QueryEndpoints[] = []
-  const cleanup = setInterval(() => {
-    engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
-    engine.trimResponses().catch(onError)
-    auditTable.trim().catch(onError)
-    engine.live.trim().catch(onError)
-  }, CLEANUP_INTERVAL_MS)
-  cleanup.unref()
-  const orphans = setInterval(() => documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS)
-  orphans.unref()
-  return {
-    tables: createTables({ engine, catalogue, clock }),
-    running,
-    live,
-    activity,
-    planner,
-    documents,
-    tablesOf: (user, page) => tablesOfUser(catalogue.snapshot, user, page),
-    load() {
-      const { busy, total, waiting } = engine.load
-      return {
-        running: running.size + live.load.running,
-        waiting: waiting + live.load.waiting,
-        liveStatements: live.size,
-        busy,
-        total,
-      }
-    },
-    run: createRunner({ engine, catalogue, planner, running, clock, audit, auditTable }),
-    routes({ cancelElsewhere: cancel = async () => false, ...options }) {
-      watch(options.metrics, { engine, running, live })
-      if (options.metrics !== undefined) live.watch(options.metrics)
-      const opened = queryEndpoints({
-        ...options,
-        cancel,
-        engine,
-        catalogue,
-        planner,
-        running,
-        live,
-        activity,
-        bus,
-        limits,
-        slowLog,
-        clock,
-        audit,
-        auditTable,
-      })
-      endpoints.push(opened)
-      return [opened.group, catalogueGroup(catalogue), savedGroup(documents)]
-    },
-    setLimits(next, nextLive) {
-      Object.assign(limits, next)
-      Object.assign(liveLimits, nextLive)
-    },
-    check: () => engine.check(),
-    stopLive() {
-      for (const opened of endpoints) opened.stop()
-    },
-    async close() {
-      clearInterval(cleanup)
-      clearInterval(orphans)
-      running.stopAll()
-      live.close()
-      catalogue.close()
-      await engine.close()
-    },
-  }
+  const catalogue = await Catalogue.open(engine, options.bus, onError)
+  return new QueryService({ ...options, limits, onError }, engine, catalogue)
 }
 
-interface Watched {
-  readonly engine: Engine
+export class QueryService {
+  readonly #options: QueryOptions & { readonly limits: QueryLimits }
+  readonly #liveLimits: LiveLimits
+  readonly #engine: Engine
+  readonly #catalogue: Catalogue
+  readonly #auditTable: AuditTable
+  readonly #audit: Audit
+  readonly #slowLog: SlowLog
+  readonly #live: LiveService
+  readonly #endpoints: QueryEndpoints[] = []
+  readonly #timers: readonly NodeJS.Timeout[]
+  /** For the declarative file and the demonstration data. */
+  readonly tables: Tables
   readonly running: RunningQueries
-  readonly live: LiveService
-}
+  /** What callers run here, for operators. */
+  readonly activity: Activity
+  readonly planner: Planner
+  /** Runs a statement for a caller inside this process. */
+  readonly run: RunStatement
+  /** Saved queries and boards. */
+  readonly documents: Documents
 
-function watch(metrics: Metrics | undefined, { engine, running, live }: Watched): void {
-  metrics?.watch('gatehouse_queries_running', () => [[{}, running.size + live.load.running]])
-  metrics?.watch('gatehouse_queries_waiting', () => [[{}, engine.load.waiting + live.load.waiting]])
-  metrics?.watch('gatehouse_query_writes_stopped_total', () => [[{}, engine.load.stoppedWrites]])
-  metrics?.watch('gatehouse_query_processes', () => {
-    const { busy, total } = engine.load
-    return [
-      [{ state: 'busy' }, busy],
-      [{ state: 'idle' }, total - busy],
+  constructor(options: QueryOptions & { readonly limits: QueryLimits }, engine: Engine, catalogue: Catalogue) {
+    const { limits, clock, audit = noAudit, owners = NO_OWNERS, auditLog = EMPTY_LOG, onError } = options
+    this.#options = options
+    this.#engine = engine
+    this.#catalogue = catalogue
+    this.#audit = audit
+    this.#auditTable = createAuditTable(auditLog, engine.auditCopy)
+    this.#slowLog = { limits, onSlow: options.onSlow ?? (() => {}) }
+    this.#liveLimits = { ...DEFAULT_LIVE_LIMITS, ...options.liveLimits }
+    this.planner = new Planner(engine, { ...DEFAULT_LIMITS, statementBytes: limits.statementBytes })
+    this.running = new RunningQueries(limits, clock)
+    this.#live = new LiveService({
+      ...this.#parts,
+      concurrency: limits.concurrency,
+      milliseconds: limits.milliseconds,
+      limits: this.#liveLimits,
+      deriveKey: options.deriveKey,
+      slowLog: this.#slowLog,
+      catchUpAuditLog: (signal) => this.#auditTable.catchUp(signal),
+      onError,
+    })
+    this.activity = createActivity(this.running, this.#live)
+    this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
+    this.tables = createTables({ engine, catalogue, clock })
+    this.run = createRunner(this.#parts)
+    this.#timers = [
+      setInterval(() => this.#cleanUp(), CLEANUP_INTERVAL_MS).unref(),
+      setInterval(() => this.documents.removeOrphans().catch(onError), ORPHANS_INTERVAL_MS).unref(),
     ]
-  })
+  }
+
+  /** What statements are planned and run with. */
+  get #parts() {
+    return {
+      engine: this.#engine,
+      catalogue: this.#catalogue,
+      planner: this.planner,
+      running: this.running,
+      clock: this.#options.clock,
+      audit: this.#audit,
+      auditTable: this.#auditTable,
+    }
+  }
+
+  #cleanUp(): void {
+    const { clock, onError } = this.#options
+    this.#engine.deleteResponsesBefore(BigInt(clock()) * 1000n - RESPONSE_MICROS).catch(onError)
+    this.#engine.trimResponses().catch(onError)
+    this.#auditTable.trim().catch(onError)
+    this.#engine.live.trim().catch(onError)
+  }
+
+  get live(): LiveQueries {
+    return this.#live
+  }
+
+  /** The tables that a user could use. */
+  tablesOf(user: TableUser, page: TablePage): ReturnType<typeof tablesOfUser> {
+    return tablesOfUser(this.#catalogue.snapshot, user, page)
+  }
+
+  /** Of this node, for operators. */
+  load(): QueryLoad {
+    const { busy, total, waiting } = this.#engine.load
+    const { load } = this.#live
+    return {
+      running: this.running.size + load.running,
+      waiting: waiting + load.waiting,
+      liveStatements: this.#live.size,
+      busy,
+      total,
+    }
+  }
+
+  routes({ cancelElsewhere: cancel = async () => false, ...options }: QueryRouteOptions): readonly RouteGroup[] {
+    if (options.metrics !== undefined) this.#watch(options.metrics)
+    const { bus, limits } = this.#options
+    const opened = queryEndpoints({
+      ...this.#parts,
+      ...options,
+      cancel,
+      live: this.#live,
+      activity: this.activity,
+      bus,
+      limits,
+      slowLog: this.#slowLog,
+    })
+    this.#endpoints.push(opened)
+    return [opened.group, catalogueGroup(this.#catalogue), savedGroup(this.documents)]
+  }
+
+  #watch(metrics: Metrics): void {
+    this.#live.watch(metrics)
+    metrics.watch('gatehouse_queries_running', () => [[{}, this.load().running]])
+    metrics.watch('gatehouse_queries_waiting', () => [[{}, this.load().waiting]])
+    metrics.watch('gatehouse_query_writes_stopped_total', () => [[{}, this.#engine.load.stoppedWrites]])
+    metrics.watch('gatehouse_query_processes', () => {
+      const { busy, total } = this.#engine.load
+      return [
+        [{ state: 'busy' }, busy],
+        [{ state: 'idle' }, total - busy],
+      ]
+    })
+  }
+
+  /** Those that are read at each use change for all statements from now on. */
+  setLimits(limits: Partial<QueryLimits>, liveLimits: Partial<LiveLimits>): void {
+    Object.assign(this.#options.limits, limits)
+    Object.assign(this.#liveLimits, liveLimits)
+  }
+
+  /** For a health check: rejects if the database does not answer, or cannot write until the server restarts. */
+  check(): Promise<void> {
+    return this.#engine.check()
+  }
+
+  /** Ends the responses of live statements, which would otherwise last until their clients leave. */
+  stopLive(): void {
+    for (const opened of this.#endpoints) opened.stop()
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    this.running.stopAll()
+    this.#live.close()
+    this.#catalogue.close()
+    await this.#engine.close()
+  }
 }

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { type Audit, JsonText, type Principal, Refusal } from 'gatehouse-protocol'
 import { asKnown, problemOfQuery } from '../query/http/problem.ts'
+import { requirePlatformAccess } from '../query/http/request.ts'
 import type { LiveMessage, LiveQueries, LiveSink } from '../query/live/contract.ts'
-import { requirePlatformAccess } from '../query/plan/rights.ts'
 import {
   type Call,
   type Caller,

@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Config } from '../../config/config.ts'
 import { type Database, openUnmigrated } from '../../store/database/database.ts'
 import { schemaVersion } from '../../store/database/migration-plan.ts'
-import { MIGRATIONS } from '../../store/database/migrations/list.ts'
+import { MIGRATIONS } from '../../store/database/migrations.ts'
 import { readTempFileLimit } from '../../store/database/temp-files.ts'
 import { type Checked, collect, type Finding, fault, ok, reasonOf, warning } from './finding.ts'
 

@@ -5,45 +5,30 @@ import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Step } from '../authorize/next-step.ts'
 import { chooseAccountPage, consentPage } from '../pages/consent.ts'
 import { displayNameOf } from '../tokens/claims.ts'
-import { type BrowserContext, formRoute, pageRoute } from './browser-context.ts'
+import type { BrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
-import { claimFlow, expired, type FlowInteraction, noteProgress } from './flow.ts'
+import { expired, type FlowInteraction, noteProgress } from './flow.ts'
+import { type FlowAction, flowForm, flowPage } from './flow-routes.ts'
 import { addressesOf, frameFor, sendPage } from './page-reply.ts'
 import { type AuthorizeFlow, proceed, refuseToClient, stepOf } from './proceed.ts'
 
 export function consentRoutes(env: BrowserEnv): readonly Route[] {
-  const withFlow =
-    (
-      take: (context: BrowserContext, flow: FlowInteraction, parameters: Parameters, env: BrowserEnv) => Promise<void>,
-    ) =>
-    async (context: BrowserContext, parameters: Parameters) =>
-      take(context, await claimFlow(parameters.get('flow'), context, env.flows), parameters, env)
   return [
-    pageRoute('/consent', withFlow(openConsent), env),
-    formRoute('/consent', 'session', withFlow(decide), env),
-    pageRoute('/choose-account', withFlow(openChoice), env),
-    formRoute('/choose-account', 'session', withFlow(choose), env),
+    flowPage('/consent', openConsent, env),
+    flowForm('/consent', 'session', decide, env),
+    flowPage('/choose-account', openChoice, env),
+    flowForm('/choose-account', 'session', choose, env),
   ]
 }
 
-async function openConsent(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  _query: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const openConsent: FlowAction = async (context, flow, _query, env) => {
   const pending = await pendingRequest(context, flow, env)
   if (pending.step.kind !== 'consent') return proceed(context, flow, env)
   await noteProgress(flow, { asked: pending.userId }, env.flows)
   return showConsent(context, flow.handle, pending, pending.step.scopes, env)
 }
 
-async function openChoice(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  _query: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const openChoice: FlowAction = async (context, flow, _query, env) => {
   const { step, client, details } = await pendingRequest(context, flow, env)
   if (step.kind !== 'choose-account' || context.user === undefined) return proceed(context, flow, env)
   const frame = frameFor(env.pages, context, { uiLocales: details.request.uiLocales, boundTo: 'session' })
@@ -52,12 +37,7 @@ async function openChoice(
   return sendPage(context.http, page, { formAction: addressesOf(client, details.request.target.redirectUri) })
 }
 
-async function choose(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  form: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const choose: FlowAction = async (context, flow, form, env) => {
   if (form.get('decision') !== 'continue')
     return context.http.redirect(`${env.pages.base}/sign-in?other=1&flow=${encodeURIComponent(flow.handle)}`)
   return proceed(context, await noteProgress(flow, { chosen: context.session?.id ?? '' }, env.flows), env)
@@ -100,12 +80,7 @@ function showConsent(
   sendPage(context.http, page, { formAction: addressesOf(client, target.redirectUri) })
 }
 
-async function decide(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  form: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const decide: FlowAction = async (context, flow, form, env) => {
   const { step, client, details, userId } = await pendingRequest(context, flow, env)
   // Another person has signed in since, or nothing is left to decide: continue with the current state.
   if (step.kind !== 'consent' || details.progress.asked !== userId) return proceed(context, flow, env)

@@ -7,7 +7,6 @@ import { networkOf } from '../../lib/network.ts'
 import type { ThrottlePolicy } from '../../store/accounts/throttles.ts'
 import type { DeviceRequest } from '../../store/authorizations/device-codes.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
-import { BUSY_SECONDS } from '../attempts.ts'
 import { deviceCodePage, deviceConfirmPage, deviceDonePage } from '../pages/device.ts'
 import type { Messages } from '../pages/messages/en.ts'
 import { acrOf, displayNameOf } from '../tokens/claims.ts'
@@ -15,7 +14,7 @@ import { limitToRights } from '../tokens/scope.ts'
 import { type BrowserContext, formRoute, isSignedIn, pageRoute, type SignedInBrowser } from './browser-context.ts'
 import { namesAll } from './consent.ts'
 import type { BrowserEnv } from './env.ts'
-import { frameFor, sendPage } from './page-reply.ts'
+import { frameFor, replyLater, sendPage } from './page-reply.ts'
 import { redirectedFirst } from './proceed.ts'
 
 /** RFC 8628 §5.1: a few attempts per user and per network, then growing delays. */
@@ -92,10 +91,8 @@ async function find(context: SignedInBrowser, userCode: string, env: BrowserEnv)
     (found) => found === undefined,
   )
   if (attempted.outcome !== 'made') {
-    const isBusy = attempted.outcome === 'busy'
-    const seconds = isBusy ? BUSY_SECONDS : Math.ceil(attempted.waitMs / 1000)
-    context.http.setHeader('retry-after', String(seconds))
-    askCode(context, { status: isBusy ? 503 : 429, userCode, message: (text) => text.tryLater(seconds) }, env)
+    const { status, error } = replyLater(context.http, attempted)
+    askCode(context, { status, userCode, message: (text) => error(text).text }, env)
     return undefined
   }
   // Wrong, expired and decided codes get the same reply (C-76).

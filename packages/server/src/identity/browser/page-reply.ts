@@ -1,6 +1,7 @@
 /** Sends pages with the strictest content security policy that lets them work. */
 import type { Context } from '../../http/context.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import { BUSY_SECONDS } from '../attempts.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { Brand } from '../pages/brand.ts'
 import type { FormError } from '../pages/form-parts.ts'
@@ -54,6 +55,15 @@ export async function frameOfFlow(
 
 /** What a form says after an attempt, in the language of the page. */
 export type FormErrorIn = (text: Messages) => FormError
+
+/** For an attempt that was not made: too many have failed, or are under way. */
+export function replyLater(
+  http: Context,
+  { outcome, seconds = BUSY_SECONDS }: { readonly outcome: 'delayed' | 'busy'; readonly seconds?: number },
+): { readonly status: number; readonly error: FormErrorIn } {
+  http.setHeader('retry-after', String(seconds))
+  return { status: outcome === 'busy' ? 503 : 429, error: (text) => ({ text: text.tryLater(seconds) }) }
+}
 
 /** For pages without forms that show nothing about a user. */
 export function anonymousFrame(pages: PageSettings, { headers }: Pick<Context, 'headers'>, locales = ''): PageFrame {

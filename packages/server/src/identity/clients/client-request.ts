@@ -8,7 +8,7 @@ import type { Context } from '../../http/context.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import { isForm, type Parameters, readParameters } from '../../http/request/body.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import type { AuthMethod, Client, ClientSecret } from '../../store/clients/client-metadata.ts'
+import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
 import { secretDigest } from '../../store/clients/clients.ts'
 import { digestOf } from '../../store/keys/opaque.ts'
 import { refuse } from '../oauth-error.ts'
@@ -148,30 +148,11 @@ function notAuthenticated(why: string) {
   })
 }
 
-/** The secret that last authenticated each client, which saves the digest when it is sent again. Dropped when the client is reloaded. */
-const lastVerified = new WeakMap<Client, { readonly secret: Uint8Array; readonly stored: ClientSecret }>()
-
 /** Compares with every valid secret, each in constant time. An unknown client takes as long. */
 export function secretMatches(client: Client | undefined, clientId: string, secret: string, now: number): boolean {
-  const offered = Buffer.from(secret)
-  const last = client === undefined ? undefined : lastVerified.get(client)
-  if (last !== undefined && isEqual(last.secret, offered) && isValid(last.stored, now)) return true
   const digest = Buffer.from(secretDigest(clientId, secret))
-  let matches = false
-  for (const stored of client?.secrets ?? []) {
-    if (!isEqual(Buffer.from(stored.digest), digest) || !isValid(stored, now)) continue
-    matches = true
-    if (client !== undefined) lastVerified.set(client, { secret: new Uint8Array(offered), stored })
-  }
-  return matches
-}
-
-function isEqual(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && timingSafeEqual(one, other)
-}
-
-function isValid({ expiresAt }: ClientSecret, now: number): boolean {
-  return expiresAt === undefined || now < expiresAt
+  const valid = (client?.secrets ?? []).filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt)
+  return valid.map((stored) => timingSafeEqual(Buffer.from(stored.digest), digest)).includes(true)
 }
 
 /** Slows down guessing of client secrets per client and address: the client itself, at another address, is not affected. */

@@ -1,7 +1,6 @@
 /** POST /connect/introspect (RFC 7662): the state of a token, for clients that the token concerns. */
 
 import { type Authenticate, audiencesOf, type Clock, type Principal, seconds } from 'gatehouse-protocol'
-import { JSON_TYPE } from '../../http/context.ts'
 import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
@@ -20,8 +19,6 @@ export interface IntrospectionEnv extends ClientAuthEnv {
 const INACTIVE = { active: false } as const
 
 export function introspectionRoute(env: IntrospectionEnv): Route {
-  /** A principal stays the same object as long as nothing about its token changes. */
-  const described = new WeakMap<Principal, string>()
   return {
     method: 'POST',
     path: '/connect/introspect',
@@ -34,18 +31,8 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
       const token = required(form, 'token')
       const principal = await env.authenticate(token)
       if (principal === undefined) return context.json(await describeRefreshToken(token, client, env))
-      if (!concerns(client, principal)) return context.json(INACTIVE)
-      context.send(JSON_TYPE, textOf(principal))
+      context.json(concerns(client, principal) ? describe(principal, env) : INACTIVE)
     },
-  }
-
-  function textOf(principal: Principal): string {
-    let text = described.get(principal)
-    if (text === undefined) {
-      text = JSON.stringify(describe(principal, env))
-      described.set(principal, text)
-    }
-    return text
   }
 }
 

@@ -1,13 +1,12 @@
 /** /connect/userinfo (OpenID Connect Core §5.3): the current claims about the user of an access token. */
 
 import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
-import { type Context, JSON_TYPE } from '../../http/context.ts'
+import type { Context } from '../../http/context.ts'
 import { callerOf, type RateLimits } from '../../http/limits/rate-limits.ts'
 import { readBearer } from '../../http/request/authentication.ts'
 import { FORM, isForm } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import type { User } from '../../store/accounts/user.ts'
 import type { Grants, RequestedClaim } from '../../store/authorizations/grants.ts'
 import { formOf } from '../clients/client-request.ts'
 import { printable, replyWithOAuthError, TOKEN_NEEDED } from '../oauth-error.ts'
@@ -28,43 +27,21 @@ const CACHED_GRANTS = 10_000
 export function userinfoRoutes({ authenticate, users, stores, rateLimits }: UserinfoEnv): readonly Route[] {
   /** The `claims` parameter of a grant never changes. */
   const requestedClaims = new LruMap<RequestedClaims>(CACHED_GRANTS)
-  /** The last reply for a token; principal and user stay the same objects as long as nothing about them changes. */
-  const replies = new WeakMap<Principal, { readonly user: User; readonly text: string }>()
 
-  /** With a known token and a cached user, the request is served in one turn. */
-  const handle = (context: Context): void | Promise<void> => {
-    const principal = authenticate(tokenOf(context))
-    return principal instanceof Promise ? principal.then((found) => admit(context, found)) : admit(context, principal)
+  const handle = async (context: Context): Promise<void> => {
+    const principal = await authenticate(tokenOf(context))
+    if (principal === undefined) throw notValid()
+    context.principal = principal
+    context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
+    if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
+    const user = await users.findById(principal.subject)
+    if (user === undefined || user.disabled) throw notValid()
+    context.json({ sub: user.id, ...claimsAbout(user, principal.scopes, await requestedOf(principal)) })
   }
   return [
     { method: 'GET', path: '/connect/userinfo', handle },
     { method: 'POST', path: '/connect/userinfo', body: FORM, handle },
   ]
-
-  function admit(context: Context, principal: Principal | undefined): void | Promise<void> {
-    if (principal === undefined) throw notValid()
-    context.principal = principal
-    context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
-    if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
-    const user = users.findById(principal.subject)
-    return user instanceof Promise
-      ? user.then((found) => reply(context, principal, found))
-      : reply(context, principal, user)
-  }
-
-  function reply(context: Context, principal: Principal, user: User | undefined): void | Promise<void> {
-    if (user === undefined || user.disabled) throw notValid()
-    const last = replies.get(principal)
-    if (last?.user !== user) return describe(principal, user).then((text) => context.send(JSON_TYPE, text))
-    context.send(JSON_TYPE, last.text)
-  }
-
-  async function describe(principal: Principal, user: User): Promise<string> {
-    const claims = claimsAbout(user, principal.scopes, await requestedOf(principal))
-    const text = JSON.stringify({ sub: user.id, ...claims })
-    replies.set(principal, { user, text })
-    return text
-  }
 
   async function requestedOf({ grantId }: Principal): Promise<RequestedClaims> {
     if (grantId === undefined) return {}

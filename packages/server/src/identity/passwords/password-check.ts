@@ -75,8 +75,8 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
     )
     if (attempted.outcome === 'made') return attempted.result
     if (attempted.outcome === 'busy') return attempted
-    const seconds = Math.ceil(attempted.waitMs / 1000)
-    const scope = (['address', 'account', 'pair'] as const).filter((name) => attempted.blocked.includes(keys[name]))
+    const { seconds, blocked } = attempted
+    const scope = (['address', 'account', 'pair'] as const).filter((name) => blocked.includes(keys[name]))
     const user = await users.findByUsername(username)
     audit.record({
       event: 'signin.delayed',

@@ -31,35 +31,26 @@ interface VerifiedToken {
   checkedVersion: number
 }
 
-interface RecentToken {
-  readonly token: string
-  readonly verified: VerifiedToken
-}
-
 const MAX_VERIFIED = 20_000
 /** A value that is never a version of the revocation list. */
 const NEVER = -1
-/** Tokens that were used again recently are kept whole: comparing two strings is cheaper than hashing one. */
-const MAX_RECENT = 1_000
 
 export function createAccess({ issuer, signer, revocationList, clock, namesOf }: AccessOptions): Access {
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
-  let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
 
   return {
     authenticate(token) {
-      const end = endOf(token)
-      const recent = recentTokens.get(end)
-      return recent?.token === token ? checkStillValid(recent.verified) : lookUp(token, end)
+      const digest = hash('sha256', token, 'base64')
+      const verified = verifiedTokens.get(digest)
+      return verified === undefined ? verifyNew(token, digest) : checkStillValid(verified)
     },
     forget() {
       verifiedTokens = new LruMap(MAX_VERIFIED)
-      recentTokens = new LruMap(MAX_RECENT)
     },
   }
 
-  function checkStillValid(verified: VerifiedToken | undefined): Principal | undefined {
-    if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
+  function checkStillValid(verified: VerifiedToken): Principal | undefined {
+    if (clock() >= verified.principal.expiresAt * 1000) return undefined
     const { version } = revocationList
     if (verified.checkedVersion !== version) {
       const { principal } = verified
@@ -70,16 +61,12 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
     return verified.current
   }
 
-  async function lookUp(token: string, end: string): Promise<Principal | undefined> {
-    // forget() replaces the maps: a verification that was under way then must not fill the new ones.
-    const [byDigest, recent] = [verifiedTokens, recentTokens]
-    const digest = hash('sha256', token, 'base64')
-    const cached = byDigest.get(digest)
-    const verified = cached ?? (await verify(token))
+  async function verifyNew(token: string, digest: string): Promise<Principal | undefined> {
+    // forget() replaces the map: a verification that was under way then must not fill the new one.
+    const byDigest = verifiedTokens
+    const verified = await verify(token)
     if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
-    // Many tokens are used only once, and are not kept whole.
-    if (cached === undefined) byDigest.set(digest, verified)
-    else recent.set(end, { token, verified })
+    byDigest.set(digest, verified)
     return checkStillValid(verified)
   }
 
@@ -103,11 +90,6 @@ function unchecked(principal: Principal): VerifiedToken {
 /** The ids that revocation events refer to. */
 function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt }: Principal): TokenOrigin {
   return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000) }
-}
-
-/** The end of the signature is enough to distinguish tokens, and cheaper to hash as a map key. */
-function endOf(token: string): string {
-  return token.slice(-32)
 }
 
 /** How far the clock of another node may be ahead of this one's. */

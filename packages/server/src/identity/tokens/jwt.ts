@@ -1,6 +1,5 @@
 /** Strict parser for the compact serialization of a JWS (RFC 7515 §5.2), and the check of its RS256 signature. */
 import { type KeyObject, verify } from 'node:crypto'
-import { LruMap } from '../../lib/lru-map.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
 export type Claims = JsonObject
@@ -16,7 +15,7 @@ const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 export function parseJwt(token: string): ParsedJwt | undefined {
   if (token.length > MAX_LENGTH || !SHAPE.test(token)) return undefined
   const [afterHead, afterBody] = [token.indexOf('.'), token.lastIndexOf('.')]
-  const header = parseHeader(token.slice(0, afterHead))
+  const header = parseObject(token.slice(0, afterHead))
   const claims = parseObject(token.slice(afterHead + 1, afterBody))
   return header === undefined || claims === undefined ? undefined : { header, claims }
 }
@@ -26,19 +25,6 @@ export function isSignedBy(token: string, key: KeyObject): boolean {
   const dot = token.lastIndexOf('.')
   const input = Buffer.from(token.slice(0, dot), 'latin1')
   return verify('sha256', input, key, Buffer.from(token.slice(dot + 1), 'base64url'))
-}
-
-const headers = new LruMap<JsonObject>(100)
-const MAX_CACHED_HEADER = 500
-
-/** Tokens signed by the same key share a header. */
-function parseHeader(encoded: string): JsonObject | undefined {
-  if (encoded.length > MAX_CACHED_HEADER) return parseObject(encoded)
-  const cached = headers.get(encoded)
-  if (cached !== undefined) return cached
-  const header = parseObject(encoded)
-  if (header !== undefined) headers.set(encoded, header)
-  return header
 }
 
 function parseObject(encoded: string): JsonObject | undefined {

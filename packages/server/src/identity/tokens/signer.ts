@@ -96,7 +96,7 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
   return {
     async sign(type, claims) {
       const { kid, privateKey } = keysInUse().signing ?? (await reloadSigningKey())
-      const input = `${headerOf(type, kid)}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`
+      const input = `${encoded({ alg: 'RS256', typ: type, kid })}.${encoded(claims)}`
       return `${input}.${await signOnPool(input, privateKey)}`
     },
     async verify(type, token) {
@@ -176,17 +176,8 @@ export async function openSigner(options: SignerOptions): Promise<Signer> {
   }
 }
 
-const headers = new Map<string, string>()
-
-/** There is one header for each key and type. */
-function headerOf(typ: TokenType, kid: string): string {
-  const name = `${typ} ${kid}`
-  let header = headers.get(name)
-  if (header === undefined) {
-    header = Buffer.from(JSON.stringify({ alg: 'RS256', typ, kid })).toString('base64url')
-    headers.set(name, header)
-  }
-  return header
+function encoded(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url')
 }
 
 /** With a callback, Node signs on its thread pool and does not block the event loop. */

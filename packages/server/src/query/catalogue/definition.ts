@@ -1,6 +1,6 @@
 /** Definitions of tables and views as the catalogue stores them: plain data, the same in both engines. */
 
-import { decimal, type IqlType, typeName } from 'gatehouse-iql'
+import { COLUMN_TYPES, decimal, type IqlType, typeName } from 'gatehouse-iql'
 import { refuse } from '../errors.ts'
 
 export interface TableDefinition {
@@ -119,15 +119,9 @@ interface StoredDefinition {
   readonly view?: ViewDefinition
 }
 
-const SIMPLE_TYPES: ReadonlyMap<string, IqlType> = new Map<string, IqlType>(
-  (['Text', 'Integer', 'Double', 'Boolean', 'Timestamp', 'Date', 'Time', 'Uuid', 'Json', 'Binary'] as const).map(
-    (kind) => [kind, { kind }],
-  ),
-)
-
 function readTypeName(name: string): IqlType {
-  const simple = SIMPLE_TYPES.get(name)
-  if (simple !== undefined) return simple
+  const simple = COLUMN_TYPES.find((kind) => kind === name)
+  if (simple !== undefined && simple !== 'Decimal') return { kind: simple }
   const [, precision, scale] = /^Decimal\((\d+), (\d+)\)$/.exec(name) ?? []
   if (precision === undefined || scale === undefined)
     throw new Error(`The catalogue has a column of the unknown type ${name}`)

@@ -1,43 +1,57 @@
 /** The engine's copy of the audit log, which the service fills and callers can only read. */
 import type { AuditRow } from '../../store/database/schema.ts'
-import type { Bindable } from './emit/slots.ts'
+import type { BuildSql, ServiceStore } from './service-store.ts'
 
 /** A row of the log. Its hash covers all earlier rows: equal positions mean equal logs up to there. */
 export type AuditPosition = Pick<AuditRow, 'seq' | 'hash'>
 
-export interface AuditCopy {
-  last(): Promise<AuditPosition | undefined>
-  /** Adds the rows if the copy still ends with `after`; otherwise another node was faster, and the result is false. */
-  append(after: AuditPosition | undefined, rows: readonly AuditRow[]): Promise<boolean>
-  /** Deletes the oldest rows before `first`, at most `count`; returns how many. */
-  trim(first: number, count: number): Promise<number>
-  /** Deletes everything if the copy still ends with `last`. */
-  clear(last: AuditPosition): Promise<void>
-}
-
-export interface AuditCopyOptions {
-  readonly table: string
-  readonly placeholder: (position: number) => string
-  /** A query for the columns of `AUDIT_COLUMNS`, over a parameter that is a JSON array of rows. */
-  readonly rowsFrom: (placeholder: string) => string
-  readonly last: (sql: string) => Promise<AuditPosition | undefined>
-  /** Runs a statement while no other node changes the copy; returns the rows affected. */
-  readonly execute: (sql: string, parameters: readonly Bindable[]) => Promise<number>
-}
-
 export const AUDIT_COLUMNS = 'seq, at, event, outcome, actor, client, target, address, request_id, node, details, hash'
 
-export function createAuditCopy({ table, placeholder, rowsFrom, last, execute }: AuditCopyOptions): AuditCopy {
-  const [first, second] = [placeholder(1), placeholder(2)]
-  const lastHash = `coalesce((SELECT hash FROM ${table} ORDER BY seq DESC LIMIT 1), '')`
-  const appendSql = `INSERT INTO ${table} (${AUDIT_COLUMNS}) ${rowsFrom(first)} WHERE ${lastHash} = ${second}`
-  const trimSql = `DELETE FROM ${table} WHERE seq IN (SELECT seq FROM ${table} WHERE seq < ${first} ORDER BY seq LIMIT ${second})`
-  return {
-    last: () => last(`SELECT seq, hash FROM ${table} ORDER BY seq DESC LIMIT 1`),
-    append: async (after, rows) => (await execute(appendSql, [JSON.stringify(rows), after?.hash ?? ''])) > 0,
-    trim: (before, count) => execute(trimSql, [before, count]),
-    async clear({ hash }) {
-      await execute(`DELETE FROM ${table} WHERE ${lastHash} = ${first}`, [hash])
-    },
+export class AuditCopy {
+  readonly #store: ServiceStore
+  readonly #rowsFrom: (placeholder: string) => string
+  readonly #table: string
+  readonly #lastHash: string
+
+  /** `rowsFrom` is a query for the columns of `AUDIT_COLUMNS`, over a parameter that is a JSON array of rows. */
+  constructor(store: ServiceStore, rowsFrom: (placeholder: string) => string) {
+    this.#store = store
+    this.#rowsFrom = rowsFrom
+    this.#table = `${store.schema}._gh_auditlog`
+    this.#lastHash = `coalesce((SELECT hash FROM ${this.#table} ORDER BY seq DESC LIMIT 1), '')`
+  }
+
+  async last(): Promise<AuditPosition | undefined> {
+    const [last] = await this.#store.read<AuditPosition>(
+      () => `SELECT seq, hash FROM ${this.#table} ORDER BY seq DESC LIMIT 1`,
+    )
+    // PostgreSQL sends 64-bit integers as texts.
+    return last && { ...last, seq: Number(last.seq) }
+  }
+
+  /** Adds the rows if the copy still ends with `after`; otherwise another node was faster, and the result is false. */
+  async append(after: AuditPosition | undefined, rows: readonly AuditRow[]): Promise<boolean> {
+    const appended = await this.#execute(
+      (value) => `INSERT INTO ${this.#table} (${AUDIT_COLUMNS}) ${this.#rowsFrom(value(JSON.stringify(rows)))}
+        WHERE ${this.#lastHash} = ${value(after?.hash ?? '')}`,
+    )
+    return appended > 0
+  }
+
+  /** Deletes the oldest rows before `first`, at most `count`; returns how many. */
+  trim(first: number, count: number): Promise<number> {
+    return this.#execute(
+      (value) => `DELETE FROM ${this.#table} WHERE seq IN
+        (SELECT seq FROM ${this.#table} WHERE seq < ${value(first)} ORDER BY seq LIMIT ${value(count)})`,
+    )
+  }
+
+  /** Deletes everything if the copy still ends with `last`. */
+  async clear({ hash }: AuditPosition): Promise<void> {
+    await this.#execute((value) => `DELETE FROM ${this.#table} WHERE ${this.#lastHash} = ${value(hash)}`)
+  }
+
+  #execute(build: BuildSql): Promise<number> {
+    return this.#store.write([build], this.#table)
   }
 }

@@ -70,7 +70,7 @@ const MAX_RETURNED_BYTES = 64 * 1024 * 1024
 const MAX_STORED_BYTES = 24 * 1024 * 1024
 /** Estimated memory of a row and of a value, without its text. */
 const ROW_BYTES = 64
-const CELL_BYTES = 16
+export const CELL_BYTES = 16
 
 type ReturningRequest = Pick<WriteRequest, 'returning' | 'rowLimit' | 'mustBeWhole' | 'idempotencyKey'>
 
@@ -113,6 +113,6 @@ class RowCollector implements RowTarget {
   }
 }
 
-function sizeOf(cell: Cell): number {
+export function sizeOf(cell: Cell): number {
   return typeof cell === 'string' ? cell.length : cell instanceof Uint8Array ? cell.byteLength : 0
 }

@@ -16,7 +16,7 @@ import { keyLimitOf } from '../catalogue/key-limit.ts'
 import { refuse } from '../errors.ts'
 import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
-import type { Bind, Bindable } from './emit/slots.ts'
+import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
 import type { ChangeStep } from './engine.ts'
 import { LONG_RESPONSE_BYTES } from './idempotency.ts'
 
@@ -39,11 +39,6 @@ export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' |
 }
 
 export type AddedColumn = Pick<ColumnDefinition, 'name' | 'type' | 'nullable'> & { readonly isUnique: boolean }
-
-export interface SqlStatement {
-  readonly sql: Sql
-  readonly parameters: readonly Bindable[]
-}
 
 /** The entries of the catalogue. */
 export const ENTRIES = '_gh_tables'

@@ -8,14 +8,14 @@ import type { AuditCopy } from './audit-copy.ts'
 import type { WrittenTable } from './commit-listeners.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
-import type { Bind, Bindable, PartsTable, Plan, Slots } from './emit/slots.ts'
+import type { Bind, Bindable, PartsTable, Placeholders, Plan, SqlStatement } from './emit/parameters.ts'
 import type { LiveSource } from './live-source.ts'
 
 export interface Engine {
   readonly kind: 'sqlite' | 'postgres'
   readonly dialect: Dialect
   /** Replaces the placeholders in emitted text by the engine's own. */
-  readonly finish: (slots: Slots, text: string) => Plan
+  readonly finish: (placeholders: Placeholders, text: string) => Plan
   readonly bind: Bind
   /** Compiles what all runs of a query share. */
   prepareRead(query: ReadStatement): PreparedRead
@@ -88,13 +88,8 @@ export interface ReadRun {
 
 /** A grouping of a table by parts: see split-groups.ts. */
 export interface SplitRun extends PartsTable {
-  readonly part: BoundSql
-  readonly whole: BoundSql
-}
-
-export interface BoundSql {
-  readonly sql: string
-  readonly parameters: readonly Bindable[]
+  readonly part: SqlStatement
+  readonly whole: SqlStatement
 }
 
 export interface ReadLimits {

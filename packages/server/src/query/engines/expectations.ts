@@ -1,6 +1,9 @@
 /** Predicts long work from what the same owner has run in the last seconds, so that no owner makes others wait. */
 import { RecentKeys } from '../../lib/recent-keys.ts'
 
+/** The milliseconds that the work itself has taken so far, where this is known. */
+export type OwnTime = () => number | undefined
+
 export interface ExpectedWork {
   readonly request: { readonly owner: string }
   /** The statement together with its owner; work without a statement is expected to be short. */

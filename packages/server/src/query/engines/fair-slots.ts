@@ -1,7 +1,7 @@
 /** A fixed number of slots, such as reader processes or connections, that the owners of queries share fairly. */
 import { refuse } from '../errors.ts'
 import type { Stoppable } from './engine.ts'
-import { Expectations } from './expectations.ts'
+import { Expectations, type OwnTime } from './expectations.ts'
 import { missedTurn } from './missed-turn.ts'
 
 export interface SlotRequest {
@@ -25,9 +25,6 @@ export interface Slot {
   /** Further calls do nothing. */
   release(): void
 }
-
-/** The milliseconds that the work itself has taken so far, where this is known. */
-export type OwnTime = () => number | undefined
 
 interface Owner {
   readonly name: string

@@ -3,7 +3,8 @@
 import type { LiveStatement } from '../model/live-statement.ts'
 import type { Encoding } from '../model/result.ts'
 import type { CommitListener } from './commit-listeners.ts'
-import type { Bindable } from './emit/slots.ts'
+import type { Bindable } from './emit/parameters.ts'
+import type { OwnTime } from './expectations.ts'
 
 /** A state of one table: visible ASCII without a semicolon, opaque outside of the engine. */
 export type TablePosition = string
@@ -27,7 +28,7 @@ export interface LiveReadRequest {
   /** The tables whose positions are wanted: all that the statement reads. */
   readonly tables: readonly string[]
   readonly statement: LiveStatement
-  /** With the positions of `since` in the slots of this name. */
+  /** With the positions of `since` in the placeholders of this name. */
   readonly parameters: readonly Bindable[]
   readonly encoding: Pick<Encoding, 'rows' | 'integers'>
   /** Undefined: the whole result, as it is. */
@@ -46,8 +47,8 @@ export type Since =
   | { readonly of: 'former result'; readonly positions: Positions }
 
 export interface Background {
-  /** Called when it no longer waits. */
-  onStart(): void
+  /** Called when it no longer waits, neither for its turn nor for a process to start. */
+  onStart(ownTime?: OwnTime): void
 }
 
 export interface LiveReply {

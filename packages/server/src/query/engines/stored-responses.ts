@@ -1,9 +1,9 @@
 /** Bounds the stored responses of requests with an Idempotency-Key: their number and their bytes, of each owner and in all. */
-import type { Cell } from '../model/result.ts'
-import type { SqlStatement } from './catalogue-sql.ts'
-import type { Bindable } from './emit/slots.ts'
+import { TIMESTAMP } from 'gatehouse-iql'
+import { CELL_BYTES, sizeOf } from './bounded-rows.ts'
 import type { WriteReply, WriteRequest } from './engine.ts'
 import { LONG_RESPONSE_BYTES, writeOutcome } from './idempotency.ts'
+import type { ServiceStore } from './service-store.ts'
 
 export interface ResponseLimits {
   readonly keysPerOwner: number
@@ -20,22 +20,11 @@ export const DEFAULT_RESPONSE_LIMITS: ResponseLimits = {
   bytes: 512 * 1024 * 1024,
 }
 
-export interface ResponseTable {
-  /** With its schema. */
-  readonly table: string
-  readonly placeholder: (position: number) => string
-  readonly read: <Row extends object>(sql: string, parameters: readonly Bindable[]) => Promise<readonly Row[]>
-  readonly write: (statement: SqlStatement) => Promise<unknown>
-}
-
 interface Held {
   readonly owner: string
   /** An Integer is a text in PostgreSQL, and may be a bigint in SQLite. */
   readonly amount: unknown
 }
-
-/** Estimated bytes of a value, in addition to those of its text. */
-const CELL_BYTES = 16
 
 /**
  * A write counts only what this process has stored since the last check: the check itself reads two indexes. An owner who has stored too
@@ -43,14 +32,16 @@ const CELL_BYTES = 16
  * whole responses are deleted.
  */
 export class StoredResponses {
-  readonly #table: ResponseTable
+  readonly #store: ServiceStore
+  readonly #table: string
   readonly #limits: ResponseLimits
   #keys = 0
   #bytes = 0
   #trimming: Promise<void> | undefined
 
-  constructor(table: ResponseTable, limits: ResponseLimits) {
-    this.#table = table
+  constructor(store: ServiceStore, limits = DEFAULT_RESPONSE_LIMITS) {
+    this.#store = store
+    this.#table = `${store.schema}._gh_requests`
     this.#limits = limits
   }
 
@@ -59,9 +50,15 @@ export class StoredResponses {
     if (idempotencyKey === undefined || isReplay) return
     const { keysPerOwner, bytesPerOwner } = this.#limits
     this.#keys++
-    for (const row of outcome.rows) for (const cell of row) this.#bytes += CELL_BYTES + lengthOf(cell)
+    for (const row of outcome.rows) for (const cell of row) this.#bytes += CELL_BYTES + sizeOf(cell)
     // If the database fails, other statements report it; the next check repeats the work.
     if (this.#keys >= keysPerOwner / 5 || this.#bytes >= bytesPerOwner / 2) this.trim().catch(() => {})
+  }
+
+  /** Deletes those older than this time, in microseconds. */
+  async deleteBefore(time: bigint): Promise<void> {
+    const before = this.#store.bind(time, TIMESTAMP)
+    await this.#store.write([(value) => `DELETE FROM ${this.#table} WHERE created < ${value(before)}`])
   }
 
   /** One at a time. */
@@ -76,46 +73,43 @@ export class StoredResponses {
     if (this.#keys === 0) return
     this.#keys = 0
     this.#bytes = 0
-    const { table } = this.#table
     const { keysPerOwner, keys, bytesPerOwner, bytes } = this.#limits
-    const numbers = await this.#table.read<Held>(`SELECT owner, count(*) AS amount FROM ${table} GROUP BY owner`, [])
+    const numbers = await this.#store.read<Held>(
+      () => `SELECT owner, count(*) AS amount FROM ${this.#table} GROUP BY owner`,
+    )
     for (const [owner, most] of tooMuch(numbers, keysPerOwner, keys)) await this.#deleteOldest(owner, most)
-    const lengths = await this.#table.read<Held>(
-      `SELECT owner, sum(octet_length(answer)) AS amount FROM ${table} WHERE ${IS_LONG} GROUP BY owner`,
-      [],
+    const lengths = await this.#store.read<Held>(
+      () => `SELECT owner, sum(octet_length(answer)) AS amount FROM ${this.#table} WHERE ${IS_LONG} GROUP BY owner`,
     )
     for (const [owner, most] of tooMuch(lengths, bytesPerOwner, bytes)) await this.#shortenOldest(owner, most)
   }
 
   async #deleteOldest(owner: string, most: number): Promise<void> {
-    const { table, placeholder, write } = this.#table
-    const [one, two] = [placeholder(1), placeholder(2)]
-    const last = `SELECT created FROM ${table} WHERE owner = ${two} ORDER BY created DESC LIMIT 1 OFFSET ${most}`
-    await write({
-      sql: `DELETE FROM ${table} WHERE owner = ${one} AND created < (${last})`,
-      parameters: [owner, owner],
-    })
+    await this.#store.write([
+      (value) => `DELETE FROM ${this.#table} WHERE owner = ${value(owner)} AND created <
+        (SELECT created FROM ${this.#table} WHERE owner = ${value(owner)} ORDER BY created DESC LIMIT 1 OFFSET ${most})`,
+    ])
   }
 
   async #shortenOldest(owner: string, most: number): Promise<void> {
-    const { table, placeholder, read, write } = this.#table
-    const [one, two, three] = [placeholder(1), placeholder(2), placeholder(3)]
-    const long = await read<{ key: string; amount: unknown }>(
-      `SELECT key, octet_length(answer) AS amount FROM ${table} WHERE owner = ${one} AND ${IS_LONG} ORDER BY created DESC, key`,
-      [owner],
+    const long = await this.#store.read<{ key: string; amount: unknown }>(
+      (value) => `SELECT key, octet_length(answer) AS amount FROM ${this.#table}
+        WHERE owner = ${value(owner)} AND ${IS_LONG} ORDER BY created DESC, key`,
     )
     let held = 0
     for (const { key, amount } of long) {
       held += Number(amount)
       if (held <= most) continue
-      const [found] = await read<{ start: string }>(
-        `SELECT substr(answer, 1, 100) AS start FROM ${table} WHERE owner = ${one} AND key = ${two}`,
-        [owner, key],
+      const [found] = await this.#store.read<{ start: string }>(
+        (value) => `SELECT substr(answer, 1, 100) AS start FROM ${this.#table}
+          WHERE owner = ${value(owner)} AND key = ${value(key)}`,
       )
       const rowsAffected = Number(/"rowsAffected":(\d+)/.exec(found?.start ?? '')?.[1] ?? 0)
       const answer = writeOutcome({ rowsAffected, rows: [], isTruncated: true })
-      const sql = `UPDATE ${table} SET answer = ${one} WHERE owner = ${two} AND key = ${three}`
-      await write({ sql, parameters: [answer, owner, key] })
+      await this.#store.write([
+        (value) =>
+          `UPDATE ${this.#table} SET answer = ${value(answer)} WHERE owner = ${value(owner)} AND key = ${value(key)}`,
+      ])
     }
   }
 }
@@ -137,8 +131,4 @@ function tooMuch(held: readonly Held[], perOwner: number, inAll: number): (reado
     left -= amount
   }
   return amounts.filter(([, amount]) => amount > share).map(([owner]) => [owner, share] as const)
-}
-
-function lengthOf(cell: Cell): number {
-  return typeof cell === 'string' ? cell.length : cell instanceof Uint8Array ? cell.byteLength : 0
 }

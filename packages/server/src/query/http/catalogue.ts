@@ -14,11 +14,11 @@ import {
 import type { Context } from '../../http/context.ts'
 import type { Route, RouteGroup } from '../../http/route.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
-import type { Snapshot } from '../catalogue/snapshot.ts'
-import { pageOfTables, requireDefinition, requirePlatformAccess, rightsOn, viewFor } from '../plan/rights.ts'
+import { pageOfTables, requireDefinition, rightsOn, type Snapshot, viewFor } from '../catalogue/snapshot.ts'
 import type { Catalogue } from '../run/catalogue.ts'
 import { nextPage, readFlag, readListParameters, readPageSize } from './page-parameters.ts'
 import { replyToError } from './problem.ts'
+import { requirePlatformAccess } from './request.ts'
 
 export function catalogueGroup(catalogue: Pick<Catalogue, 'snapshot'>): RouteGroup {
   const get = (path: string, handle: (context: Context) => unknown): Route => ({

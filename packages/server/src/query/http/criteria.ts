@@ -330,24 +330,11 @@ function readValues(
   values: readonly Json[],
   places?: readonly number[],
 ): IqlValue[] {
-  const ordinals = ordinalsOf(slots)
-  return slots.map(({ name, type }, index) => {
-    const ordinal = ordinals[index] ?? -1
+  return slots.map(({ name, type }) => {
+    const ordinal = Number(name.slice(1))
     const column = columns[ordinal]
     const value = values[places === undefined ? ordinal : (places[ordinal] ?? -1)]
     if (column === undefined || value === undefined) throw new Error(`The parameter ${name} has no value`)
     return readColumnValue(column, type, value)
   })
-}
-
-/** The ordinals in the names of parameters, cached by the parameter list of a plan, which all runs of the plan share. */
-const knownOrdinals = new WeakMap<readonly ParameterSlot[], readonly number[]>()
-
-function ordinalsOf(slots: readonly ParameterSlot[]): readonly number[] {
-  let ordinals = knownOrdinals.get(slots)
-  if (ordinals === undefined) {
-    ordinals = slots.map(({ name }) => Number(name.slice(1)))
-    knownOrdinals.set(slots, ordinals)
-  }
-  return ordinals
 }

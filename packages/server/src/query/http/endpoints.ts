@@ -3,36 +3,27 @@ import type { Authenticate } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Activity } from '../activity.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
 import type { LiveQueries } from '../live/contract.ts'
-import { requirePlatformAccess } from '../plan/rights.ts'
-import { ownerOf } from '../run/running.ts'
+import { ownerOf } from '../run/call.ts'
 import { LiveEndpoint } from './live.ts'
 import { replyToError } from './problem.ts'
-import { prefersEvents, type ResultLimits } from './request.ts'
+import { prefersEvents, requirePlatformAccess } from './request.ts'
 import { SELECT } from './select.ts'
 import { observer, type Sent, type ServeEnv, serve } from './serve.ts'
-import { type SlowClientLimits, SlowClients } from './slow-clients.ts'
 import { STATEMENT } from './statement.ts'
 import { DELETE, INSERT, UPDATE } from './write-call.ts'
 
-export interface EndpointsEnv extends Omit<ServeEnv, 'slowClients' | 'observe'> {
-  readonly metrics?: Metrics | undefined
+export interface EndpointsEnv extends Omit<ServeEnv, 'observe'> {
   readonly live: LiveQueries
   readonly activity: Activity
   readonly authenticate: Authenticate
   readonly bus: Pick<Bus, 'subscribe'>
   /** Cancels a query of the owner, or of any owner, on any node. */
   readonly cancel: (requestId: string, owner: string | undefined) => Promise<boolean>
-  readonly limits: EndpointLimits
-}
-
-export interface EndpointLimits extends SlowClientLimits, ResultLimits {
-  readonly statementBytes: number
-  readonly bodyBytes: number
+  readonly limits: ServeEnv['limits'] & { readonly statementBytes: number; readonly bodyBytes: number }
 }
 
 export interface QueryEndpoints {
@@ -43,9 +34,8 @@ export interface QueryEndpoints {
 
 export function queryEndpoints(endpoints: EndpointsEnv): QueryEndpoints {
   const { engine, limits, metrics } = endpoints
-  const slowClients = new SlowClients({ ...limits, isContended: () => engine.load.waiting > 0, metrics })
   const events = new LiveEndpoint(endpoints)
-  const env: ServeEnv = { ...endpoints, slowClients, observe: observer(engine, metrics) }
+  const env: ServeEnv = { ...endpoints, observe: observer(engine, metrics) }
   const ofTable: BodyRule = {
     get limit() {
       return limits.bodyBytes

@@ -9,9 +9,8 @@ import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
 import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/contract.ts'
 import { shuttingDown } from '../live/limits.ts'
-import { requirePlatformAccess } from '../plan/rights.ts'
 import { EventResponse } from './event-response.ts'
-import { checkContentType, EVENT_STREAM, prefersEvents, valueEncoding } from './request.ts'
+import { checkContentType, EVENT_STREAM, prefersEvents, requirePlatformAccess, valueEncoding } from './request.ts'
 import { queryParameters, readStatement, type StatementRequest } from './statement.ts'
 
 export interface LiveEndpointEnv {
@@ -49,9 +48,7 @@ export class LiveEndpoint {
       throw refuse(
         'Request.NotAcceptable',
         `GET offers live statements only, as ${EVENT_STREAM}; use POST for a result`,
-        {
-          members: { Expected: [EVENT_STREAM] },
-        },
+        { members: { Expected: [EVENT_STREAM] } },
       )
     }
     const text = single(context, 'statement')

@@ -1,5 +1,6 @@
 /** The routes of the query service in /openapi.json. */
 import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/openapi.ts'
+import { flag, list, number, oneOf, text } from '../../schema/builders.ts'
 import { QUERY_ERRORS } from '../errors.ts'
 import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/contract.ts'
 import { OPERATORS } from './criteria.ts'
@@ -14,7 +15,7 @@ export function describeQuery(): ApiRoute[] {
       path: '/query',
       summary: 'Runs one IQL statement. ?p.name=… is the value of :name, ?p.1=… that of $1.',
       parameters: [...FORMAT_PARAMETERS, WRITES, AFTER, MAX_RATE, LAST_EVENT_ID, REQUEST_ID, IDEMPOTENCY_KEY],
-      body: { 'text/plain': { type: 'string' }, 'application/json': ENVELOPE },
+      body: { 'text/plain': text(), 'application/json': ENVELOPE },
       replies: {
         200: { ...RESULT, content: { ...RESULT.content, [EVENT_STREAM]: EVENTS } },
         ...refusals(400, 401, 403, 406, 408, 409, 413, 415, 422, 429, 503),
@@ -42,12 +43,12 @@ export function describeQuery(): ApiRoute[] {
       mayLackBody: true,
       replies: { 200: RESULT, ...refusals(400, 401, 403, 404, 406, 408, 413, 415, 422, 429, 503) },
     },
-    write('Insert', 'Inserts one or more rows, all or none.', { oneOf: [ROW, { type: 'array', items: ROW }] }),
-    write('Update', 'Updates the rows that match the criteria.', {
-      type: 'object',
-      required: ['Criteria', 'Assignments'],
-      properties: { Criteria: CRITERIA, Assignments: ROW },
-    }),
+    write('Insert', 'Inserts one or more rows, all or none.', { oneOf: [ROW, list(ROW)] }),
+    write(
+      'Update',
+      'Updates the rows that match the criteria.',
+      object({ Criteria: CRITERIA, Assignments: ROW }, { required: ['Criteria', 'Assignments'] }),
+    ),
     write('Delete', 'Deletes the rows that match the criteria. At least one criterion is required.', CRITERIA),
     {
       ...COMMON,
@@ -73,32 +74,12 @@ function describeCatalogue(): ApiRoute[] {
       path: '/catalogue/tables',
       summary: 'Lists the tables and views that you may read or define, by name, page by page.',
       parameters: [
-        text('Only names that begin with this; case-insensitive.', 'prefix'),
-        {
-          name: 'system',
-          in: 'query',
-          description: 'true lists system tables alone, false leaves them out.',
-          schema: { type: 'boolean' },
-        },
-        text('The name of the last table on the previous page.', 'after'),
-        {
-          name: 'limit',
-          in: 'query',
-          description: 'Tables per page.',
-          schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
-        },
+        parameter('prefix', 'Only names that begin with this; case-insensitive.'),
+        parameter('system', 'true lists system tables alone, false leaves them out.', flag()),
+        parameter('after', 'The name of the last table on the previous page.'),
+        pageSize('Tables per page.'),
       ],
-      replies: reply(
-        'The tables, and the path of the next page.',
-        {
-          type: 'object',
-          properties: { items: { type: 'array', items: TABLE_SUMMARY }, next: { type: ['string', 'null'] } },
-        },
-        400,
-        401,
-        403,
-        429,
-      ),
+      replies: reply('The tables, and the path of the next page.', TABLE_PAGE, 400, 401, 403, 429),
     },
     {
       ...COMMON,
@@ -136,210 +117,151 @@ function write(name: string, summary: string, body: JsonSchema): ApiRoute {
   }
 }
 
-const text = (description: string, name: string, place: ApiParameter['in'] = 'query'): ApiParameter => ({
-  name,
-  in: place,
-  description,
-  schema: { type: 'string' },
-})
+function parameter(name: string, description: string, schema: JsonSchema = text()): ApiParameter {
+  return { name, in: 'query', description, schema }
+}
 
-const TABLE: ApiParameter = {
-  name: 'TableName',
-  in: 'path',
-  required: true,
-  description: 'The table; case-insensitive.',
-  schema: { type: 'string' },
+function header(name: string, description: string): ApiParameter {
+  return { name, in: 'header', description, schema: text() }
 }
-const REQUEST_ID = text('Identifies the running query. Generated if absent, and echoed.', 'Request-Id', 'header')
-const IDEMPOTENCY_KEY = text(
-  'A write that is repeated with the same key, body and parameters gets the first response, and nothing is written.',
+
+/** The parameter `limit` of a list. */
+export function pageSize(description: string): ApiParameter {
+  return parameter('limit', description, {
+    ...number('integer', { minimum: 1, maximum: MAX_PAGE }),
+    default: DEFAULT_PAGE,
+  })
+}
+
+function object(properties: JsonSchema, more: JsonSchema = {}): JsonSchema {
+  return { type: 'object', properties, ...more }
+}
+
+const TABLE: ApiParameter = { ...parameter('TableName', 'The table; case-insensitive.'), in: 'path', required: true }
+const REQUEST_ID = header('Request-Id', 'Identifies the running query. Generated if absent, and echoed.')
+const IDEMPOTENCY_KEY = header(
   'Idempotency-Key',
-  'header',
+  'A write that is repeated with the same key, body and parameters gets the first response, and nothing is written.',
 )
-const STATEMENT: ApiParameter = { ...text('The statement, in IQL.', 'statement'), required: true }
-const MAX_RATE: ApiParameter = {
-  name: 'maxrate',
-  in: 'query',
-  description: `Live statements: the most changes per second, ${DEFAULT_RATE} by default.`,
-  schema: { type: 'integer', minimum: MIN_RATE, maximum: MAX_RATE_LIMIT },
-}
-const LAST_EVENT_ID = text(
-  'Live statements: the id of the last event received; what was missed follows.',
+const STATEMENT: ApiParameter = { ...parameter('statement', 'The statement, in IQL.'), required: true }
+const MAX_RATE = parameter(
+  'maxrate',
+  `Live statements: the most changes per second, ${DEFAULT_RATE} by default.`,
+  number('integer', { minimum: MIN_RATE, maximum: MAX_RATE_LIMIT }),
+)
+const LAST_EVENT_ID = header(
   'Last-Event-ID',
-  'header',
+  'Live statements: the id of the last event received; what was missed follows.',
 )
-const EVENTS: JsonSchema = {
-  type: 'string',
+const EVENTS = text({
   description:
     'For Accept: text/event-stream. The events snapshot, change, progress, reset and end; the data of each is a JSON object.',
-}
-const AFTER = text('NextCursor of the previous page.', 'after')
+})
+const AFTER = parameter('after', 'NextCursor of the previous page.')
 const FORMAT_PARAMETERS: readonly ApiParameter[] = [
-  {
-    name: 'rows',
-    in: 'query',
-    description: 'Rows as objects with a member for each column, or as arrays.',
-    schema: { enum: ['objects', 'arrays'] },
-  },
-  {
-    name: 'integers',
-    in: 'query',
-    description: 'Integers as numbers, or as strings for clients that read every number as a double.',
-    schema: { enum: ['numbers', 'strings'] },
-  },
-  {
-    name: 'header',
-    in: 'query',
-    description: 'With columns, NDJSON begins with a line {"Columns": …}.',
-    schema: { enum: ['none', 'columns'] },
-  },
+  parameter('rows', 'Rows as objects with a member for each column, or as arrays.', oneOf(['objects', 'arrays'])),
+  parameter(
+    'integers',
+    'Integers as numbers, or as strings for clients that read every number as a double.',
+    oneOf(['numbers', 'strings']),
+  ),
+  parameter('header', 'With columns, NDJSON begins with a line {"Columns": …}.', oneOf(['none', 'columns'])),
 ]
-const WRITES: ApiParameter = {
-  name: 'writes',
-  in: 'query',
-  description: 'With refused, a statement that writes or defines is not run.',
-  schema: { enum: ['allowed', 'refused'] },
-}
+const WRITES = parameter(
+  'writes',
+  'With refused, a statement that writes or defines is not run.',
+  oneOf(['allowed', 'refused']),
+)
+const COUNT = number('integer', { minimum: 0 })
 const SELECT_PARAMETERS: readonly ApiParameter[] = [
-  text('Columns, separated by commas. Default: all columns.', 'columns'),
-  text('One column; repeatable.', 'column'),
-  text('Columns to order by, separated by commas. A leading - sorts in descending order.', 'orderby'),
-  { name: 'limit', in: 'query', description: 'The maximum number of rows.', schema: { type: 'integer', minimum: 0 } },
-  { name: 'offset', in: 'query', description: 'The number of rows to skip.', schema: { type: 'integer', minimum: 0 } },
+  parameter('columns', 'Columns, separated by commas. Default: all columns.'),
+  parameter('column', 'One column; repeatable.'),
+  parameter('orderby', 'Columns to order by, separated by commas. A leading - sorts in descending order.'),
+  parameter('limit', 'The maximum number of rows.', COUNT),
+  parameter('offset', 'The number of rows to skip.', COUNT),
 ]
 
 const ROW: JsonSchema = { type: 'object', description: 'A member for each column.', additionalProperties: true }
-const CRITERION: JsonSchema = {
-  type: 'object',
-  properties: {
-    ColumnName: { type: 'string' },
-    Operator: { type: 'string', description: `One of ${OPERATORS.flatMap(({ names }) => names).join(', ')}.` },
-    Value: {},
-    And: { type: 'array' },
-    Or: { type: 'array' },
-    Not: { type: 'object' },
-  },
-}
-const CRITERIA: JsonSchema = { type: 'array', items: CRITERION, description: 'All of them must match.' }
-const ENVELOPE: JsonSchema = {
-  type: 'object',
-  required: ['Statement'],
-  properties: {
-    Statement: { type: 'string' },
+const CRITERION = object({
+  ColumnName: text(),
+  Operator: text({ description: `One of ${OPERATORS.flatMap(({ names }) => names).join(', ')}.` }),
+  Value: {},
+  And: { type: 'array' },
+  Or: { type: 'array' },
+  Not: { type: 'object' },
+})
+const CRITERIA = list(CRITERION, 'All of them must match.')
+const ENVELOPE = object(
+  {
+    Statement: text(),
     Parameters: { type: ['object', 'array', 'null'] },
-    MaxRate: { type: 'integer', description: 'As maxrate; for live statements only.' },
+    MaxRate: number('integer', { description: 'As maxrate; for live statements only.' }),
   },
-}
+  { required: ['Statement'] },
+)
 
-const STRING = { type: 'string' }
 const OPTIONAL_STRING = { type: ['string', 'null'] }
-const STRINGS = { type: 'array', items: STRING }
+const STRINGS = list(text())
 const SUMMARY_MEMBERS = {
-  name: STRING,
-  issystem: { type: 'boolean' },
+  name: text(),
+  issystem: flag(),
   description: OPTIONAL_STRING,
   readscope: OPTIONAL_STRING,
   writescope: OPTIONAL_STRING,
-  created: STRING,
-  live: { type: 'boolean', description: 'Whether changes are logged for live queries.' },
-  isview: { type: 'boolean', description: 'A view is only read; its rows are those of its query.' },
-  rights: { type: 'array', items: { enum: ['select', 'insert', 'update', 'delete', 'alter'] } },
-  missingscopes: {
-    ...STRINGS,
-    description: 'The scopes that you lack to read the rows. Only callers that may define tables see such a table.',
-  },
+  created: text(),
+  live: flag('Whether changes are logged for live queries.'),
+  isview: flag('A view is only read; its rows are those of its query.'),
+  rights: list(oneOf(['select', 'insert', 'update', 'delete', 'alter'])),
+  missingscopes: list(
+    text(),
+    'The scopes that you lack to read the rows. Only callers that may define tables see such a table.',
+  ),
 }
-const TABLE_SUMMARY: JsonSchema = {
-  type: 'object',
-  properties: { ...SUMMARY_MEMBERS, columns: { type: 'integer', description: 'How many.' } },
-}
-const TABLE_DETAILS: JsonSchema = {
-  type: 'object',
-  properties: {
-    ...SUMMARY_MEMBERS,
-    columns: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          name: STRING,
-          type: STRING,
-          nullable: { type: 'boolean' },
-          isprimarykey: { type: 'boolean' },
-          default: OPTIONAL_STRING,
-        },
-      },
-    },
-    primarykey: STRINGS,
-    uniques: { type: 'array', items: STRINGS },
-    indexes: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          name: STRING,
-          unique: { type: 'boolean' },
-          columns: {
-            type: 'array',
-            items: { type: 'object', properties: { name: STRING, descending: { type: 'boolean' } } },
-          },
-        },
-      },
-    },
-    rowfilter: OPTIONAL_STRING,
-    view: { ...OPTIONAL_STRING, description: 'The query of a view, as IQL.' },
-  },
-}
-const LANGUAGE_SCHEMA: JsonSchema = {
-  type: 'object',
-  properties: {
-    keywords: STRINGS,
-    types: STRINGS,
-    functions: {
-      type: 'array',
-      items: {
-        type: 'object',
-        properties: {
-          name: STRING,
-          kind: { enum: ['scalar', 'aggregate', 'window', 'table'] },
-          group: STRING,
-          signature: STRING,
-          description: STRING,
-          example: STRING,
-        },
-      },
-    },
-  },
-}
+const TABLE_SUMMARY = object({ ...SUMMARY_MEMBERS, columns: number('integer', { description: 'How many.' }) })
+const TABLE_PAGE = object({ items: list(TABLE_SUMMARY), next: OPTIONAL_STRING })
+const COLUMN = object({ name: text(), type: text(), nullable: flag(), isprimarykey: flag(), default: OPTIONAL_STRING })
+const INDEX = object({ name: text(), unique: flag(), columns: list(object({ name: text(), descending: flag() })) })
+const TABLE_DETAILS = object({
+  ...SUMMARY_MEMBERS,
+  columns: list(COLUMN),
+  primarykey: STRINGS,
+  uniques: list(STRINGS),
+  indexes: list(INDEX),
+  rowfilter: OPTIONAL_STRING,
+  view: { ...OPTIONAL_STRING, description: 'The query of a view, as IQL.' },
+})
+const FUNCTION = object({
+  name: text(),
+  kind: oneOf(['scalar', 'aggregate', 'window', 'table']),
+  group: text(),
+  signature: text(),
+  description: text(),
+  example: text(),
+})
+const LANGUAGE_SCHEMA = object({ keywords: STRINGS, types: STRINGS, functions: list(FUNCTION) })
 
-const RESULT_SCHEMA: JsonSchema = {
-  type: 'object',
-  required: ['Columns', 'Rows'],
-  properties: {
-    Columns: {
-      type: 'object',
-      additionalProperties: {
-        type: 'object',
-        properties: { Ordinal: { type: 'integer' }, Type: { type: 'string' }, Nullable: { type: 'boolean' } },
-      },
-    },
+const RESULT_COLUMN = object({ Ordinal: number('integer'), Type: text(), Nullable: flag() })
+const RESULT_SCHEMA = object(
+  {
+    Columns: { type: 'object', additionalProperties: RESULT_COLUMN },
     Rows: { type: 'array' },
-    RowCount: { type: 'integer' },
-    RowsAffected: { type: 'integer' },
-    Truncated: { type: 'boolean' },
-    NextCursor: { type: 'string' },
-    RequestId: { type: 'string' },
-    ElapsedMs: { type: 'integer' },
+    RowCount: number('integer'),
+    RowsAffected: number('integer'),
+    Truncated: flag(),
+    NextCursor: text(),
+    RequestId: text(),
+    ElapsedMs: number('integer'),
     Error: { description: 'Present if the statement failed after rows had been sent; then RowCount is absent.' },
   },
-}
+  { required: ['Columns', 'Rows'] },
+)
 
 const RESULT: ApiReply = {
   description: 'The result.',
   content: Object.fromEntries(
     Object.entries(MEDIA_TYPES).map(([format, type]) => [
       type.split(';', 1)[0],
-      format === 'json' ? RESULT_SCHEMA : { type: 'string' },
+      format === 'json' ? RESULT_SCHEMA : text(),
     ]),
   ) as ApiContent,
 }

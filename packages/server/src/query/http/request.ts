@@ -1,6 +1,6 @@
-/** Reads what all requests to the query service have: a body, the formats that the client accepts (RFC 9110 §12.5), an Idempotency-Key. */
+/** Reads what all requests to the query service have: a token for the platform, a body, the formats that the client accepts (RFC 9110 §12.5), an Idempotency-Key. */
 import { createHash } from 'node:crypto'
-import type { Clock } from 'gatehouse-protocol'
+import { type Clock, isPlatformScope, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { byQuality } from '../../http/request/accept.ts'
 import type { QueryValues } from '../../http/request/request-head.ts'
@@ -10,7 +10,23 @@ import type { IdempotencyKey, ReadLimits } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { readJson, readJsonInSteps } from '../json.ts'
 import type { Encoding, Format } from '../model/result.ts'
-import { ownerOf } from '../run/running.ts'
+import { ownerOf } from '../run/call.ts'
+
+/** Every request needs an access token for the platform with at least one of its scopes. */
+export function requirePlatformAccess(principal: Principal): void {
+  if (!principal.audiences.includes(PLATFORM_AUDIENCE)) {
+    throw refuse('Auth.InvalidToken', 'The access token is not for the platform', {
+      headers: {
+        'www-authenticate': 'Bearer error="invalid_token", error_description="The token is for another audience"',
+      },
+    })
+  }
+  for (const scope of principal.scopes) if (isPlatformScope(scope)) return
+  throw refuse('Auth.MissingScope', 'The access token has no scope of the platform', {
+    headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
+    members: { Scope: 'Platform/Market' },
+  })
+}
 
 /** The body of a call on a table; undefined if it is empty. */
 export function* readTableBody(context: Context): Steps<Json | undefined> {

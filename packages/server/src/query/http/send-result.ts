@@ -6,9 +6,8 @@ import type { Context } from '../../http/context.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
 import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
-import { createEncoder } from '../results/byte-encoder.ts'
-import { endOfResult, endOfText, type ResultEnd } from '../results/encoders.ts'
-import type { Result } from '../run/running.ts'
+import { createEncoder, endOfResult, endOfText, type ResultEnd } from '../results/encoders.ts'
+import type { Result } from '../run/call.ts'
 import { type Coding, MEDIA_TYPES } from './request.ts'
 
 export interface StreamedResult {

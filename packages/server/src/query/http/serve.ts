@@ -7,21 +7,21 @@ import type { OpenSpan, Trace } from '../../telemetry/trace.ts'
 import { refuse } from '../errors.ts'
 import { type Encoding, type ReadOutcome, reportsTruncation } from '../model/result.ts'
 import { endOfResult, endOfText, errorInResult, type ResultEnd } from '../results/encoders.ts'
-import { execute, readInline } from '../run/execution.ts'
-import type { Call, ExecutionEnv, Result, RunningQueries, RunningQuery } from '../run/running.ts'
+import { type Call, type ExecutionEnv, type Result, readInline } from '../run/call.ts'
+import { execute } from '../run/execution.ts'
+import type { RunningQueries, RunningQuery } from '../run/running.ts'
 import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { asKnown, problemFor } from './problem.ts'
 import { type Coding, MEDIA_TYPES, negotiateCoding, type ResultLimits } from './request.ts'
 import { encodeFew, encodeRows, sendCompressed, sendStream } from './send-result.ts'
-import type { SlowClients } from './slow-clients.ts'
+import { abortIfStalled, type SlowClientsEnv } from './slow-clients.ts'
 
-export interface ServeEnv extends ExecutionEnv {
+export interface ServeEnv extends ExecutionEnv, Pick<SlowClientsEnv, 'metrics'> {
   readonly trace?: Trace | undefined
   readonly running: RunningQueries
-  readonly slowClients: SlowClients
   readonly observe: Observe
   readonly slowLog: SlowLog
-  readonly limits: ResultLimits
+  readonly limits: ResultLimits & SlowClientsEnv['limits']
 }
 
 /** A kind of request, such as a Select: what is read from it, and what is run for it. */
@@ -170,7 +170,7 @@ class Exchange {
     running: RunningQuery,
     done: () => void,
   ): Promise<void> {
-    this.env.slowClients.watch(this.context, running)
+    abortIfStalled(this.context, running, this.env)
     const whole = await sendStream(this.context, this.#encoding, this.#coding, {
       chunks,
       onRows: () => {

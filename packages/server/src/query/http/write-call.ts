@@ -12,11 +12,10 @@ import {
 } from 'gatehouse-iql'
 import type { Context } from '../../http/context.ts'
 import type { Json } from '../../lib/exact-json.ts'
-import { LruMap } from '../../lib/lru-map.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
+import { requireTable, viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, membersOf, shown } from '../json.ts'
-import { requireTable, viewFor } from '../plan/rights.ts'
 import { CallParameters, type CallValues, findColumn, RowValues, requireCriteria } from './criteria.ts'
 import { limitsOf, negotiateEncoding, readIdempotencyKey, readTableBody } from './request.ts'
 import type { ParsedRequest, PlannedRequest, RequestKind, ServeEnv } from './serve.ts'
@@ -132,7 +131,6 @@ const ALL_COLUMNS: readonly SelectItem[] = [{ kind: 'all', table: undefined, ...
 
 /** What is shared by rows that name the same columns in the same order. */
 interface RowShape {
-  readonly table: TableView
   /** Sorted, so that rows with the same columns in another order share a statement. */
   readonly columns: readonly string[]
   /** The ordinal of the member of the row for each of them. */
@@ -141,25 +139,18 @@ interface RowShape {
   readonly statement: () => Statement
 }
 
-/** Most rows of a table name the same columns, so their shapes are cached. */
-const shapes = new LruMap<RowShape>(1_000)
-const MAX_NAMES_LENGTH = 2000
-/** The last shape of each table, which is usually the next one too. Comparing names is faster than building a key. */
+/** The last shape of each definition of a table, which is usually the next one too. */
 const latest = new WeakMap<TableView, { readonly names: readonly string[]; readonly shape: RowShape }>()
 
 function shapeOf(table: TableView, names: readonly string[]): RowShape {
   const last = latest.get(table)
   if (last !== undefined && isSameList(names, last.names)) return last.shape
-  const shape = findShape(table, names)
+  const shape = newShape(table, names)
   latest.set(table, { names, shape })
   return shape
 }
 
-function findShape(table: TableView, names: readonly string[]): RowShape {
-  const cacheKey = `${table.name}\n${names.join('\n')}`
-  const cached = shapes.get(cacheKey)
-  // A shape is valid for one definition of the table. A name may contain a line break, so the key alone is not enough.
-  if (cached !== undefined && cached.table === table && cached.columns.length === names.length) return cached
+function newShape(table: TableView, names: readonly string[]): RowShape {
   const named = names.map((name, place) => ({ place, column: findColumn(table, name) }))
   named.sort((a, b) => (a.column < b.column ? -1 : 1))
   const columns = named.map(({ column }) => column)
@@ -167,9 +158,7 @@ function findShape(table: TableView, names: readonly string[]): RowShape {
   if (new Set(columns).size < columns.length) throw refuse('Request.BadBody', 'A row names a column twice')
   const key = `insert ${JSON.stringify([table.name, ...columns])}`
   const places = named.map(({ place }) => place)
-  const shape = { table, columns, places, key, statement: () => insertOf(table.name, columns, 1, ALL_COLUMNS) }
-  if (cacheKey.length <= MAX_NAMES_LENGTH) shapes.set(cacheKey, shape)
-  return shape
+  return { columns, places, key, statement: () => insertOf(table.name, columns, 1, ALL_COLUMNS) }
 }
 
 /** `{"Criteria": […], "Assignments": {…}}` */
@@ -189,16 +178,10 @@ function readUpdate(table: TableView, body: Json): WriteCall {
     const column = findColumn(table, name)
     return { column: nameOf(column), value: parameterRef(values.add(column, value)) }
   })
-  const statement: Statement = {
-    kind: 'update',
-    table: nameOf(table.name),
-    alias: undefined,
-    set,
-    where,
-    returning: [],
-    ...AT,
-  }
-  return { key: JSON.stringify(statement), statement: () => statement, sets: [values] }
+  return callOf(
+    { kind: 'update', table: nameOf(table.name), alias: undefined, set, where, returning: [], ...AT },
+    values,
+  )
 }
 
 /** A JSON array of criteria, or `{"Criteria": […]}`. */
@@ -208,14 +191,10 @@ function readDelete(table: TableView, body: Json): WriteCall {
     : namedMembers(body, ['criteria'], 'The body of a Delete must be an array of criteria').get('criteria')
   const values = new CallParameters()
   const where = requireCriteria(criteria ?? [], table, values)
-  const statement: Statement = {
-    kind: 'delete',
-    table: nameOf(table.name),
-    alias: undefined,
-    where,
-    returning: [],
-    ...AT,
-  }
+  return callOf({ kind: 'delete', table: nameOf(table.name), alias: undefined, where, returning: [], ...AT }, values)
+}
+
+function callOf(statement: Statement, values: CallValues): WriteCall {
   return { key: JSON.stringify(statement), statement: () => statement, sets: [values] }
 }
 

@@ -3,28 +3,20 @@ import type { Refusal } from 'gatehouse-protocol'
 import { decrement, increment } from '../../lib/counts.ts'
 import { refuse } from '../errors.ts'
 
-export interface LiveLimits {
-  /** Live statements at the same time. */
-  readonly perConnection: number
-  readonly perUser: number
-  readonly perNode: number
-  /** The rows of one result. */
-  readonly rows: number
-  /** The memory of all results of this node. */
-  readonly bytes: number
-  /** A result without followers is kept this long, for clients that come back. */
-  readonly keepMs: number
-  /** A Progress message with the current position is sent this long after the last message. */
-  readonly progressMs: number
-}
+export type LiveLimits = Readonly<typeof DEFAULT_LIVE_LIMITS>
 
-export const DEFAULT_LIVE_LIMITS: LiveLimits = {
+export const DEFAULT_LIVE_LIMITS = {
+  /** Live statements at the same time. */
   perConnection: 100,
   perUser: 1000,
   perNode: 20_000,
+  /** The rows of one result. */
   rows: 100_000,
+  /** The memory of all results of this node. */
   bytes: 256 * 1024 * 1024,
+  /** A result without followers is kept this long, for clients that come back. */
   keepMs: 600_000,
+  /** A Progress message with the current position is sent this long after the last message. */
   progressMs: 15_000,
 }
 

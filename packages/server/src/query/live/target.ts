@@ -2,19 +2,24 @@
 import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
-import type { Snapshot } from '../catalogue/snapshot.ts'
-import { type Bindable, type Plan, parametersOf, type RunValues, type SlotSource } from '../engines/emit/slots.ts'
+import { type Snapshot, visibleViews } from '../catalogue/snapshot.ts'
+import {
+  type Bindable,
+  type ParameterSource,
+  type Plan,
+  parametersOf,
+  type RunValues,
+} from '../engines/emit/parameters.ts'
 import type { Engine } from '../engines/engine.ts'
 import { type LiveReadRequest, type Positions, positionsOf, type Since } from '../engines/live-source.ts'
 import { type LivePlan, planLive } from '../plan/live.ts'
 import type { FormerPlan, LiveFamily } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
-import { visibleViews } from '../plan/rights.ts'
 import { describeColumns } from '../results/encoders.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
+import { ownerOf } from '../run/call.ts'
 import type { Catalogue } from '../run/catalogue.ts'
-import { ownerOf } from '../run/running.ts'
 import type { LiveRequest } from './contract.ts'
 
 export interface LiveTarget {
@@ -142,12 +147,17 @@ function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env:
 }
 
 /** Values that can differ between two runs. The views follow from the scopes, which are fixed, and the catalogue. */
-const CHANGING: ReadonlySet<SlotSource['kind']> = new Set<SlotSource['kind']>(['now', 'today', 'since', 'views'])
+const CHANGING: ReadonlySet<ParameterSource['kind']> = new Set<ParameterSource['kind']>([
+  'now',
+  'today',
+  'since',
+  'views',
+])
 
 /** The values that do not change from one run to the next, in a form that JSON can write. */
 function fixedParameters(plan: Plan, values: RunValues, { engine }: TargetEnv): unknown[] {
-  const slots = plan.slots.filter(({ source: { kind } }) => !CHANGING.has(kind))
-  return parametersOf({ ...plan, slots }, values, engine.bind).map(written)
+  const parameters = plan.parameters.filter(({ source: { kind } }) => !CHANGING.has(kind))
+  return parametersOf({ ...plan, parameters }, values, engine.bind).map(written)
 }
 
 function written(value: Bindable): unknown {

@@ -16,8 +16,6 @@ import {
   type Insert,
   type IqlType,
   type IqlValue,
-  MAX_INTEGER,
-  MIN_INTEGER,
   readValue,
   type Shape,
   type Source,
@@ -25,8 +23,8 @@ import {
   type TableView,
   type WrittenAt,
 } from 'gatehouse-iql'
-import { MAX_SINGLE_ITEMS } from '../engines/emit/expression.ts'
-import { isLonger } from '../engines/emit/long-values.ts'
+import { MAX_SINGLE_ITEMS } from '../engines/emit/list.ts'
+import { isLonger } from '../engines/emit/value-lengths.ts'
 
 export interface AutoParameter extends WrittenAt {
   /** That of the column. */
@@ -192,10 +190,9 @@ function readAutoParameter({ index, type, sign, maxBytes }: AutoParameter, { lit
 
 function readWritten(type: IqlType, written: string, sign: '' | '-'): IqlValue | undefined {
   switch (type.kind) {
-    case 'Integer':
-      return integerOf(written, sign)
     case 'Decimal':
       return decimalOf(type, written, sign)
+    case 'Integer':
     case 'Double':
       return valueRead(type, sign + written)
     default:
@@ -206,15 +203,6 @@ function readWritten(type: IqlType, written: string, sign: '' | '-'): IqlValue |
 function valueRead(type: IqlType, text: string): IqlValue | undefined {
   const read = readValue(type, text)
   return 'problem' in read ? undefined : read.value
-}
-
-/** A number with this many digits always fits a 64-bit integer. */
-const SAFE_DIGITS = 18
-
-function integerOf(written: string, sign: '' | '-'): bigint | undefined {
-  if (written.length > SAFE_DIGITS + 1) return undefined
-  const value = BigInt(sign + written)
-  return written.length <= SAFE_DIGITS || (value >= MIN_INTEGER && value <= MAX_INTEGER) ? value : undefined
 }
 
 /** Only with as many digits as the type has on both sides of the point: then the comparison has the type of the column. */

@@ -11,8 +11,10 @@ import {
   type Insert,
   isLongType,
   isSmallText,
+  operandsOf,
   type TableSource,
   type Update,
+  volatilityOf,
 } from 'gatehouse-iql'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { BOUNDED_ROWS, type CostClass } from '../model/cost-class.ts'
@@ -179,62 +181,37 @@ function isSimpleValue(value: BoundExpression | DefaultValue): boolean {
  */
 export function isSimple(node: BoundExpression): boolean {
   switch (node.kind) {
-    case 'column':
-    case 'output':
-    case 'literal':
-    case 'parameter':
-    case 'claim':
-      return true
-    case 'arithmetic':
-      if (!isSimple(node.left) || !isSimple(node.right)) return false
-      return node.operator !== 'text||text' || isSmallText(node) || concatOperands(node).every(isValue)
-    case 'compare':
-      return isSimple(node.left) && isSimple(node.right)
-    case 'logic':
-      return node.operands.every(isSimple)
-    case 'not':
-    case 'is-null':
-    case 'widen':
-    case 'fit':
-    case 'negate':
-    case 'claim-in':
-      return isSimple(node.operand)
-    case 'between':
-      return isSimple(node.operand) && isSimple(node.low) && isSimple(node.high)
-    case 'in-list':
-      return isSimple(node.operand) && node.items.length <= BOUNDED_ROWS && node.items.every(isSimple)
     case 'call':
-      return node.function === 'now' || node.function === 'current_date' || node.function === 'gen_uuid'
-    default:
-      return false
+      return volatilityOf(node.function) !== undefined && node.arguments.length === 0
+    case 'arithmetic':
+      if (node.operator === 'text||text' && !isSmallText(node) && !concatOperands(node).every(isValue)) return false
+      break
+    case 'in-list':
+      if (node.items.length > BOUNDED_ROWS) return false
   }
+  return SIMPLE_KINDS.has(node.kind) && operandsOf(node).every(isSimple)
 }
+
+const SIMPLE_KINDS: ReadonlySet<BoundExpression['kind']> = new Set<BoundExpression['kind']>([
+  ...([
+    'column',
+    'output',
+    'literal',
+    'parameter',
+    'claim',
+    'claim-in',
+    'arithmetic',
+    'negate',
+    'compare',
+    'logic',
+  ] as const),
+  ...(['not', 'is-null', 'widen', 'fit', 'between', 'in-list'] as const),
+])
 
 /** The uses of columns whose values can have any length, in an expression that is simple. */
 function longReads(node: BoundExpression): number {
-  switch (node.kind) {
-    case 'column':
-    case 'output':
-      return isLongType(node.type) ? 1 : 0
-    case 'arithmetic':
-    case 'compare':
-      return longReads(node.left) + longReads(node.right)
-    case 'logic':
-      return sum(node.operands.map(longReads))
-    case 'not':
-    case 'is-null':
-    case 'widen':
-    case 'fit':
-    case 'negate':
-    case 'claim-in':
-      return longReads(node.operand)
-    case 'between':
-      return longReads(node.operand) + longReads(node.low) + longReads(node.high)
-    case 'in-list':
-      return sum([node.operand, ...node.items].map(longReads))
-    default:
-      return 0
-  }
+  const own = (node.kind === 'column' || node.kind === 'output') && isLongType(node.type) ? 1 : 0
+  return own + sum(operandsOf(node).map(longReads))
 }
 
 function sum(numbers: readonly number[]): number {

@@ -13,7 +13,7 @@ import {
   type TypeKind,
   writeValue,
 } from 'gatehouse-iql'
-import type { Plan, RunValues } from '../engines/emit/slots.ts'
+import type { Plan, RunValues } from '../engines/emit/parameters.ts'
 import type { LiveStatement } from '../model/live-statement.ts'
 import type { Cell, Encoding } from '../model/result.ts'
 import { liveKeyWriter } from '../results/live-rows.ts'
@@ -23,7 +23,7 @@ export interface LiveFamily {
   /** The table whose changed keys the family reads. */
   readonly table: string
   /**
-   * The changed rows, without the comparisons. Statements whose SQL and parameters are equal here (apart from the slots `since`)
+   * The changed rows, without the comparisons. Statements whose SQL and parameters are equal here (apart from the parameters `since`)
    * are of one family.
    */
   readonly changed: FormerPlan
@@ -38,7 +38,7 @@ export interface LiveFamily {
   routeOf(values: Pick<RunValues, 'parameters'>, encoding: Pick<Encoding, 'integers'>): string | undefined
 }
 
-/** A plan with positions in its slots, and what its SQL returns. */
+/** A plan with positions in its parameters, and what its SQL returns. */
 export interface FormerPlan {
   readonly plan: Plan
   readonly statement: LiveStatement

@@ -1,12 +1,5 @@
 /** How the result of a live statement is kept up to date, and why in this way. */
-import {
-  type BoundQuery,
-  type BoundSelect,
-  partsOf,
-  SCALAR_FUNCTIONS,
-  type Source,
-  type TableSource,
-} from 'gatehouse-iql'
+import { type BoundQuery, type BoundSelect, partsOf, type Source, type TableSource, volatilityOf } from 'gatehouse-iql'
 
 export type LiveMethod =
   /** Only the rows whose keys have changed are read again. */
@@ -39,8 +32,7 @@ function clockReason(query: BoundQuery): string | undefined {
   for (const part of partsOf(query)) {
     if (part.kind !== 'expression' || part.expression.kind !== 'call') continue
     const { function: id } = part.expression
-    const entry: { readonly volatility?: string } = SCALAR_FUNCTIONS[id]
-    if (entry.volatility !== 'stable') continue
+    if (volatilityOf(id) !== 'stable') continue
     return part.isOfRowFilter
       ? 'Which rows you may read depends on the time.'
       : `${id}() changes with the time, so that the result can change while no row does.`

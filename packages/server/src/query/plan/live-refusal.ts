@@ -7,8 +7,9 @@ import {
   DEFAULT_LIMITS,
   partsOf,
   refuse,
-  SCALAR_FUNCTIONS,
+  type ScalarId,
   tokenize,
+  volatilityOf,
 } from 'gatehouse-iql'
 import type { Refusal } from 'gatehouse-protocol'
 
@@ -59,9 +60,8 @@ function refuseUnordered({ limit, offset, orderBy }: BoundQuery, text: string): 
   )
 }
 
-function refuseRandom(id: keyof typeof SCALAR_FUNCTIONS, isOfRowFilter: boolean, text: string): void {
-  const entry: { readonly volatility?: string } = SCALAR_FUNCTIONS[id]
-  if (entry.volatility !== 'volatile') return
+function refuseRandom(id: ScalarId, isOfRowFilter: boolean, text: string): void {
+  if (volatilityOf(id) !== 'volatile') return
   throw isOfRowFilter
     ? notLive(text, 'Which rows you may read is random', 'ask an administrator to change the row filter of the table')
     : notLive(text, `${id}() gives another value each time`, `leave out ${id}()`, id)

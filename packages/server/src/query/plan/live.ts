@@ -2,8 +2,8 @@
 
 import type { BoundExpression, BoundQuery, BoundSelect, TableSource, TableView } from 'gatehouse-iql'
 import { once } from '../../lib/once.ts'
+import type { Plan } from '../engines/emit/parameters.ts'
 import { createEmission, type EmissionOptions, emitQuery } from '../engines/emit/query.ts'
-import type { Plan } from '../engines/emit/slots.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { LiveStatement } from '../model/live-statement.ts'
 import { costOf, isSimple } from './cost.ts'
@@ -90,7 +90,7 @@ function emit(
   options: EmissionOptions = {},
 ): Plan {
   const emission = createEmission(dialect, { ...options, statement: query })
-  return finish(emission.slots, emitQuery(query, emission, further))
+  return finish(emission.placeholders, emitQuery(query, emission, further))
 }
 
 /** The statement over the rows with changed keys. */

@@ -20,12 +20,12 @@ import {
 } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
-import type { Snapshot } from '../catalogue/snapshot.ts'
+import { type Snapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
-import { type Emission, emitExpression } from '../engines/emit/expression.ts'
+import { type Emission, emitExpression } from '../engines/emit/emission.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
+import type { Plan, SplitPlan } from '../engines/emit/parameters.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
-import type { Plan, SplitPlan } from '../engines/emit/slots.ts'
 import { emitSplitGroups } from '../engines/emit/split-groups.ts'
 import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
 import type { Engine, PreparedRead } from '../engines/engine.ts'
@@ -33,7 +33,6 @@ import type { CostClass } from '../model/cost-class.ts'
 import { TextEncoders } from '../results/encoders.ts'
 import { type AutoParameter, autoParametersOf, readAutoParameters } from './auto-parameters.ts'
 import { costOf, isBoundedWrite } from './cost.ts'
-import { viewFor } from './rights.ts'
 
 /**
  * A statement that is ready to run. It holds only the values of its own literals, so that callers with the same scopes can share it.
@@ -202,7 +201,7 @@ export class Planner {
     const emission = createEmission(this.#engine.dialect, { autoParameters: slotsOf(parameters) })
     const split = emitSplitGroups(query, emission)
     if (split === undefined) return undefined
-    const finish = (text: string): Plan => this.#engine.finish(emission.slots, text)
+    const finish = (text: string): Plan => this.#engine.finish(emission.placeholders, text)
     return { ...split, part: finish(split.part), whole: finish(split.whole) }
   }
 
@@ -210,7 +209,7 @@ export class Planner {
     const autoParameters = slotsOf(of?.autoParameters ?? [])
     const indexesOf = (table: TableView) => of?.snapshot.indexesOf(table) ?? []
     const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf, statement: of?.statement })
-    return this.#engine.finish(emission.slots, emit(emission))
+    return this.#engine.finish(emission.placeholders, emit(emission))
   }
 }
 
@@ -221,7 +220,7 @@ interface Finished {
   readonly statement: Weighed
 }
 
-/** The indexes of the slots, by those of the literals. */
+/** The indexes of the parameters, by those of the literals. */
 function slotsOf(parameters: readonly AutoParameter[]): Emission['autoParameters'] {
   return new Map(parameters.map(({ index: written }, index) => [written, index]))
 }

@@ -1,7 +1,13 @@
 /** The tables that a user could use, for administrators: with the rights of the user's roles, and the row filter as it applies. */
 import { isPlatformScope } from 'gatehouse-protocol'
-import type { Snapshot } from '../catalogue/snapshot.ts'
-import { pageOfTables, rightsOn, type TablePage, type TableRight, viewFor } from './rights.ts'
+import {
+  pageOfTables,
+  rightsOn,
+  type Snapshot,
+  type TablePage,
+  type TableRight,
+  viewFor,
+} from '../catalogue/snapshot.ts'
 import { type FilterClaims, filterFor } from './row-filter-text.ts'
 
 export interface TableUser extends FilterClaims {

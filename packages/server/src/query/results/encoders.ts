@@ -1,6 +1,13 @@
-/** The text formats: rows of small results as strings, and what stands before and after rows. `byte-encoder.ts` has long results. */
+/** The text formats: rows as strings, and what stands before and after them. */
 import { doubleText, type ResultColumn, typeName } from 'gatehouse-iql'
-import type { Cell, Encoding, ReadOutcome, TextRowEncoder } from '../model/result.ts'
+import type { Cell, Encoding, ReadOutcome, RowEncoder, TextRowEncoder } from '../model/result.ts'
+
+export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
+  if (encoding.format !== 'arrow') return new TextEncoders(columns).create(encoding)
+  // Most servers never need it.
+  const { createArrowEncoder } = await import('./arrow.ts')
+  return createArrowEncoder(columns)
+}
 
 /** Creates encoders for the results of one plan. What they derive from its columns is computed once. */
 export class TextEncoders {
@@ -18,16 +25,10 @@ export class TextEncoders {
   create(encoding: Encoding): TextRowEncoder {
     const { format } = encoding
     // Described once for all results.
-    const header = format === 'json' ? this.jsonHead : undefined
-    const form = textForm(encoding, this.columns, header)
+    if (format === 'json') this.#jsonHead ??= jsonHead(this.columns)
+    const form = textForm(encoding, this.columns, this.#jsonHead)
     const writeRow = format === 'csv' ? csvRowWriter(this.columns.length) : this.#jsonRowWriter(encoding)
     return new RowText(form.header, form.between, form.after, writeRow)
-  }
-
-  /** Everything before the first row. */
-  get jsonHead(): string {
-    this.#jsonHead ??= jsonHead(this.columns)
-    return this.#jsonHead
   }
 
   #jsonRowWriter(encoding: Encoding): RowWriter {

@@ -16,16 +16,16 @@ import type {
 import type { Json } from '../../lib/exact-json.ts'
 import { type ColumnInput, defineTable, expressionText, rebind } from '../catalogue/create-table.ts'
 import { type CatalogueChange, type TableDefinition, writeDefinition } from '../catalogue/definition.ts'
-import { parametersOf } from '../engines/emit/slots.ts'
+import { viewFor } from '../catalogue/snapshot.ts'
+import { parametersOf } from '../engines/emit/parameters.ts'
 import type { WriteReply } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { isList, isObject, readJson } from '../json.ts'
 import type { Cell } from '../model/result.ts'
 import { costOf } from '../plan/cost.ts'
-import { viewFor } from '../plan/rights.ts'
+import { type ExecutionEnv, ownerOf, type Run, runValues } from './call.ts'
 import { recordChanges } from './define.ts'
 import { readRows } from './read-rows.ts'
-import { type ExecutionEnv, ownerOf, type Run, runValues } from './running.ts'
 
 export async function writeToCatalogue(
   statement: Insert | Update | Delete,

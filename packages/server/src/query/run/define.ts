@@ -4,20 +4,17 @@ import type { AddColumn, BoundStatement } from 'gatehouse-iql'
 import type { Audit } from 'gatehouse-protocol'
 import { changeOf } from '../catalogue/change.ts'
 import type { CatalogueChange, TableDefinition } from '../catalogue/definition.ts'
-import type { Bindable } from '../engines/emit/slots.ts'
-import { parametersOf } from '../engines/emit/slots.ts'
+import type { Bindable } from '../engines/emit/parameters.ts'
+import { parametersOf } from '../engines/emit/parameters.ts'
 import { isSimple } from '../plan/cost.ts'
+import { type ExecutionEnv, ownerOf, type Run, runValues } from './call.ts'
 import { readRows } from './read-rows.ts'
-import { type ExecutionEnv, ownerOf, type Run, runValues } from './running.ts'
 
 export async function define(statement: BoundStatement, run: Run, env: ExecutionEnv): Promise<void> {
   const change = changeOf(statement, run.planned.snapshot, BigInt(env.clock()) * 1000n)
   if (change === undefined) return
   const value = statement.kind === 'add-column' ? await fillValue(statement, run, env) : null
-  await env.catalogue.change([{ change, fill: value }], {
-    owner: ownerOf(run.principal),
-    running: run.running,
-  })
+  await env.catalogue.change([{ change, fill: value }], { owner: ownerOf(run.principal), running: run.running })
   recordChanges(env.audit, run, [change])
 }
 

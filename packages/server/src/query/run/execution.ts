@@ -3,49 +3,33 @@
 import type { BoundStatement } from 'gatehouse-iql'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { WrittenTable } from '../engines/commit-listeners.ts'
-import { type Bindable, type Plan, parametersOf, sizeOfAll } from '../engines/emit/slots.ts'
+import { type Bindable, parametersOf, sizeOfAll } from '../engines/emit/parameters.ts'
 import { rowTrackingOf } from '../engines/emit/write.ts'
-import type { BoundSql, ReadRun, WholeRead, WriteReply, WriteStep } from '../engines/engine.ts'
+import type { WriteReply, WriteStep } from '../engines/engine.ts'
 import { isBounded } from '../model/cost-class.ts'
 import { reportsTruncation } from '../model/result.ts'
 import { TextEncoders } from '../results/encoders.ts'
+import {
+  type Call,
+  type ExecutionEnv,
+  isSmall,
+  mayBeSmall,
+  ownerOf,
+  type Result,
+  type Run,
+  readRun,
+  runValues,
+} from './call.ts'
 import { writeToCatalogue } from './catalogue-table.ts'
 import { define } from './define.ts'
 import { introspect } from './introspect.ts'
-import { type Call, type ExecutionEnv, ownerOf, type Result, type Run, runValues } from './running.ts'
 
 /** Rows that one call may write in a commit shared with others. */
 const MAX_SHARED_ROWS = 1000
 /** The length of all values that one call may write in a commit shared with others, which for SQLite is on the event loop. */
 const MAX_SHARED_LENGTH = 1024 * 1024
-/** The length of all parameters of a query that is answered on the event loop, or together with others. */
-const MAX_SMALL_LENGTH = 64 * 1024
 
-/** The result of a query that can be answered immediately on the event loop; undefined for every other statement. */
-export function readInline(call: Call, env: ExecutionEnv): WholeRead | undefined {
-  if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
-  const { readInline: inline } = call.planned.read ?? {}
-  const run = inline === undefined ? undefined : readRun(call, env)
-  return run !== undefined && isSmall(run) ? inline?.(run) : undefined
-}
-
-function isSmall({ parameters }: ReadRun): boolean {
-  return sizeOfAll(parameters) <= MAX_SMALL_LENGTH
-}
-
-/** Whether the statement is a query whose result may be small, in a text format. */
-function mayBeSmall({ planned, encoding }: Call): boolean {
-  return planned.read !== undefined && planned.cost !== 'unbounded' && encoding.format !== 'arrow'
-}
-
-export function execute(run: Run, env: ExecutionEnv): Promise<Result> {
-  const { statement } = run.planned.bound
-  const isWrite = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete'
-  // Without another promise, because this is the hot path of writes.
-  return isWrite && !statement.table.isSystem && !run.planned.readsAuditLog ? write(run, env) : executeOther(run, env)
-}
-
-async function executeOther(run: Run, env: ExecutionEnv): Promise<Result> {
+export async function execute(run: Run, env: ExecutionEnv): Promise<Result> {
   const { bound, encoders, readsAuditLog } = run.planned
   const { statement } = bound
   if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)
@@ -75,22 +59,6 @@ async function read(run: Run, env: ExecutionEnv): Promise<Result> {
   const whole = mayBeSmall(run) && isSmall(values) ? await prepared.readBatched?.(values) : undefined
   if (whole !== undefined) return { kind: 'whole', read: whole }
   return { kind: 'stream', chunks: prepared.readStream(values, run.running) }
-}
-
-function readRun(call: Call, env: ExecutionEnv): ReadRun {
-  const { planned, valueSets, encoding, limits } = call
-  const { plan } = planned
-  if (plan === undefined) throw new Error('A query without a plan')
-  const values = runValues(call, valueSets[0] ?? [], env)
-  const parameters = parametersOf(plan, values, env.engine.bind)
-  const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
-  if (plan.split === undefined) return run
-  const { part, whole, ...parts } = plan.split
-  const bound = ({ sql, ...slots }: Plan): BoundSql => ({
-    sql,
-    parameters: parametersOf({ sql, ...slots }, values, env.engine.bind),
-  })
-  return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
 }
 
 async function write(run: Run, env: ExecutionEnv): Promise<Result> {

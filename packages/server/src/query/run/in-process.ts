@@ -4,8 +4,9 @@ import { readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { Encoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
-import { execute, readInline } from './execution.ts'
-import type { ExecutionEnv, Result, RunningQueries } from './running.ts'
+import { type ExecutionEnv, type Result, readInline } from './call.ts'
+import { execute } from './execution.ts'
+import type { RunningQueries } from './running.ts'
 
 export type RunStatement = (
   principal: Principal,

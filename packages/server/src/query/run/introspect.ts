@@ -9,12 +9,12 @@ import {
   typeName,
 } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
+import { viewFor } from '../catalogue/snapshot.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { Cell } from '../model/result.ts'
 import { explain } from '../plan/explain.ts'
 import { planLive } from '../plan/live.ts'
-import { viewFor } from '../plan/rights.ts'
-import type { Run } from './running.ts'
+import type { Run } from './call.ts'
 
 export type Introspection = Explain | ExplainLive | DescribeTable | ShowTables | ShowColumns
 

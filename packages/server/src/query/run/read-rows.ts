@@ -1,7 +1,7 @@
 /** Rows of a query that the service itself runs on behalf of a statement. It runs on the event loop only if it is proven cheap. */
 
 import { type IqlValue, type ResultColumn, TEXT } from 'gatehouse-iql'
-import type { Bindable } from '../engines/emit/slots.ts'
+import type { Bindable } from '../engines/emit/parameters.ts'
 import type { Engine, Stoppable } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
 import { isList, readColumnValue, readJson } from '../json.ts'

@@ -14,8 +14,8 @@ import {
   type TextRow,
   withColumns,
 } from '../catalogue/table-checks.ts'
+import { type Bindable, parametersOf, type RunValues } from '../engines/emit/parameters.ts'
 import { createEmission } from '../engines/emit/query.ts'
-import { type Bindable, parametersOf, type RunValues } from '../engines/emit/slots.ts'
 import { emitInsert } from '../engines/emit/write.ts'
 import type { Engine, WriteStep } from '../engines/engine.ts'
 import { refuse } from '../errors.ts'
@@ -147,7 +147,7 @@ function stepOf(
   if (bound.statement.kind !== 'insert') throw new Error(`Not an INSERT: ${bound.statement.kind}`)
   const emission = createEmission(engine.dialect)
   const plan = engine.finish(
-    emission.slots,
+    emission.placeholders,
     emitInsert({ ...bound.statement, check: undefined }, emission, snapshot, true),
   )
   const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>

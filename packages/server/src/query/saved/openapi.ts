@@ -3,8 +3,7 @@
 import { SCOPES } from 'gatehouse-protocol'
 import type { ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/openapi.ts'
 import { closed, number, oneOf, text } from '../../schema/builders.ts'
-import { refusals } from '../http/openapi.ts'
-import { DEFAULT_PAGE, MAX_PAGE } from '../http/page-parameters.ts'
+import { pageSize, refusals } from '../http/openapi.ts'
 import { BOARD_BODY, DOCUMENT_CHANGE, KINDS, NEW_DOCUMENT, QUERY_BODY, SHARED } from './document-schema.ts'
 
 const COMMON = { tag: 'Saved', scopes: SCOPES.filter((scope) => scope.startsWith('Platform/')) } as const
@@ -54,12 +53,7 @@ export function describeSaved(): ApiRoute[] {
           description: 'Only documents of this id; another than yours with Platform/Admin.',
         },
         { name: 'after', in: 'query', description: 'As in `next` of the previous page.' },
-        {
-          name: 'limit',
-          in: 'query',
-          description: 'Documents per page.',
-          schema: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: DEFAULT_PAGE },
-        },
+        pageSize('Documents per page.'),
       ],
       replies: {
         200: { description: 'The documents.', content: { 'application/json': PAGE } },

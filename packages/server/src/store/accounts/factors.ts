@@ -3,7 +3,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
 import type { Engine } from '../database/database.ts'
-import type { FactorRow, Schema } from '../database/schema.ts'
+import type { Schema } from '../database/schema.ts'
 import { transact } from '../database/transaction.ts'
 import { newId } from '../keys/opaque.ts'
 
@@ -125,7 +125,7 @@ export function createFactors(db: Kysely<Schema>, engine: Engine, clock: Clock) 
   }
 }
 
-function toNewRow(factor: NewFactor, now: number): FactorRow {
+function toNewRow(factor: NewFactor, now: number): Schema['factors'] {
   return {
     id: newId(),
     user_id: factor.userId,
@@ -138,7 +138,7 @@ function toNewRow(factor: NewFactor, now: number): FactorRow {
   }
 }
 
-function toFactor(row: Selectable<FactorRow>): Factor {
+function toFactor(row: Selectable<Schema['factors']>): Factor {
   const kind = FACTOR_KINDS.find((known) => known === row.kind)
   if (kind === undefined) throw new Error(`A second factor has the unknown kind ${row.kind}`)
   return {

@@ -24,11 +24,6 @@ export function needsRehash(passwordHash: string): boolean {
   return !passwordHash.startsWith(CURRENT)
 }
 
-/** Whether the text is an Argon2 hash in PHC format, as a declarative file may contain. */
-export function isPasswordHash(text: string): boolean {
-  return /^\$argon2(id|i|d)\$v=19\$m=\d{1,7},t=\d{1,3},p=\d{1,3}\$[A-Za-z0-9+/]{11,}\$[A-Za-z0-9+/]{22,}$/.test(text)
-}
-
 /** NFKC: keyboards may produce different code points for the same characters. */
 function normal(password: string): string {
   return password.normalize('NFKC')

@@ -2,7 +2,7 @@
 
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
-import type { Schema, SetUpLinkRow } from '../database/schema.ts'
+import type { Schema } from '../database/schema.ts'
 import { digestOf, newId, newSecret } from '../keys/opaque.ts'
 
 const KINDS = ['invitation', 'reset', 'administrator'] as const
@@ -139,12 +139,12 @@ export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
       .select('users.username as username')
   }
 
-  function ofUser(row: Selectable<SetUpLinkRow> & { username: string | null }): LinkOfUser {
+  function ofUser(row: Selectable<Schema['set_up_links']> & { username: string | null }): LinkOfUser {
     return { link: toLink(row, clock()), username: row.username ?? undefined }
   }
 }
 
-function toLink(row: Selectable<SetUpLinkRow>, now: number): SetUpLink {
+function toLink(row: Selectable<Schema['set_up_links']>, now: number): SetUpLink {
   const kind = KINDS.find((known) => known === row.kind)
   if (kind === undefined) throw new Error(`A set-up link has the unknown kind ${row.kind}`)
   return {
@@ -158,7 +158,7 @@ function toLink(row: Selectable<SetUpLinkRow>, now: number): SetUpLink {
   }
 }
 
-function stateOf({ used_at, revoked_at, expires_at }: Selectable<SetUpLinkRow>, now: number): LinkState {
+function stateOf({ used_at, revoked_at, expires_at }: Selectable<Schema['set_up_links']>, now: number): LinkState {
   if (used_at !== null) return 'used'
   if (revoked_at !== null) return 'revoked'
   return expires_at <= now ? 'expired' : 'open'

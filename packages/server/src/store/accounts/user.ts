@@ -1,6 +1,6 @@
 /** A user with roles and the rights that these give, as rows of the database. */
 import type { Kysely, Selectable } from 'kysely'
-import type { Schema, UserRow } from '../database/schema.ts'
+import type { Schema } from '../database/schema.ts'
 
 /** The standard claims by their registered names (OpenID Connect Core §5.1). */
 export type Profile = Readonly<Record<string, unknown>>
@@ -51,7 +51,7 @@ export function selectUsers(db: Kysely<Schema>) {
     )
 }
 
-type Row = Selectable<UserRow> & {
+type Row = Selectable<Schema['users']> & {
   role: string | null
   role_scopes: string | null
   role_factor: number | null

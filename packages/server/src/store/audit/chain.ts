@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { type Kysely, sql, type Transaction } from 'kysely'
 import type { Database } from '../database/database.ts'
-import type { AuditHeadRow, AuditRow, Schema } from '../database/schema.ts'
+import type { AuditRow, Schema } from '../database/schema.ts'
 import { transact } from '../database/transaction.ts'
 
 export type UnchainedRow = Omit<AuditRow, 'seq' | 'hash'>
@@ -11,7 +11,7 @@ export type UnchainedRow = Omit<AuditRow, 'seq' | 'hash'>
 /** Runs `work` as the only writer of the chain on all nodes, and appends the rows it returns in the same transaction. */
 export async function extendChain(
   database: Pick<Database, 'db' | 'engine'>,
-  work: (tx: Transaction<Schema>, head: AuditHeadRow) => Promise<readonly UnchainedRow[]>,
+  work: (tx: Transaction<Schema>, head: Schema['audit_head']) => Promise<readonly UnchainedRow[]>,
 ): Promise<void> {
   await transact(database.db, async (tx) => {
     const head = await lockHead(tx, database.engine)
@@ -41,12 +41,12 @@ export function hashOf(previous: string, row: Omit<AuditRow, 'hash'>): string {
 }
 
 /** On SQLite a transaction is the only writer anyway; on PostgreSQL writers queue for the head row. */
-async function lockHead(tx: Kysely<Schema>, engine: Database['engine']): Promise<AuditHeadRow> {
+async function lockHead(tx: Kysely<Schema>, engine: Database['engine']): Promise<Schema['audit_head']> {
   const query = tx.selectFrom('audit_head').selectAll().where('id', '=', 1)
   return await (engine === 'postgres' ? query.forUpdate() : query).executeTakeFirstOrThrow()
 }
 
-function chain(head: AuditHeadRow, rows: readonly UnchainedRow[]): AuditRow[] {
+function chain(head: Schema['audit_head'], rows: readonly UnchainedRow[]): AuditRow[] {
   let { seq, hash } = head
   return rows.map((row) => {
     seq += 1

@@ -6,7 +6,7 @@ import { type Selectable, sql } from 'kysely'
 import { networkOf } from '../../lib/network.ts'
 import { wordsOf } from '../../lib/words.ts'
 import type { Database } from '../database/database.ts'
-import type { DeviceCodeRow } from '../database/schema.ts'
+import type { Schema } from '../database/schema.ts'
 import { digestOf, newSecret } from '../keys/opaque.ts'
 import { boundOpenRows, OPEN_ROWS } from './open-rows.ts'
 
@@ -158,7 +158,7 @@ function normalUserCode(text: string): string {
   return text.replace(/[\s\-‐-―]/g, '').toUpperCase()
 }
 
-function toRequest(row: Selectable<DeviceCodeRow>): DeviceRequest {
+function toRequest(row: Selectable<Schema['device_codes']>): DeviceRequest {
   const approval: DeviceApproval | undefined = row.details === '' ? undefined : JSON.parse(row.details)
   return {
     clientId: row.client_id,

@@ -5,7 +5,7 @@ import type { Kysely, Selectable } from 'kysely'
 import { wordsOf } from '../../lib/words.ts'
 import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
 import { prepare } from '../database/prepared-query.ts'
-import type { GrantRow, Schema } from '../database/schema.ts'
+import type { Schema } from '../database/schema.ts'
 import { newId } from '../keys/opaque.ts'
 
 export type GrantKind = 'authorization_code' | 'implicit' | 'password' | 'device_code'
@@ -215,7 +215,7 @@ export type GrantSelection = (
   readonly keepOffline?: boolean
 }
 
-export function toGrant(row: Selectable<GrantRow>): Grant {
+export function toGrant(row: Selectable<Schema['grants']>): Grant {
   const details: GrantDetails = JSON.parse(row.details)
   return {
     id: row.id,

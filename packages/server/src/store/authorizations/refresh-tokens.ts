@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import { prepare } from '../database/prepared-query.ts'
-import type { RefreshTokenRow, Schema } from '../database/schema.ts'
+import type { Schema } from '../database/schema.ts'
 import { digestOf, newSecret } from '../keys/opaque.ts'
 import { type Grant, toGrant } from './grants.ts'
 
@@ -30,7 +30,7 @@ export interface RefreshLifetimes {
 export type RefreshTokens = ReturnType<typeof createRefreshTokens>
 
 export function createRefreshTokens(db: Kysely<Schema>, clock: Clock) {
-  const insert = prepare(db, (row: RefreshTokenRow) =>
+  const insert = prepare(db, (row: Schema['refresh_tokens']) =>
     db
       .insertInto('refresh_tokens')
       .values({

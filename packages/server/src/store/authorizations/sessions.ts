@@ -4,7 +4,7 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Kysely, Selectable } from 'kysely'
 import { wordsOf } from '../../lib/words.ts'
 import { type BoundedCount, boundedCount, COUNTED_ROWS } from '../database/counts.ts'
-import type { Schema, SessionRow } from '../database/schema.ts'
+import type { Schema } from '../database/schema.ts'
 import { digestOf, newId, newSecret } from '../keys/opaque.ts'
 
 export interface Session {
@@ -286,7 +286,7 @@ function selectCurrent(db: Kysely<Schema>, now: number, { idle }: SessionLifetim
     .where('sessions.seen_at', '>', now - idle)
 }
 
-function toRow(session: Session): Omit<SessionRow, 'digest' | 'ended_at'> {
+function toRow(session: Session): Omit<Schema['sessions'], 'digest' | 'ended_at'> {
   return {
     id: session.id,
     user_id: session.userId,
@@ -301,7 +301,7 @@ function toRow(session: Session): Omit<SessionRow, 'digest' | 'ended_at'> {
   }
 }
 
-function toSession(row: Selectable<SessionRow>): Session {
+function toSession(row: Selectable<Schema['sessions']>): Session {
   return {
     id: row.id,
     userId: row.user_id,

@@ -63,13 +63,10 @@ export type ResponseType = (typeof RESPONSE_TYPES)[number]
 
 export type ChallengeMethod = 'plain' | 'S256'
 
+/** What the server uses of the metadata; the rest is for those who read the registration. */
 export interface Client {
   readonly id: string
   readonly name: string
-  readonly uri: string | undefined
-  readonly logoUri: string | undefined
-  readonly policyUri: string | undefined
-  readonly termsUri: string | undefined
   /** A public client has no secret and is not authenticated (RFC 6749 §2.1). */
   readonly public: boolean
   readonly native: boolean
@@ -81,12 +78,10 @@ export interface Client {
   readonly responseTypes: ReadonlySet<ResponseType>
   /** The scopes that it may request. */
   readonly scopes: ReadonlySet<string>
-  readonly frontchannelLogout: { readonly uri: string; readonly sessionRequired: boolean } | undefined
-  readonly backchannelLogout: { readonly uri: string; readonly sessionRequired: boolean } | undefined
+  readonly frontchannelLogoutUri: string | undefined
+  readonly backchannelLogoutUri: string | undefined
   readonly jwks: readonly Readonly<Record<string, unknown>>[]
   readonly defaultMaxAge: number | undefined
-  readonly requireAuthTime: boolean
-  readonly initiateLoginUri: string | undefined
   readonly challengeMethods: ReadonlySet<ChallengeMethod>
   readonly requirePkce: boolean
   readonly skipConsent: boolean
@@ -113,10 +108,6 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
   return {
     id: metadata.client_id,
     name: metadata.client_name ?? metadata.client_id,
-    uri: metadata.client_uri,
-    logoUri: metadata.logo_uri,
-    policyUri: metadata.policy_uri,
-    termsUri: metadata.tos_uri,
     public: isPublic,
     native: metadata.application_type === 'native',
     authMethods: new Set(
@@ -132,12 +123,10 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     ),
     responseTypes: new Set((metadata.response_types ?? ['code']).flatMap((name) => parseResponseType(name) ?? [])),
     scopes: new Set(wordsOf(metadata.scope ?? 'openid')),
-    frontchannelLogout: logout(metadata.frontchannel_logout_uri, metadata.frontchannel_logout_session_required),
-    backchannelLogout: logout(metadata.backchannel_logout_uri, metadata.backchannel_logout_session_required),
+    frontchannelLogoutUri: metadata.frontchannel_logout_uri,
+    backchannelLogoutUri: metadata.backchannel_logout_uri,
     jwks: metadata.jwks?.keys ?? [],
     defaultMaxAge: metadata.default_max_age,
-    requireAuthTime: metadata.require_auth_time ?? false,
-    initiateLoginUri: metadata.initiate_login_uri,
     challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic ? ['S256'] : ['plain', 'S256'])),
     // RFC 9700 §2.1.1: public clients must use PKCE.
     requirePkce: isPublic || (metadata.require_pkce ?? false),
@@ -158,8 +147,4 @@ export function parseResponseType(text: string): ResponseType | undefined {
 
 function knownAs<const T extends string>(text: string, known: readonly T[]): T | undefined {
   return known.find((name) => name === text)
-}
-
-function logout(uri: string | undefined, sessionRequired = false) {
-  return uri === undefined ? undefined : { uri, sessionRequired }
 }

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import type { Clock } from 'gatehouse-protocol'
 import { currentVersion, type Database, type Engine } from '../database/database.ts'
-import { MIGRATIONS } from '../database/migrations/list.ts'
+import { MIGRATIONS } from '../database/migrations.ts'
 
 export interface Node {
   /** Random, and new at every start. */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import { currentVersion, type Database, openUnmigrated, runMigration, SchemaTooNew } from './database.ts'
-import { MIGRATIONS } from './migrations/list.ts'
+import { MIGRATIONS } from './migrations.ts'
 import type { Schema } from './schema.ts'
 import { noDatabaseIn, noTablesIn } from './unfit-database.ts'
 

@@ -2,259 +2,213 @@
 import type { Generated } from 'kysely'
 
 export interface Schema {
-  schema_version: SchemaVersionRow
-  users: UserRow
-  roles: RoleRow
-  user_roles: UserRoleRow
-  clients: ClientRow
-  client_secrets: ClientSecretRow
-  grants: GrantRow
-  codes: CodeRow
-  refresh_tokens: RefreshTokenRow
-  device_codes: DeviceCodeRow
-  sessions: SessionRow
-  session_clients: SessionClientRow
-  interactions: InteractionRow
-  consents: ConsentRow
-  factors: FactorRow
-  throttles: ThrottleRow
-  signing_keys: SigningKeyRow
-  events: EventRow
-  audit_log: AuditRow
-  audit_head: AuditHeadRow
-  rate_counts: RateCountRow
-  nodes: NodeRow
-  node_answers: NodeAnswerRow
-  set_up_links: SetUpLinkRow
+  schema_version: {
+    version: number
+    name: string
+    applied_at: number
+  }
+  users: {
+    id: string
+    username: string
+    username_key: string
+    password_hash: string | null
+    password_changed_at: number
+    declared_digest: string | null
+    profile: string
+    /** What searches compare, see user-search.ts. */
+    name_key: string | null
+    family_key: string | null
+    email_key: string | null
+    disabled: number
+    must_change_password: Generated<number>
+    created_at: number
+    updated_at: number
+  }
+  roles: {
+    name: string
+    scopes: string
+    description: string
+    require_second_factor: number
+  }
+  user_roles: {
+    user_id: string
+    role: string
+  }
+  clients: {
+    client_id: string
+    metadata: string
+    disabled: number
+    created_at: number
+    updated_at: number
+  }
+  client_secrets: {
+    id: string
+    client_id: string
+    digest: string
+    declared: number
+    created_at: number
+    expires_at: number | null
+  }
+  grants: {
+    id: string
+    kind: string
+    client_id: string
+    user_id: string
+    session_id: string | null
+    scopes: string
+    details: string
+    auth_time: number
+    created_at: number
+    expires_at: number
+    revoked_at: number | null
+  }
+  codes: {
+    digest: string
+    grant_id: string
+    details: string
+    expires_at: number
+    spent_at: number | null
+  }
+  refresh_tokens: {
+    digest: string
+    grant_id: string
+    parent_digest: string | null
+    issued_at: number
+    expires_at: number
+    /** This token, masked so that only the holder of its parent can read it. */
+    sealed: string | null
+  }
+  device_codes: {
+    digest: string
+    user_code: string
+    client_id: string
+    scopes: string
+    state: string
+    details: string
+    poll_interval: number
+    polled_at: number | null
+    network: string
+    created_at: number
+    expires_at: number
+  }
+  sessions: {
+    id: string
+    digest: string
+    user_id: string
+    auth_time: number
+    amr: string
+    browser_state: string
+    user_agent: string
+    address: string
+    created_at: number
+    seen_at: number
+    expires_at: number
+    ended_at: number | null
+  }
+  session_clients: {
+    session_id: string
+    client_id: string
+    created_at: number
+  }
+  interactions: {
+    digest: string
+    /** Null until the first request with cookies: a cross-site POST has none. */
+    browser: string | null
+    network: string
+    details: string
+    created_at: number
+    expires_at: number
+  }
+  consents: {
+    user_id: string
+    client_id: string
+    scopes: string
+    created_at: number
+    updated_at: number
+  }
+  factors: {
+    id: string
+    user_id: string
+    kind: string
+    label: string
+    secret: string
+    counter: number
+    created_at: number
+    used_at: number | null
+  }
+  throttles: {
+    key: string
+    failures: number
+    until: number
+    updated_at: number
+  }
+  signing_keys: {
+    kid: string
+    public_jwk: string
+    sealed_private_key: string
+    created_at: number
+    active_from: number
+    retired_at: number | null
+    removed_after: number | null
+  }
+  events: {
+    seq: Generated<number>
+    kind: string
+    body: string
+    created_at: number
+    expires_at: number
+  }
+  audit_log: {
+    seq: number
+    at: number
+    event: string
+    outcome: string
+    actor: string | null
+    client: string | null
+    target: string | null
+    address: string | null
+    request_id: string | null
+    node: string
+    details: string
+    hash: string
+  }
+  /** One row: the last entry of the log, to which the next is chained. `seq` is also the number of rows ever written. */
+  audit_head: {
+    id: number
+    seq: number
+    hash: string
+  }
+  rate_counts: {
+    key: string
+    window_start: number
+    node: string
+    count: number
+    expires_at: number
+  }
+  nodes: {
+    id: string
+    name: string
+    seen_at: number
+    issuer: string
+    started_at: number
+  }
+  node_answers: {
+    question: string
+    node: string
+    body: string
+    expires_at: number
+  }
+  set_up_links: {
+    id: string
+    digest: string
+    kind: string
+    user_id: string | null
+    created_by: string
+    created_at: number
+    expires_at: number
+    used_at: number | null
+    revoked_at: number | null
+  }
 }
 
-export interface SchemaVersionRow {
-  version: number
-  name: string
-  applied_at: number
-}
-
-export interface UserRow {
-  id: string
-  username: string
-  username_key: string
-  password_hash: string | null
-  password_changed_at: number
-  declared_digest: string | null
-  profile: string
-  /** What searches compare, see user-search.ts. */
-  name_key: string | null
-  family_key: string | null
-  email_key: string | null
-  disabled: number
-  must_change_password: Generated<number>
-  created_at: number
-  updated_at: number
-}
-
-export interface RoleRow {
-  name: string
-  scopes: string
-  description: string
-  require_second_factor: number
-}
-
-export interface UserRoleRow {
-  user_id: string
-  role: string
-}
-
-export interface ClientRow {
-  client_id: string
-  metadata: string
-  disabled: number
-  created_at: number
-  updated_at: number
-}
-
-export interface ClientSecretRow {
-  id: string
-  client_id: string
-  digest: string
-  declared: number
-  created_at: number
-  expires_at: number | null
-}
-
-export interface GrantRow {
-  id: string
-  kind: string
-  client_id: string
-  user_id: string
-  session_id: string | null
-  scopes: string
-  details: string
-  auth_time: number
-  created_at: number
-  expires_at: number
-  revoked_at: number | null
-}
-
-export interface CodeRow {
-  digest: string
-  grant_id: string
-  details: string
-  expires_at: number
-  spent_at: number | null
-}
-
-export interface RefreshTokenRow {
-  digest: string
-  grant_id: string
-  parent_digest: string | null
-  issued_at: number
-  expires_at: number
-  /** This token, masked so that only the holder of its parent can read it. */
-  sealed: string | null
-}
-
-export interface DeviceCodeRow {
-  digest: string
-  user_code: string
-  client_id: string
-  scopes: string
-  state: string
-  details: string
-  poll_interval: number
-  polled_at: number | null
-  network: string
-  created_at: number
-  expires_at: number
-}
-
-export interface SessionRow {
-  id: string
-  digest: string
-  user_id: string
-  auth_time: number
-  amr: string
-  browser_state: string
-  user_agent: string
-  address: string
-  created_at: number
-  seen_at: number
-  expires_at: number
-  ended_at: number | null
-}
-
-export interface SessionClientRow {
-  session_id: string
-  client_id: string
-  created_at: number
-}
-
-export interface InteractionRow {
-  digest: string
-  /** Null until the first request with cookies: a cross-site POST has none. */
-  browser: string | null
-  network: string
-  details: string
-  created_at: number
-  expires_at: number
-}
-
-export interface ConsentRow {
-  user_id: string
-  client_id: string
-  scopes: string
-  created_at: number
-  updated_at: number
-}
-
-export interface FactorRow {
-  id: string
-  user_id: string
-  kind: string
-  label: string
-  secret: string
-  counter: number
-  created_at: number
-  used_at: number | null
-}
-
-export interface ThrottleRow {
-  key: string
-  failures: number
-  until: number
-  updated_at: number
-}
-
-export interface SigningKeyRow {
-  kid: string
-  public_jwk: string
-  sealed_private_key: string
-  created_at: number
-  active_from: number
-  retired_at: number | null
-  removed_after: number | null
-}
-
-export interface EventRow {
-  seq: Generated<number>
-  kind: string
-  body: string
-  created_at: number
-  expires_at: number
-}
-
-export interface AuditRow {
-  seq: number
-  at: number
-  event: string
-  outcome: string
-  actor: string | null
-  client: string | null
-  target: string | null
-  address: string | null
-  request_id: string | null
-  node: string
-  details: string
-  hash: string
-}
-
-/** One row: the last entry of the log, to which the next is chained. `seq` is also the number of rows ever written. */
-export interface AuditHeadRow {
-  id: number
-  seq: number
-  hash: string
-}
-
-export interface RateCountRow {
-  key: string
-  window_start: number
-  node: string
-  count: number
-  expires_at: number
-}
-
-export interface NodeRow {
-  id: string
-  name: string
-  seen_at: number
-  issuer: string
-  started_at: number
-}
-
-export interface NodeAnswerRow {
-  question: string
-  node: string
-  body: string
-  expires_at: number
-}
-
-export interface SetUpLinkRow {
-  id: string
-  digest: string
-  kind: string
-  user_id: string | null
-  created_by: string
-  created_at: number
-  expires_at: number
-  used_at: number | null
-  revoked_at: number | null
-}
+export type AuditRow = Schema['audit_log']

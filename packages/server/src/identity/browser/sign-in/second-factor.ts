@@ -1,21 +1,20 @@
 /** The second step of a sign-in: a code, a passkey or a recovery code. */
 
-import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { Factor } from '../../../store/accounts/factors.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import { unseal } from '../../../store/keys/opaque.ts'
-import { BUSY_SECONDS } from '../../attempts.ts'
 import { makeGuess } from '../../factors/factor-throttle.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
 import { recoveryDigest } from '../../factors/recovery-codes.ts'
 import { matchTotp } from '../../factors/totp.ts'
 import { secondFactorPage } from '../../pages/second-factor.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
-import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
+import type { BrowserContext } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
-import { claimFlow, expired, type FlowInteraction, type HalfSignedIn, noteProgress, spendChallenge } from '../flow.ts'
-import { type FormErrorIn, frameOfFlow, sendPage } from '../page-reply.ts'
+import { expired, type FlowInteraction, type HalfSignedIn, noteProgress, spendChallenge } from '../flow.ts'
+import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
+import { type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { clientIdOf, completeSignIn } from './sign-in.ts'
 
 /** The purpose under which authenticator secrets are sealed at rest. */
@@ -25,18 +24,14 @@ export const SEALED_TOTP = 'totp'
 const HALF_KEEPS_MS = 15 * 60_000
 
 export function secondFactorRoutes(env: BrowserEnv): readonly Route[] {
-  const withFlow =
-    (take: (context: BrowserContext, flow: FlowInteraction, form: Parameters, env: BrowserEnv) => Promise<void>) =>
-    async (context: BrowserContext, form: Parameters) =>
-      take(context, await claimFlow(form.get('flow'), context, env.flows), form, env)
   return [
-    pageRoute(
+    flowPage(
       '/second-factor',
-      withFlow((context, flow, query) => showSecondFactor(context, flow, query.get('way') === 'recovery', env)),
+      (context, flow, query) => showSecondFactor(context, flow, query.get('way') === 'recovery', env),
       env,
     ),
-    formRoute('/second-factor', 'browser', withFlow(takeCode), env),
-    formRoute('/second-factor/passkey', 'browser', withFlow(takePasskey), env),
+    flowForm('/second-factor', 'browser', takeCode, env),
+    flowForm('/second-factor/passkey', 'browser', takePasskey, env),
   ]
 }
 
@@ -84,12 +79,7 @@ async function showSecondFactor(
   })
 }
 
-async function takeCode(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  form: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const takeCode: FlowAction = async (context, flow, form, env) => {
   const { half, user, factors } = await halfway(flow, env)
   const byRecovery = form.get('way') === 'recovery'
   const code = form.get('code') ?? ''
@@ -99,22 +89,16 @@ async function takeCode(
       : spendTotp(factors, code, env),
   )
   if (attempted.outcome !== 'made') {
-    const isBusy = attempted.outcome === 'busy'
-    const seconds = isBusy ? BUSY_SECONDS : Math.ceil(attempted.waitMs / 1000)
-    context.http.setHeader('retry-after', String(seconds))
-    if (!isBusy)
+    if (attempted.outcome === 'delayed')
       env.audit.record({
         event: 'signin.delayed',
         actor: user.id,
         client: clientIdOf(flow),
         address: context.http.address,
         requestId: context.http.id,
-        details: { scope: ['second factor'], seconds, username: user.username },
+        details: { scope: ['second factor'], seconds: attempted.seconds, username: user.username },
       })
-    return showSecondFactor(context, flow, byRecovery, env, {
-      status: isBusy ? 503 : 429,
-      error: (text) => ({ text: text.tryLater(seconds) }),
-    })
+    return showSecondFactor(context, flow, byRecovery, env, replyLater(context.http, attempted))
   }
   const { result: good } = attempted
   const method = byRecovery ? 'recovery' : 'otp'
@@ -137,12 +121,7 @@ async function spendTotp(
   return false
 }
 
-async function takePasskey(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  form: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const takePasskey: FlowAction = async (context, flow, form, env) => {
   const { half, user } = await halfway(flow, env)
   const { challenge, flow: noted } = await spendChallenge(flow, env.flows)
   const holder = await checkPasskey({ credential: form.get('credential'), challenge, userId: user.id }, env)

@@ -4,43 +4,22 @@ import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
-import { BUSY_SECONDS } from '../../attempts.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
 import { signInPage } from '../../pages/sign-in.ts'
-import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
+import { type BrowserContext, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress, spendChallenge } from '../flow.ts'
-import { answerHead, type FormErrorIn, frameOfFlow, sendPage } from '../page-reply.ts'
+import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
+import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
 import { endSession } from '../sign-out/session-end.ts'
 
 export function signInRoutes(env: BrowserEnv): readonly Route[] {
   return [
     pageRoute('/sign-in', openSignIn, env),
-    formRoute(
-      '/sign-in',
-      'browser',
-      async (context, form) => {
-        const flow = await claimFlow(form.get('flow'), context, env.flows)
-        return form.get('action') === 'cancel' ? cancel(context, flow, env) : signInByPassword(context, flow, form, env)
-      },
-      env,
-    ),
-    formRoute(
-      '/sign-in/passkey',
-      'browser',
-      async (context, form) =>
-        signInByPasskey(context, await claimFlow(form.get('flow'), context, env.flows), form, env),
-      env,
-    ),
-    {
-      ...pageRoute(
-        '/continue',
-        async (context, query) => proceed(context, await claimFlow(query.get('flow'), context, env.flows), env),
-        env,
-      ),
-      head: answerHead,
-    },
+    flowForm('/sign-in', 'browser', takeSignIn, env),
+    flowForm('/sign-in/passkey', 'browser', signInByPasskey, env),
+    { ...flowPage('/continue', (context, flow) => proceed(context, flow, env), env), head: answerHead },
   ]
 }
 
@@ -88,12 +67,10 @@ async function showSignIn(
   })
 }
 
-async function signInByPassword(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  form: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const takeSignIn: FlowAction = async (context, flow, form, env) =>
+  form.get('action') === 'cancel' ? cancel(context, flow, env) : signInByPassword(context, flow, form, env)
+
+const signInByPassword: FlowAction = async (context, flow, form, env) => {
   const username = form.get('username')
   const password = form.get('password')
   if (username === undefined || password === undefined) {
@@ -117,29 +94,13 @@ async function signInByPassword(
         error: (text) => ({ text: text.wrongCredentials, field: 'password' }),
       })
     case 'delayed':
-      context.http.setHeader('retry-after', String(verdict.seconds))
-      return showSignIn(context, flow, env, {
-        status: 429,
-        username,
-        error: (text) => ({ text: text.tryLater(verdict.seconds) }),
-      })
     case 'busy':
-      context.http.setHeader('retry-after', String(BUSY_SECONDS))
-      return showSignIn(context, flow, env, {
-        status: 503,
-        username,
-        error: (text) => ({ text: text.tryLater(BUSY_SECONDS) }),
-      })
+      return showSignIn(context, flow, env, { username, ...replyLater(context.http, verdict) })
   }
 }
 
 /** A passkey with user verification counts as two factors. */
-async function signInByPasskey(
-  context: BrowserContext,
-  flow: FlowInteraction,
-  form: Parameters,
-  env: BrowserEnv,
-): Promise<void> {
+const signInByPasskey: FlowAction = async (context, flow, form, env) => {
   const { challenge, flow: noted } = await spendChallenge(flow, env.flows)
   const user = await checkPasskey({ credential: form.get('credential'), challenge, userId: undefined }, env)
   env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome: user === undefined ? 'wrong' : 'good' })

@@ -71,8 +71,8 @@ export function createBackchannel(options: BackchannelOptions): LogoutTeller {
   async function tellOne({ userId, sessionId }: EndedSession, clientId: string): Promise<void> {
     try {
       const client = await clients.find(clientId)
-      if (client?.backchannelLogout === undefined || client.disabled) return
-      await post(client.backchannelLogout.uri, await issuer.logoutToken(client, userId, sessionId))
+      if (client?.backchannelLogoutUri === undefined || client.disabled) return
+      await post(client.backchannelLogoutUri, await issuer.logoutToken(client, userId, sessionId))
     } catch (error) {
       onFailure(clientId, error instanceof Error ? error.message : String(error))
     }

@@ -126,9 +126,9 @@ export async function signOut(
   context.signedOut()
   const clients = await Promise.all((ended?.clientIds ?? []).map((id) => env.clients.find(id)))
   const frames = clients.flatMap((client) =>
-    client?.frontchannelLogout === undefined || client.disabled || ended === undefined
+    client?.frontchannelLogoutUri === undefined || client.disabled || ended === undefined
       ? []
-      : [addParameters(client.frontchannelLogout.uri, { iss: env.issuer.name, sid: ended.session.id }, 'query')],
+      : [addParameters(client.frontchannelLogoutUri, { iss: env.issuer.name, sid: ended.session.id }, 'query')],
   )
   const asking = clientId === undefined ? undefined : await env.clients.find(clientId)
   // No redirect to a client that was disabled after the request.

@@ -60,13 +60,17 @@ const AT_ONCE = 20
 const MOST_BATCHES = 40
 
 /** Ends expired sessions; their clients are notified. */
-export async function endExpiredSessions(env: EndSessionEnv, isClosing: () => boolean = () => false): Promise<void> {
+export async function endExpiredSessions(
+  env: EndSessionEnv,
+  isClosing: () => boolean = () => false,
+  batchSize = BATCH,
+): Promise<void> {
   for (let count = 0; count < MOST_BATCHES; count++) {
-    const batch = await env.sessions.listExpired(BATCH)
+    const batch = await env.sessions.listExpired(batchSize)
     for (let from = 0; from < batch.length; from += AT_ONCE) {
       if (isClosing()) return
       await Promise.all(batch.slice(from, from + AT_ONCE).map(({ id }) => endSession(id, 'expired', env)))
     }
-    if (batch.length < BATCH) return
+    if (batch.length < batchSize) return
   }
 }

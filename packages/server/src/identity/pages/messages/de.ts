@@ -26,7 +26,6 @@ export const de: Messages = {
   errorTitle: 'Es ist ein Problem aufgetreten',
   required: 'Bitte füllen Sie dieses Feld aus.',
   signInAgain: 'Bitte melden Sie sich erneut an, um Ihre Identität zu bestätigen.',
-  secondFactorNeeded: 'Dafür ist ein Konto mit Zwei-Faktor-Authentifizierung erforderlich.',
 
   secondFactor: 'Bestätigen Sie Ihre Identität',
   secondFactorLead: (name) => `Anmeldung als ${name}.`,
@@ -92,7 +91,6 @@ export const de: Messages = {
 
   signOut: 'Abmelden',
   signOutAsk: 'Möchten Sie sich abmelden?',
-  signOutLead: (name) => `Sie sind als ${name} angemeldet.`,
   signOutFrom: (client) => `${client} möchte Sie abmelden.`,
   staySignedIn: 'Angemeldet bleiben',
   signedOut: 'Sie sind abgemeldet',

@@ -22,7 +22,6 @@ export const en = {
   errorTitle: 'There is a problem',
   required: 'This field is required.',
   signInAgain: 'Please sign in again to confirm it’s you.',
-  secondFactorNeeded: 'This requires an account with two-step verification.',
 
   secondFactor: 'Confirm it’s you',
   secondFactorLead: (name: string) => `Signing in as ${name}.`,
@@ -87,7 +86,6 @@ export const en = {
 
   signOut: 'Sign out',
   signOutAsk: 'Do you want to sign out?',
-  signOutLead: (name: string) => `You are signed in as ${name}.`,
   signOutFrom: (client: string) => `${client} wants to sign you out.`,
   staySignedIn: 'Stay signed in',
   signedOut: 'You are signed out',

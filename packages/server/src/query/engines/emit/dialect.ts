@@ -18,9 +18,9 @@ import {
   type WindowCall,
   type WindowId,
 } from 'gatehouse-iql'
-import type { Slots } from './slots.ts'
+import type { Placeholders } from './parameters.ts'
 
-/** SQL text; values are placeholders of Slots. */
+/** SQL text; values are placeholders of Placeholders. */
 export type Sql = string
 
 /** The arguments are emitted already; `node` has their types. */
@@ -107,11 +107,11 @@ export interface Dialect {
   /** The table's name with its schema. */
   readonly tableName: (table: TableView) => Sql
   /** A system table, as a query in parentheses. */
-  readonly systemTable: (table: TableView, slots: Slots) => Sql
+  readonly systemTable: (table: TableView, placeholders: Placeholders) => Sql
   /** The keys, in the order of the primary key, that have changed since the position in the slot `since`: a query. */
-  readonly changedKeys: (table: TableView, slots: Slots) => Sql
+  readonly changedKeys: (table: TableView, placeholders: Placeholders) => Sql
   /** The rows of a table that have changed since the position in the slot `since`, as they were then: a query of all columns. */
-  readonly formerRows: (table: TableView, slots: Slots) => Sql
+  readonly formerRows: (table: TableView, placeholders: Placeholders) => Sql
   /** Whether a key, in the order of the primary key, is none of `changedKeys`. */
   readonly isUnchanged: (key: readonly Sql[], changedKeys: Sql) => Sql
   /** Whether RETURNING accepts an alias of the target. */

@@ -1,15 +1,15 @@
 /** Inserts that return the values they were given: the row is not read back, which SQLite would do through a temporary table. */
 import { type BoundExpression, type Insert, typeName } from 'gatehouse-iql'
 import type { Dialect } from './dialect.ts'
-import type { Plan } from './slots.ts'
+import type { Plan } from './parameters.ts'
 
-/** The plan of the insert without RETURNING, with the slots that it returns; undefined if it has to be read back, or binds a value by its name. */
+/** The plan of the insert without RETURNING, with the parameters that it returns; undefined if it has to be read back, or binds a value by its name. */
 export function returningGiven(insert: Insert, dialect: Dialect, finish: (insert: Insert) => Plan): Plan | undefined {
   const given = givenRow(insert, dialect)
   if (given === undefined) return undefined
   const plan = finish({ ...insert, returning: [] })
   const returned = given.map((value) =>
-    plan.slots.findIndex(
+    plan.parameters.findIndex(
       ({ source, type }) =>
         value.kind === 'parameter' &&
         source.kind === 'parameter' &&

@@ -8,9 +8,10 @@ import {
   operandsOf,
   type TableSource,
 } from 'gatehouse-iql'
+import { emitOrder } from './aggregate.ts'
 import { freeName, type Sql } from './dialect.ts'
-import { type Emission, emitExpression, emitOrder } from './expression.ts'
-import { emitTextsFit } from './row-texts.ts'
+import { type Emission, emitExpression } from './emission.ts'
+import { emitTextsFit } from './text-limits.ts'
 
 /** The columns of an index or key, the keys and then the time, that give the last row of each key without reading the others. */
 export function latestIndex({ from, latest }: BoundSelect, indexesOf: IndexesOf): readonly string[] | undefined {

@@ -18,11 +18,13 @@ import {
   weigh,
 } from 'gatehouse-iql'
 import { once } from '../../../lib/once.ts'
+import { containsAggregate, emitOrder, emitSort } from './aggregate.ts'
 import type { Dialect, Sql } from './dialect.ts'
-import { containsAggregate, type Emission, emitExpression, emitOrder, emitSort } from './expression.ts'
+import { type Emission, emitExpression } from './emission.ts'
+import { emitNode } from './expression.ts'
 import { emitLatest } from './latest.ts'
-import { emitTextsFit } from './row-texts.ts'
-import { Slots } from './slots.ts'
+import { Placeholders } from './parameters.ts'
+import { emitTextsFit } from './text-limits.ts'
 
 export interface EmissionOptions extends Partial<Pick<Emission, 'isFormer' | 'autoParameters'>> {
   /** Without it no indexes are known. */
@@ -41,8 +43,9 @@ export function createEmission(dialect: Dialect, options: EmissionOptions = {}):
     indexesOf,
     weight,
     mayFail: once(() => statement !== undefined && mayFail(statement)),
-    slots: new Slots(weight),
+    placeholders: new Placeholders(weight),
     sources: new Map(),
+    node: emitNode,
     subquery: (query) => emitQuery(query, emission),
   }
   return emission
@@ -192,17 +195,17 @@ export function emitTable(source: TableSource, emission: Emission, range?: Sql):
 }
 
 /** Changed rows are behind an optimization fence, so that they are always found by their keys. */
-function emitRows({ id, table, changedOnly }: TableSource, { dialect, slots, isFormer }: Emission): Sql {
-  if (table.isSystem) return dialect.systemTable(table, slots)
-  if (changedOnly === 'as they were') return `(${dialect.formerRows(table, slots)})`
+function emitRows({ id, table, changedOnly }: TableSource, { dialect, placeholders, isFormer }: Emission): Sql {
+  if (table.isSystem) return dialect.systemTable(table, placeholders)
+  if (changedOnly === 'as they were') return `(${dialect.formerRows(table, placeholders)})`
   const rows = dialect.tableName(table)
   if (changedOnly === undefined && !isFormer) return rows
   const key = table.primaryKey.map((name) => `s${id}.${dialect.identifier(name)}`)
-  const changedKeys = dialect.changedKeys(table, slots)
+  const changedKeys = dialect.changedKeys(table, placeholders)
   if (isFormer) {
     const columns = table.columns.map(({ name }) => `s${id}.${dialect.identifier(name)}`).join(', ')
     const unchanged = `SELECT ${columns} FROM ${rows} AS s${id} WHERE ${dialect.isUnchanged(key, changedKeys)}`
-    return `(${unchanged} UNION ALL ${dialect.formerRows(table, slots)})`
+    return `(${unchanged} UNION ALL ${dialect.formerRows(table, placeholders)})`
   }
   const operand = key.length === 1 ? key.join('') : `(${key.join(', ')})`
   return `(SELECT * FROM ${rows} AS s${id} WHERE ${operand} IN (${changedKeys}) ${dialect.fence})`
@@ -235,7 +238,7 @@ function emitAsof(join: AsofJoin, emission: Emission, ctes: Sql[]): Sql {
 function emitRowCount(expression: BoundExpression, emission: Emission): Sql {
   if (expression.kind !== 'parameter') return emitExpression(expression, emission)
   const { index, type } = expression
-  return emission.dialect.value(emission.slots.placeholder({ kind: 'row-count', index }, type), type)
+  return emission.dialect.value(emission.placeholders.of({ kind: 'row-count', index }, type), type)
 }
 
 function nameByOrdinal(id: number, emission: Emission): void {

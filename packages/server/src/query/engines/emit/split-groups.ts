@@ -10,10 +10,11 @@ import {
   type GroupKey,
   operandsOf,
 } from 'gatehouse-iql'
+import { aggregateShape, emitFactors } from './aggregate.ts'
 import type { PartAggregate, SplitAggregate, SplitGroupsSql, Sql } from './dialect.ts'
-import { aggregateShape, type Emission, emitExpression, emitFactors } from './expression.ts'
+import { type Emission, emitExpression } from './emission.ts'
+import type { PartsTable } from './parameters.ts'
 import { emitBounds, emitTable } from './query.ts'
-import type { PartsTable } from './slots.ts'
 
 export interface SplitGroups extends PartsTable {
   /** Groups the rows from @first to @last, and counts the rows of each group. */
@@ -69,7 +70,7 @@ export function emitSplitGroups(query: BoundQuery, emission: Emission): SplitGro
     ...emitBounds(query, grouped),
   ].join(' ')
   // How much each operation may create depends on how many there are.
-  if (emission.slots.hasLimits) return undefined
+  if (emission.placeholders.hasLimits) return undefined
   return {
     table: emission.dialect.tableName(from.table),
     rowId,

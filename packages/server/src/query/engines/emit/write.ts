@@ -11,11 +11,9 @@ import {
   type Update,
 } from 'gatehouse-iql'
 import type { Dialect, RowTracking, Sql } from './dialect.ts'
-import { type Emission, emitExpression } from './expression.ts'
-import { limitedValue } from './key-limit.ts'
-import { rowLengthCheck } from './long-rows.ts'
+import { type Emission, emitExpression } from './emission.ts'
 import { emitQuery } from './query.ts'
-import { emitTextsFit } from './row-texts.ts'
+import { emitTextsFit, limitedValue, rowLengthCheck } from './text-limits.ts'
 
 /** What the catalogue knows of columns beyond a TableView. */
 export interface ColumnFacts {

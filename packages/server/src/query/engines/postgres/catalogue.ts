@@ -10,12 +10,12 @@ import {
   changeStatements,
   ENTRIES,
   plain,
-  type SqlStatement,
   selectEntries,
   selectEntry,
   tableName,
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
+import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
 import { POSTGRES } from './dialect/dialect.ts'
 import { createLog, dropLog } from './live/change-log.ts'

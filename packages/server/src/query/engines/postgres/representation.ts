@@ -11,7 +11,7 @@ import {
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
 import type { RowReader } from '../bounded-rows.ts'
-import type { ScalarBindable } from '../emit/slots.ts'
+import type { ScalarBindable } from '../emit/parameters.ts'
 import type { RawRow } from './protocol/protocol.ts'
 
 /** The schema of the query service; the identity server's tables are in another. */

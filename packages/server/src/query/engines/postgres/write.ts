@@ -1,9 +1,9 @@
 /** Writes on a connection of their own: one transaction, retried after serialization failures, and cancelled on demand. */
 
 import { TIMESTAMP } from 'gatehouse-iql'
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import { ReturnedRows } from '../bounded-rows.ts'
-import type { Bindable } from '../emit/slots.ts'
+import type { Bindable } from '../emit/parameters.ts'
 import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
 import { rowFilterError } from '../runtime-error.ts'
@@ -93,7 +93,7 @@ export class WriteRun {
   }
 }
 
-export const REQUESTS = `${SCHEMA}._gh_requests`
+const REQUESTS = `${SCHEMA}._gh_requests`
 
 /** Acts once for the key and stores the outcome, or finds the outcome of the first request; ends the transaction. */
 export async function runOnce(
@@ -132,8 +132,4 @@ export async function findResponse(client: PoolClient, key: IdempotencyKey): Pro
   const sql = `SELECT fingerprint, answer FROM ${REQUESTS} WHERE owner = $1 AND key = $2`
   const { rows } = await client.query<ResponseRow>(sql, [key.owner, key.key])
   return rows[0] === undefined ? undefined : readResponse(rows[0], key)
-}
-
-export async function deleteResponsesBefore(pool: Pool, time: bigint): Promise<void> {
-  await pool.query(`DELETE FROM ${REQUESTS} WHERE created < $1`, [toPostgres(time, TIMESTAMP)])
 }

@@ -11,13 +11,13 @@ import {
   createUniqueIndex,
   ENTRIES,
   plain,
-  type SqlStatement,
   selectEntries,
   selectEntry,
   storeEntry,
   tableName,
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
+import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeStep } from '../engine.ts'
 import { SQLITE } from './dialect/dialect.ts'
 import { createLog, dropLog, prepareLogs } from './live/change-log.ts'

@@ -13,7 +13,7 @@ import {
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
 import type { RowReader } from '../bounded-rows.ts'
-import type { ScalarBindable } from '../emit/slots.ts'
+import type { ScalarBindable } from '../emit/parameters.ts'
 
 /**
  * Decimal: an integer scaled by the type's digits; beyond 18 digits, 16 bytes whose order is the number's.
@@ -75,27 +75,7 @@ export type RawRow = readonly unknown[]
 
 /** Reads rows whose integers are bigint. The array is reused: it holds the next row after the next call. */
 export function rowReader(columns: readonly ResultColumn[]): RowReader<RawRow> {
-  return readerOf(columns.map(cellReader))
-}
-
-/** The same for a long result, whose encoder writes dates and times from their numbers. Those of the key become part of a cursor. */
-export function longRowReader(
-  columns: readonly ResultColumn[],
-  keyColumns: readonly ResultColumn[],
-): RowReader<RawRow> {
-  const readers = columns.map((column) => (isTime(column.type) ? readBigint : cellReader(column)))
-  return readerOf([...readers, ...keyColumns.map(cellReader)])
-}
-
-function isTime({ kind }: IqlType): boolean {
-  return kind === 'Timestamp' || kind === 'Date' || kind === 'Time'
-}
-
-function readBigint(raw: unknown): Cell {
-  return typeof raw === 'bigint' ? raw : null
-}
-
-function readerOf(readers: readonly ((raw: unknown) => Cell)[]): RowReader<RawRow> {
+  const readers = columns.map(cellReader)
   const row: Cell[] = []
   return (raw) => {
     for (let index = 0; index < readers.length; index++) row[index] = readers[index]?.(raw[index]) ?? null
@@ -129,38 +109,4 @@ function cellReader(column: ResultColumn): (raw: unknown) => Cell {
     default:
       return (raw) => (typeof raw === 'string' || typeof raw === 'bigint' || raw instanceof Uint8Array ? raw : null)
   }
-}
-
-/** Reads a value whose integers are numbers as a value that JSON writes in the form of the wire; undefined if it has no such form. */
-export function plainReader({
-  type,
-}: ResultColumn): ((raw: unknown) => string | number | boolean | undefined) | undefined {
-  switch (type.kind) {
-    case 'Integer':
-      // Beyond 2^53 the number may be rounded.
-      return (raw) => (isExact(raw) ? raw : undefined)
-    case 'Double':
-      return (raw) => (typeof raw === 'number' && Number.isFinite(raw) ? raw : undefined)
-    case 'Boolean':
-      return (raw) => raw === 1
-    case 'Text':
-    case 'Uuid':
-      return (raw) => (typeof raw === 'string' ? raw : undefined)
-    case 'Decimal': {
-      const { scale } = type
-      return isWide(type) ? undefined : (raw) => (isExact(raw) ? writeDecimal(BigInt(raw), scale) : undefined)
-    }
-    case 'Timestamp':
-      return (raw) => (isExact(raw) ? writeTimestamp(BigInt(raw)) : undefined)
-    case 'Date':
-      return (raw) => (isExact(raw) ? writeDate(BigInt(raw)) : undefined)
-    case 'Time':
-      return (raw) => (isExact(raw) ? writeTime(BigInt(raw)) : undefined)
-    default:
-      return undefined
-  }
-}
-
-function isExact(raw: unknown): raw is number {
-  return Number.isSafeInteger(raw)
 }

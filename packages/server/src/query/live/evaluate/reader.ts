@@ -1,5 +1,6 @@
 /** Runs the reads of live queries: within the time limit, fairly by owner, and on at most half of the readers. */
 import { Refusal } from 'gatehouse-protocol'
+import type { OwnTime } from '../../engines/expectations.ts'
 import { FairSlots } from '../../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../../engines/live-source.ts'
 import { refuse } from '../../errors.ts'
@@ -100,9 +101,9 @@ export class LiveReader {
     try {
       const request = { owner: parts.owner, statement, wanted }
       const reply = await this.#take(slots, request, run, async (signal, begin) => {
-        const started = (): void => {
+        const started = (ownTime?: OwnTime): void => {
           run.restart()
-          begin()
+          begin(ownTime)
           onStart?.()
         }
         this.#running++
@@ -152,7 +153,7 @@ export class LiveReader {
     slots: FairSlots,
     { owner, statement, wanted }: WantedRead,
     run: Run,
-    work: (signal: AbortSignal, begin: () => void) => Promise<Result>,
+    work: (signal: AbortSignal, begin: (ownTime?: OwnTime) => void) => Promise<Result>,
   ): Promise<Result> {
     const { signal: closing } = this.#closing
     const signal = wanted === undefined ? closing : AbortSignal.any([wanted, closing])
@@ -160,8 +161,8 @@ export class LiveReader {
       const slot = await slots.acquire({ owner, statement, isLong }, { signal })
       const stopped = new AbortController()
       run.restart()
-      const begin = (): void => {
-        if (slots === this.#long) slot.begin(() => stopped.abort())
+      const begin = (ownTime?: OwnTime): void => {
+        if (slots === this.#long) slot.begin(() => stopped.abort(), ownTime)
       }
       try {
         return await work(AbortSignal.any([run.signal, signal, stopped.signal]), begin)

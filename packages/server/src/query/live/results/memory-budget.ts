@@ -55,7 +55,6 @@ export class MemoryBudget {
     this.#env = env
   }
 
-  /** A reload of the settings can change it. */
   get #limit(): number {
     return this.#env.limits.bytes
   }
@@ -78,7 +77,7 @@ export class MemoryBudget {
   }
 
   /** Counts messages that a subscriber has not been sent. A Reset, and the state that the result has, take no memory of their own. */
-  hold(messages: LiveMessages, reader: MemoryUser): void {
+  hold(messages: LiveMessages, user: MemoryUser): void {
     const { bytes } = messages
     let charge = this.#unsent.get(messages)
     if (charge === undefined) {
@@ -86,13 +85,13 @@ export class MemoryBudget {
       charge = new Charge(this, { drop: () => this.#forget(messages) })
       this.#unsent.set(messages, charge)
     }
-    charge.add(reader)
+    charge.add(user)
     charge.resize(bytes)
   }
 
-  letGo(messages: LiveMessages, reader: MemoryUser): void {
+  letGo(messages: LiveMessages, user: MemoryUser): void {
     const charge = this.#unsent.get(messages)
-    if (charge?.delete(reader) === true && charge.size === 0) this.#forget(messages)
+    if (charge?.delete(user) === true && charge.size === 0) this.#forget(messages)
   }
 
   #forget(messages: LiveMessages): void {

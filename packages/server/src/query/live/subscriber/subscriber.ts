@@ -2,7 +2,7 @@
 
 import type { Principal, Refusal } from 'gatehouse-protocol'
 import type { TurnQueue } from '../../../lib/turns.ts'
-import { ownerOf } from '../../run/running.ts'
+import { ownerOf } from '../../run/call.ts'
 import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'

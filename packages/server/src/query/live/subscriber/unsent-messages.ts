@@ -4,14 +4,14 @@ import type { MemoryBudget, MemoryUser } from '../results/memory-budget.ts'
 import { type LiveMessages, NO_MESSAGES } from '../results/messages.ts'
 
 export class UnsentMessages {
-  readonly #reader: MemoryUser
+  readonly #user: MemoryUser
   readonly #budget: Pick<MemoryBudget, 'hold' | 'letGo'>
   #messages: LiveMessages = NO_MESSAGES
   #sent = 0
   #isHeld = false
 
-  constructor(reader: MemoryUser, budget: Pick<MemoryBudget, 'hold' | 'letGo'>) {
-    this.#reader = reader
+  constructor(user: MemoryUser, budget: Pick<MemoryBudget, 'hold' | 'letGo'>) {
+    this.#user = user
     this.#budget = budget
   }
 
@@ -42,12 +42,12 @@ export class UnsentMessages {
     before.close()
     if (!this.#isHeld) return
     this.#isHeld = false
-    this.#budget.letGo(before, this.#reader)
+    this.#budget.letGo(before, this.#user)
   }
 
   /** The messages have to wait: from now on their memory is charged to the owner of the subscriber. */
   hold(): void {
     this.#isHeld = true
-    this.#budget.hold(this.#messages, this.#reader)
+    this.#budget.hold(this.#messages, this.#user)
   }
 }

@@ -1,7 +1,7 @@
 /** SQL that fails on a row that is too long. */
 import type { ResultColumn } from 'gatehouse-iql'
 import type { Sql } from '../../emit/dialect.ts'
-import { rowLengthCheck } from '../../emit/long-rows.ts'
+import { rowLengthCheck } from '../../emit/text-limits.ts'
 import { POSTGRES } from './dialect.ts'
 
 /**

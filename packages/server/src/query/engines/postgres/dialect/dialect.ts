@@ -11,7 +11,7 @@ import {
 } from 'gatehouse-iql'
 import { formerOutputs, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, quoteIdentifier, type Sql } from '../../emit/dialect.ts'
-import type { ScalarBindable, Slots } from '../../emit/slots.ts'
+import type { Placeholders, ScalarBindable } from '../../emit/parameters.ts'
 import { columnType, SCHEMA, sqlType, toPostgres } from '../representation.ts'
 import { POSTGRES_AGGREGATES, POSTGRES_WINDOWS, percentileSql } from './aggregates.ts'
 import { castSql } from './casts.ts'
@@ -107,18 +107,18 @@ function checkedStop(start: Sql, stop: Sql): Sql {
   return `CASE WHEN ${SCHEMA}.gh_series(${start}, ${stop}, s) IS NOT NULL THEN ${stop} END`
 }
 
-function changedKeysSql(table: TableView, slots: Slots): Sql {
-  return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sinceOf(table, slots))
+function changedKeysSql(table: TableView, placeholders: Placeholders): Sql {
+  return loggedSince(`${SCHEMA}.${logName(table.name)}`, logKeys(table), sinceOf(table, placeholders))
 }
 
 /** The first change since then has the row before it. */
-function formerRowsSql(table: TableView, slots: Slots): Sql {
-  const first = firstChanges(table.name, table.primaryKey.length, sinceOf(table, slots))
+function formerRowsSql(table: TableView, placeholders: Placeholders): Sql {
+  const first = firstChanges(table.name, table.primaryKey.length, sinceOf(table, placeholders))
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM (${first}) AS first WHERE kept`
 }
 
-function sinceOf({ name }: TableView, slots: Slots): Sql {
-  return slots.placeholder({ kind: 'since', table: name }, TEXT)
+function sinceOf({ name }: TableView, placeholders: Placeholders): Sql {
+  return placeholders.of({ kind: 'since', table: name }, TEXT)
 }
 
 function logKeys({ primaryKey }: TableView): Sql {

@@ -3,7 +3,7 @@
 import { type TableView, TEXT } from 'gatehouse-iql'
 import { ADMIN_SCOPE, AUDIT_LOG } from '../../../catalogue/system-tables.ts'
 import type { Sql } from '../../emit/dialect.ts'
-import type { Slots } from '../../emit/slots.ts'
+import type { Placeholders } from '../../emit/parameters.ts'
 import { SCHEMA } from '../representation.ts'
 
 export const POSTGRES_AUDIT_TABLE = `${SCHEMA}._gh_auditlog`
@@ -17,12 +17,12 @@ const LIVE = `coalesce((t.definition::json ->> 'live')::boolean, TRUE)`
 /** The text of a view. */
 const VIEW = `((t.definition::json #>> '{view,text}') COLLATE "C")`
 
-export function systemTableSql(table: TableView, slots: Slots): Sql {
+export function systemTableSql(table: TableView, placeholders: Placeholders): Sql {
   if (table.name === AUDIT_LOG) return POSTGRES_AUDIT_TABLE
-  const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
+  const scopes = placeholders.of({ kind: 'scopes' }, TEXT)
   const mayDefine = `${scopes}::jsonb @> '["${ADMIN_SCOPE}"]'`
   const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${scopes}::jsonb) AS j(v)) OR (NOT t.issystem AND ${mayDefine}))`
-  const views = slots.placeholder({ kind: 'views' }, TEXT)
+  const views = placeholders.of({ kind: 'views' }, TEXT)
   const isVisibleView = `(${VIEW} IS NULL OR t.key IN (SELECT j.v COLLATE "C" FROM jsonb_array_elements_text(${views}::jsonb) AS j(v)))`
   const visible = `${readable} AND ${isVisibleView}`
   const tables = `${SCHEMA}._gh_tables AS t`

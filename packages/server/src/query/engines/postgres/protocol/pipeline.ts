@@ -1,6 +1,6 @@
 /** Sends several statements in one round trip. Once one fails, the statements after it are not run. */
 import type { Connection, PoolClient, Submittable } from 'pg'
-import type { SqlStatement } from '../../catalogue-sql.ts'
+import type { SqlStatement } from '../../emit/parameters.ts'
 import { isOutdated } from '../failure.ts'
 import { preparedStatementsOf } from './prepared-statements.ts'
 import { type ProtocolConnection, protocolOf, type RawRow } from './protocol.ts'

@@ -1,6 +1,6 @@
 /** A statement whose rows are fetched in batches on demand: a portal of the extended query protocol. */
 import type { Connection, Submittable } from 'pg'
-import type { Bindable } from '../../emit/slots.ts'
+import type { Bindable } from '../../emit/parameters.ts'
 import { isOutdated } from '../failure.ts'
 import { preparedStatementsOf } from './prepared-statements.ts'
 import { type ProtocolConnection, protocolOf, type RawRow } from './protocol.ts'

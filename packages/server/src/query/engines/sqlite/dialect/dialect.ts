@@ -2,7 +2,7 @@
 import { type IqlType, isWide, type SetOperation, type TableFunctionId, type TableView, TEXT } from 'gatehouse-iql'
 import { formerOutputs, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../../emit/dialect.ts'
-import type { Slots } from '../../emit/slots.ts'
+import type { Placeholders } from '../../emit/parameters.ts'
 import { percentileSql, SQLITE_AGGREGATES, SQLITE_WINDOWS, sumOfProductsSql } from './aggregates.ts'
 import { castSql, rescale } from './casts.ts'
 import { likeSql } from './like.ts'
@@ -77,18 +77,18 @@ export const SQLITE: Dialect = {
 }
 
 /** The text of a position begins with the number of a log row. */
-function changedKeysSql(table: TableView, slots: Slots): Sql {
-  return `SELECT ${logKeys(table)} FROM ${loggedSince(table, slots)}`
+function changedKeysSql(table: TableView, placeholders: Placeholders): Sql {
+  return `SELECT ${logKeys(table)} FROM ${loggedSince(table, placeholders)}`
 }
 
 /** The first change since then has the row before it. */
-function formerRowsSql(table: TableView, slots: Slots): Sql {
-  const first = `SELECT min(seq) FROM ${loggedSince(table, slots)} GROUP BY ${logKeys(table)}`
+function formerRowsSql(table: TableView, placeholders: Placeholders): Sql {
+  const first = `SELECT min(seq) FROM ${loggedSince(table, placeholders)} GROUP BY ${logKeys(table)}`
   return `SELECT ${formerOutputs(table, quoteIdentifier)} FROM main.${logName(table.name)} WHERE seq IN (${first}) AND kept = 1`
 }
 
-function loggedSince({ name }: TableView, slots: Slots): Sql {
-  const since = slots.placeholder({ kind: 'since', table: name }, TEXT)
+function loggedSince({ name }: TableView, placeholders: Placeholders): Sql {
+  const since = placeholders.of({ kind: 'since', table: name }, TEXT)
   return `main.${logName(name)} WHERE seq > CAST(${since} AS INTEGER)`
 }
 

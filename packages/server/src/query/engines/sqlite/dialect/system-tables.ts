@@ -3,7 +3,7 @@
 import { type TableView, TEXT } from 'gatehouse-iql'
 import { ADMIN_SCOPE, AUDIT_LOG } from '../../../catalogue/system-tables.ts'
 import type { Sql } from '../../emit/dialect.ts'
-import type { Slots } from '../../emit/slots.ts'
+import type { Placeholders } from '../../emit/parameters.ts'
 
 export const SQLITE_AUDIT_TABLE = 'main._gh_auditlog'
 
@@ -16,10 +16,10 @@ const LIVE = `coalesce(t.definition ->> 'live', 1)`
 /** The text of a view. */
 const VIEW = `(t.definition ->> '$.view.text')`
 
-export function systemTableSql(table: TableView, slots: Slots): Sql {
+export function systemTableSql(table: TableView, placeholders: Placeholders): Sql {
   if (table.name === AUDIT_LOG) return SQLITE_AUDIT_TABLE
-  const scopes = slots.placeholder({ kind: 'scopes' }, TEXT)
-  const views = slots.placeholder({ kind: 'views' }, TEXT)
+  const scopes = placeholders.of({ kind: 'scopes' }, TEXT)
+  const views = placeholders.of({ kind: 'views' }, TEXT)
   const isVisibleView = `(${VIEW} IS NULL OR t.key IN (SELECT value FROM json_each(${views})))`
   const mayDefine = `EXISTS (SELECT 1 FROM json_each(${scopes}) WHERE value = '${ADMIN_SCOPE}')`
   const readable = `(t.readscope IS NULL OR t.readscope IN (SELECT value FROM json_each(${scopes})) OR (NOT t.issystem AND ${mayDefine}))`

@@ -1,6 +1,6 @@
 /** Text functions by code point and Unicode's case rules, which SQLite lacks. */
 import { MAX_SEARCH_STEPS, SHORT_PART_BYTES } from 'gatehouse-iql'
-import { isLonger } from '../../emit/long-values.ts'
+import { isLonger } from '../../emit/value-lengths.ts'
 import {
   iqlError,
   keyTooLongError,

@@ -6,11 +6,11 @@ import type { SharedFile } from '../../../../store/database/shared-file.ts'
 import type { CatalogueRow } from '../../../catalogue/definition.ts'
 import { BOUNDED_ROWS } from '../../../model/cost-class.ts'
 import type { LiveStatement } from '../../../model/live-statement.ts'
-import { createLiveEncoder, readLiveTexts } from '../../../results/live-rows.ts'
+import { readLiveTexts } from '../../../results/live-rows.ts'
 import { CHUNK_BYTES } from '../../bounded-rows.ts'
 import { LOG_PREFIX } from '../../change-log.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
-import { sizeOfAll } from '../../emit/slots.ts'
+import { sizeOfAll } from '../../emit/parameters.ts'
 import {
   type LiveReadRequest,
   type LiveReply,
@@ -18,7 +18,6 @@ import {
   type LogLimits,
   LostPosition,
   type Positions,
-  positionsOf,
   type Since,
   type TablePosition,
 } from '../../live-source.ts'
@@ -27,16 +26,14 @@ import { asRefusal } from '../failure.ts'
 import type { ReaderPool } from '../processes/reader-pool.ts'
 import { boundedSql } from '../read/inline-read.ts'
 import {
-  allColumns,
-  changedKeys,
   comparePositions,
+  hasMoreChanges,
   headOf,
-  inTransaction,
   type LiveJob,
   type LiveOutcome,
+  readLive,
   seqOf,
 } from '../read/live-read.ts'
-import { type RawRow, rowReader } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 
 export interface SqliteLiveOptions {
@@ -135,44 +132,22 @@ export class SqliteLiveSource implements LiveSource {
     }
   }
 
-  /** Undefined if it turns out to be too much work. */
+  /** Undefined if it turns out to be too much work: many changes, many rows or long ones. */
   #readInline(job: LiveJob): LiveRead | undefined {
     const { reading, statements } = this.#options
-    return inTransaction(reading, () => {
-      const heads = job.tables.map((table) => headOf(statements, table))
-      const positions = heads.map((head) => head?.position)
-      for (const [table, position] of positionsOf(job.since)) {
-        const seq = seqOf(statements, table, position)
-        const last = headOf(statements, table)?.seq
-        if (seq === undefined || last === undefined)
-          return { outcome: { positions, isLost: true, changed: undefined, exceeded: 'no' }, texts: [] }
-        if (last - seq > MAX_INLINE_CHANGES) return undefined
-      }
-      const text = this.#fewRows(job)
-      if (text === undefined) return undefined
-      return {
-        outcome: { positions, isLost: false, changed: changedKeys(statements, job), exceeded: 'no' },
-        texts: [text],
-      }
-    })
-  }
-
-  /** Undefined when there are many rows or long ones, or a limit of the request is reached. */
-  #fewRows(job: LiveJob): string | undefined {
+    if (hasMoreChanges(statements, job, MAX_INLINE_CHANGES)) return undefined
     const { columns, keyColumns = [], routeColumns } = job.columns
-    const encoder = createLiveEncoder(job.columns, job.encoding)
-    const readRow = rowReader(allColumns(job.columns))
-    const maxRows = Math.min(job.maxRows, job.since === undefined ? BOUNDED_ROWS : MAX_INLINE_CHANGES)
-    const maxLength = Math.min(job.maxBytes, MAX_INLINE_LENGTH)
     const { sql, longColumns } = boundedSql(job.sql, columns, [...keyColumns, ...routeColumns])
-    const rows = this.#options.statements.get(`${sql} LIMIT ${maxRows + 1}`).iterate(...job.parameters)
-    let count = 0
-    for (const raw of rows as Iterable<RawRow>) {
-      if (longColumns.some((index) => typeof raw[index] === 'bigint')) return undefined
-      if (++count > maxRows || encoder.pending > maxLength) return undefined
-      encoder.add(readRow(raw))
+    const maxRows = Math.min(job.maxRows, job.since === undefined ? BOUNDED_ROWS : MAX_INLINE_CHANGES)
+    const bounded = {
+      ...job,
+      sql: `${sql} LIMIT ${maxRows + 1}`,
+      maxRows,
+      maxBytes: Math.min(job.maxBytes, MAX_INLINE_LENGTH),
     }
-    return encoder.takeText()
+    const texts: string[] = []
+    const outcome = readLive(reading, statements, bounded, (encoder) => texts.push(encoder.takeText()), longColumns)
+    return outcome.exceeded === 'no' ? { outcome, texts } : undefined
   }
 
   async #readApart({ owner, background }: LiveReadRequest, job: LiveJob, signal: AbortSignal): Promise<LiveRead> {

@@ -65,9 +65,8 @@ export class ReaderPool {
       const slot = await (background === undefined
         ? this.#slots.acquire(request, running)
         : this.#slots.acquireInBackground(request, running))
-      background?.onStart()
       try {
-        return yield* this.#readWith(slot, owner, job, running.signal)
+        return yield* this.#readWith(slot, owner, job, running.signal, background)
       } catch (error) {
         if (!slot.isPutOff) throw error
       }
@@ -79,6 +78,7 @@ export class ReaderPool {
     owner: string,
     job: Job,
     signal: AbortSignal,
+    background: Background | undefined,
   ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
     let reader: Reader | undefined
     let isReusable = true
@@ -91,7 +91,10 @@ export class ReaderPool {
       signal.addEventListener('abort', stop, { once: true })
       isReusable = false
       timer = this.#letOthersFirst(owner, reader)
-      const chunks = reader.read(owner, job, (ownTime) => slot.begin(stop, ownTime))
+      const chunks = reader.read(owner, job, (ownTime) => {
+        slot.begin(stop, ownTime)
+        background?.onStart(ownTime)
+      })
       const outcome = yield* heldBack(slot, chunks)
       isReusable = true
       return outcome

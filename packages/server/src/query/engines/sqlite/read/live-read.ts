@@ -30,12 +30,13 @@ export interface LiveOutcome extends Pick<LiveReply, 'exceeded' | 'changed'> {
   readonly isLost: boolean
 }
 
-/** `send` is called with every chunk of the rows' text. */
+/** `send` is called with every chunk of the rows' text. An integer in one of `longColumns` replaces a value that is too long. */
 export function readLive(
   database: Database,
   statements: StatementCache,
   job: LiveJob,
   send: (encoder: TextRowEncoder) => void,
+  longColumns: readonly number[] = [],
 ): LiveOutcome {
   const { tables, encoding, maxRows, maxBytes } = job
   return inTransaction(database, () => {
@@ -48,7 +49,8 @@ export function readLive(
     let exceeded: LiveReply['exceeded'] = 'no'
     for (const raw of statements.get(job.sql).iterate(...job.parameters) as Iterable<RawRow>) {
       if (++rows > maxRows) exceeded = 'rows'
-      else if (sent + encoder.pending > maxBytes) exceeded = 'bytes'
+      else if (sent + encoder.pending > maxBytes || longColumns.some((index) => typeof raw[index] === 'bigint'))
+        exceeded = 'bytes'
       if (exceeded !== 'no') break
       encoder.add(readRow(raw))
       if (encoder.pending < CHUNK_LENGTH) continue
@@ -62,7 +64,7 @@ export function readLive(
 
 const CHUNK_LENGTH = 64 * 1024
 
-export function inTransaction<Result>(database: Database, read: () => Result): Result {
+function inTransaction<Result>(database: Database, read: () => Result): Result {
   database.exec('BEGIN')
   try {
     return read()
@@ -71,7 +73,7 @@ export function inTransaction<Result>(database: Database, read: () => Result): R
   }
 }
 
-export function allColumns({ columns, keyColumns = [], routeColumns }: LiveColumns) {
+function allColumns({ columns, keyColumns = [], routeColumns }: LiveColumns) {
   return [...columns, ...keyColumns, ...routeColumns]
 }
 
@@ -114,16 +116,27 @@ function getFrom(
   values: readonly number[],
 ): readonly [number, number] | undefined {
   try {
-    const row: unknown = statements.get(`${select} main.${logName(table)} ${rest}`, 'arrays').get(...values)
-    return row as readonly [number, number] | undefined
+    const row = statements.get(`${select} main.${logName(table)} ${rest}`).get(...values)
+    const [seq, tag] = (row ?? []) as readonly bigint[]
+    return seq === undefined ? undefined : [Number(seq), Number(tag)]
   } catch (error) {
     if (error instanceof Error && error.message.startsWith('no such table')) return undefined
     throw error
   }
 }
 
+/** Whether the log of a table has more changes since the position that the read goes back to. */
+export function hasMoreChanges(statements: StatementCache, { since }: Pick<LiveJob, 'since'>, most: number): boolean {
+  for (const [table, position] of positionsOf(since)) {
+    const first = seqOf(statements, table, position)
+    const last = headOf(statements, table)?.seq
+    if (first !== undefined && last !== undefined && last - first > most) return true
+  }
+  return false
+}
+
 /** Whether a position that the read goes back to is not in its log, or a former result cannot be read because a long row has changed. */
-export function isLost(statements: StatementCache, { since }: Pick<LiveJob, 'since'>): boolean {
+function isLost(statements: StatementCache, { since }: Pick<LiveJob, 'since'>): boolean {
   for (const [table, position] of positionsOf(since)) {
     const seq = seqOf(statements, table, position)
     if (seq === undefined) return true
@@ -134,7 +147,7 @@ export function isLost(statements: StatementCache, { since }: Pick<LiveJob, 'sin
 }
 
 /** Every key in the log since the position, with what is known about its first change. */
-export function changedKeys(
+function changedKeys(
   statements: StatementCache,
   { since, columns: { keyColumns = [] }, encoding }: Pick<LiveJob, 'since' | 'columns' | 'encoding'>,
 ): LiveOutcome['changed'] {

@@ -1,6 +1,6 @@
 /** Groups the parts of a table into a temporary table, alone or together with another thread: see emit/split-groups.ts. */
 import type { Database } from 'better-sqlite3'
-import type { Bindable } from '../../emit/slots.ts'
+import type { Bindable } from '../../emit/parameters.ts'
 import { PART_ROWS, PARTS } from '../../emit/split-groups.ts'
 import type { SplitRun } from '../../engine.ts'
 import type { RawRow } from '../representation.ts'

@@ -1,6 +1,7 @@
 /** Reads a grouping of a large table by parts: see emit/split-groups.ts. One sort takes 2.9 times as long, one thread 1.8 (../../DESIGN.md). */
 import type { Database } from 'better-sqlite3'
-import type { BoundSql, SplitRun } from '../../engine.ts'
+import type { SqlStatement } from '../../emit/parameters.ts'
+import type { SplitRun } from '../../engine.ts'
 import type { SplitHelper, SplitShare } from './split-helper.ts'
 import { NO_PART, PART_SIZE, PartCursor, PartTable } from './split-parts.ts'
 
@@ -15,10 +16,10 @@ const LEAST_SHARED_ROWS = 20 * PART_SIZE
  */
 export function readSplit(
   connection: Database,
-  usual: BoundSql,
+  usual: SqlStatement,
   split: SplitRun,
   helper: SplitHelper | undefined,
-  read: (statement: BoundSql) => void,
+  read: (statement: SqlStatement) => void,
 ): boolean {
   const rows = estimateRows(connection, split)
   if (rows < LEAST_ROWS || !sortsTable(connection, usual)) return false
@@ -77,7 +78,7 @@ function estimateRows(connection: Database, { table, rowId }: SplitRun): number 
 }
 
 /** Whether SQLite would read the whole table and sort it: it uses no index to find rows, or to have them in the order of the groups. */
-function sortsTable(connection: Database, { sql, parameters }: BoundSql): boolean {
+function sortsTable(connection: Database, { sql, parameters }: SqlStatement): boolean {
   const steps = connection
     .prepare<unknown[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
     .all(...parameters)

@@ -5,7 +5,7 @@
 import { MAX_RESULT_ROW_BYTES } from 'gatehouse-iql'
 import { STEPS_PER_PAUSE, type Steps } from '../../../../lib/turns.ts'
 import { ReturnedRows } from '../../bounded-rows.ts'
-import { type Bindable, sizeOfAll } from '../../emit/slots.ts'
+import { type Bindable, sizeOfAll } from '../../emit/parameters.ts'
 import type { WriteOutcome, WriteRequest, WriteStep } from '../../engine.ts'
 import { rowTooLongError } from '../../runtime-error.ts'
 import { type RawRow, rowReader } from '../representation.ts'
@@ -43,7 +43,7 @@ export function* givenOutcome(
   return rows.outcome(rowsAffected)
 }
 
-/** A row as SQLite would return it. Refuses one that is too long, as the emitted RETURNING does (emit/long-rows.ts). */
+/** A row as SQLite would return it. Refuses one that is too long, as the emitted RETURNING does (emit/text-limits.ts). */
 export function givenRow(parameters: readonly Bindable[], places: readonly number[]): RawRow {
   const row = places.map((place) => parameters[place] ?? null)
   if (mayBeTooLong(row) && bytesOf(row) > MAX_RESULT_ROW_BYTES) throw rowTooLongError(MAX_RESULT_ROW_BYTES)

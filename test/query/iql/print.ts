@@ -1,4 +1,4 @@
-/** Prints a syntax tree as a statement in canonical form: parse(print(x)) equals x except for positions. */
+/** Prints the syntax tree of any statement: parse(print(x)) equals x except for positions. The language itself prints queries and expressions only. */
 import type {
   ColumnDefinition,
   CreateTable,
@@ -8,9 +8,17 @@ import type {
   Statement,
   TableChanges,
   ViewChanges,
-} from './ast.ts'
-import type { SelectItem } from './ast-query.ts'
-import { printAlias, printExpression, printItems, printName, printQuery, printText, printType } from './print-query.ts'
+} from '../../../packages/iql/src/syntax/ast.ts'
+import type { SelectItem } from '../../../packages/iql/src/syntax/ast-query.ts'
+import {
+  printAlias,
+  printExpression,
+  printItems,
+  printName,
+  printQuery,
+  printText,
+  printType,
+} from '../../../packages/iql/src/syntax/print-query.ts'
 
 export function print(statement: Statement): string {
   switch (statement.kind) {

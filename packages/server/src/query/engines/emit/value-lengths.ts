@@ -1,4 +1,4 @@
-/** Bounds the texts of parameters by how often a statement holds them at once. */
+/** The length of values in bytes, and bounds of the texts of parameters by how often a statement holds them at once. */
 
 import { type IqlValue, MAX_HELD_BYTES, MAX_HELD_TEXTS, type TextWeight } from 'gatehouse-iql'
 import { heldTextsError } from '../runtime-error.ts'
@@ -27,4 +27,11 @@ function lengthOf(value: IqlValue | undefined): number {
 
 export function total(numbers: readonly number[]): number {
   return numbers.reduce((sum, number) => sum + number, 0)
+}
+
+export function isLonger(value: unknown, bytes: number): boolean {
+  if (value instanceof Uint8Array) return value.length > bytes
+  // A character of JavaScript has one to three bytes.
+  if (typeof value !== 'string' || 3 * value.length <= bytes) return false
+  return value.length > bytes || Buffer.byteLength(value) > bytes
 }

@@ -1,4 +1,4 @@
-/** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the slots. */
+/** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the parameters. */
 import {
   type ClaimName,
   floorDivide,
@@ -13,8 +13,7 @@ import {
   type TextWeight,
 } from 'gatehouse-iql'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
-import { type HeldParameters, heldParameters, refuseHeld } from './held-parameters.ts'
-import { isLonger } from './long-values.ts'
+import { type HeldParameters, heldParameters, isLonger, refuseHeld } from './value-lengths.ts'
 
 /** A value as the engine's driver takes it. */
 export type ScalarBindable = null | string | bigint | number | Uint8Array
@@ -26,7 +25,13 @@ export interface SharedValues {
   readonly [name: string]: ScalarBindable
 }
 
-export type SlotSource =
+/** A statement with its values, ready to run. */
+export interface SqlStatement {
+  readonly sql: string
+  readonly parameters: readonly Bindable[]
+}
+
+export type ParameterSource =
   | { readonly kind: 'literal'; readonly value: IqlValue }
   /** A literal of the statement that differs from run to run. */
   | { readonly kind: 'auto-parameter'; readonly index: number }
@@ -46,8 +51,8 @@ export type SlotSource =
   /** The position of a table, as text: what has changed since. */
   | { readonly kind: 'since'; readonly table: string }
 
-export interface Slot {
-  readonly source: SlotSource
+export interface PlanParameter {
+  readonly source: ParameterSource
   readonly type: IqlType
   /** The value is written to a column that is in a key or an index. */
   readonly limit?: KeyLimit | undefined
@@ -61,7 +66,7 @@ export interface KeyLimit {
 /** What one run of a plan supplies. */
 export interface RunValues {
   readonly parameters: readonly IqlValue[]
-  /** For the slots `auto-parameter`. */
+  /** For the parameters `auto-parameter`. */
   readonly literals?: readonly IqlValue[]
   readonly subject: string
   readonly username: string | undefined
@@ -72,16 +77,16 @@ export interface RunValues {
   readonly views?: () => readonly string[]
   /** When the statement began, since the epoch. */
   readonly milliseconds: number
-  /** For the slots `since`, by the name of the table. */
+  /** For the parameters `since`, by the name of the table. */
   readonly since?: ReadonlyMap<string, string>
 }
 
 export interface Plan {
   readonly sql: string
-  readonly slots: readonly Slot[]
+  readonly parameters: readonly PlanParameter[]
   /** By name. */
-  readonly shared?: ReadonlyMap<string, Slot> | undefined
-  /** The slots whose values an insert returns, where the statement itself returns nothing. */
+  readonly shared?: ReadonlyMap<string, PlanParameter> | undefined
+  /** The parameters whose values an insert returns, where the statement itself returns nothing. */
   readonly returned?: readonly number[] | undefined
   /** Another way to compute the same result, which the engine may choose. */
   readonly split?: SplitPlan | undefined
@@ -110,8 +115,8 @@ const PLACEHOLDER = /\u0001(\d+|limit|held)\u0002/g
 const CREATED_LIMIT = '\u0001limit\u0002'
 const HELD_LIMIT = '\u0001held\u0002'
 
-export class Slots {
-  readonly #slots: Slot[] = []
+export class Placeholders {
+  readonly #parameters: PlanParameter[] = []
   readonly #byKey = new Map<string, number>()
   /** What the statement holds, if it is known. */
   readonly #weight: () => TextWeight | undefined
@@ -122,12 +127,12 @@ export class Slots {
     this.#weight = weight
   }
 
-  /** A placeholder for the value. Equal sources share a slot, so that PostgreSQL sees equal expressions as equal. */
-  placeholder(source: SlotSource, type: IqlType): string {
+  /** A placeholder for the value. Equal sources share a parameter, so that PostgreSQL sees equal expressions as equal. */
+  of(source: ParameterSource, type: IqlType): string {
     const key = keyOf(source, type)
     let index = this.#byKey.get(key)
     if (index === undefined) {
-      index = this.#slots.push({ source, type }) - 1
+      index = this.#parameters.push({ source, type }) - 1
       this.#byKey.set(key, index)
     }
     return `\u0001${index}\u0002`
@@ -136,9 +141,10 @@ export class Slots {
   /** Refuses longer values of a parameter that has a placeholder. */
   limitParameter(index: number, type: IqlType, limit: KeyLimit): void {
     const at = this.#byKey.get(keyOf({ kind: 'parameter', index }, type))
-    const slot = at === undefined ? undefined : this.#slots[at]
-    if (at === undefined || slot === undefined) throw new Error('A limit of a parameter without a placeholder')
-    if (limit.bytes < (slot.limit?.bytes ?? Number.POSITIVE_INFINITY)) this.#slots[at] = { ...slot, limit }
+    const parameter = at === undefined ? undefined : this.#parameters[at]
+    if (at === undefined || parameter === undefined) throw new Error('A limit of a parameter without a placeholder')
+    if (limit.bytes < (parameter.limit?.bytes ?? Number.POSITIVE_INFINITY))
+      this.#parameters[at] = { ...parameter, limit }
   }
 
   /** A placeholder for the bytes that each operation may create. `count` is the number of values that this one creates. */
@@ -158,26 +164,26 @@ export class Slots {
     return HELD_LIMIT
   }
 
-  /** The text with `?` for each use of a slot, but with a name for a parameter that may be long and is used several times. */
+  /** The text with `?` for each use of a parameter, but with a name for a parameter that may be long and is used several times. */
   positional(text: string): Plan {
-    const slots: Slot[] = []
+    const parameters: PlanParameter[] = []
     const names = this.#sharedNames(text)
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
       const share = this.#share(index)
       if (share !== undefined) return share
       const name = names?.get(index)
       if (name !== undefined) return `@${name}`
-      slots.push(this.#at(Number(index)))
+      parameters.push(this.#at(Number(index)))
       return '?'
     })
-    const plan = { sql, slots, held: this.#heldParameters }
+    const plan = { sql, parameters, held: this.#heldParameters }
     if (names === undefined) return plan
     return { ...plan, shared: new Map([...names].map(([index, name]) => [name, this.#at(Number(index))])) }
   }
 
-  /** Names by the index of the slot. */
+  /** Names by the index of the parameter. */
   #sharedNames(text: string): ReadonlyMap<string, string> | undefined {
-    if (!this.#slots.some(mayBeLong)) return undefined
+    if (!this.#parameters.some(mayBeLong)) return undefined
     const seen = new Set<string>()
     const names = new Map<string, string>()
     for (const [, index = ''] of text.matchAll(PLACEHOLDER)) {
@@ -188,52 +194,52 @@ export class Slots {
     return names.size === 0 ? undefined : names
   }
 
-  /** The text with `$1`, `$2`, …, one number for each slot. */
+  /** The text with `$1`, `$2`, …, one number for each parameter. */
   numbered(text: string): Plan {
-    const slots: Slot[] = []
+    const parameters: PlanParameter[] = []
     const numbers = new Map<string, number>()
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
       const share = this.#share(index)
       if (share !== undefined) return share
       let number = numbers.get(index)
       if (number === undefined) {
-        number = slots.push(this.#at(Number(index)))
+        number = parameters.push(this.#at(Number(index)))
         numbers.set(index, number)
       }
       return `$${number}`
     })
-    return { sql, slots, held: this.#heldParameters }
+    return { sql, parameters, held: this.#heldParameters }
   }
 
   get #heldParameters(): HeldParameters | undefined {
-    const weight = this.#slots.some(isLongConstant) ? this.#weight() : undefined
+    const weight = this.#parameters.some(isLongConstant) ? this.#weight() : undefined
     return weight && heldParameters(weight)
   }
 
-  /** The number of a limit; undefined for a slot. */
+  /** The number of a limit; undefined for a parameter. */
   #share(placeholder: string): string | undefined {
     if (placeholder === 'limit')
       return String(Math.floor(MAX_CREATED_BYTES / Math.max(1, this.#created, this.#weight()?.created ?? 0)))
     return placeholder === 'held' ? String(2 ** Math.floor(Math.log2(MAX_HELD_VALUES / this.#held)) - 1) : undefined
   }
 
-  #at(index: number): Slot {
-    const slot = this.#slots[index]
-    if (slot === undefined) throw new Error('A placeholder without a slot')
-    return slot
+  #at(index: number): PlanParameter {
+    const parameter = this.#parameters[index]
+    if (parameter === undefined) throw new Error('A placeholder without a parameter')
+    return parameter
   }
 }
 
 export function parametersOf(plan: Plan, values: RunValues, bind: Bind): Bindable[] {
   if (plan.held !== undefined) refuseHeld(plan.held, values.parameters)
-  const bound = plan.slots.map((slot) => boundValue(slot, values, bind))
+  const bound = plan.parameters.map((parameter) => boundValue(parameter, values, bind))
   if (plan.shared === undefined) return bound
-  const shared = Array.from(plan.shared, ([name, slot]) => [name, boundValue(slot, values, bind)] as const)
+  const shared = Array.from(plan.shared, ([name, parameter]) => [name, boundValue(parameter, values, bind)] as const)
   return [...bound, Object.fromEntries(shared)]
 }
 
-function boundValue({ source, type, limit }: Slot, values: RunValues, bind: Bind): ScalarBindable {
-  const value = slotValue(source, values)
+function boundValue({ source, type, limit }: PlanParameter, values: RunValues, bind: Bind): ScalarBindable {
+  const value = parameterValue(source, values)
   if (limit !== undefined && isLonger(value, limit.bytes)) throw keyTooLongError(limit.column, limit.bytes)
   return typeof value === 'string' ? value : bind(value, type)
 }
@@ -251,7 +257,7 @@ export function sizeOfAll(values: readonly Bindable[]): number {
   return size
 }
 
-function slotValue(source: SlotSource, values: RunValues): IqlValue {
+function parameterValue(source: ParameterSource, values: RunValues): IqlValue {
   switch (source.kind) {
     case 'literal':
       return source.value
@@ -311,15 +317,15 @@ function nowOf({ milliseconds }: RunValues): bigint {
   return BigInt(milliseconds) * 1000n
 }
 
-function mayBeLong({ source, type }: Slot): boolean {
+function mayBeLong({ source, type }: PlanParameter): boolean {
   return source.kind === 'parameter' && isLongType(type)
 }
 
-function isLongConstant({ source, type }: Slot): boolean {
+function isLongConstant({ source, type }: PlanParameter): boolean {
   return (source.kind === 'parameter' || source.kind === 'literal') && isLongType(type)
 }
 
-function keyOf(source: SlotSource, type: IqlType): string {
+function keyOf(source: ParameterSource, type: IqlType): string {
   const typeKey = type.kind === 'Decimal' ? `Decimal${type.precision},${type.scale}` : type.kind
   if (source.kind === 'literal') {
     const { value } = source

@@ -1,0 +1,34 @@
+/** What an engine is opened with. */
+import type { Availability } from '../../lib/availability.ts'
+import type { SharedFile } from '../../store/database/shared-file.ts'
+import type { StuckStatement, TempLimits } from './engine.ts'
+import type { LogLimits } from './live-source.ts'
+import type { ResponseLimits } from './stored-responses.ts'
+
+export interface EngineOptions {
+  readonly dataFolder: string
+  /** Empty for the embedded engine. */
+  readonly databaseUrl: string
+  /** Long queries that run at the same time: reader processes, or connections. */
+  readonly concurrency: number
+  /** Queries that may wait for one before further ones are refused. */
+  readonly waiting: number
+  /** The time limit of a query. PostgreSQL ends a statement by itself shortly after, in case the server cannot. */
+  readonly milliseconds: number
+  /** Of a result that is sent row by row; as `milliseconds` where absent. */
+  readonly exportMilliseconds?: number
+  /** How long a write waits for a long one of another owner before that one is stopped; only the embedded engine needs it. */
+  readonly writeWaitMs: number
+  /** The most tables of the embedded engine. */
+  readonly maxTables: number
+  readonly availability: Availability
+  /** For workers on one file of the embedded engine. */
+  readonly shared?: SharedFile | undefined
+  /** How much of the change logs is kept. */
+  readonly log: LogLimits
+  /** The most bytes of temporary files. */
+  readonly temp: TempLimits
+  readonly responses?: ResponseLimits | undefined
+  /** Called for statements that the database does not stop; the embedded engine kills its processes. */
+  readonly onStuck?: ((stuck: StuckStatement) => void) | undefined
+}

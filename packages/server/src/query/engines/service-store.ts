@@ -1,0 +1,22 @@
+/** How the service reaches its own tables in the query database, whichever the engine is. */
+import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
+
+export interface ServiceStore {
+  readonly schema: string
+  readonly bind: Bind
+  read<Row extends object>(build: BuildSql): Promise<readonly Row[]>
+  /**
+   * Runs the statements in one transaction, those after the first only if that one changes something; no other node changes the
+   * table `locked` meanwhile. Returns the rows that the first changed.
+   */
+  write(builds: readonly BuildSql[], locked?: string): Promise<number>
+}
+
+/** Writes the text of a statement. `value` adds a parameter, and returns its placeholder. */
+export type BuildSql = (value: (value: Bindable) => string) => string
+
+export function statementOf(build: BuildSql, placeholder: (position: number) => string): SqlStatement {
+  const parameters: Bindable[] = []
+  const sql = build((value) => placeholder(parameters.push(value)))
+  return { sql, parameters }
+}

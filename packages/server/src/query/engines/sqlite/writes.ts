@@ -1,0 +1,109 @@
+/** Writes and changes of the catalogue: short ones share a commit on the event loop, long ones run in the writer process. */
+import type { Database } from 'better-sqlite3'
+import { inTurns } from '../../../lib/turns.ts'
+import { retryWhileLocked } from '../../../store/database/write-lock.ts'
+import type { ChangeRequest, Stoppable, WriteReply, WriteRequest } from '../engine.ts'
+import { missedTurn, turnOf } from '../missed-turn.ts'
+import { areLong, refuseTooMany } from './catalogue.ts'
+import { type OpenDatabase, watched } from './database.ts'
+import { asRefusal } from './failure.ts'
+import { LongRow } from './functions/functions.ts'
+import { areGiven, givenOutcome } from './write/given-rows.ts'
+import { type ChangeJob, runChange, runWrite, type WriteJob } from './write/write.ts'
+
+const NEVER: Stoppable = new AbortController()
+
+/** Undefined when the write would change a long row; nothing is written then. One promise, because this is every small write. */
+export async function writeShort(open: OpenDatabase, request: WriteRequest): Promise<WriteReply | undefined> {
+  const { writing, writingStatements, commits, longWrites, availability } = open
+  const { owner, running } = request
+  try {
+    const written = commits.write(() => runWrite(writing, writingStatements, request), {
+      owner,
+      isOneStatement: isOneStatement(request),
+      running,
+    })
+    const reply = await longWrites.countShort(owner, written)
+    availability.succeeded(true)
+    return reply
+  } catch (error) {
+    availability.failed(error)
+    if (error instanceof LongRow) return undefined
+    // A short write is stopped only while it waits.
+    throw missedTurn(error)
+  }
+}
+
+export async function writeApart(
+  open: OpenDatabase,
+  { running, owner, tables: _, ...request }: WriteRequest,
+): Promise<WriteReply> {
+  // Rows that are known here are not sent back by the other process.
+  const omitsRows = areGiven(request)
+  const reply = await runApart(open, owner, { ...request, omitsRows }, running)
+  if (reply === undefined) throw new Error('A long write without an outcome')
+  if (!omitsRows || reply.isReplay) return reply
+  return { ...reply, outcome: await inTurns(givenOutcome(request, reply.outcome.rowsAffected)) }
+}
+
+/** SQLite undoes a single statement that fails, but not one that is refused for what it returned. */
+function isOneStatement({ steps, isChecked, tracksRows, mustBeWhole, idempotencyKey }: WriteJob): boolean {
+  const isSingle = steps.length === 1 && steps[0]?.parameterSets.length === 1
+  return isSingle && !isChecked && !tracksRows && !mustBeWhole && idempotencyKey === undefined
+}
+
+export async function change(
+  open: OpenDatabase,
+  { running = NEVER, owner, ...job }: ChangeRequest,
+): Promise<WriteReply | undefined> {
+  const { reading, writing, commits, longWrites, maxTables } = open
+  try {
+    const isApart = await retryWhileLocked(() => {
+      refuseTooMany(reading, job.changes, maxTables)
+      return areLong(reading, job.changes)
+    })
+    if (isApart) return await runApart(open, owner, job, running)
+    const written = watched(open, () => commits.write(() => runChange(writing, job), { owner, running }))
+    return await longWrites.countShort(owner, written).catch((error) => {
+      throw missedTurn(error)
+    })
+  } catch (error) {
+    throw asRefusal(error) ?? error
+  }
+}
+
+/** Runs a long write in the writer process. Other writes wait, because that process holds SQLite's write lock. */
+function runApart(
+  { writing, commits, longWrites, writer, isShared }: OpenDatabase,
+  owner: string | undefined,
+  job: WriteJob | ChangeJob,
+  running: Stoppable,
+) {
+  return longWrites.run(owner, running, async (stopped) => {
+    const acquired = commits.acquire()
+    try {
+      await turnOf(acquired, stopped)
+      // The other process must not build on a commit that may be lost: it would not learn of the loss.
+      await commits.synced()
+      // The writer process cannot announce that it waits, so this one waits for the lock: the worker that holds it learns which owner
+      // waits.
+      if (isShared) {
+        const owners = (): string[] => [owner ?? '']
+        await turnOf(
+          commits.waitForLock(() => tryLock(writing), { owners }),
+          stopped,
+        )
+      }
+      const reply = await writer.run(owner, job, stopped)
+      commits.committed()
+      return reply
+    } finally {
+      void acquired.then((release) => release())
+    }
+  })
+}
+
+function tryLock(writing: Database): void {
+  writing.exec('BEGIN IMMEDIATE')
+  writing.exec('ROLLBACK')
+}

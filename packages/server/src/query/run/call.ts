@@ -1,0 +1,111 @@
+/** A planned statement with the values of one call: who calls, what the result is, and the result at once where reading it is cheap. */
+
+import type { IqlValue } from 'gatehouse-iql'
+import type { Audit, Clock, Principal } from 'gatehouse-protocol'
+import { visibleViews } from '../catalogue/snapshot.ts'
+import { type Plan, parametersOf, type RunValues, type SqlStatement, sizeOfAll } from '../engines/emit/parameters.ts'
+import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
+import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
+import type { Planned, Planner } from '../plan/planner.ts'
+import type { TextEncoders } from '../results/encoders.ts'
+import type { AuditTable } from './audit-table.ts'
+import type { Catalogue } from './catalogue.ts'
+
+export interface ExecutionEnv {
+  readonly engine: Engine
+  readonly catalogue: Catalogue
+  readonly planner: Planner
+  readonly clock: Clock
+  readonly audit: Audit
+  readonly auditTable: AuditTable
+}
+
+export interface Call {
+  readonly principal: Principal
+  readonly requestId: string
+  readonly address: string
+  readonly planned: Planned
+  /** One set of values for each time the statement runs. Only bulk inserts have several. */
+  readonly valueSets: readonly (readonly IqlValue[])[]
+  readonly encoding: Encoding
+  readonly limits: ReadLimits
+  readonly idempotencyKey?: IdempotencyKey | undefined
+  /** Rows of a bulk insert that name other columns than the first ones. */
+  readonly further?: readonly { readonly planned: Planned; readonly valueSets: Call['valueSets'] }[]
+}
+
+/** A call that is running and can be stopped. */
+export interface Run extends Call {
+  readonly running: Stoppable
+}
+
+export type Result =
+  /** The encoded rows, without the trailer, in chunks. */
+  | { readonly kind: 'stream'; readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void> }
+  /** The encoded rows, without the trailer, of a small result. */
+  | { readonly kind: 'whole'; readonly read: WholeRead }
+  /** The few rows that a write or an introspection statement returns. */
+  | {
+      readonly kind: 'rows'
+      readonly encoders: TextEncoders
+      readonly rows: readonly (readonly Cell[])[]
+      readonly rowsAffected?: number
+      readonly isTruncated: boolean
+    }
+
+export function runValues(call: Call, values: readonly IqlValue[], env: ExecutionEnv): RunValues {
+  const { subject, username, clientId, roles, scopes } = call.principal
+  const { literals, snapshot } = call.planned
+  return {
+    parameters: values,
+    literals,
+    subject,
+    username,
+    clientId,
+    roles,
+    scopes,
+    views: () => visibleViews(snapshot, scopes),
+    milliseconds: env.clock(),
+  }
+}
+
+/** The caller, as the owner of queries, of memory and of stored responses. */
+export function ownerOf({ kind, subject }: Principal): string {
+  return `${kind}:${subject}`
+}
+
+/** The length of all parameters of a query that is answered on the event loop, or together with others. */
+const MAX_SMALL_LENGTH = 64 * 1024
+
+/** The result of a query that can be answered immediately on the event loop; undefined for every other statement. */
+export function readInline(call: Call, env: ExecutionEnv): WholeRead | undefined {
+  if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
+  const { readInline: inline } = call.planned.read ?? {}
+  const run = inline === undefined ? undefined : readRun(call, env)
+  return run !== undefined && isSmall(run) ? inline?.(run) : undefined
+}
+
+export function isSmall({ parameters }: ReadRun): boolean {
+  return sizeOfAll(parameters) <= MAX_SMALL_LENGTH
+}
+
+/** Whether the statement is a query whose result may be small, in a text format. */
+export function mayBeSmall({ planned, encoding }: Call): boolean {
+  return planned.read !== undefined && planned.cost !== 'unbounded' && encoding.format !== 'arrow'
+}
+
+export function readRun(call: Call, env: ExecutionEnv): ReadRun {
+  const { planned, valueSets, encoding, limits } = call
+  const { plan } = planned
+  if (plan === undefined) throw new Error('A query without a plan')
+  const values = runValues(call, valueSets[0] ?? [], env)
+  const parameters = parametersOf(plan, values, env.engine.bind)
+  const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
+  if (plan.split === undefined) return run
+  const { part, whole, ...parts } = plan.split
+  const bound = (plan: Plan): SqlStatement => ({
+    sql: plan.sql,
+    parameters: parametersOf(plan, values, env.engine.bind),
+  })
+  return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
+}
