@@ -1,8 +1,11 @@
-/** packages/client/types: the declarations of the client library. They are stored, because an installation has no compiler. */
+/**
+ * packages/client/types: the declarations of the client library that its entry reaches. They are stored, because an installation has no
+ * compiler.
+ */
 import { execFile } from 'node:child_process'
-import { glob, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
@@ -13,12 +16,16 @@ export async function clientTypes(): Promise<{ path: string; text: string }[]> {
   try {
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
     await promisify(execFile)(process.execPath, [compiler, '-p', join(ROOT, 'packages/client'), '--outDir', folder])
-    const files = await Array.fromAsync(glob('**/*.d.ts', { cwd: folder }))
-    const read = async (file: string) => ({
-      path: `packages/client/types/${file}`,
-      text: await readFile(join(folder, file), 'utf8'),
-    })
-    return await Promise.all(files.sort().map(read))
+    const reached = new Map<string, string>()
+    for (const waiting = ['index.d.ts']; waiting.length > 0; ) {
+      const file = waiting.pop() ?? ''
+      if (reached.has(file)) continue
+      const text = await readFile(join(folder, file), 'utf8')
+      reached.set(file, text)
+      for (const [, name = ''] of text.matchAll(/from '(\.[^']*)\.ts'/g))
+        waiting.push(`${join(dirname(file), name)}.d.ts`)
+    }
+    return [...reached].sort().map(([file, text]) => ({ path: `packages/client/types/${file}`, text }))
   } finally {
     await rm(folder, { recursive: true, force: true })
   }

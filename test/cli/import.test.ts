@@ -3,29 +3,21 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { guessType } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
-import { detectDelimiter } from '../../packages/server/src/cli/query/delimiter.ts'
-import { openPlace } from '../support/engines.ts'
+import { detectDelimiter } from '../../packages/server/src/cli/query/import.ts'
 import { runInProcess } from '../support/in-process.ts'
 import type { Finished } from '../support/process.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-import-'))
 const passwordFile = join(base, 'password.txt')
-let server: TestServer
-let leave: () => Promise<void>
 
-before(async () => {
-  const opened = await openPlace('sqlite')
-  leave = opened.leave
-  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+const server = useServer({ flags: { '--demo': 'true' } }, async () => {
   writeFileSync(passwordFile, 'admin-please-change\n')
 })
 after(async () => {
-  await server.stop()
-  await leave()
   rmSync(base, { recursive: true, force: true })
 })
 
@@ -150,7 +142,7 @@ test('a column that becomes Text because of a few cells is said so with the cell
   assert.equal(
     refused.stderr,
     'price becomes Text, not Decimal(18, 1), because of 3 of 40 values: line 9 "n/a", line 22 "n/a", line 35 "n/a"\n' +
-      'gatehouse: Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format\n',
+      'gatehouse: Nothing was written: add --yes to continue with these types, or set --type, --null, --date-format or --number-format\n',
   )
   assert.match((await run(['query', 'SELECT * FROM prices'])).stderr, /IQL\.UnknownTable/)
   const typed = await run([...create, '--type', 'price=Decimal(18, 1)'])

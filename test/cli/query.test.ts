@@ -3,25 +3,19 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { tableFromIPC } from 'apache-arrow'
 import { credentialsFile, writeLogin } from '../../packages/server/src/cli/sign-in/credentials.ts'
 import { startBreakingProxy } from '../support/breaking-proxy.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import type { Finished } from '../support/process.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-query-'))
 const passwordFile = join(base, 'password.txt')
-let server: TestServer
-let leave: () => Promise<void>
 
-before(async () => {
-  const opened = await openPlace('sqlite')
-  leave = opened.leave
-  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+const server = useServer({ flags: { '--demo': 'true' } }, async () => {
   writeFileSync(passwordFile, 'admin-please-change\n')
   const created = await run([
     'query',
@@ -35,8 +29,6 @@ before(async () => {
   assert.deepEqual([filled.status, filled.stderr], [0, '3 rows affected\n'])
 })
 after(async () => {
-  await server.stop()
-  await leave()
   rmSync(base, { recursive: true, force: true })
 })
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { after, before, type TestContext, test } from 'node:test'
+import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { parseArguments } from '../../packages/server/src/cli/args.ts'
@@ -16,10 +16,9 @@ import { History, historyFile } from '../../packages/server/src/cli/query/shell/
 import { runShell } from '../../packages/server/src/cli/query/shell/shell.ts'
 import { authOf } from '../../packages/server/src/cli/sign-in/sign-in.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import type { Finished } from '../support/process.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 const LATE_MS = 30_000
@@ -27,20 +26,13 @@ const PROGRAM = fileURLToPath(new URL('../../packages/server/bin/gatehouse.js', 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-shell-'))
 const tokenFile = join(base, 'token.txt')
 const environment = { XDG_CONFIG_HOME: base, XDG_STATE_HOME: base }
-let server: TestServer
-let leave: () => Promise<void>
 
-before(async () => {
-  const opened = await openPlace('sqlite')
-  leave = opened.leave
-  // A statement that is not cancelled outlives the test.
-  const flags = { '--demo': 'true', '--demo-market': 'false', '--query-seconds': '600' }
-  server = await startTestServer(opened.place, { flags })
+// A statement that is not cancelled outlives the test.
+const flags = { '--demo': 'true', '--demo-market': 'false', '--query-seconds': '600' }
+const server = useServer({ flags }, async () => {
   writeFileSync(tokenFile, (await signIn(server, ADMIN)).access_token)
 })
 after(async () => {
-  await server.stop()
-  await leave()
   rmSync(base, { recursive: true, force: true })
 })
 

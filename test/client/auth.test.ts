@@ -67,14 +67,16 @@ test('many requests share one token and one request for it', async () => {
   assert.deepEqual(service.grants, ['client_credentials'])
 })
 
-test('a sign-out while tokens are renewed is not undone by those that arrive late, which are revoked', async () => {
+test('a sign-out while tokens are renewed is not undone by those that arrive late, which are revoked too', async () => {
   const storage = memory()
   const arrived = Promise.withResolvers<void>()
   const signedOut = Promise.withResolvers<void>()
+  let lateToken = ''
   const { gate, grants } = open(password({ ...CLI, scope: 'openid offline_access Platform/Market', storage }), {
     fetch: async (url, init) => {
       const response = await fetch(url, init)
       if (grants.at(-1) !== 'refresh_token' || !url.endsWith('/connect/token')) return response
+      lateToken = String(Reflect.get(Object(await response.clone().json()), 'access_token'))
       arrived.resolve()
       await signedOut.promise
       return response
@@ -87,6 +89,8 @@ test('a sign-out while tokens are renewed is not undone by those that arrive lat
   signedOut.resolve()
   await assert.rejects(late, (error) => error instanceof AuthError && error.code === 'login_required')
   assert.equal(await storage.getItem(gate.auth.key), null)
+  const headers = { authorization: `Bearer ${lateToken}` }
+  assert.equal((await fetch(`${server.issuer}/connect/userinfo`, { headers })).status, 401)
 })
 
 test('a token is renewed before it expires, and by how much the clocks differ does not matter', async (t) => {

@@ -1,12 +1,11 @@
 /** The built client library in each runtime that this machine has: Node always, Deno and Bun where they are on the PATH. */
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { buildClient } from '../../packages/client/build.js'
-import { openPlace } from '../support/engines.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
 const run = promisify(execFile)
 const FLOW = fileURLToPath(new URL('runtimes/flow.mjs', import.meta.url))
@@ -20,18 +19,10 @@ const RUNTIMES = [
   { name: 'Bun', program: 'bun', args: [] },
 ] as const
 
-let server: TestServer
-let leave: () => Promise<void>
 before(async () => {
   await buildClient()
-  const opened = await openPlace('sqlite')
-  leave = opened.leave
-  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
 })
-after(async () => {
-  await server.stop()
-  await leave()
-})
+const server = useServer({ flags: { '--demo': 'true' } })
 
 for (const { name, program, args } of RUNTIMES) {
   const version = spawnSync(program, ['--version'], { encoding: 'utf8' })

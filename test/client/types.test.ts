@@ -3,28 +3,20 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { writeTypes } from '../../packages/server/src/cli/types.ts'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
-import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
-let server: TestServer
-let leave: () => Promise<void>
 let folder: string
-before(async () => {
-  const opened = await openPlace('sqlite')
-  leave = opened.leave
-  server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+const server = useServer({ flags: { '--demo': 'true' } }, async () => {
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-types-'))
   await writeFile(join(folder, 'password.txt'), ALICE.password)
 })
 after(async () => {
-  await server.stop()
   await rm(folder, { recursive: true, force: true })
-  await leave()
 })
 
 test('only tables that the caller may read, with their descriptions', async () => {

@@ -1,24 +1,13 @@
 /** The log line of a request says who called; a refused client leaves a line with the reason. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { openPlace } from '../support/engines.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 describe('the request log', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
-  })
+  const server = useServer({ flags: { '--demo': 'true' } })
 
   async function linesOf(requestId: string): Promise<Record<string, unknown>[]> {
     const lines = () => server.log.map((line) => JSON.parse(line)).filter(({ reqId }) => reqId === requestId)

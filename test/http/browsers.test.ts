@@ -1,9 +1,9 @@
 /** Addresses opened in a browser: a start page, and errors as pages; programs get what they always got. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { prefersHtml } from '../../packages/server/src/http/request/accept.ts'
 import { openPlace } from '../support/engines.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { startTestServer, useServer } from '../support/server.ts'
 
 /** What Chromium, Firefox and Safari send when a person opens an address. */
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8'
@@ -33,17 +33,7 @@ test('HTML is for clients that name it and prefer it to JSON', () => {
 })
 
 describe('a browser', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    server = await startTestServer(opened.place)
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
-  })
+  const server = useServer()
 
   const open = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
     fetch(server.issuer + path, { method, redirect: 'manual', headers: { accept: BROWSER, ...headers } })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { after, before, describe, type TestContext, test } from 'node:test'
+import { describe, type TestContext, test } from 'node:test'
 import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../packages/server/src/http/context.ts'
 import { openListener } from '../../packages/server/src/http/listener.ts'
@@ -13,9 +13,8 @@ import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import type { Tracing } from '../../packages/server/src/telemetry/traces.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { openPlace } from '../support/engines.ts'
 import { openEvents } from '../support/event-client.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
 interface Served {
@@ -265,18 +264,9 @@ for (const outcome of ['accepted', 'refused'] as const)
   })
 
 describe('of the whole server', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
   let token: string
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    server = await startTestServer(opened.place, { flags: { '--demo': 'true' } })
+  const server = useServer({ flags: { '--demo': 'true' } }, async () => {
     token = (await signIn(server, ADMIN)).access_token
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
   })
 
   async function statusesOf(requestId: string): Promise<number[]> {

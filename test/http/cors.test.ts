@@ -1,31 +1,24 @@
 /** Pages of registered origins may call everything that takes a token, and read every reply; other origins may not. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { EXPOSED_HEADERS } from '../../packages/server/src/http/cors.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { openPlace } from '../support/engines.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
 /** Registered for the demonstration's single-page application. */
 const PAGE = 'http://localhost:5090'
 const FOREIGN = ['http://localhost:5099', 'https://localhost:5090', 'http://localhost:5090.evil.example', 'null']
 
 describe('cross-origin requests', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
   let token: string
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    server = await startTestServer(opened.place, {
+  const server = useServer(
+    {
       flags: { '--demo': 'true', '--limit-exempt': '', '--limit-admin': 'address=1000/60 user=20/3600' },
-    })
-    token = (await signIn(server, ADMIN)).access_token
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
-  })
+    },
+    async () => {
+      token = (await signIn(server, ADMIN)).access_token
+    },
+  )
 
   const call = (path: string, method: string, { headers, ...init }: RequestInit = {}, origin = PAGE) =>
     fetch(`http://127.0.0.1:${server.port}${path}`, {

@@ -1,33 +1,22 @@
 /** The discovery documents: the same reply for every spelling of the request, logged, counted and rate-limited. */
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, describe, test } from 'node:test'
-import { openPlace } from '../support/engines.ts'
-import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
+import { beforeEach, describe, test } from 'node:test'
+import { createTestClock, useServer } from '../support/server.ts'
 
 const DISCOVERY = '/.well-known/openid-configuration'
 const PLAIN = [DISCOVERY, `${DISCOVERY}/jwks`, '/.well-known/oauth-authorization-server', `/gate${DISCOVERY}`]
 const VARY = new Set(['request-id', 'date', 'ratelimit', 'connection', 'keep-alive'])
 
 describe('discovery documents', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
   const clock = createTestClock()
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    const flags = {
-      '--issuer': 'https://id.example/gate',
-      '--metrics-port': '0',
-      '--trusted-proxies': '127.0.0.1',
-      '--limit-exempt': '',
-      '--limit-pages': 'address=10/60',
-    }
-    server = await startTestServer(opened.place, { clock, flags })
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
-  })
+  const flags = {
+    '--issuer': 'https://id.example/gate',
+    '--metrics-port': '0',
+    '--trusted-proxies': '127.0.0.1',
+    '--limit-exempt': '',
+    '--limit-pages': 'address=10/60',
+  }
+  const server = useServer({ clock, flags })
   // To the beginning of an unused rate-limit window.
   beforeEach(() => clock.advance(120_000 - (clock() % 60_000)))
 

@@ -3,22 +3,11 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { after, before, describe, test } from 'node:test'
-import { openPlace } from '../support/engines.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { describe, test } from 'node:test'
+import { useServer } from '../support/server.ts'
 
 describe('edge cases of HTTP', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    server = await startTestServer(opened.place, { flags: { '--demo': 'true', '--metrics-port': '0' } })
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
-  })
+  const server = useServer({ flags: { '--demo': 'true', '--metrics-port': '0' } })
 
   /** Everything that the server sends until it closes the connection. */
   async function send(...lines: readonly string[]): Promise<string> {

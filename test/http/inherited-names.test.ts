@@ -5,27 +5,21 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
-import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
 const INHERITED = ['constructor', 'toString', 'hasOwnProperty', 'valueOf', '__proto__', '__defineGetter__']
 
 describe('names that every object inherits', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
   let token: string
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-names-'))
   before(async () => {
     await runInProcess(['migrate', '--create', '--data', join(folder, 'data')])
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    server = await startTestServer(opened.place, { flags: { '--demo': 'true', '--limit-exempt': '' } })
+  })
+  const server = useServer({ flags: { '--demo': 'true', '--limit-exempt': '' } }, async () => {
     token = (await signIn(server, ADMIN)).access_token
   })
   after(async () => {
-    await server.stop()
-    await leave()
     rmSync(folder, { recursive: true, force: true })
   })
 

@@ -3,38 +3,28 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { after, before, beforeEach, describe, test } from 'node:test'
+import { beforeEach, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openPlace } from '../support/engines.ts'
-import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
+import { createTestClock, useServer } from '../support/server.ts'
 
 const STATEMENT = 'SELECT 1 AS one'
 const PLAIN = 'text/plain; charset=utf-8'
 
 describe('requests to /query', () => {
-  let server: TestServer
   let token: string
-  let leave: () => Promise<void>
   const clock = createTestClock()
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    const flags = {
-      '--demo': 'true',
-      '--issuer': 'https://id.example/gate',
-      '--metrics-port': '0',
-      '--trusted-proxies': '127.0.0.1',
-      '--limit-exempt': '',
-      '--limit-query': 'address=10/60 user=8/60',
-    }
-    server = await startTestServer(opened.place, { clock, flags })
+  const flags = {
+    '--demo': 'true',
+    '--issuer': 'https://id.example/gate',
+    '--metrics-port': '0',
+    '--trusted-proxies': '127.0.0.1',
+    '--limit-exempt': '',
+    '--limit-query': 'address=10/60 user=8/60',
+  }
+  const server = useServer({ clock, flags }, async () => {
     const form = { grant_type: 'password', username: 'admin', password: 'admin-please-change', client_id: 'demo-cli' }
     const reply = await ask('/connect/token', { body: new URLSearchParams(form) })
     token = /"access_token":"([^"]+)"/.exec(await reply.text())?.[1] ?? ''
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
   })
   // To the beginning of an unused rate-limit window.
   beforeEach(() => clock.advance(120_000 - (clock() % 60_000)))

@@ -107,7 +107,7 @@ describe('a custom controller', () => {
       'here',
     )
     assert.equal((await fetch(`http://127.0.0.1:${server.port}/readyz`)).status, 200)
-    const [line] = linesOf(server, 'a controller failed, and nobody caught the error')
+    const [line] = linesOf(server, 'uncaught error of a controller')
     assert.match(line.controller, /faulty\.mjs$|^Faulty$/)
     assert.match(line.err.message, /while it was/)
   })
@@ -187,7 +187,7 @@ for (const fault of ['thrown', 'rejected'])
     const [code] = await closed
     assert.equal(code, 1012)
     assert.equal(await server.ended, 1)
-    const [fatal] = linesOf(server, 'internal error that may have damaged anything: the process ends')
+    const [fatal] = linesOf(server, 'internal error with unknown effects: the process stops')
     assert.deepEqual([fatal.level, fatal.err.message], ['fatal', 'injected'])
     assert.equal(linesOf(server, 'stopped').length, 1)
   })

@@ -147,7 +147,7 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
     values: ['32', '1'],
     seen: [false, true],
     async see({ send, token }) {
-      const options = { token: await token('c2'), body: 'SELECT count(*) AS n FROM generate_series(1, 1000000) AS n' }
+      const options = { token: await token('c2'), body: 'SELECT count(*) AS n FROM generate_series(1, 150000) AS n' }
       const replies = await Promise.all(
         Array.from({ length: 6 }, (_, n) => send('/query', { ...options, from: `127.0.2.${n + 1}` })),
       )

@@ -1,14 +1,13 @@
 /** `/docs`: every page and picture of the documentation, its links, the search, and what browsers may keep. */
 import assert from 'node:assert/strict'
 import { glob, readFile } from 'node:fs/promises'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import fc from 'fast-check'
 import { VERSION } from 'gatehouse-protocol'
 import { highlight } from '../../packages/server/src/site/documentation/highlight.ts'
 import { parseMarkdown, renderMarkdown, sectionsOf } from '../../packages/server/src/site/documentation/markdown.ts'
-import { openPlace } from '../support/engines.ts'
 import { decodeEntities } from '../support/html-form.ts'
-import { startTestServer, type TestServer } from '../support/server.ts'
+import { useServer } from '../support/server.ts'
 
 const root = new URL('../../', import.meta.url)
 const html = { headers: { accept: 'text/html' } }
@@ -25,13 +24,8 @@ interface Found {
 }
 
 describe('the documentation', () => {
-  let server: TestServer
-  let leave: () => Promise<void>
   const pages = new Map<string, string>()
-  before(async () => {
-    const opened = await openPlace('sqlite')
-    leave = opened.leave
-    server = await startTestServer(opened.place)
+  const server = useServer({}, async () => {
     for await (const file of glob('**/*.md', { cwd: new URL('docs', root) })) {
       const slug = file.replace(/\.md$/, '').replace(/(^|\/)README$/, '')
       const path = `/docs${slug === '' ? '' : `/${slug}`}`
@@ -39,10 +33,6 @@ describe('the documentation', () => {
       assert.equal(response.status, 200, path)
       pages.set(path, await response.text())
     }
-  })
-  after(async () => {
-    await server.stop()
-    await leave()
   })
 
   test('every page is there, with its title and without Markdown, comments or loose HTML', async () => {

@@ -1,10 +1,11 @@
 /** A whole Gatehouse on a free port, for tests that talk to it over real sockets. */
 
+import { after, before } from 'node:test'
 import type { Clock } from 'gatehouse-protocol'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { type RunningServer, startServer } from '../../packages/server/src/server/start.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
-import type { TestPlace } from './engines.ts'
+import { openPlace, type TestPlace } from './engines.ts'
 import { keepWritten } from './written.ts'
 
 export interface TestServer extends RunningServer {
@@ -41,6 +42,24 @@ export async function startTestServer(
   const logger = createLogger({ level: 'debug', format: 'json', destination: { write } })
   const server = await startServer(settings, { logger, ...(clock === undefined ? {} : { clock }) })
   return { ...server, log }
+}
+
+/** A server on SQLite for the tests of the file or the suite: started and prepared before them, and stopped after them. */
+export function useServer(options: TestServerOptions = {}, prepare?: () => unknown): TestServer {
+  // Complete when the first test begins.
+  const server = {} as TestServer
+  let leave: (() => Promise<void>) | undefined
+  before(async () => {
+    const opened = await openPlace('sqlite')
+    leave = opened.leave
+    Object.assign(server, await startTestServer(opened.place, options))
+    await prepare?.()
+  })
+  after(async () => {
+    await server.stop()
+    await leave?.()
+  })
+  return server
 }
 
 /** A clock that stands still until it is moved. */

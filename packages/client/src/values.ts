@@ -91,7 +91,6 @@ export function parseExact(text: string): unknown {
   const marked = text.replace(TOKEN, (token) =>
     /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${MARK}${token}"` : token,
   )
-  if (marked === text) return JSON.parse(text)
   return JSON.parse(marked, (_, value) =>
     typeof value === 'string' && value.startsWith(MARK) ? BigInt(value.slice(MARK.length)) : value,
   )

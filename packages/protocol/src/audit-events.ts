@@ -72,13 +72,13 @@ export const AUDIT_EVENTS = {
   ),
   'saved.shared': change('A saved query or board was shared, or is no longer shared.', 'kind', 'shared'),
   'saved.changed': change(
-    'An administrator changed a saved query or board of somebody else.',
+    'An administrator changed a saved query or board of another user.',
     'kind',
     'owner',
     'changed',
   ),
   'saved.deleted': change(
-    'An administrator deleted a saved query or board of somebody else.',
+    'An administrator deleted a saved query or board of another user.',
     'kind',
     'owner',
     'changed',

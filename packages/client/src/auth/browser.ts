@@ -11,6 +11,7 @@ import {
   type AuthEnv,
   type ClientOptions,
   GrantedTokens,
+  loginRequired,
   requestTokens,
   type TokenSource,
   type Tokens,
@@ -375,10 +376,6 @@ async function challengeOf(verifier: string): Promise<string> {
 function claimsOf(token: string): Readonly<Record<string, unknown>> {
   const [, payload = ''] = token.split('.')
   return objectOf(JSON.parse(atob(payload.replace(/-/g, '+').replace(/_/g, '/'))))
-}
-
-function loginRequired(): AuthError {
-  return new AuthError('Nobody is signed in', { code: 'login_required' })
 }
 
 function untrusted(): AuthError {

@@ -142,11 +142,10 @@ export function getToken(get: (refused?: string) => string | Promise<string>): A
     let asking: Promise<string> | undefined
     return {
       token(refused) {
-        asking ??= Promise.resolve()
-          .then(() => get(refused))
-          .finally(() => {
-            asking = undefined
-          })
+        const ask = async () => get(refused)
+        asking ??= ask().finally(() => {
+          asking = undefined
+        })
         return asking
       },
     }

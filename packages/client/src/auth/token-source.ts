@@ -156,11 +156,9 @@ export class GrantedTokens implements TokenSource {
   async signOut(): Promise<void> {
     this.#signOuts++
     const tokens = await this.forget()
-    if (tokens !== undefined) await this.#revoke(tokens)
-  }
-
-  async #revoke({ accessToken, refreshToken = accessToken }: Tokens): Promise<void> {
-    await postForm(this.#env, 'revocation', { token: refreshToken, ...credentialsOf(this.#options) })
+    if (tokens === undefined) return
+    const token = tokens.refreshToken ?? tokens.accessToken
+    await postForm(this.#env, 'revocation', { token, ...credentialsOf(this.#options) })
   }
 
   async #renew(refused: string | undefined): Promise<Tokens> {
@@ -172,11 +170,8 @@ export class GrantedTokens implements TokenSource {
     }
     const signOuts = this.#signOuts
     const tokens = (await this.#refresh(stored)) ?? (await this.#start())
-    // The user has signed out meanwhile, and must not be signed in again by tokens that arrive late.
-    if (signOuts !== this.#signOuts) {
-      await this.#revoke(tokens)
-      throw new AuthError('Nobody is signed in', { code: 'login_required' })
-    }
+    // The user has signed out meanwhile, which has revoked the grant of these tokens too.
+    if (signOuts !== this.#signOuts) throw loginRequired()
     await this.keep(tokens)
     return tokens
   }
@@ -212,6 +207,11 @@ export class GrantedTokens implements TokenSource {
     const { locks } = (globalThis as { navigator?: { locks?: Locks } }).navigator ?? {}
     return storage === undefined || locks === undefined ? act() : locks.request(this.key, act)
   }
+}
+
+/** There is no token, and the user has to be asked. */
+export function loginRequired(): AuthError {
+  return new AuthError('Nobody is signed in', { code: 'login_required' })
 }
 
 function isFresh(tokens: Tokens | undefined, refused: string | undefined): tokens is Tokens {

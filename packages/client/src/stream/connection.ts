@@ -121,7 +121,7 @@ export class Connection {
         lost = { code: known.code, reason: known.message, retryAfter: known.retryAfter }
       }
       if (run.aborted) return
-      const after = typeof lost.code === 'number' ? afterClose(lost.code) : 'retry'
+      const after = afterClose(lost.code)
       const error = new ConnectionError(`The connection was lost: ${lost.reason}`, { details: { code: lost.code } })
       if (after === 'end') {
         this.#http.auth.refuse?.(this.#token)

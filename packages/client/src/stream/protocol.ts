@@ -38,12 +38,10 @@ export interface StateChange {
 /** The code of a state, where no WebSocket can be opened although the server can be reached. */
 export const NO_WEBSOCKET = 'client.no_websocket'
 
-/** What a client does after a close: stop, get a fresh token, or come back later. */
-export type AfterClose = 'end' | 'renew' | 'retry'
-
-export function afterClose(code: number): AfterClose {
+/** What a client does after a close, or after an error with a code of its own: stop, get a fresh token, or come back later. */
+export function afterClose(code: number | string): 'end' | 'renew' | 'retry' {
   // 1002, 1003, 1007 and 1009 say that this client is at fault: the same bytes would fail again.
-  if ([1002, 1003, 1007, 1009, 4000].includes(code)) return 'end'
+  if ([1002, 1003, 1007, 1009, 4000].includes(code as number)) return 'end'
   return code === 1008 ? 'renew' : 'retry'
 }
 

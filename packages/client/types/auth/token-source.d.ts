@@ -1,4 +1,5 @@
 import type { EndpointName, Fetch } from '../discovery.ts';
+import { AuthError } from '../errors.ts';
 import { type TokenStorage } from './storage.ts';
 /** An access token with what came with it. */
 export interface Tokens {
@@ -84,6 +85,8 @@ export declare class GrantedTokens implements TokenSource {
     /** RFC 7009: the refresh token takes its access tokens with it. Forgotten first, should the server be away. */
     signOut(): Promise<void>;
 }
+/** There is no token, and the user has to be asked. */
+export declare function loginRequired(): AuthError;
 /** POST to the token endpoint (RFC 6749 §3.2). */
 export declare function requestTokens(env: AuthEnv, { scope, ...client }: ClientOptions, form: Readonly<Record<string, string>>): Promise<Tokens>;
 /** RFC 6749 §5.1. The expiry is counted from now, by our clock: it does not matter how far that is off. */

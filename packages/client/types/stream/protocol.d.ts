@@ -33,9 +33,8 @@ export interface StateChange {
 }
 /** The code of a state, where no WebSocket can be opened although the server can be reached. */
 export declare const NO_WEBSOCKET = "client.no_websocket";
-/** What a client does after a close: stop, get a fresh token, or come back later. */
-export type AfterClose = 'end' | 'renew' | 'retry';
-export declare function afterClose(code: number): AfterClose;
+/** What a client does after a close, or after an error with a code of its own: stop, get a fresh token, or come back later. */
+export declare function afterClose(code: number | string): 'end' | 'renew' | 'retry';
 /** The error that a message with the action `Error` carries. */
 export declare function errorOfMessage({ Data, Problem, Controller, Topic }: Message, statement?: string): GatehouseError;
 /** `[d.]hh:mm:ss[.f]` in milliseconds. */

@@ -17,7 +17,7 @@ them.`,
   {
     name: 'health',
     options: {
-      '--ready': { help: 'ask whether the server should be sent requests, not only whether it runs' },
+      '--ready': { help: 'ask whether the server is ready for requests, not only whether it runs' },
       '--timeout': { value: 'SECONDS', help: 'how long to wait for the answer (default 2)' },
     },
     settings: true,
@@ -58,7 +58,7 @@ For health checks of containers. Run it with the settings of the server: it uses
     positionals: ['FOLDER'],
     options: { '--json': { help: 'print a summary as JSON' } },
     settings: true,
-    summary: 'Writes a verified backup of the data folder and the databases, also while the server runs.',
+    summary: 'Writes a verified backup of the data folder and the databases, even while the server runs.',
     notes: `
 The folder must not exist yet. The backup contains the keys of this installation: protect it like the data folder.`,
     examples: ['backup /var/backups/gatehouse/monday', 'backup ./before-upgrade --data /var/lib/gatehouse'],
@@ -68,7 +68,7 @@ The folder must not exist yet. The backup contains the keys of this installation
     name: 'restore',
     positionals: ['FOLDER'],
     options: {
-      '--unsealed': { help: 'restore also if the seal of the backup is missing or does not match' },
+      '--unsealed': { help: 'restore even if the seal of the backup is missing or does not match' },
       '--json': { help: 'print a summary as JSON' },
     },
     settings: true,
@@ -119,7 +119,7 @@ warnings.`,
     settings: true,
     summary: 'Logs in to a server, for later commands: queries, imports, exports, streams and administration.',
     notes: `
-Prints a code to confirm on a page of the server, then as whom you are logged in and with which rights. The login has
+Prints a code to confirm on a page of the server, then who you are logged in as, and with which rights. The login has
 every right that you hold and the client may have; with --scope it has less, and without the scope offline_access it
 is not renewed. The server is --server or GATEHOUSE_SERVER; the default is http://localhost:5080. The client must be
 registered there with the device grant, or the password grant for --username; see "gatehouse client add --help".

@@ -47,9 +47,9 @@ In a terminal, type "help" once connected. In a pipe, each line of stdin is a me
 terminal) and each line of stdout is a message from the server. The session ends when every request is answered and
 nothing is subscribed to, or when the wait is over. For example: echo 'Platform/QueryServerInfo' | gatehouse stream
 
-The token is renewed before it expires. A lost connection is opened again with a fresh token, and subscriptions go on;
-messages in between are not sent later. The exit status is 1 if a request was refused or not answered, if the server ended the
-session, or if there is no connection in the end.`,
+The token is renewed before it expires. A lost connection is opened again with a fresh token, and subscriptions
+continue; messages in between are lost. The exit status is 1 if a request was refused or not answered, if the server ended the
+session, or if the connection is lost in the end.`,
     examples: [
       'stream --username alice',
       'stream < messages.txt',
@@ -153,7 +153,7 @@ ${LOGIN}`,
   {
     name: 'whoami',
     options: { '--json': { help: 'print it as JSON' }, ...SERVER },
-    summary: 'Shows as whom commands act on a server, and with which rights.',
+    summary: 'Shows which user commands act as on a server, and with which rights.',
     notes: LOGIN,
     examples: ['whoami', 'whoami --server https://gate.example.com', 'whoami --token-file token.txt --json'],
     load: async () => (await import('./sign-in/whoami.ts')).whoami,

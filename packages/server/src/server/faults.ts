@@ -28,7 +28,7 @@ export class LocalFaults {
     this.#report = atMostEvery(REPORT_EVERY_MS, (faults) =>
       this.#logger.error(
         { err: this.#error, controller: currentController(), faults },
-        'a controller failed, and nobody caught the error',
+        'uncaught error of a controller',
       ),
     )
   }

@@ -135,7 +135,7 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
     (reason) => {
       closing = close(reason)
     },
-    exceptOutages((error) => logger.warn({ err: error }, 'the other nodes could not be looked for')),
+    exceptOutages((error) => logger.warn({ err: error }, 'could not look for other nodes')),
   )
   state.conflicts = conflicts
   cleanup.add(() => conflicts.stop())

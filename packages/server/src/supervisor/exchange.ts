@@ -28,7 +28,7 @@ export class Exchange {
     else if (message.kind === 'metrics') this.#metrics.received(from, message.text, message.id)
     else if (message.kind === 'last metrics') this.#metrics.received(from, message.text)
     else if (message.kind === 'all metrics wanted')
-      void this.#metrics.collect().then((text) => from.send({ kind: 'all metrics', id: message.id, text }))
+      void this.#metrics.collect(this.#workers).then((text) => from.send({ kind: 'all metrics', id: message.id, text }))
   }
 
   #sendOthers(from: WorkerProcess, message: ToWorker): void {

@@ -14,14 +14,11 @@ export class MetricsCollector {
   readonly #merged = new MergedMetrics()
   /** The last metrics of each running worker. */
   readonly #last = new Map<WorkerProcess, string>()
-  readonly #workers = new Set<WorkerProcess>()
   readonly #scrapes = new Map<number, Scrape>()
   #scrapeId = 0
 
   add(worker: WorkerProcess): void {
-    this.#workers.add(worker)
     void worker.ended.then(() => {
-      this.#workers.delete(worker)
       const last = this.#last.get(worker)
       this.#last.delete(worker)
       if (last !== undefined) this.#merged.addEnded(last)
@@ -29,10 +26,10 @@ export class MetricsCollector {
     })
   }
 
-  async collect(): Promise<string> {
+  async collect(workers: Iterable<WorkerProcess>): Promise<string> {
     const id = ++this.#scrapeId
     const { promise: finished, resolve: finish } = Promise.withResolvers<void>()
-    const asked = [...this.#workers].filter(({ state }) => state !== 'starting')
+    const asked = [...workers].filter(({ state }) => state !== 'starting')
     this.#scrapes.set(id, { waitsFor: new Set(asked), finish })
     for (const worker of asked) worker.send({ kind: 'metrics wanted', id })
     const timer = setTimeout(finish, TIMEOUT_MS)

@@ -163,7 +163,7 @@ export class Supervisor {
 
   #killHung(worker: WorkerProcess): void {
     const { number, pid, state } = worker
-    this.#logger.error({ worker: number, pid, state }, 'a worker gives no sign of life; it is killed')
+    this.#logger.error({ worker: number, pid, state }, 'a worker does not respond and is killed')
     worker.kill()
   }
 
@@ -171,7 +171,7 @@ export class Supervisor {
     this.#current.delete(number)
     this.#lastNames.set(number, nodeName(pid))
     if (this.#stopping.signal.aborted) return
-    this.#logger.error({ worker: number, pid, ...end }, `a worker ended (${describeEnd(end)}); another one is started`)
+    this.#logger.error({ worker: number, pid, ...end }, `a worker ended (${describeEnd(end)}); starting another one`)
     if (livedMs > SOON_MS) this.#failures.delete(number)
     else this.#countFailure(number, new StartRefused(`A worker ended soon after its start (${describeEnd(end)}).`))
     void this.#keepAlive(number)
@@ -190,7 +190,7 @@ export class Supervisor {
       } catch (error) {
         if (signal.aborted) return
         const reason = error instanceof Error ? error.message : String(error)
-        this.#logger.error({ worker: number, reason }, 'a worker could not be started; it is tried again')
+        this.#logger.error({ worker: number, reason }, 'a worker could not be started; trying again')
         this.#countFailure(number, error)
       }
     }

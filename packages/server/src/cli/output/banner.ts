@@ -38,7 +38,7 @@ server listens on loopback only. All data is in ${config.data}.
 export function administratorBanner({ url, expiresAt }: { url: string; expiresAt: number }): string {
   return `
 There is no administrator yet. Open this link to create one; it works once, until ${new Date(expiresAt).toISOString()}.
-The first to open it becomes the administrator, so show it to nobody. The next start prints another one.
+The first to open it becomes the administrator, so keep it secret. The next start prints another one.
 
   ${url}
 

@@ -1,7 +1,9 @@
 /** `gatehouse import`: inserts the rows of a CSV file into a table, in batches; an interrupted import can resume. */
 import { appendFileSync, existsSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import {
+  DELIMITER_SAMPLE,
   delimiterName,
+  delimiterOf,
   NUMBER_FORMATS,
   readDelimiter,
   rejectedHeader,
@@ -9,11 +11,11 @@ import {
   type TargetColumn,
 } from 'gatehouse-csv'
 import { typeName } from 'gatehouse-iql'
+import { readCsvRecords } from '../../declarative/csv-file.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { type Gate, withGate } from '../gate.ts'
 import { printable, printTable } from '../output/table.ts'
-import { detectDelimiter } from './delimiter.ts'
 import { deleteState, type ImportState, newState, readState, writeState } from './import-state.ts'
 import {
   type CsvSource,
@@ -32,7 +34,7 @@ import {
   withFormats,
 } from './import-target.ts'
 import { insertRows, type PendingRow, type RejectedRow } from './insert-rows.ts'
-import { createProgress } from './progress.ts'
+import { Progress } from './progress.ts'
 
 const DEFAULT_BATCH_ROWS = 500
 /** Attempts for each batch: about four seconds, in which a server can restart. */
@@ -45,7 +47,7 @@ export async function importRows(args: Arguments): Promise<void> {
   const table = args.value('--table') ?? ''
   const batchRows = args.integer('--batch', { least: 1, most: 99_999 }) ?? DEFAULT_BATCH_ROWS
   if (!existsSync(file)) throw new UsageError(`There is no file ${file}`)
-  const source = await openCsv(file, await delimiterOf(args, file), new Set(args.values('--null')))
+  const source = await openCsv(file, await chooseDelimiter(args, file), new Set(args.values('--null')))
   const rejected = args.value('--rejected') ?? `${file}.rejected.csv`
   await withGate(
     args,
@@ -63,12 +65,18 @@ export async function importRows(args: Arguments): Promise<void> {
   )
 }
 
-async function delimiterOf(args: Arguments, file: string): Promise<string> {
+async function chooseDelimiter(args: Arguments, file: string): Promise<string> {
   const text = args.value('--delimiter')
   if (text === undefined) return detectDelimiter(file)
   const delimiter = readDelimiter(text)
   if (delimiter === undefined) throw new UsageError('--delimiter takes comma, semicolon, tab or bar')
   return delimiter
+}
+
+export async function detectDelimiter(file: string): Promise<string> {
+  const records: string[] = []
+  for await (const { raw } of readCsvRecords(file)) if (records.push(raw) === DELIMITER_SAMPLE) break
+  return delimiterOf(records)
 }
 
 /** Shows how the file is read, before anything is written. */
@@ -98,7 +106,7 @@ async function prepareTable(
   if (args.has('--dry-run')) return guessed
   if (doubts.length > 0 && !args.has('--yes'))
     throw new CommandError(
-      'Nothing was written: add --yes to go on like this, or one of --type, --null, --date-format and --number-format',
+      'Nothing was written: add --yes to continue with these types, or set --type, --null, --date-format or --number-format',
     )
   await createTable(gate, table, guessed, args.values('--key'))
   return guessed
@@ -149,7 +157,7 @@ async function transfer(work: Transfer, first: ImportState): Promise<ImportState
     stopped = true
   }
   process.once('SIGINT', stop)
-  const progress = createProgress(work.table, statSync(file).size)
+  const progress = new Progress(work.table, statSync(file).size)
   openRejected(work, state)
   writeState(file, state)
   try {

@@ -1,28 +1,33 @@
-/** A progress bar on the last line of the terminal. */
-
-export interface Progress {
-  show(done: number, rows: number): void
-  end(): void
-}
+/** A progress bar on the last line of the terminal; nothing without one. */
 
 const WIDTH = 30
 const REDRAW_MS = 100
 
-/** Shows nothing without a terminal. */
-export function createProgress(label: string, total: number, stream: NodeJS.WriteStream = process.stderr): Progress {
-  if (!stream.isTTY) return { show() {}, end() {} }
-  const started = performance.now()
-  let drawn = Number.NEGATIVE_INFINITY
-  return {
-    show(done, rows) {
-      if (performance.now() - drawn < REDRAW_MS && done < total) return
-      drawn = performance.now()
-      stream.write(`\r\u001b[2K${progressLine(label, done / Math.max(total, 1), rows, performance.now() - started)}`)
-    },
-    end() {
-      stream.write('\r\u001b[2K')
-    },
+export class Progress {
+  readonly #label: string
+  readonly #total: number
+  readonly #started = performance.now()
+  #drawn = Number.NEGATIVE_INFINITY
+
+  constructor(label: string, total: number) {
+    this.#label = label
+    this.#total = total
   }
+
+  show(done: number, rows: number): void {
+    const now = performance.now()
+    if (now - this.#drawn < REDRAW_MS && done < this.#total) return
+    this.#drawn = now
+    draw(progressLine(this.#label, done / Math.max(this.#total, 1), rows, now - this.#started))
+  }
+
+  end(): void {
+    draw('')
+  }
+}
+
+function draw(line: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[2K${line}`)
 }
 
 function progressLine(label: string, share: number, rows: number, milliseconds: number): string {

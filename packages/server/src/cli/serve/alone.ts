@@ -57,7 +57,7 @@ async function start(
     return await startServer(settings, options)
   } catch (error) {
     if (error !== signal.reason) throw error
-    logger.info('stopped before it had started')
+    logger.info('stopped before the start was complete')
     return undefined
   }
 }

@@ -22,6 +22,6 @@ async function askForAdministrator(server: RunningServer, logger: Logger): Promi
       logger.warn('there is no administrator: "gatehouse user first-admin" prints a link with which to create one')
   } catch (error) {
     // The database may already be unavailable; the server continues.
-    logger.warn({ err: error }, 'whether there is an administrator could not be found out')
+    logger.warn({ err: error }, 'could not find out whether there is an administrator')
   }
 }

@@ -20,11 +20,11 @@ export function endOnFault({ logger, faults, stop, longestMs }: Ending): () => v
     if (faults?.take(error) === true) return
     process.exitCode = 1
     if (isEnding) {
-      logger.error({ err: error, origin }, 'another internal error while the process ends')
+      logger.error({ err: error, origin }, 'another internal error while the process stops')
       return
     }
     isEnding = true
-    logger.fatal({ err: error, origin }, 'internal error that may have damaged anything: the process ends')
+    logger.fatal({ err: error, origin }, 'internal error with unknown effects: the process stops')
     setTimeout(() => process.exit(1), longestMs)
     void end(stop, logger)
   }

@@ -109,8 +109,10 @@ function startedBy(
         return await source(env).tokens()
       } catch (error) {
         if (!(error instanceof AuthError)) throw error
-        const told = refused(error)
-        throw error.code === 'invalid_client' ? new CommandError(`${told.message}\n${registerHint(clientId)}`) : told
+        const explained = refused(error)
+        throw error.code === 'invalid_client'
+          ? new CommandError(`${explained.message}\n${registerHint(clientId)}`)
+          : explained
       }
     })
 }
