@@ -2,7 +2,7 @@
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
-import type { Placeholders, Plan } from '../emit/parameters.ts'
+import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
   ChangeRequest,
   Engine,
@@ -54,7 +54,7 @@ class PostgresEngine implements Engine {
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log })
   }
 
-  readonly finish = (placeholders: Placeholders, text: string): Plan => placeholders.numbered(text)
+  readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.numbered(text)
 
   prepareRead(statement: ReadStatement): PreparedRead {
     const { acquire, prepareBatched } = this.#open

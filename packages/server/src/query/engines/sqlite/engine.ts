@@ -3,7 +3,7 @@ import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.t
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
-import type { Placeholders, Plan } from '../emit/parameters.ts'
+import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
   ChangeRequest,
   Engine,
@@ -51,7 +51,7 @@ class SqliteEngine implements Engine {
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
   }
 
-  readonly finish = (placeholders: Placeholders, text: string): Plan => placeholders.positional(text)
+  readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.positional(text)
 
   prepareRead(query: ReadStatement): PreparedRead {
     const { pool, readingStatements } = this.#open

@@ -92,7 +92,7 @@ export class LiveResult {
     this.#state = state
     this.#positions = positions
     this.#seal = seal
-    this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.plan.sql.length
+    this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.emitted.sql.length
   }
 
   get state(): LiveState {
