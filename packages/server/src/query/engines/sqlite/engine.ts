@@ -26,7 +26,7 @@ import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
 import { auditRowsFrom, serviceStore, tryWrite } from './service-store.ts'
 import { findResponse } from './write/idempotency-keys.ts'
-import { change, writeApart, writeShort } from './writes.ts'
+import { change, writeApart, writeShort } from './write-dispatch.ts'
 
 export function openSqliteEngine(options: EngineOptions): Engine {
   return new SqliteEngine(openDatabase(options), options)

@@ -1,4 +1,7 @@
-/** Writes and changes of the catalogue: short ones share a commit on the event loop, long ones run in the writer process. */
+/**
+ * Where writes and changes of the catalogue run: short ones share a commit on the event loop; long ones wait in `LongWriteQueue` and run in
+ * the `WriterProcess`. Both run as a `WriteJob`.
+ */
 import type { Database } from 'better-sqlite3'
 import { inTurns } from '../../../lib/turns.ts'
 import { retryWhileLocked } from '../../../store/database/write-lock.ts'
@@ -9,7 +12,7 @@ import { type OpenDatabase, watched } from './database.ts'
 import { asRefusal } from './failure.ts'
 import { LongRow } from './functions/functions.ts'
 import { areGiven, givenOutcome } from './write/given-rows.ts'
-import { type ChangeJob, runChange, runWrite, type WriteJob } from './write/write.ts'
+import { type ChangeJob, runChange, runWrite, type WriteJob } from './write/write-job.ts'
 
 const NEVER: Stoppable = new AbortController()
 

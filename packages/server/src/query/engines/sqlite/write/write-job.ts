@@ -1,4 +1,4 @@
-/** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
+/** One write, or the changes of a catalogue, on a connection in a transaction of the caller: in the server, or in the process for long writes. */
 import type { Database } from 'better-sqlite3'
 import { ReturnedRows } from '../../bounded-rows.ts'
 import type { ChangeRequest, WriteOutcome, WriteReply, WriteRequest } from '../../engine.ts'
