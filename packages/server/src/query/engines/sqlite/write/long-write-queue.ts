@@ -1,7 +1,7 @@
 /** The queue of long writes: one at a time, in turns by owner, and stopped when a write of another owner waits too long. */
 import { refuse } from '../../../errors.ts'
 import type { Stoppable } from '../../engine.ts'
-import { FairSlots } from '../../fair-slots.ts'
+import { FairSlots } from '../../slots/fair-slots.ts'
 
 interface Current {
   readonly owner: string | undefined
