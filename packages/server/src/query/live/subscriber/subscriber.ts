@@ -28,7 +28,22 @@ export interface SubscriberEnv {
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
 
-/** A fault ends this statement with an error, and no other: its methods do not throw. */
+/**
+ * A fault ends this statement with an error, and no other: its methods do not throw.
+ *
+ * It has five states that are independent of each other:
+ *
+ *   caller   not started → started; paused or not; from any of these → closed, by `close`, or by `end` with a reason
+ *   result   none → followed, by `follow` → none, by `leave` when rights or tables have changed → another
+ *   client   version 0: a snapshot is next → the version of each step that is taken; back to 0 by a Reset
+ *   queue    empty → preparing, if the step is not ready at once → messages, which are sent one by one → empty; a Reset replaces the
+ *            messages and makes the preparation void
+ *   resume   nothing; or `#answers` how → its answer is queued (`#isAnswerQueued`) → answered when the first message is sent. A Reset
+ *            before that makes it `not recovered`: the snapshot answers it
+ *
+ * `#pump` sends what it can, and is called at each transition that can make it possible. Nothing is sent while the caller has not started,
+ * has paused or closed, or while a step is prepared (`#isHeld`), and no step is taken without a result.
+ */
 export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
   readonly owner: string
@@ -45,12 +60,13 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
   /** The queue is that message. */
   #isAnswerQueued = false
-  /** Counts preparations: a Reset may overtake one that takes long. */
-  #preparation = 0
-  #isPreparing = false
+  /** The step that is encoded, or the turn that is waited for. A Reset may overtake it. */
+  #preparing: symbol | undefined
+  /** The caller is ready to be sent messages. */
   #isStarted = false
   #isPaused = false
   #isClosed = false
+  /** `subscribe` has succeeded, or is about to. */
   #hasFollowed = false
   #endedBy: Refusal | undefined
   #lastChangeAt = Number.NEGATIVE_INFINITY
@@ -120,8 +136,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     // If a position has not been answered yet, the snapshot does it.
     const isAnswered = this.#answers === 'nothing' && !(this.#isAnswerQueued && !this.#queue.isBegun)
     if (!isAnswered) this.#answers = 'not recovered'
-    this.#preparation++
-    this.#isPreparing = false
+    this.#preparing = undefined
     this.#version = 0
     this.#setQueue(RESETS[reason])
   }
@@ -214,7 +229,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   /** Nothing is sent, whether or not the sink has room. */
   get #isHeld(): boolean {
-    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
+    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#preparing !== undefined
   }
 
   /** Sends everything that can be sent now. */
@@ -254,11 +269,11 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   /** Subscribers take turns to encode messages, so that the event loop is not held. */
   #waitForTurn(): void {
-    const preparation = ++this.#preparation
-    this.#isPreparing = true
+    const turn = Symbol('turn')
+    this.#preparing = turn
     this.#env.turns.add(() => {
-      if (preparation !== this.#preparation) return
-      this.#isPreparing = false
+      if (this.#preparing !== turn) return
+      this.#preparing = undefined
       this.#pump(true)
     })
   }
@@ -281,17 +296,17 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   }
 
   #prepare(step: Promise<Step>): void {
-    const preparation = ++this.#preparation
-    this.#isPreparing = true
+    const encoding = Symbol('encoding')
+    this.#preparing = encoding
     step.then(
       (ready) => {
-        if (preparation !== this.#preparation) return
-        this.#isPreparing = false
+        if (this.#preparing !== encoding) return
+        this.#preparing = undefined
         this.#take(ready)
         this.#pump()
       },
       (error: unknown) => {
-        if (preparation === this.#preparation) this.#fail(error)
+        if (this.#preparing === encoding) this.#fail(error)
         else this.#env.onError(error)
       },
     )
