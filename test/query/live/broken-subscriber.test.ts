@@ -26,7 +26,7 @@ let requests = 0
 class BrokenSink implements LiveSink {
   readonly kinds: LiveMessage['kind'][] = []
   ended: Refusal | undefined
-  isCongested = false
+  maySend = true
   breaks = { send: false, end: false }
   subscription: LiveSubscription | undefined
 
@@ -120,10 +120,10 @@ onEveryEngineInLongRuns('a subscriber with a fault', (place) => {
 
   test('in a change that waited for the client to read', async () => {
     const sink = await follow()
-    sink.isCongested = true
+    sink.maySend = false
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     await good.until('others have the change', () => good.applier.isWhole)
-    sink.isCongested = false
+    sink.maySend = true
     sink.breaks.send = true
     sink.subscription?.drained()
     await endsWith(sink, 'Change')

@@ -33,7 +33,7 @@ const opened = new Set<LiveClient>()
 export class LiveClient implements LiveSink {
   readonly applier: Applier
   readonly texts: string[] = []
-  isCongested = false
+  maySend = true
   ended: Refusal | undefined
   /** The service ends a statement whose sink throws; that a check has failed must not be lost. */
   #failure: unknown
@@ -112,7 +112,7 @@ export class LiveClient implements LiveSink {
   }
 
   #receive(message: LiveMessage): void {
-    assert.equal(this.isCongested, false, 'a congested sink is sent nothing')
+    assert.equal(this.maySend, true, 'a sink that may not send is sent nothing')
     assert.equal(this.ended, undefined, 'nothing follows the end')
     this.texts.push(message.text)
     this.applier.apply(message.text)
@@ -127,7 +127,7 @@ export class LiveClient implements LiveSink {
   }
 
   release(): void {
-    this.isCongested = false
+    this.maySend = true
     this.subscription.drained()
   }
 

@@ -99,8 +99,8 @@ function guarded(subscription: RunningSubscription, sink: SubscriberSink): Right
 function liveSink(sink: SubscriberSink): LiveSink {
   return {
     send: (message) => sink.send(dataOf(message)),
-    get isCongested() {
-      return sink.isCongested
+    get maySend() {
+      return sink.maySend
     },
     end: (reason) => sink.end(streamRefusal(reason)),
   }

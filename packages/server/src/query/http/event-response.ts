@@ -74,9 +74,9 @@ export class EventResponse implements LiveSink {
     subscription.drained()
   }
 
-  /** Also true from the millisecond in which the token expires. */
-  get isCongested(): boolean {
-    return this.#state !== 'open' || this.context.response.writableNeedDrain || this.#isExpired
+  /** False from the millisecond in which the token expires. */
+  get maySend(): boolean {
+    return this.#state === 'open' && !this.context.response.writableNeedDrain && !this.#isExpired
   }
 
   send(message: LiveMessage): void {

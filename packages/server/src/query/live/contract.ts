@@ -48,15 +48,18 @@ export interface LiveMessage {
 export interface LiveSink {
   /** If it throws, the statement ends. */
   send(message: LiveMessage): void
-  /** While true nothing is sent. The transport calls `drained` when it turns false. */
-  readonly isCongested: boolean
+  /**
+   * Whether a message may be sent now: the subscription is confirmed, the token has not expired and the client reads fast enough.
+   * It is asked before each message. The transport calls `drained` when it turns true again.
+   */
+  readonly maySend: boolean
   /** The statement has ended, and nothing follows. Called at most once, and not after `close`. A transport that cannot send it closes the connection. */
   end(reason: Refusal): void
 }
 
 export interface LiveSubscription {
   readonly requestId: string
-  /** The sink is not congested any more. */
+  /** The sink may send again. */
   drained(): void
   /**
    * The rights of the caller may have changed. Nothing happens if the statement still means the same; a Reset follows if it

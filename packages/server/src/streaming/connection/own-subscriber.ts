@@ -58,10 +58,10 @@ export class OwnSubscriber implements SubscriberSink {
     else this.drained()
   }
 
-  /** True also before the confirmation, and from the millisecond in which the token expires. */
-  get isCongested(): boolean {
+  /** False from the millisecond in which the token expires; `pause` follows at the next sweep. */
+  get maySend(): boolean {
     const { auth, transport, env } = this.#host
-    return this.#state !== 'open' || transport.isCongested || !auth.satisfies(this.needs, env.clock())
+    return this.#state === 'open' && !transport.isCongested && auth.satisfies(this.needs, env.clock())
   }
 
   send(data: JsonText): void {

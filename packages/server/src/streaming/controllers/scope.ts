@@ -77,8 +77,8 @@ function outside(sink: SubscriberSink): SubscriberSink {
   return {
     send: (data) => scope.exit(() => sink.send(data)),
     end: (reason) => scope.exit(() => sink.end(reason)),
-    get isCongested() {
-      return sink.isCongested
+    get maySend() {
+      return sink.maySend
     },
   }
 }

@@ -70,7 +70,7 @@ export interface OwnSubscription {
   readonly snapshot?: undefined
   /**
    * Resolves when the subscription can be confirmed; throws a Refusal created by `refuse` if it cannot be opened. Messages
-   * are sent through the sink once it has resolved and the sink is not congested.
+   * are sent through the sink once it has resolved, while `sink.maySend`.
    */
   open(call: Call, sink: SubscriberSink): Promise<RunningSubscription>
 }
@@ -79,8 +79,11 @@ export interface OwnSubscription {
 export interface SubscriberSink {
   /** Subscribers of one topic that are sent the same object share its encoded and compressed form. */
   send(data: JsonText): void
-  /** While true nothing may be sent. `drained` is called when it turns false. */
-  readonly isCongested: boolean
+  /**
+   * Whether a message may be sent now: the subscription is confirmed, the token has not expired and the client reads fast enough.
+   * Ask before each message: `send` does not check the token. `drained` is called when it turns true again.
+   */
+  readonly maySend: boolean
   /** Sends the error and the server's Unsub. Nothing may follow. */
   end(reason: Refusal): void
 }

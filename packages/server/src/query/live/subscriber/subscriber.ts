@@ -208,11 +208,11 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     if (result === undefined || this.#version !== result.version || !this.#queue.isEmpty) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
     this.#guard(() => {
-      if (!this.#sink.isCongested) this.#send(result.progress())
+      if (this.#sink.maySend) this.#send(result.progress())
     })
   }
 
-  /** Nothing is sent, whether or not the sink has room. */
+  /** Nothing is sent, whether or not the sink may send. */
   get #isHeld(): boolean {
     return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
   }
@@ -228,17 +228,17 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   /** Checks the sink only once for each message, because the check is the most expensive step. `isTurn`: a message may be encoded now. */
   #sendAll(isTurn: boolean): void {
-    let hasRoom = false
+    let maySend = false
     while (!this.#isHeld && this.#hasMore) {
-      hasRoom ||= !this.#sink.isCongested
-      if (!hasRoom) break
+      maySend ||= this.#sink.maySend
+      if (!maySend) break
       if (!this.#queue.isEmpty) {
         if (!this.#queue.isEncoded && !isTurn) {
           this.#waitForTurn()
           break
         }
         this.#send(this.#queue.take())
-        hasRoom = false
+        maySend = false
         isTurn = false
         continue
       }
