@@ -61,7 +61,7 @@ export class OwnSubscriber implements SubscriberSink {
   /** False from the millisecond in which the token expires; `pause` follows at the next sweep. */
   get maySend(): boolean {
     const { auth, transport, env } = this.#host
-    return this.#state === 'open' && !transport.isCongested && auth.satisfies(this.needs, env.clock())
+    return this.#state === 'open' && !transport.topicsMustWait && auth.satisfies(this.needs, env.clock())
   }
 
   send(data: JsonText): void {

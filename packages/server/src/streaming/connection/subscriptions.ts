@@ -165,7 +165,7 @@ export class Subscriptions implements Subscriber {
   onDrained(): void {
     for (const subscriber of copyOf(this.#own)) {
       // An earlier one may have filled the queue; then there will be another call.
-      if (this.#transport.isCongested) break
+      if (this.#transport.topicsMustWait) break
       // Moved to the end, so that each gets its turn.
       if (this.#own?.delete(subscriber.key)) this.#own.set(subscriber.key, subscriber)
       subscriber.drained()
