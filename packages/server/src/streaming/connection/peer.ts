@@ -153,7 +153,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     else if (this.#idle.isOver(now)) this.close('policy', 'no frame for too long')
     this.#checkDrained()
     const slowSince = Math.min(this.#fullSince ?? now, this.#requestsWaitSince ?? now)
-    if (now - slowSince >= idleTimeout) this.#closeAsSlow()
+    if (now - slowSince >= idleTimeout) this.closeAsSlow()
     if (now < this.#nextPingAt || this.#closing !== undefined) return
     this.#nextPingAt = now + pingInterval
     this.#socket.ping()
@@ -179,7 +179,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     if (this.#fullSince === undefined || slow === 'queue') {
       const frame = broadcast.frame(this.codec, this.#socket.windows?.server, this.#env.settings.streamDeflateThreshold)
       this.#sendFrame(frame, broadcast.payload(this.codec).length, 'push')
-    } else if (slow === 'close') this.#closeAsSlow()
+    } else if (slow === 'close') this.closeAsSlow()
     else {
       // Encoded now, so that data that cannot be encoded throws at its publisher and not when the queue drains.
       broadcast.payload(this.codec)
@@ -203,16 +203,13 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.#socket.terminate()
   }
 
-  /** `limit` is that of the connection by default. Discards the queue, to free memory and to send the close frame. */
-  #closeAsSlow(): void {
-    if (this.#closing === undefined) increment(this.#env.counters.slowCloses, 'connection')
-    this.#close('overload', 'reads too slowly', { discardsQueue: true })
-  }
-
-  closeAsSlow(limit: QueueLimit): void {
+  /** Discards the queue, to free memory and to send the close frame. `limit` says which one was exceeded, by default the connection's own. */
+  closeAsSlow(limit: QueueLimit | 'connection' = 'connection'): void {
     if (this.#closing === undefined) increment(this.#env.counters.slowCloses, limit)
-    this.#close('overload', `reads too slowly: the send queues of this ${limit} are full`, { discardsQueue: true })
-    if (this.#socket.queuedBytes > MAX_BYTES_BEFORE_CLOSE) this.#socket.terminate()
+    const isShared = limit !== 'connection'
+    const reason = isShared ? `reads too slowly: the send queues of this ${limit} are full` : 'reads too slowly'
+    this.#close('overload', reason, { discardsQueue: true })
+    if (isShared && this.#socket.queuedBytes > MAX_BYTES_BEFORE_CLOSE) this.#socket.terminate()
   }
 
   closeAsFlooding(limit: QueueLimit): void {

@@ -16,8 +16,8 @@ export interface Transport {
   sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void
   /**
    * Whether subscriptions that their topic runs must wait. They fill only a part of the send queue, so that they alone
-   * never make the connection a slow one. After it was true, `Subscriptions.onDrained` is called
-   * once enough has been sent.
+   * never make the connection a slow one. After it was true, `Subscriptions.onDrained` is called once
+   * enough has been sent.
    */
   readonly topicsMustWait: boolean
   /** Pauses or resumes reading from the client. */
