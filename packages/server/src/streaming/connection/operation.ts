@@ -6,9 +6,9 @@ import { topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
 import { confirmation, publicError, push, reply, sendError } from './messages.ts'
-import { OwnSubscriber } from './own-subscriber.ts'
 import type { InvalidRequest, Request } from './request.ts'
 import type { Subscriptions } from './subscriptions.ts'
+import { TopicRunSubscription } from './topic-run-subscription.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
 
 /** What an operation uses of its connection. */
@@ -124,7 +124,7 @@ export class Operation implements Call {
     if (topic.subscription?.open !== undefined && subscriptions.has(key)) throw refuse('Data', 'Topic')
     if (subscriptions.repeat(key)) return undefined
     if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
-    if (topic.subscription?.open !== undefined) return subscriptions.openOwn(topic.subscription, this, topic.needs)
+    if (topic.subscription?.open !== undefined) return subscriptions.openTopicRun(topic.subscription, this, topic.needs)
     const snapshot = topic.subscription?.snapshot?.(this)
     if (snapshot instanceof Promise) subscriptions.prepare(request.controller, request.topic, topic)
     return snapshot
@@ -137,7 +137,7 @@ export class Operation implements Call {
       claimed = this.#claimAnswer()
       if (claimed) this.#complete(request, result)
       // The operation was aborted in the meantime.
-      else if (result instanceof OwnSubscriber) result.close()
+      else if (result instanceof TopicRunSubscription) result.close()
     } catch (error) {
       if (claimed || this.#claimAnswer()) this.#fail(error)
     }
@@ -152,7 +152,7 @@ export class Operation implements Call {
   }
 
   #complete(request: Request, result: unknown): void {
-    if (result instanceof OwnSubscriber) this.#startOwn(request, result)
+    if (result instanceof TopicRunSubscription) this.#startTopicRun(request, result)
     else if (request.action === 'Publish') this.#reply(request, result)
     else if (request.action === 'Sub') this.#openSubscription(request, result)
     else this.#confirm(request, true)
@@ -198,14 +198,14 @@ export class Operation implements Call {
   }
 
   /** Confirms the subscription; from then on its topic sends. */
-  #startOwn(request: Request, subscriber: OwnSubscriber): void {
+  #startTopicRun(request: Request, subscription: TopicRunSubscription): void {
     const { env, subscriptions } = this.#host
     // The authority may have changed while it was opened.
-    if (!this.caller.auth.satisfies(subscriber.needs, env.clock())) subscriber.close(refuse('Authority'))
-    if (subscriber.endReason !== undefined) throw subscriber.endReason
-    subscriptions.addOwn(subscriber)
+    if (!this.caller.auth.satisfies(subscription.needs, env.clock())) subscription.close(refuse('Authority'))
+    if (subscription.endReason !== undefined) throw subscription.endReason
+    subscriptions.addTopicRun(subscription)
     this.#confirm(request, true)
-    subscriber.start()
+    subscription.start()
   }
 
   #fail(error: unknown): void {

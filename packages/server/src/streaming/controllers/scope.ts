@@ -3,7 +3,7 @@
  * context, so an uncaught error can be attributed to them. No state of the server is changed in that context.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Controller, OwnSubscription, RunningSubscription, SubscriberSink, Topic } from '../topics/controller.ts'
+import type { Controller, RunningSubscription, SubscriberSink, Topic, TopicRunRules } from '../topics/controller.ts'
 
 const scope = new AsyncLocalStorage<string>()
 
@@ -59,7 +59,7 @@ function scopedSubscription(name: string, rules: NonNullable<Topic['subscription
   return { slow: rules.slow, snapshot: (call) => scope.run(name, () => rules.snapshot?.(call)) }
 }
 
-function openIn(name: string, rules: OwnSubscription, ...[call, sink]: Parameters<OwnSubscription['open']>) {
+function openIn(name: string, rules: TopicRunRules, ...[call, sink]: Parameters<TopicRunRules['open']>) {
   return scope.run(name, () => rules.open(call, sink))
 }
 

@@ -49,9 +49,9 @@ export type Need = 'nothing' | 'identity' | (string & {})
 export type SlowPolicy = 'latest' | 'close'
 
 /** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber by itself. */
-export type SubscriptionRules = SharedSubscription | OwnSubscription
+export type SubscriptionRules = SharedRules | TopicRunRules
 
-export interface SharedSubscription {
+export interface SharedRules {
   readonly slow: SlowPolicy
   /**
    * The initial state, sent right after the confirmation; undefined sends nothing. Messages published while a promise
@@ -65,7 +65,7 @@ export interface SharedSubscription {
  * A subscription that its topic runs for each subscriber by itself. It is not counted: a Sub of a topic that is open on the
  * connection is refused with `Data Topic`, and the first Unsub ends it.
  */
-export interface OwnSubscription {
+export interface TopicRunRules {
   readonly slow?: undefined
   readonly snapshot?: undefined
   /**
