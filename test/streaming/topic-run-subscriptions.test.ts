@@ -3,14 +3,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decode, encode } from '@msgpack/msgpack'
 import fc from 'fast-check'
-import { JsonText } from 'gatehouse-protocol'
+import { JsonText, type SubscriberSink } from 'gatehouse-protocol'
 import { CODECS, codecFor } from '../../packages/server/src/streaming/codec/codec.ts'
-import {
-  type Controller,
-  refuse,
-  refuseWithProblem,
-  type SubscriberSink,
-} from '../../packages/server/src/streaming/topics/controller.ts'
+import { type Controller, refuse, refuseWithProblem } from '../../packages/server/src/streaming/topics/controller.ts'
 import { Hub } from '../../packages/server/src/streaming/topics/hub.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect } from '../support/stream-client.ts'
@@ -18,7 +13,7 @@ import { until } from '../support/until.ts'
 
 interface Feed {
   readonly topic: string
-  readonly sink: SubscriberSink
+  readonly sink: SubscriberSink<JsonText>
   /** What the connection told it. */
   readonly told: string[]
 }

@@ -1,14 +1,10 @@
 /** A client of live queries in this process: it subscribes, applies what it is sent, and waits for states instead of times. */
+
 import assert from 'node:assert/strict'
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { Json } from '../../../packages/server/src/lib/exact-json.ts'
 import { parameterInput } from '../../../packages/server/src/query/http/statement.ts'
-import type {
-  LiveMessage,
-  LiveRequest,
-  LiveSink,
-  LiveSubscription,
-} from '../../../packages/server/src/query/live/contract.ts'
+import type { LiveMessage, LiveRequest } from '../../../packages/server/src/query/live/contract.ts'
 import { CALLERS, type QueryServer } from '../query-server.ts'
 import { Applier } from './applier.ts'
 
@@ -30,14 +26,14 @@ const PATIENCE_MS = 30_000
 let requests = 0
 const opened = new Set<LiveClient>()
 
-export class LiveClient implements LiveSink {
+export class LiveClient implements SubscriberSink<LiveMessage> {
   readonly applier: Applier
   readonly texts: string[] = []
   maySend = true
   ended: Refusal | undefined
   /** The service ends a statement whose sink throws; that a check has failed must not be lost. */
   #failure: unknown
-  #subscription: LiveSubscription | undefined
+  #subscription: RunningSubscription | undefined
   #waiting: {
     readonly isMet: () => boolean
     readonly resolve: () => void
@@ -90,7 +86,7 @@ export class LiveClient implements LiveSink {
     return client
   }
 
-  get subscription(): LiveSubscription {
+  get subscription(): RunningSubscription {
     assert.ok(this.#subscription !== undefined)
     return this.#subscription
   }

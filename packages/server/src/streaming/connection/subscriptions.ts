@@ -3,7 +3,7 @@ import type { Refusal } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 import { IDENTIFY } from '../controllers/auth.ts'
 import { type Call, type Need, refuse, type SlowPolicy, type Topic, type TopicRunRules } from '../topics/controller.ts'
-import { type Broadcast, type Subscriber, topicKey } from '../topics/hub.ts'
+import { type Broadcast, type TopicListener, topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
 import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
@@ -59,7 +59,7 @@ class Backlog {
   }
 }
 
-export class Subscriptions implements Subscriber {
+export class Subscriptions implements TopicListener {
   readonly #caller: ConnectionCaller
   readonly #transport: Transport
   readonly #env: ConnectionEnv

@@ -1,13 +1,6 @@
 /** A connection's end of a subscription that its topic runs: when the topic may send, and which events it is notified of. */
-import type { JsonText, Principal, Refusal } from 'gatehouse-protocol'
-import {
-  type Call,
-  type Need,
-  type RunningSubscription,
-  refuse,
-  type SubscriberSink,
-  type TopicRunRules,
-} from '../topics/controller.ts'
+import type { JsonText, Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
+import { type Call, type Need, refuse, type TopicRunRules } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
 import type { ConnectionAuth } from './authentication.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
@@ -21,7 +14,7 @@ export interface TopicRunHost {
   readonly onFault: (error: unknown) => void
 }
 
-export class TopicRunSubscription implements SubscriberSink {
+export class TopicRunSubscription implements SubscriberSink<JsonText> {
   readonly key: string
   readonly controller: string
   readonly name: string

@@ -2,8 +2,10 @@
  * Runs the code of custom controllers in an asynchronous context of its own. Timers, promises and emitters that they start keep the
  * context, so an uncaught error can be attributed to them. No state of the server is changed in that context.
  */
+
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Controller, RunningSubscription, SubscriberSink, Topic, TopicRunRules } from '../topics/controller.ts'
+import type { RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
+import type { Controller, Topic, TopicRunRules } from '../topics/controller.ts'
 
 const scope = new AsyncLocalStorage<string>()
 
@@ -73,7 +75,7 @@ function scopedRunning(name: string, running: RunningSubscription): RunningSubsc
   }
 }
 
-function outside(sink: SubscriberSink): SubscriberSink {
+function outside<Data>(sink: SubscriberSink<Data>): SubscriberSink<Data> {
   return {
     send: (data) => scope.exit(() => sink.send(data)),
     end: (reason) => scope.exit(() => sink.end(reason)),

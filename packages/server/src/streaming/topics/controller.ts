@@ -4,8 +4,10 @@ import {
   type JsonText,
   type Principal,
   Refusal,
+  type RunningSubscription,
   STREAM_ERRORS,
   type StreamErrorCode,
+  type SubscriberSink,
 } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 
@@ -72,32 +74,7 @@ export interface TopicRunRules {
    * Resolves when the subscription can be confirmed; throws a Refusal created by `refuse` if it cannot be opened. Messages
    * are sent through the sink once it has resolved, while `sink.maySend`.
    */
-  open(call: Call, sink: SubscriberSink): Promise<RunningSubscription>
-}
-
-/** The connection as a running subscription sees it. */
-export interface SubscriberSink {
-  /** Subscribers of one topic that are sent the same object share its encoded and compressed form. */
-  send(data: JsonText): void
-  /**
-   * Whether a message may be sent now: the subscription is confirmed, the token has not expired and the client reads fast enough.
-   * Ask before each message: `send` does not check the token. `drained` is called when it turns true again.
-   */
-  readonly maySend: boolean
-  /** Sends the error and the server's Unsub. Nothing may follow. */
-  end(reason: Refusal): void
-}
-
-/** How the connection notifies a running subscription. */
-export interface RunningSubscription {
-  drained(): void
-  /** The caller has other rights, or a new token with the same rights. */
-  setPrincipal(principal: Principal): void
-  /** The token expired; the caller may renew it. */
-  pause(): void
-  resume(principal: Principal): void
-  /** The subscription ended: by Unsub, with the connection, or because the caller lost the authority. */
-  close(): void
+  open(call: Call, sink: SubscriberSink<JsonText>): Promise<RunningSubscription>
 }
 
 /** What a controller can use while the gateway runs. */

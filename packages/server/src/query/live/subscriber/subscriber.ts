@@ -1,9 +1,9 @@
 /** One subscriber of a live result: what it has been sent, and what it is sent next. */
 
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { TurnQueue } from '../../../lib/turns.ts'
 import { ownerOf } from '../../run/call.ts'
-import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../contract.ts'
+import type { LiveMessage, LiveRequest, ResetReason } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'
 import type { Follower, LiveResult, Step } from '../results/live-result.ts'
@@ -29,12 +29,12 @@ export interface SubscriberEnv {
 const TOLERANCE_MS = 1
 
 /** A fault ends this statement with an error, and no other: its methods do not throw. */
-export class Subscriber implements LiveSubscription, Follower, MemoryUser {
+export class Subscriber implements RunningSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
   readonly owner: string
   readonly startedAt: number
   principal: Principal
-  readonly #sink: LiveSink
+  readonly #sink: SubscriberSink<LiveMessage>
   readonly #env: SubscriberEnv
   /** Undefined while another result is read. */
   #result: LiveResult | undefined
@@ -57,7 +57,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   #lastMessageAt = performance.now()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(request: LiveRequest, sink: LiveSink, env: SubscriberEnv, startedAt: number) {
+  constructor(request: LiveRequest, sink: SubscriberSink<LiveMessage>, env: SubscriberEnv, startedAt: number) {
     this.request = request
     this.owner = ownerOf(request.principal)
     this.principal = request.principal
@@ -65,10 +65,6 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#sink = sink
     this.#env = env
     this.#queue = new UnsentMessages(this, env.budget)
-  }
-
-  get requestId(): string {
-    return this.request.requestId
   }
 
   get result(): LiveResult | undefined {
@@ -150,6 +146,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#pump()
   }
 
+  /** Nothing happens if the statement still means the same; a Reset follows if not; it ends if the caller may not run it any more. */
   setPrincipal(principal: Principal): void {
     if (!this.#isClosed) this.#guard(() => this.#env.replan(this, principal))
   }
