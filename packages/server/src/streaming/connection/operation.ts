@@ -1,7 +1,7 @@
 /** One request on a connection: executed when its turn comes, answered exactly once. */
 import type { Principal } from 'gatehouse-protocol'
 import { IDENTIFY } from '../controllers/auth.ts'
-import { type Call, refuse, type Topic } from '../topics/controller.ts'
+import { AcceptedSignIn, type Call, refuse, type Topic } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
@@ -138,6 +138,7 @@ export class Operation implements Call {
       if (claimed) this.#complete(request, result)
       // The operation was aborted in the meantime.
       else if (result instanceof TopicRunSubscription) result.close()
+      else if (result instanceof AcceptedSignIn) this.#host.subscriptions.onAuthorityChanged()
     } catch (error) {
       if (claimed || this.#claimAnswer()) this.#fail(error)
     }
@@ -156,24 +157,23 @@ export class Operation implements Call {
     else if (request.action === 'Publish') this.#reply(request, result)
     else if (request.action === 'Sub') this.#openSubscription(request, result)
     else this.#confirm(request, true)
-    const { auth } = this.caller
-    if (!auth.hasNewSignIn) return
-    auth.hasNewSignIn = false
-    this.#host.subscriptions.onAuthorityChanged()
+    if (result instanceof AcceptedSignIn) this.#host.subscriptions.onAuthorityChanged()
   }
 
   #reply(request: Request, result: unknown): void {
     const { transport, env, subscriptions } = this.#host
     const { controller, id } = request
     const topic = this.#topic?.replyTopic?.(this) ?? request.topic
+    const isSignIn = result instanceof AcceptedSignIn
+    const data = isSignIn ? result.reply : result
     if (id !== undefined) {
-      transport.send(reply(request, topic, result))
+      transport.send(reply(request, topic, data))
       return
     }
     const key = topicKey(controller, topic)
     if (!subscriptions.has(key)) sendError(transport, env, request, refuse('Operation.NoResult'))
     // After a sign-in the new authority is pushed to Identify anyway.
-    else if (!this.caller.auth.hasNewSignIn || key !== IDENTIFY.key) transport.send(push(controller, topic, result))
+    else if (!isSignIn || key !== IDENTIFY.key) transport.send(push(controller, topic, data))
   }
 
   /** Confirms the subscription, sends its snapshot, then what was published while the snapshot was fetched. */

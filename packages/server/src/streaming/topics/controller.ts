@@ -110,8 +110,8 @@ export interface Caller {
   readonly address: string
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
-  /** Checks a token and takes on its authority; the result is the reply. */
-  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult>
+  /** Checks a token and takes on its authority. The handler must return the result, which is the reply. */
+  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<SignInResult>
   readonly profile: Profile
   timeouts(controller: string): Timeouts
   setTimeouts(controller: string, timeouts: Timeouts): void
@@ -133,6 +133,18 @@ export interface AuthenticationResult {
   readonly ExpiresIn?: string | undefined
   readonly Scope?: readonly string[]
 }
+
+/** An accepted sign-in: after the reply, the connection notifies its subscriptions of the new authority. */
+export class AcceptedSignIn {
+  readonly reply: AuthenticationResult
+
+  constructor(reply: AuthenticationResult) {
+    this.reply = reply
+  }
+}
+
+/** A rejected sign-in is only a reply. */
+export type SignInResult = AcceptedSignIn | AuthenticationResult
 
 /** Creates an error reply. The client sees both the code and the context. */
 export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Refusal {
