@@ -1,9 +1,9 @@
 /** One subscriber of a live result: what it has been sent, and what it is sent next. */
 
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { TurnQueue } from '../../../lib/turns.ts'
 import { ownerOf } from '../../run/call.ts'
-import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../contract.ts'
+import type { LiveMessage, LiveRequest, ResetReason } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'
 import type { Follower, LiveResult, Step } from '../results/live-result.ts'
@@ -44,12 +44,12 @@ const TOLERANCE_MS = 1
  * `#pump` sends what it can, and is called at each transition that can make it possible. Nothing is sent while the caller has not started,
  * has paused or closed, or while a step is prepared (`#isHeld`), and no step is taken without a result.
  */
-export class Subscriber implements LiveSubscription, Follower, MemoryUser {
+export class Subscriber implements RunningSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
   readonly owner: string
   readonly startedAt: number
   principal: Principal
-  readonly #sink: LiveSink
+  readonly #sink: SubscriberSink<LiveMessage>
   readonly #env: SubscriberEnv
   /** Undefined while another result is read. */
   #result: LiveResult | undefined
@@ -73,7 +73,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   #lastMessageAt = performance.now()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(request: LiveRequest, sink: LiveSink, env: SubscriberEnv, startedAt: number) {
+  constructor(request: LiveRequest, sink: SubscriberSink<LiveMessage>, env: SubscriberEnv, startedAt: number) {
     this.request = request
     this.owner = ownerOf(request.principal)
     this.principal = request.principal
@@ -81,10 +81,6 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#sink = sink
     this.#env = env
     this.#queue = new UnsentMessages(this, env.budget)
-  }
-
-  get requestId(): string {
-    return this.request.requestId
   }
 
   get result(): LiveResult | undefined {
@@ -165,6 +161,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#pump()
   }
 
+  /** Nothing happens if the statement still means the same; a Reset follows if not; it ends if the caller may not run it any more. */
   setPrincipal(principal: Principal): void {
     if (!this.#isClosed) this.#guard(() => this.#env.replan(this, principal))
   }
@@ -223,11 +220,11 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     if (result === undefined || this.#version !== result.version || !this.#queue.isEmpty) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
     this.#guard(() => {
-      if (!this.#sink.isCongested) this.#send(result.progress())
+      if (this.#sink.maySend) this.#send(result.progress())
     })
   }
 
-  /** Nothing is sent, whether or not the sink has room. */
+  /** Nothing is sent, whether or not the sink may send. */
   get #isHeld(): boolean {
     return this.#isClosed || !this.#isStarted || this.#isPaused || this.#preparing !== undefined
   }
@@ -243,17 +240,17 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   /** Checks the sink only once for each message, because the check is the most expensive step. `isTurn`: a message may be encoded now. */
   #sendAll(isTurn: boolean): void {
-    let hasRoom = false
+    let maySend = false
     while (!this.#isHeld && this.#hasMore) {
-      hasRoom ||= !this.#sink.isCongested
-      if (!hasRoom) break
+      maySend ||= this.#sink.maySend
+      if (!maySend) break
       if (!this.#queue.isEmpty) {
         if (!this.#queue.isEncoded && !isTurn) {
           this.#waitForTurn()
           break
         }
         this.#send(this.#queue.take())
-        hasRoom = false
+        maySend = false
         isTurn = false
         continue
       }
