@@ -14,17 +14,13 @@ const RESULT_DIGITS = 38n
 const SHORT_CHARACTERS = 15
 const [COMMA, MINUS, ZERO] = [0x2c, 0x2d, 0x30]
 
-type Values = Float64Array | BigInt64Array
+type Values = Float64Array | BigInt64Array | bigint[]
 
 /** The arguments are the values, divided by commas, the fraction in units of 1 / ONE and the number of values that are allowed. */
 export const PERCENTILE_FUNCTIONS = {
   /** The result has `shift` more digits after the point than the values. */
-  gh_percentile_cont_of: (gathered: string, fraction: bigint, most: bigint, shift: bigint) => {
-    const values = readValues(gathered, fraction, most)
-    const { index, part } = positionOf(fraction, values.length)
-    const low = valueAt(values, index)
-    return exactBetween(low, part === 0n ? low : leastFrom(values, index + 1), part, shift)
-  },
+  gh_percentile_cont_of: (gathered: string, fraction: bigint, most: bigint, shift: bigint) =>
+    exactBetween(readValues(gathered, fraction, most), fraction, shift),
   gh_percentile_disc_of: (gathered: string, fraction: bigint, most: bigint) => {
     const values = readValues(gathered, fraction, most)
     return BigInt(valueAt(values, rankOf(fraction, values.length)))
@@ -104,7 +100,10 @@ function leastFrom(values: Values, index: number): number | bigint {
   return least
 }
 
-function exactBetween(low: number | bigint, high: number | bigint, part: bigint, shift: bigint): bigint | Uint8Array {
+function exactBetween(values: Values, fraction: bigint, shift: bigint): bigint | Uint8Array {
+  const { index, part } = positionOf(fraction, values.length)
+  const low = valueAt(values, index)
+  const high = part === 0n ? low : leastFrom(values, index + 1)
   const weighted = BigInt(low) * (ONE - part) + BigInt(high) * part
   return fitted(roundedQuotient(weighted * 10n ** shift, ONE), RESULT_DIGITS)
 }
@@ -139,25 +138,22 @@ export function percentileName(shift: number | 'double', isDistinct: boolean): s
 export function registerPercentiles(database: Database): void {
   for (const isDistinct of [false, true]) {
     for (let shift = 0; shift <= QUOTIENT_SCALE; shift++)
-      holding(database, percentileName(shift, isDistinct), exactOf, (held, fraction) => {
-        const values = isDistinct ? [...new Set(sorted(held))] : sorted(held)
-        const { index, part } = positionOf(fraction, values.length)
-        const low = values[index] ?? 0n
-        return exactBetween(low, values[index + 1] ?? low, part, BigInt(shift))
-      })
+      holding(database, percentileName(shift, isDistinct), exactOf, (values, fraction) =>
+        exactBetween(isDistinct ? [...new Set(values)] : values, fraction, BigInt(shift)),
+      )
     holding(database, percentileName('double', isDistinct), realOf, (values, fraction) =>
       doubleBetween(Float64Array.from(isDistinct ? new Set(values) : values).sort(), fraction),
     )
   }
   holding(database, 'gh_percentile_disc_wide', exactOf, (values, fraction) =>
-    fitted(sorted(values)[rankOf(fraction, values.length)] ?? 0n, RESULT_DIGITS),
+    fitted(BigInt(valueAt(values, rankOf(fraction, values.length))), RESULT_DIGITS),
   )
   holding(database, 'gh_percentile_disc_double', realOf, (values, fraction) =>
     storedDouble(Float64Array.from(values).sort()[rankOf(fraction, values.length)] ?? 0),
   )
 }
 
-/** Registers an aggregate that holds the values of a group, and sorts them at its end. */
+/** Registers an aggregate that holds the values of a group until its end. */
 function holding<Item>(
   database: Database,
   name: string,
@@ -184,10 +180,6 @@ function isHeld(state: Held<unknown>, fraction: Raw | undefined, most: Raw | und
   }
   if (state.values.length >= state.most) throw manyValuesError()
   return true
-}
-
-function sorted(values: bigint[]): bigint[] {
-  return values.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
 }
 
 /** Exact over the shortest decimal forms, and rounded once. NaN comes last. */
