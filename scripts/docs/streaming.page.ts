@@ -257,7 +257,7 @@ A controller is a module with a default export; \`GATEHOUSE_STREAM_CONTROLLERS\`
   may already include them;
 - instead of \`slow\`, a \`subscription\` can have \`open(call, sink)\`, which runs the subscription of each client by itself: it returns a
   promise of an object with \`drained\`, \`setPrincipal\`, \`pause\`, \`resume\` and \`close\`, and sends JSON texts with
-  \`sink.send(data)\` while \`sink.isCongested\` is false;
+  \`sink.send(data)\` while \`sink.maySend\` is true, which it asks before each message;
 - \`start(publisher)\` is called once; \`publisher.publish(topic, data)\` sends to every subscriber, whose rights the gateway
   checks. \`publisher.setStatus('Impaired')\` changes the status of its feed, which is \`Active\` at first, and pushes \`Feeds\` to
   their subscribers. The function that it returns is called when the server stops.

@@ -62,7 +62,7 @@ for (const workers of ['1', '2'])
     }
 
     test('the start warns, and so does doctor', async () => {
-      const [warning = '{}'] = lines('few files may be opened')
+      const [warning = '{}'] = lines('the limit of open files is low')
       assert.partialDeepStrictEqual(JSON.parse(warning), { level: 'warn', openFiles: OPEN_FILES })
       // With a higher limit of its own: that of the server counts.
       const { stdout } = await runGatehouse(['doctor', '--data', folder])
@@ -104,8 +104,8 @@ for (const workers of ['1', '2'])
             assert.ok(text.includes(`"${code}"`), text)
           }
         assert.notEqual(await kept(), 503)
-        await until('the log says so', 1000, () => lines('connections are refused').length > 0)
-        assert.ok(lines('connections are refused').length <= Number(workers), 'one line a minute of each process')
+        await until('the log says so', 1000, () => lines('refusing connections').length > 0)
+        assert.ok(lines('refusing connections').length <= Number(workers), 'one line a minute of each process')
         assert.deepEqual(lines('EMFILE'), [])
       } finally {
         agent.destroy()

@@ -75,9 +75,14 @@ test('a repeated key, a unique violation and a definition are not answered befor
   await untilHeld(2)
   await sleep(20)
   assert.equal(answered, 0)
-  held[1]?.(null)
+  // One sync, or several if the requests arrived late.
+  let ended = 1
+  const ending = setInterval(() => {
+    while (ended < held.length) held[ended++]?.(null)
+  }, 5)
+  const replies = await Promise.all(others).finally(() => clearInterval(ending))
   assert.deepEqual(
-    (await Promise.all(others)).map(({ status }) => status),
+    replies.map(({ status }) => status),
     [200, 409, 200],
   )
 })

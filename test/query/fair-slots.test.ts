@@ -1,7 +1,11 @@
 /** The rules by which the owners of queries share readers and connections. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { FairSlots, type FairSlotsOptions, type Slot } from '../../packages/server/src/query/engines/fair-slots.ts'
+import {
+  FairSlots,
+  type FairSlotsOptions,
+  type Slot,
+} from '../../packages/server/src/query/engines/slots/fair-slots.ts'
 import { refuse } from '../../packages/server/src/query/errors.ts'
 
 const NEVER = new AbortController()
@@ -232,7 +236,7 @@ test('long work never takes the slots that are left to short work of any owner',
   assert.equal(held(), 'b1 a2 c2')
 })
 
-test('an owner whose work was put off is not believed to have short work for ten seconds', async (t) => {
+test('an owner whose work was preempted is not believed to have short work for ten seconds', async (t) => {
   const { ask, release, tick, held, stopped } = openLongSlots(t, 3, { long: 1 })
   await ask('a1')
   await ask('b1')

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg, { type Pool } from 'pg'
-import { FairSlots } from '../../packages/server/src/query/engines/fair-slots.ts'
 import { type Acquire, acquireFrom, borrow } from '../../packages/server/src/query/engines/postgres/pool.ts'
+import { FairSlots } from '../../packages/server/src/query/engines/slots/fair-slots.ts'
 import { openPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 

@@ -144,7 +144,10 @@ onEveryEngine('plans by shape', (place) => {
     const { columns, parameters, usesClaims, tables } = bound
     return { text, cost, columns, parameters, usesClaims, tables, readsAuditLog, run: runOf(planned, principal) }
 
-    function runOf({ plan: made, read }: Planned, { subject, username, clientId, roles, scopes }: Principal): unknown {
+    function runOf(
+      { emitted: made, read }: Planned,
+      { subject, username, clientId, roles, scopes }: Principal,
+    ): unknown {
       if (made === undefined) return undefined
       const values = { parameters: [], literals, subject, username, clientId, roles, scopes, milliseconds: 0 }
       const given = parametersOf(made, values, live.engine.bind)
@@ -173,10 +176,10 @@ onEveryEngine('plans by shape', (place) => {
       text,
     )
     counts[shared === undefined ? 'refused' : 'planned']++
-    if (shared?.plan === undefined) return
-    const first = seen.get(shared.plan) ?? text
+    if (shared?.emitted === undefined) return
+    const first = seen.get(shared.emitted) ?? text
     if (first !== text) counts.shared++
-    seen.set(shared.plan, first)
+    seen.set(shared.emitted, first)
   }
 
   test('the SQL, the values, the columns, the cost class and the errors are those of a plan of its own', async () => {
@@ -205,16 +208,17 @@ onEveryEngine('plans by shape', (place) => {
     const planner = new Planner(live.engine)
     const plan = (text: string) => planner.plan(ADMIN, live.catalogue.snapshot, text)
     const first = plan('SELECT id FROM a WHERE id = 0 LIMIT 1')
-    for (let id = 1; id < 200; id++) assert.equal(plan(`SELECT id FROM a WHERE id = ${id} LIMIT 1`).plan, first.plan)
+    for (let id = 1; id < 200; id++)
+      assert.equal(plan(`SELECT id FROM a WHERE id = ${id} LIMIT 1`).emitted, first.emitted)
     assert.equal(planner.size, 1)
-    assert.notEqual(plan('SELECT id FROM a WHERE id = 0 LIMIT 2').plan, first.plan)
-    assert.equal(plan('SELECT id FROM a WHERE id = 7 LIMIT 1').plan, first.plan)
+    assert.notEqual(plan('SELECT id FROM a WHERE id = 0 LIMIT 2').emitted, first.emitted)
+    assert.equal(plan('SELECT id FROM a WHERE id = 7 LIMIT 1').emitted, first.emitted)
     // With as many digits after the point as the column, with fewer and with none.
     for (const price of ['2.25', '1.5', '7']) {
       const some = plan(`SELECT id FROM a WHERE s = ${price}`)
-      assert.equal(plan(`SELECT id FROM a WHERE s = ${price.replace(/\d/g, '1')}`).plan, some.plan, price)
+      assert.equal(plan(`SELECT id FROM a WHERE s = ${price.replace(/\d/g, '1')}`).emitted, some.emitted, price)
     }
-    assert.notEqual(planner.plan(CALLERS.market ?? READER, live.catalogue.snapshot, first.text).plan, first.plan)
+    assert.notEqual(planner.plan(CALLERS.market ?? READER, live.catalogue.snapshot, first.text).emitted, first.emitted)
   })
 
   test('a value that is too long for a key is refused after others were planned', () => {
@@ -229,7 +233,7 @@ onEveryEngine('plans by shape', (place) => {
     const plan = (text: string) => planner.plan(ADMIN, live.catalogue.snapshot, text)
     plan('SELECT id FROM a WHERE k = 1 AND d = 1.123456')
     const first = plan('SELECT id FROM a WHERE k = 1 AND d = 1.12')
-    assert.equal(plan('SELECT id FROM a WHERE k = 2 AND d = 0.5').plan, first.plan)
+    assert.equal(plan('SELECT id FROM a WHERE k = 2 AND d = 0.5').emitted, first.emitted)
   })
 })
 

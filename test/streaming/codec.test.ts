@@ -55,8 +55,10 @@ function hasNoProto(value: unknown): boolean {
 }
 
 test('MessagePack: 64-bit ids keep their value through decode and encode', () => {
+  // The library with which the test reads refuses this key.
+  const readable = fc.jsonValue().filter((value) => !JSON.stringify(value).includes('__proto__'))
   fc.assert(
-    fc.property(int64, fc.jsonValue(), (id, data) => {
+    fc.property(int64, readable, (id, data) => {
       const decoded = packed.decode(Buffer.from(encode({ TransactionID: id, Data: data }, { useBigInt64: true })))
       assert.ok(decoded !== undefined && (typeof decoded.id === 'bigint' || typeof decoded.id === 'number'))
       const again = packed.encode(message(decoded.id, data))

@@ -71,7 +71,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
     {
       send: (message) => void output.push(note(message)),
       sendBroadcast: ({ message }) => void output.push(note(message)),
-      isCongested: false,
+      topicsMustWait: false,
       setReading: () => {},
       close: (name) => void output.push(`close ${name}`),
     },

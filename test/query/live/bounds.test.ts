@@ -32,7 +32,7 @@ onEveryEngine('bounds of live statements', (place) => {
     )
     // Some have the first state, some do not.
     for (const client of stalled.slice(0, 100)) await client.until('the first state', () => client.applier.isWhole)
-    for (const client of stalled) client.isCongested = true
+    for (const client of stalled) client.maySend = false
     const reader = await LiveClient.follow(server, 'SELECT id, body FROM t')
     for (let round = 1; round <= 80; round++) {
       const body = `${round}.`.padEnd(2000, 'z')

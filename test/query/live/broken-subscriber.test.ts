@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { Refusal } from 'gatehouse-protocol'
+import type { Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import { TurnQueue } from '../../../packages/server/src/lib/turns.ts'
-import type { LiveMessage, LiveSink, LiveSubscription } from '../../../packages/server/src/query/live/contract.ts'
+import type { LiveMessage } from '../../../packages/server/src/query/live/contract.ts'
 import { LiveCounts } from '../../../packages/server/src/query/live/counts.ts'
 import { Evaluator, type EvaluatorEnv } from '../../../packages/server/src/query/live/evaluate/evaluator.ts'
 import { stateOf } from '../../../packages/server/src/query/live/results/difference.ts'
@@ -23,12 +23,12 @@ const PATIENCE_MS = 10_000
 let requests = 0
 
 /** A transport that fails when it is told to. */
-class BrokenSink implements LiveSink {
+class BrokenSink implements SubscriberSink<LiveMessage> {
   readonly kinds: LiveMessage['kind'][] = []
   ended: Refusal | undefined
-  isCongested = false
+  maySend = true
   breaks = { send: false, end: false }
-  subscription: LiveSubscription | undefined
+  subscription: RunningSubscription | undefined
 
   send({ kind }: LiveMessage): void {
     if (this.breaks.send) throw new Error(`${kind} could not be encoded`)
@@ -120,10 +120,10 @@ onEveryEngineInLongRuns('a subscriber with a fault', (place) => {
 
   test('in a change that waited for the client to read', async () => {
     const sink = await follow()
-    sink.isCongested = true
+    sink.maySend = false
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     await good.until('others have the change', () => good.applier.isWhole)
-    sink.isCongested = false
+    sink.maySend = true
     sink.breaks.send = true
     sink.subscription?.drained()
     await endsWith(sink, 'Change')

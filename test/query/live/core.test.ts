@@ -312,14 +312,14 @@ onEveryEngine('live queries', (place, engine) => {
     const good = await LiveClient.follow(server, 'SELECT t FROM o')
     const slow = await LiveClient.follow(server, 'SELECT t FROM o')
     const brief = await LiveClient.follow(server, 'SELECT t FROM o')
-    slow.isCongested = true
+    slow.maySend = false
     const text = 'x'.repeat(8000)
     const write = async (n: number): Promise<void> => {
       await run(`UPDATE o SET t = '${n}${text}' WHERE id = 1`)
       await good.holds([{ t: `${n}${text}` }])
     }
     for (let n = 0; n < 12; n++) await write(n)
-    brief.isCongested = true
+    brief.maySend = false
     for (let n = 12; n < 15; n++) await write(n)
     slow.release()
     brief.release()

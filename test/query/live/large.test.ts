@@ -55,7 +55,7 @@ inLongRuns('large live results', (place) => {
     let states = 0
     let reached: () => void = () => {}
     const sink = {
-      isCongested: false,
+      maySend: true,
       send({ position }: LiveMessage): void {
         if (position === undefined) return
         states++

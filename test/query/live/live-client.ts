@@ -1,14 +1,10 @@
 /** A client of live queries in this process: it subscribes, applies what it is sent, and waits for states instead of times. */
+
 import assert from 'node:assert/strict'
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { Json } from '../../../packages/server/src/lib/exact-json.ts'
 import { parameterInput } from '../../../packages/server/src/query/http/statement.ts'
-import type {
-  LiveMessage,
-  LiveRequest,
-  LiveSink,
-  LiveSubscription,
-} from '../../../packages/server/src/query/live/contract.ts'
+import type { LiveMessage, LiveRequest } from '../../../packages/server/src/query/live/contract.ts'
 import { CALLERS, type QueryServer } from '../query-server.ts'
 import { Applier } from './applier.ts'
 
@@ -30,14 +26,14 @@ const PATIENCE_MS = 30_000
 let requests = 0
 const opened = new Set<LiveClient>()
 
-export class LiveClient implements LiveSink {
+export class LiveClient implements SubscriberSink<LiveMessage> {
   readonly applier: Applier
   readonly texts: string[] = []
-  isCongested = false
+  maySend = true
   ended: Refusal | undefined
   /** The service ends a statement whose sink throws; that a check has failed must not be lost. */
   #failure: unknown
-  #subscription: LiveSubscription | undefined
+  #subscription: RunningSubscription | undefined
   #waiting: {
     readonly isMet: () => boolean
     readonly resolve: () => void
@@ -90,7 +86,7 @@ export class LiveClient implements LiveSink {
     return client
   }
 
-  get subscription(): LiveSubscription {
+  get subscription(): RunningSubscription {
     assert.ok(this.#subscription !== undefined)
     return this.#subscription
   }
@@ -112,7 +108,7 @@ export class LiveClient implements LiveSink {
   }
 
   #receive(message: LiveMessage): void {
-    assert.equal(this.isCongested, false, 'a congested sink is sent nothing')
+    assert.equal(this.maySend, true, 'a sink that may not send is sent nothing')
     assert.equal(this.ended, undefined, 'nothing follows the end')
     this.texts.push(message.text)
     this.applier.apply(message.text)
@@ -127,7 +123,7 @@ export class LiveClient implements LiveSink {
   }
 
   release(): void {
-    this.isCongested = false
+    this.maySend = true
     this.subscription.drained()
   }
 

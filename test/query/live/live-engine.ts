@@ -4,7 +4,7 @@ import { Availability } from '../../../packages/server/src/lib/availability.ts'
 import { changeOf } from '../../../packages/server/src/query/catalogue/change.ts'
 import {
   type Bindable,
-  type Plan,
+  type EmittedSql,
   parametersOf,
   type RunValues,
 } from '../../../packages/server/src/query/engines/emit/parameters.ts'
@@ -17,7 +17,7 @@ import type {
 } from '../../../packages/server/src/query/engines/live-source.ts'
 import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
-import type { FormerPlan } from '../../../packages/server/src/query/plan/live-family.ts'
+import type { PositionedSql } from '../../../packages/server/src/query/plan/live-family.ts'
 import { Planner } from '../../../packages/server/src/query/plan/planner.ts'
 import { NodeCatalogue } from '../../../packages/server/src/query/run/node-catalogue.ts'
 import type { TestPlace } from '../../support/engines.ts'
@@ -72,7 +72,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     milliseconds: Date.now(),
     ...(since === undefined ? {} : { since }),
   })
-  const parameters = (plan: Plan, since?: Positions) => parametersOf(plan, values(since), engine.bind)
+  const parameters = (plan: EmittedSql, since?: Positions) => parametersOf(plan, values(since), engine.bind)
   const request = (live: LivePlan): Omit<LiveReadRequest, 'parameters'> => ({
     owner: 'admin',
     tables: live.tables.map(({ name }) => name),
@@ -85,7 +85,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
   const readChanged = (
     live: LivePlan,
     table: string,
-    { statement, plan: sql }: FormerPlan,
+    { statement, emitted: sql }: PositionedSql,
     positions: Positions,
     options: Partial<LiveReadRequest>,
   ): Promise<LiveReply> => {
@@ -99,12 +99,12 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     restricted(statement, position) {
       const { family } = plan(statement)
       if (family === undefined) throw new Error(`Not by keys: ${statement}`)
-      const { plan: sql } = family.changed
+      const { emitted: sql } = family.changed
       return { sql: sql.sql, parameters: parameters(sql, new Map([[family.table, position]])) }
     },
     async run(...statements) {
       const all = statements.map(planned)
-      const change = all[0]?.plan === undefined ? all.map(({ bound }) => bound.statement)[0] : undefined
+      const change = all[0]?.emitted === undefined ? all.map(({ bound }) => bound.statement)[0] : undefined
       if (change !== undefined) {
         const step = changeOf(change, catalogue.snapshot, BigInt(Date.now()) * 1000n)
         if (step !== undefined) await catalogue.change([{ change: step, fill: null }])
@@ -113,7 +113,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       await engine.write({
         owner: 'admin',
         tables: all.flatMap(({ bound }) => bound.tables),
-        steps: all.flatMap(({ plan: sql }) =>
+        steps: all.flatMap(({ emitted: sql }) =>
           sql === undefined ? [] : [{ sql: sql.sql, parameterSets: [parameters(sql)] }],
         ),
         returning: [],
@@ -128,7 +128,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
     },
     read(statement, options = {}) {
       const live = plan(statement)
-      return engine.live.read({ ...request(live), parameters: parameters(live.plan), ...options }, NEVER.signal)
+      return engine.live.read({ ...request(live), parameters: parameters(live.emitted), ...options }, NEVER.signal)
     },
     readSince(statement, positions, options = {}) {
       const live = plan(statement)
@@ -143,7 +143,7 @@ export async function openLiveEngine(place: TestPlace, log = LIMITS): Promise<Li
       const former = live.former()
       if (former === undefined) throw new Error(`Without former rows: ${statement}`)
       const since = { of: 'former result', positions } as const
-      const bound = { statement: former.statement, parameters: parameters(former.plan, positions) }
+      const bound = { statement: former.statement, parameters: parameters(former.emitted, positions) }
       return engine.live.read({ ...request(live), ...bound, since, ...options }, NEVER.signal)
     },
     async close() {

@@ -92,7 +92,7 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
       const client = await LiveClient.open(server, 'SELECT id, v, t FROM m')
       // It reads the first piece only.
       client.onMessage(() => {
-        client.isCongested = true
+        client.maySend = false
       })
       slow.push(client)
       await client.until('the first piece', () => client.texts.length === 1)
@@ -116,7 +116,7 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     await insert(0, 600)
     const client = await LiveClient.open(server, 'SELECT id, v, t FROM m', { as: 'trader' })
     const step = (): void => {
-      client.isCongested = true
+      client.maySend = false
       setTimeout(() => client.release(), 1)
     }
     client.onMessage(step)
@@ -166,7 +166,7 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
   const stall = async (statement: string, as: string): Promise<LiveClient> => {
     const client = await LiveClient.open(server, statement, { as })
     client.onMessage(() => {
-      client.isCongested = true
+      client.maySend = false
     })
     await client.until('the first piece', () => client.texts.length > 0 || client.ended !== undefined)
     return client

@@ -117,7 +117,7 @@ onEveryEngine('live plans', (place) => {
       const statement = `SELECT price FROM trades WHERE ${condition}`
       const { family } = planning.plan(statement)
       return {
-        sql: family?.changed.plan.sql,
+        sql: family?.changed.emitted.sql,
         columns: family?.columns,
         route: planning.routeOf(statement, { parameters }),
       }

@@ -98,19 +98,19 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
     async whole(statement, options = {}) {
       const live = plan(statement, options)
       const { columns, keyColumns = [] } = live.statement
-      const parameters = parametersOf(live.plan, values(statement, options), engine.bind)
+      const parameters = parametersOf(live.emitted, values(statement, options), engine.bind)
       return split(await read(engine, live.statement.sql, [...columns, ...keyColumns], parameters), live)
     },
     async changes(statement, options) {
       const live = plan(statement, options)
       if (live.family === undefined) throw new Error(`${statement} is not read by keys`)
-      const { plan: sql, statement: changed } = live.family.changed
+      const { emitted: sql, statement: changed } = live.family.changed
       const { columns, keyColumns = [], routeColumns } = changed
       const parameters = parametersOf(sql, values(statement, options), engine.bind)
       return split(await read(engine, sql.sql, [...columns, ...keyColumns, ...routeColumns], parameters), live)
     },
     async plain(statement, options = {}) {
-      const { plan: whole, bound } = planned(statement, options)
+      const { emitted: whole, bound } = planned(statement, options)
       if (whole === undefined) throw new Error(`${statement} is not a query`)
       const parameters = parametersOf(whole, values(statement, options), engine.bind)
       return (await read(engine, whole.sql, bound.columns, parameters)).map((cells) => JSON.stringify(cells))

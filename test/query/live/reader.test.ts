@@ -1,10 +1,10 @@
-/** Which reads of live statements are long, and are put off while others wait. */
+/** Which reads of live statements are long, and are preempted while others wait. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { OwnTime } from '../../../packages/server/src/query/engines/expectations.ts'
-import { LONG_MS } from '../../../packages/server/src/query/engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource } from '../../../packages/server/src/query/engines/live-source.ts'
+import type { OwnTime } from '../../../packages/server/src/query/engines/slots/expectations.ts'
+import { LONG_MS } from '../../../packages/server/src/query/engines/slots/fair-slots.ts'
 import { LiveCounts } from '../../../packages/server/src/query/live/counts.ts'
 import { LiveReader } from '../../../packages/server/src/query/live/evaluate/reader.ts'
 import { DEFAULT_LIVE_LIMITS } from '../../../packages/server/src/query/live/limits.ts'

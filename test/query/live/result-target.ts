@@ -23,7 +23,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
     keyColumns: [],
     routeColumns: [],
   } as const
-  const plan = { sql: '', parameters: [] }
+  const emitted = { sql: '', parameters: [] }
   return {
     identity: 'test',
     fingerprint: 'test',
@@ -36,7 +36,7 @@ export function targetWith(isOrdered: boolean, keyNames: readonly string[] | nul
       statement,
       tables: [],
       views: [],
-      plan,
+      emitted,
       former: () => undefined,
       family: undefined,
     },

@@ -1,18 +1,17 @@
 /** The streaming controller `Query`: live statements of the query service as subscriptions. */
 import { randomUUID } from 'node:crypto'
-import { type Audit, JsonText, type Principal, Refusal } from 'gatehouse-protocol'
+import {
+  type Audit,
+  JsonText,
+  type Principal,
+  Refusal,
+  type RunningSubscription,
+  type SubscriberSink,
+} from 'gatehouse-protocol'
 import { asKnown, problemOfQuery } from '../query/http/problem.ts'
 import { requirePlatformAccess } from '../query/http/request.ts'
-import type { LiveMessage, LiveQueries, LiveSink } from '../query/live/contract.ts'
-import {
-  type Call,
-  type Caller,
-  type Controller,
-  type RunningSubscription,
-  refuse,
-  refuseWithProblem,
-  type SubscriberSink,
-} from '../streaming/topics/controller.ts'
+import type { LiveMessage, LiveQueries } from '../query/live/contract.ts'
+import { type Call, type Caller, type Controller, refuse, refuseWithProblem } from '../streaming/topics/controller.ts'
 import { readLiveData } from './live-data.ts'
 
 export const LIVE_SUMMARY =
@@ -23,7 +22,7 @@ const MAX_NAME_LENGTH = 128
 export function createLiveController(live: LiveQueries, audit: Audit): Controller {
   const recorded = new WeakSet<Caller>()
 
-  async function open(call: Call, sink: SubscriberSink): Promise<RunningSubscription> {
+  async function open(call: Call, sink: SubscriberSink<JsonText>): Promise<RunningSubscription> {
     const { principal, caller, topic } = call
     if (topic.length === PREFIX.length || topic.length > PREFIX.length + MAX_NAME_LENGTH) throw refuse('Data', 'Topic')
     if (principal === undefined) throw refuse('Authority')
@@ -77,7 +76,7 @@ const ENCODING = { rows: 'objects', integers: 'numbers' } as const
 type Rights = Pick<RunningSubscription, 'drained' | 'setPrincipal' | 'pause' | 'resume'>
 
 /** A caller who has no scope of the platform left loses the statement, regardless of what it reads. */
-function guarded(subscription: RunningSubscription, sink: SubscriberSink): Rights {
+function guarded(subscription: RunningSubscription, sink: SubscriberSink<JsonText>): Rights {
   const ifAllowed = (principal: Principal, act: () => void): void => {
     try {
       requirePlatformAccess(principal)
@@ -96,11 +95,11 @@ function guarded(subscription: RunningSubscription, sink: SubscriberSink): Right
   }
 }
 
-function liveSink(sink: SubscriberSink): LiveSink {
+function liveSink(sink: SubscriberSink<JsonText>): SubscriberSink<LiveMessage> {
   return {
     send: (message) => sink.send(dataOf(message)),
-    get isCongested() {
-      return sink.isCongested
+    get maySend() {
+      return sink.maySend
     },
     end: (reason) => sink.end(streamRefusal(reason)),
   }

@@ -53,7 +53,7 @@ export function connectionAddress({ socket }: IncomingMessage): string {
 
 const UNKNOWN = 'unknown'
 /** The header fields of proxies. */
-const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-forwarded-proto', 'x-real-ip', 'via']
+const FORWARDED = ['x-forwarded-for', 'forwarded', 'x-forwarded-proto', 'x-real-ip', 'via'] as const
 
 /** Whether an address is in one of the networks, each given with or without a prefix length. */
 export function networkList(networks: readonly string[]): (address: string) => boolean {

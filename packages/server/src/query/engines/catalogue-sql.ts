@@ -18,7 +18,7 @@ import { DOCUMENT_READERS, DOCUMENTS } from './document-rows.ts'
 import type { Dialect, Sql } from './emit/dialect.ts'
 import type { Bind, Bindable, SqlStatement } from './emit/parameters.ts'
 import type { ChangeStep } from './engine.ts'
-import { LONG_RESPONSE_BYTES } from './idempotency.ts'
+import { LONG_RESPONSE_BYTES } from './stored-response.ts'
 
 export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' | 'keyFits'> {
   /** The schema of all tables. */

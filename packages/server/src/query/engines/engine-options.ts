@@ -2,8 +2,8 @@
 import type { Availability } from '../../lib/availability.ts'
 import type { SharedFile } from '../../store/database/shared-file.ts'
 import type { StuckStatement, TempLimits } from './engine.ts'
+import type { ResponseLimits } from './idempotency-cleanup.ts'
 import type { LogLimits } from './live-source.ts'
-import type { ResponseLimits } from './stored-responses.ts'
 
 export interface EngineOptions {
   readonly dataFolder: string

@@ -8,14 +8,14 @@ import type { AuditCopy } from './audit-copy.ts'
 import type { WrittenTable } from './commit-listeners.ts'
 import type { DocumentRows } from './document-rows.ts'
 import type { Dialect } from './emit/dialect.ts'
-import type { Bind, Bindable, PartsTable, Placeholders, Plan, SqlStatement } from './emit/parameters.ts'
+import type { Bind, Bindable, EmittedSql, PartsTable, Placeholders, SqlStatement } from './emit/parameters.ts'
 import type { LiveSource } from './live-source.ts'
 
 export interface Engine {
   readonly kind: 'sqlite' | 'postgres'
   readonly dialect: Dialect
   /** Replaces the placeholders in emitted text by the engine's own. */
-  readonly finish: (placeholders: Placeholders, text: string) => Plan
+  readonly finish: (placeholders: Placeholders, text: string) => EmittedSql
   readonly bind: Bind
   /** Compiles what all runs of a query share. */
   prepareRead(query: ReadStatement): PreparedRead

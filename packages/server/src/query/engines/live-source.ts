@@ -4,7 +4,7 @@ import type { LiveRow, LiveStatement } from '../model/live-statement.ts'
 import type { Encoding } from '../model/result.ts'
 import type { CommitListener } from './commit-listeners.ts'
 import type { Bindable } from './emit/parameters.ts'
-import type { OwnTime } from './expectations.ts'
+import type { OwnTime } from './slots/expectations.ts'
 
 /** A state of one table: visible ASCII without a semicolon, opaque outside of the engine. */
 export type TablePosition = string

@@ -1,9 +1,9 @@
 /** One response of server-sent events: the messages of a live statement, written as fast as the client reads. */
 
-import type { Clock, Principal, Refusal } from 'gatehouse-protocol'
+import type { Clock, Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { refuse } from '../errors.ts'
-import type { LiveMessage, LiveSink, LiveSubscription } from '../live/contract.ts'
+import type { LiveMessage } from '../live/contract.ts'
 import { problemFor } from './problem.ts'
 import { EVENT_STREAM } from './request.ts'
 
@@ -25,10 +25,10 @@ const COMMENT = ': \n\n'
 /** A client that reads nothing for this long counts as gone. */
 const STALLED_MS = 60_000
 
-export class EventResponse implements LiveSink {
+export class EventResponse implements SubscriberSink<LiveMessage> {
   readonly context: Context
   readonly #env: EventResponseEnv
-  #subscription: LiveSubscription | undefined
+  #subscription: RunningSubscription | undefined
   #principal: Principal
   /** `ending`: the client has not read everything yet. */
   #state: 'opening' | 'open' | 'ending' | 'closed' = 'opening'
@@ -52,7 +52,7 @@ export class EventResponse implements LiveSink {
   }
 
   /** Sends the head. Throws if the statement has ended before, so that the reply can have an error status. */
-  begin(subscription: LiveSubscription): void {
+  begin(subscription: RunningSubscription): void {
     const { context } = this
     const { response } = context
     this.#subscription = subscription
@@ -74,9 +74,9 @@ export class EventResponse implements LiveSink {
     subscription.drained()
   }
 
-  /** Also true from the millisecond in which the token expires. */
-  get isCongested(): boolean {
-    return this.#state !== 'open' || this.context.response.writableNeedDrain || this.#isExpired
+  /** False from the millisecond in which the token expires. */
+  get maySend(): boolean {
+    return this.#state === 'open' && !this.context.response.writableNeedDrain && !this.#isExpired
   }
 
   send(message: LiveMessage): void {

@@ -93,8 +93,9 @@ const FORMATS: ReadonlyMap<string, Format> = new Map([
   ['text/*', 'csv'],
 ])
 
-export type Coding = 'identity' | 'gzip' | 'br' | 'zstd'
-const CODINGS: readonly Coding[] = ['zstd', 'br', 'gzip']
+/** The values of Content-Encoding; `Encoding` is how rows are written. */
+export type Compression = 'identity' | 'gzip' | 'br' | 'zstd'
+const COMPRESSIONS: readonly Compression[] = ['zstd', 'br', 'gzip']
 
 export function negotiateEncoding({ headers, query }: Context): Encoding {
   return {
@@ -130,12 +131,12 @@ export function prefersEvents(accept: string | undefined): boolean {
   return byQuality(accept).find(({ value }) => value === EVENT_STREAM || FORMATS.has(value))?.value === EVENT_STREAM
 }
 
-export function negotiateCoding(accepted: string | undefined): Coding {
+export function negotiateCompression(accepted: string | undefined): Compression {
   if (accepted === undefined) return 'identity'
   const wanted = byQuality(accepted)
   const best = wanted[0]?.quality ?? 0
   const candidates = wanted.filter(({ quality }) => quality === best).map(({ value }) => value)
-  return CODINGS.find((coding) => candidates.includes(coding)) ?? 'identity'
+  return COMPRESSIONS.find((compression) => candidates.includes(compression)) ?? 'identity'
 }
 
 export function oneOf<Word extends string>(query: QueryValues, name: string, words: readonly [Word, Word]): Word {

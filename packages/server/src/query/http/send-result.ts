@@ -8,7 +8,7 @@ import { CHUNK_BYTES } from '../engines/bounded-rows.ts'
 import { type Encoding, type ReadOutcome, type RowEncoder, release } from '../model/result.ts'
 import { createEncoder, endOfResult, type ResultEnd } from '../results/encoders.ts'
 import type { QueryResult } from '../run/call.ts'
-import { type Coding, MEDIA_TYPES } from './request.ts'
+import { type Compression, MEDIA_TYPES } from './request.ts'
 
 export interface StreamedResult {
   readonly chunks: AsyncGenerator<Uint8Array, ReadOutcome, void>
@@ -27,7 +27,7 @@ export interface StreamedResult {
 export async function sendStream(
   context: Context,
   encoding: Encoding,
-  coding: Coding,
+  compression: Compression,
   result: StreamedResult,
 ): Promise<Buffer | undefined> {
   const { chunks, end, done } = result
@@ -54,10 +54,10 @@ export async function sendStream(
   result.onRows()
   const type = MEDIA_TYPES[encoding.format]
   const bytes = rest(first.value, second, result)
-  if (coding === 'identity') {
+  if (compression === 'identity') {
     const response = context.stream(type)
     pour(bytes, response).catch(() => response.destroy())
-  } else sendCompressed(context, type, coding, bytes)
+  } else sendCompressed(context, type, compression, bytes)
   return undefined
 }
 
@@ -93,13 +93,13 @@ async function* rest(
 export function sendCompressed(
   context: Context,
   type: string,
-  coding: Exclude<Coding, 'identity'>,
+  compression: Exclude<Compression, 'identity'>,
   bytes: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
 ): void {
-  const compressor = COMPRESSORS[coding]()
+  const compressor = COMPRESSORS[compression]()
   pour(bytes, compressor).catch((error) => compressor.destroy(error))
   // If either ends early, so does the other: the client has closed, or the result cannot be completed.
-  context.setHeader('content-encoding', coding)
+  context.setHeader('content-encoding', compression)
   context.addVary('accept-encoding')
   pipeline(compressor, context.stream(type), () => {})
 }

@@ -12,7 +12,7 @@ import { execute } from '../run/execution.ts'
 import type { RunningQueries, RunningQuery } from '../run/running.ts'
 import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { asKnown, problemFor } from './problem.ts'
-import { type Coding, MEDIA_TYPES, negotiateCoding, type ResultLimits } from './request.ts'
+import { type Compression, MEDIA_TYPES, negotiateCompression, type ResultLimits } from './request.ts'
 import { encodeRows, sendCompressed, sendStream } from './send-result.ts'
 import { abortIfStalled, type SlowClientsEnv } from './slow-clients.ts'
 
@@ -121,7 +121,7 @@ class Exchange {
   readonly env: ServeEnv
   readonly shown: string
   readonly #encoding: Encoding
-  readonly #coding: Coding
+  readonly #compression: Compression
   readonly #started = performance.now()
   readonly #span: OpenSpan | undefined
 
@@ -131,7 +131,7 @@ class Exchange {
     this.shown = shown
     this.#encoding = encoding
     this.#span = env.trace?.begin('query')
-    this.#coding = negotiateCoding(context.headers['accept-encoding'])
+    this.#compression = negotiateCompression(context.headers['accept-encoding'])
   }
 
   callOf(planned: PlannedRequest): QueryCall {
@@ -171,7 +171,7 @@ class Exchange {
     done: () => void,
   ): Promise<void> {
     abortIfStalled(this.context, running, this.env)
-    const whole = await sendStream(this.context, this.#encoding, this.#coding, {
+    const whole = await sendStream(this.context, this.#encoding, this.#compression, {
       chunks,
       onRows: () => {
         if (this.#encoding.format !== 'json') running.beginExport()
@@ -190,12 +190,12 @@ class Exchange {
   #sendWhole(body: string | Buffer): void {
     const { context } = this
     const type = MEDIA_TYPES[this.#encoding.format]
-    const length = this.#coding === 'identity' ? 0 : Buffer.byteLength(body)
-    if (this.#coding === 'identity' || length < WORTH_COMPRESSING) {
+    const length = this.#compression === 'identity' ? 0 : Buffer.byteLength(body)
+    if (this.#compression === 'identity' || length < WORTH_COMPRESSING) {
       context.send(type, body)
       return
     }
-    sendCompressed(context, type, this.#coding, [Buffer.from(body)])
+    sendCompressed(context, type, this.#compression, [Buffer.from(body)])
     context.response.once('close', context.holdUnread(length))
   }
 

@@ -1,7 +1,7 @@
 /** The contract between live queries and their transports: requests, messages and subscriptions. */
 
 import type { ParameterInput } from 'gatehouse-iql'
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { LiveEncoding } from '../results/live-rows.ts'
 
@@ -44,31 +44,6 @@ export interface LiveMessage {
   readonly bytes: number
 }
 
-/** A transport's end of a live statement. */
-export interface LiveSink {
-  /** If it throws, the statement ends. */
-  send(message: LiveMessage): void
-  /** While true nothing is sent. The transport calls `drained` when it turns false. */
-  readonly isCongested: boolean
-  /** The statement has ended, and nothing follows. Called at most once, and not after `close`. A transport that cannot send it closes the connection. */
-  end(reason: Refusal): void
-}
-
-export interface LiveSubscription {
-  readonly requestId: string
-  /** The sink is not congested any more. */
-  drained(): void
-  /**
-   * The rights of the caller may have changed. Nothing happens if the statement still means the same; a Reset follows if it
-   * means something else; the subscription ends if the caller may not run it any more.
-   */
-  setPrincipal(principal: Principal): void
-  /** Nothing is sent until `resume`: the token has expired, but the caller may renew it. */
-  pause(): void
-  resume(principal: Principal): void
-  close(): void
-}
-
 /** A live statement as operators see it. */
 export interface LiveListing {
   readonly requestId: string
@@ -86,9 +61,10 @@ export interface LiveListing {
 export interface LiveQueries {
   /**
    * Rejects with a Refusal if the statement cannot be live or a limit is reached. Resolves when the first message is ready;
-   * messages are sent only in a later turn of the event loop, so that the transport can confirm first.
+   * messages are sent only in a later turn of the event loop, so that the transport can confirm first. If the
+   * sink throws, the statement ends.
    */
-  subscribe(request: LiveRequest, sink: LiveSink): Promise<LiveSubscription>
+  subscribe(request: LiveRequest, sink: SubscriberSink<LiveMessage>): Promise<RunningSubscription>
   list(): Iterable<LiveListing>
   /** Ends the live statement of the owner (see `ownerOf`), or of any owner; false if there is none. */
   end(requestId: string, owner: string | undefined): boolean

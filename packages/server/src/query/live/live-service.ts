@@ -1,7 +1,7 @@
 /** Live queries: callers subscribe to statements and are kept up to date. */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Principal, Refusal } from 'gatehouse-protocol'
+import { type Principal, Refusal, type RunningSubscription, type SubscriberSink } from 'gatehouse-protocol'
 import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
@@ -13,10 +13,9 @@ import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
 import {
   type LiveListing,
+  type LiveMessage,
   type LiveQueries,
   type LiveRequest,
-  type LiveSink,
-  type LiveSubscription,
   MAX_RATE,
   MIN_RATE,
 } from './contract.ts'
@@ -84,7 +83,7 @@ export class LiveService implements LiveQueries {
     })
   }
 
-  async subscribe(request: LiveRequest, sink: LiveSink): Promise<LiveSubscription> {
+  async subscribe(request: LiveRequest, sink: SubscriberSink<LiveMessage>): Promise<RunningSubscription> {
     checkRequest(request)
     if (this.#isClosed) throw shuttingDown()
     const key = keyOf(request)

@@ -5,15 +5,15 @@ import type { Principal } from 'gatehouse-protocol'
 import { type Snapshot, visibleViews } from '../catalogue/snapshot.ts'
 import {
   type Bindable,
+  type EmittedSql,
   type ParameterSource,
-  type Plan,
   parametersOf,
   type RunValues,
 } from '../engines/emit/parameters.ts'
 import type { Engine } from '../engines/engine.ts'
 import { type LiveReadRequest, type Positions, positionsOf, type Since } from '../engines/live-source.ts'
 import { type LivePlan, planLive } from '../plan/live.ts'
-import type { FormerPlan, LiveFamily } from '../plan/live-family.ts'
+import type { LiveFamily, PositionedSql } from '../plan/live-family.ts'
 import type { LiveMethod } from '../plan/live-method.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
 import { describeColumns } from '../results/encoders.ts'
@@ -85,15 +85,15 @@ export function targetOf(
     .sort()
   const run = runValuesOf(principal, values, env)
   const columns = describeColumns(plan.statement.columns)
-  const parts = ({ statement, plan: sql }: FormerPlan, since?: Since): ReadParts => {
-    const parameters = parametersOf(sql, { ...run(), since: positionsOf(since) }, env.engine.bind)
+  const parts = ({ statement, emitted }: PositionedSql, since?: Since): ReadParts => {
+    const parameters = parametersOf(emitted, { ...run(), since: positionsOf(since) }, env.engine.bind)
     return { owner, tables, statement, parameters, encoding, since }
   }
   const shape = [encoding.rows, encoding.integers, plan.keyNames, columns]
   const family = plan.family === undefined ? undefined : familyOf(plan.family)
   const identity = JSON.stringify(
     family === undefined
-      ? [plan.method, plan.plan.sql, fixedParameters(plan.plan, run(), env), ...shape]
+      ? [plan.method, plan.emitted.sql, fixedParameters(plan.emitted, run(), env), ...shape]
       : ['keys', family.identity, family.route ?? null],
   )
   return {
@@ -118,7 +118,7 @@ export function targetOf(
 
   function familyOf({ changed, former, table, routeOf }: LiveFamily): FamilyTarget {
     return {
-      identity: JSON.stringify([changed.plan.sql, fixedParameters(changed.plan, run(), env), ...shape]),
+      identity: JSON.stringify([changed.emitted.sql, fixedParameters(changed.emitted, run(), env), ...shape]),
       table,
       route: routeOf(run(), encoding),
       read: (position) => parts(changed, { of: 'changed rows', table, position }),
@@ -155,9 +155,9 @@ const CHANGING: ReadonlySet<ParameterSource['kind']> = new Set<ParameterSource['
 ])
 
 /** The values that do not change from one run to the next, in a form that JSON can write. */
-function fixedParameters(plan: Plan, values: RunValues, { engine }: TargetEnv): unknown[] {
-  const parameters = plan.parameters.filter(({ source: { kind } }) => !CHANGING.has(kind))
-  return parametersOf({ ...plan, parameters }, values, engine.bind).map(written)
+function fixedParameters(emitted: EmittedSql, values: RunValues, { engine }: TargetEnv): unknown[] {
+  const parameters = emitted.parameters.filter(({ source: { kind } }) => !CHANGING.has(kind))
+  return parametersOf({ ...emitted, parameters }, values, engine.bind).map(written)
 }
 
 function written(value: Bindable): unknown {

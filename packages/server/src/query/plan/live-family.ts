@@ -13,7 +13,7 @@ import {
   type TypeKind,
   writeValue,
 } from 'gatehouse-iql'
-import type { Plan, RunValues } from '../engines/emit/parameters.ts'
+import type { EmittedSql, RunValues } from '../engines/emit/parameters.ts'
 import type { LiveStatement } from '../model/live-statement.ts'
 import type { Cell, Encoding } from '../model/result.ts'
 import { liveKeyWriter } from '../results/live-rows.ts'
@@ -26,9 +26,9 @@ export interface LiveFamily {
    * The changed rows, without the comparisons. Statements whose SQL and parameters are equal here (apart from the parameters `since`)
    * are of one family.
    */
-  readonly changed: FormerPlan
+  readonly changed: PositionedSql
   /** The keys and the routes of the changed rows as they were, if they belonged to a member. */
-  former(): FormerPlan
+  former(): PositionedSql
   /** The columns that are compared with a value; none: only equal statements are of one family. */
   readonly columns: readonly string[]
   /**
@@ -38,9 +38,9 @@ export interface LiveFamily {
   routeOf(values: Pick<RunValues, 'parameters'>, encoding: Pick<Encoding, 'integers'>): string | undefined
 }
 
-/** A plan with positions in its parameters, and what its SQL returns. */
-export interface FormerPlan {
-  readonly plan: Plan
+/** SQL with positions of tables among its parameters, and what it returns. */
+export interface PositionedSql {
+  readonly emitted: EmittedSql
   readonly statement: LiveStatement
 }
 

@@ -2,12 +2,12 @@
 
 import type { BoundExpression, BoundQuery, BoundSelect, TableSource, TableView } from 'gatehouse-iql'
 import { once } from '../../lib/once.ts'
-import type { Plan } from '../engines/emit/parameters.ts'
+import type { EmittedSql } from '../engines/emit/parameters.ts'
 import { createEmission, type EmissionOptions, emitQuery } from '../engines/emit/query.ts'
 import type { Engine } from '../engines/engine.ts'
 import type { LiveStatement } from '../model/live-statement.ts'
 import { costOf, isSimple } from './cost.ts'
-import { createFamily, type FormerPlan, type LiveFamily, routeColumns, routingOf } from './live-family.ts'
+import { createFamily, type LiveFamily, type PositionedSql, routeColumns, routingOf } from './live-family.ts'
 import { type LiveKey, liveKey } from './live-key.ts'
 import { type LiveMethod, methodOf } from './live-method.ts'
 import { checkLive } from './live-refusal.ts'
@@ -26,9 +26,9 @@ export interface LivePlan {
   /** The views that it reads. */
   readonly views: readonly TableView[]
   /** The whole result: `statement.sql` and its parameters. */
-  readonly plan: Plan
+  readonly emitted: EmittedSql
   /** The whole result as it was at positions of its tables; undefined if not all of these have a log of their rows. */
-  former(): FormerPlan | undefined
+  former(): PositionedSql | undefined
   /** Set for the method `keys` only. */
   readonly family: LiveFamily | undefined
 }
@@ -43,10 +43,10 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
   const { method, reason, table } = methodOf(query)
   const ordered = withTieBreak(query, key)
   const further = key?.expressions ?? []
-  const plan = emit(ordered, further, engine, { indexesOf: (view) => snapshot.indexesOf(view) })
+  const emitted = emit(ordered, further, engine, { indexesOf: (view) => snapshot.indexesOf(view) })
   const family = table === undefined || key === undefined ? undefined : familyOf(query, table, key, engine)
   const statement: LiveStatement = {
-    sql: plan.sql,
+    sql: emitted.sql,
     cost: costOf(query, (view) => snapshot.indexesOf(view)),
     isSimple: false,
     columns: bound.columns,
@@ -64,11 +64,11 @@ export function planLive({ text, snapshot, bound }: LiveInput, engine: LiveEngin
     statement,
     tables: bound.tables,
     views: bound.views,
-    plan,
+    emitted,
     former: once(() => {
       if (!hasFormer) return undefined
       const former = emit(ordered, further, engine, { isFormer: true })
-      return { plan: former, statement: { ...statement, sql: former.sql, cost: 'unbounded' } }
+      return { emitted: former, statement: { ...statement, sql: former.sql, cost: 'unbounded' } }
     }),
     family,
   }
@@ -88,7 +88,7 @@ function emit(
   further: readonly BoundExpression[],
   { dialect, finish }: LiveEngine,
   options: EmissionOptions = {},
-): Plan {
+): EmittedSql {
   const emission = createEmission(dialect, { ...options, statement: query })
   return finish(emission.placeholders, emitQuery(query, emission, further))
 }
@@ -100,19 +100,19 @@ function familyOf(query: BoundQuery, { select, source }: OneTable, key: LiveKey,
   const planOf = (
     changedOnly: NonNullable<TableSource['changedOnly']>,
     outputs: BoundSelect['outputs'],
-  ): FormerPlan => {
+  ): PositionedSql => {
     const body = { ...select, outputs, from: { ...source, changedOnly }, where }
-    const plan = emit({ ...query, body }, further, engine)
+    const emitted = emit({ ...query, body }, further, engine)
     const evaluated = [...outputs.map(({ expression }) => expression), where, source.filter]
     const statement: LiveStatement = {
-      sql: plan.sql,
+      sql: emitted.sql,
       cost: 'unbounded',
       isSimple: evaluated.every((expression) => expression === undefined || isSimple(expression)),
       columns: outputs.length === 0 ? [] : query.columns,
       keyColumns: key.columns,
       routeColumns: routeColumns(terms),
     }
-    return { plan, statement }
+    return { emitted, statement }
   }
   const changed = planOf('as they are', select.outputs)
   // Whether a row belonged to a result is enough.

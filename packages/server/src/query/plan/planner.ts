@@ -24,7 +24,7 @@ import { type Snapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { type Emission, emitExpression } from '../engines/emit/emission.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
-import type { Plan, SplitPlan } from '../engines/emit/parameters.ts'
+import type { EmittedSql, SplitPlan } from '../engines/emit/parameters.ts'
 import { createEmission, emitQuery } from '../engines/emit/query.ts'
 import { emitSplitGroups } from '../engines/emit/split-groups.ts'
 import { emitDelete, emitInsert, emitUpdate } from '../engines/emit/write.ts'
@@ -44,7 +44,7 @@ export interface Planned {
   readonly snapshot: Snapshot
   readonly bound: Bound
   /** Undefined for statements that no engine runs as they are: definitions, EXPLAIN, SHOW, writes to system tables. */
-  readonly plan: Plan | undefined
+  readonly emitted: EmittedSql | undefined
   readonly cost: CostClass
   /** Set for queries. */
   readonly read: PreparedRead | undefined
@@ -152,48 +152,48 @@ export class Planner {
     switch (statement.kind) {
       case 'query': {
         const keys = keyColumns.map(({ expression }) => expression)
-        const emitted = this.#finish((emission) => emitQuery(statement, emission, keys), {
+        const whole = this.#finish((emission) => emitQuery(statement, emission, keys), {
           snapshot,
           autoParameters,
           statement,
         })
         const split = keys.length === 0 ? this.#split(statement, autoParameters) : undefined
-        const plan = split === undefined ? emitted : { ...emitted, split }
+        const emitted = split === undefined ? whole : { ...whole, split }
         const cost = costOf(statement, (table) => snapshot.indexesOf(table))
         const read = this.#engine.prepareRead({
-          sql: plan.sql,
+          sql: emitted.sql,
           columns: bound.columns,
           keyColumns: keyColumns.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable })),
           cost,
         })
-        return { ...common, plan, cost, read }
+        return { ...common, emitted, cost, read }
       }
       case 'insert':
       case 'update':
       case 'delete': {
-        if (statement.table.isSystem) return { ...common, plan: undefined, cost: 'unbounded' }
+        if (statement.table.isSystem) return { ...common, emitted: undefined, cost: 'unbounded' }
         const isBounded = isBoundedWrite(statement)
-        const finish = (write: Insert | Update | Delete): Plan =>
+        const finish = (write: Insert | Update | Delete): EmittedSql =>
           this.#finish((emission) => emitWrite(write, emission, snapshot, isBounded), {
             snapshot,
             autoParameters,
             statement: write,
           })
         const unread = statement.kind === 'insert' ? returningGiven(statement, this.#engine.dialect, finish) : undefined
-        return { ...common, plan: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
+        return { ...common, emitted: unread ?? finish(statement), cost: isBounded ? 'bounded' : 'unbounded' }
       }
       default:
-        return { ...common, plan: undefined, cost: 'unbounded' }
+        return { ...common, emitted: undefined, cost: 'unbounded' }
     }
   }
 
   /** A query that the service itself runs on behalf of a statement. */
-  emitQuery(query: BoundQuery): Plan {
+  emitQuery(query: BoundQuery): EmittedSql {
     return this.#finish((emission) => emitQuery(query, emission))
   }
 
   /** An expression without columns, as a query with one row. */
-  emitValue(expression: BoundExpression): Plan {
+  emitValue(expression: BoundExpression): EmittedSql {
     return this.#finish((emission) => `SELECT ${emitExpression(expression, emission)} AS c0`)
   }
 
@@ -201,11 +201,11 @@ export class Planner {
     const emission = createEmission(this.#engine.dialect, { autoParameters: slotsOf(parameters) })
     const split = emitSplitGroups(query, emission)
     if (split === undefined) return undefined
-    const finish = (text: string): Plan => this.#engine.finish(emission.placeholders, text)
+    const finish = (text: string): EmittedSql => this.#engine.finish(emission.placeholders, text)
     return { ...split, part: finish(split.part), whole: finish(split.whole) }
   }
 
-  #finish(emit: (emission: Emission) => string, of?: Finished): Plan {
+  #finish(emit: (emission: Emission) => string, of?: Finished): EmittedSql {
     const autoParameters = slotsOf(of?.autoParameters ?? [])
     const indexesOf = (table: TableView) => of?.snapshot.indexesOf(table) ?? []
     const emission = createEmission(this.#engine.dialect, { autoParameters, indexesOf, statement: of?.statement })

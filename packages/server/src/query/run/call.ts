@@ -3,7 +3,13 @@
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
 import { visibleViews } from '../catalogue/snapshot.ts'
-import { type Plan, parametersOf, type RunValues, type SqlStatement, sizeOfAll } from '../engines/emit/parameters.ts'
+import {
+  type EmittedSql,
+  parametersOf,
+  type RunValues,
+  type SqlStatement,
+  sizeOfAll,
+} from '../engines/emit/parameters.ts'
 import type { Engine, IdempotencyKey, ReadLimits, ReadRun, Stoppable, WholeRead } from '../engines/engine.ts'
 import type { Cell, Encoding, ReadOutcome } from '../model/result.ts'
 import type { Planned, Planner } from '../plan/planner.ts'
@@ -96,16 +102,16 @@ export function mayBeSmall({ planned, encoding }: QueryCall): boolean {
 
 export function readRun(call: QueryCall, env: ExecutionEnv): ReadRun {
   const { planned, valueSets, encoding, limits } = call
-  const { plan } = planned
-  if (plan === undefined) throw new Error('A query without a plan')
+  const { emitted } = planned
+  if (emitted === undefined) throw new Error('A query without a plan')
   const values = runValues(call, valueSets[0] ?? [], env)
-  const parameters = parametersOf(plan, values, env.engine.bind)
+  const parameters = parametersOf(emitted, values, env.engine.bind)
   const run = { owner: ownerOf(call.principal), parameters, encoding, limits }
-  if (plan.split === undefined) return run
-  const { part, whole, ...parts } = plan.split
-  const bound = (plan: Plan): SqlStatement => ({
-    sql: plan.sql,
-    parameters: parametersOf(plan, values, env.engine.bind),
+  if (emitted.split === undefined) return run
+  const { part, whole, ...parts } = emitted.split
+  const bound = (emitted: EmittedSql): SqlStatement => ({
+    sql: emitted.sql,
+    parameters: parametersOf(emitted, values, env.engine.bind),
   })
   return { ...run, split: { ...parts, part: bound(part), whole: bound(whole) } }
 }

@@ -153,11 +153,11 @@ async function rowsOf(
   values: RunningCall['valueSets'][number],
   env: ExecutionEnv,
 ): Promise<readonly (readonly IqlValue[])[]> {
-  const plan = env.planner.emitQuery(query)
-  const parameters = parametersOf(plan, runValues(run, values, env), env.engine.bind)
+  const emitted = env.planner.emitQuery(query)
+  const parameters = parametersOf(emitted, runValues(run, values, env), env.engine.bind)
   const cost = costOf(query, () => [])
   return readRows(env.engine, {
-    sql: plan.sql,
+    sql: emitted.sql,
     parameters,
     columns: query.columns,
     cost,

@@ -22,10 +22,10 @@ export async function define(statement: BoundStatement, run: RunningCall, env: E
 async function fillValue({ column }: AddColumn, run: RunningCall, env: ExecutionEnv): Promise<Bindable> {
   if (column.default === undefined) return null
   const { expression } = column.default
-  const plan = env.planner.emitValue(expression)
+  const emitted = env.planner.emitValue(expression)
   const rows = await readRows(env.engine, {
-    sql: plan.sql,
-    parameters: parametersOf(plan, runValues(run, [], env), env.engine.bind),
+    sql: emitted.sql,
+    parameters: parametersOf(emitted, runValues(run, [], env), env.engine.bind),
     columns: [{ name: column.name, type: column.type, nullable: true }],
     cost: isSimple(expression) ? 'point' : 'unbounded',
     owner: ownerOf(run.principal),

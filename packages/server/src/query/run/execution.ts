@@ -104,21 +104,21 @@ function* bindWrite(
   let rows = 0
   let length = 0
   for (const { planned, valueSets } of parts) {
-    const { plan } = planned
-    if (plan === undefined) throw new Error('A write without a plan')
+    const { emitted } = planned
+    if (emitted === undefined) throw new Error('A write without a plan')
     const parameterSets: Bindable[][] = []
     // One object for all rows: a copy of it for each takes longer than the values.
     const values = { ...given, literals: planned.literals }
     for (const parameters of valueSets) {
       values.parameters = parameters
-      const set = parametersOf(plan, values, env.engine.bind)
+      const set = parametersOf(emitted, values, env.engine.bind)
       parameterSets.push(set)
       const size = sizeOfAll(set)
       length += size
       rows++
       if (size > LONG_ROW || rows % STEPS_PER_PAUSE === 0) yield
     }
-    steps.push({ sql: plan.sql, parameterSets, returned: plan.returned })
+    steps.push({ sql: emitted.sql, parameterSets, returned: emitted.returned })
   }
   return { steps, rows, length }
 }

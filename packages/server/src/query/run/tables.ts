@@ -146,13 +146,13 @@ function stepOf(
   const bound = bind(insertOf(table.name, columns, count, []), '', unrestrictedView(snapshot))
   if (bound.statement.kind !== 'insert') throw new Error(`Not an INSERT: ${bound.statement.kind}`)
   const emission = createEmission(engine.dialect)
-  const plan = engine.finish(
+  const emitted = engine.finish(
     emission.placeholders,
     emitInsert({ ...bound.statement, check: undefined }, emission, snapshot, true),
   )
   const bindAll = (rows: readonly IqlValue[][]): Bindable[] =>
-    parametersOf(plan, { ...NO_CALLER, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
-  return { sql: plan.sql, parameterSets: groups.map(bindAll) }
+    parametersOf(emitted, { ...NO_CALLER, milliseconds: env.clock(), parameters: rows.flat() }, engine.bind)
+  return { sql: emitted.sql, parameterSets: groups.map(bindAll) }
 }
 
 const NO_CALLER: Omit<RunValues, 'parameters' | 'milliseconds'> = {

@@ -2,7 +2,14 @@
 
 import { type Moment, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
-import { type AuthenticationResult, type Call, type Need, refuse } from '../topics/controller.ts'
+import {
+  AcceptedSignIn,
+  type AuthenticationResult,
+  type Call,
+  type Need,
+  refuse,
+  type SignInResult,
+} from '../topics/controller.ts'
 import {
   type Authority,
   activate,
@@ -46,8 +53,6 @@ export class ConnectionAuth {
   #subject: string | undefined
   /** Events that arrived while a token was being checked; the check may not have seen them. */
   #eventsDuringCheck: GateEvent[] | undefined
-  /** Set by a sign-in by message until the client has been notified: the reply must be sent first. */
-  hasNewSignIn = false
 
   constructor(identity: ConnectionIdentity, member: SessionMember, env: ConnectionEnv) {
     this.#identity = identity
@@ -78,7 +83,7 @@ export class ConnectionAuth {
   }
 
   /** Checks a token and takes on its authority; a rejected token leaves the current authority in force. */
-  async signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult> {
+  async signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<SignInResult> {
     const events: GateEvent[] = []
     this.#eventsDuringCheck = events
     try {
@@ -102,14 +107,13 @@ export class ConnectionAuth {
     return survives(principal, events)
   }
 
-  #completeSignIn(principal: Principal, accessToken: string, events: readonly GateEvent[]): AuthenticationResult {
+  #completeSignIn(principal: Principal, accessToken: string, events: readonly GateEvent[]): AcceptedSignIn {
     this.signInAs(principal, accessToken)
     for (const event of events) {
       const effect = effectOf(event, principal)
       if (effect.kind === 'rights-changed') this.#changeRights(effect.rights)
     }
-    this.hasNewSignIn = true
-    return this.#describe(this.#env.restoreToken(accessToken))
+    return new AcceptedSignIn(this.#describe(this.#env.restoreToken(accessToken)))
   }
 
   /** Replaces the authority in one step. Throws `Limited` when the user has too many connections. */

@@ -32,7 +32,7 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionMemb
   #unreadable = 0
   /** The memory of the requests received since the queue was last idle. */
   #pendingBytes = 0
-  #congested = false
+  #requestsPaused = false
   #reading = true
   #phase: 'open' | 'finishing' | 'closed' = 'open'
 
@@ -166,10 +166,10 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionMemb
     this.#updateReading()
   }
 
-  /** While the send queue is full, no request is started. */
-  setCongested(congested: boolean): void {
-    this.#congested = congested
-    this.#queue.setPaused(congested)
+  /** While the client does not take its replies, no request is read or started. */
+  setRequestsPaused(paused: boolean): void {
+    this.#requestsPaused = paused
+    this.#queue.setPaused(paused)
     this.#updateReading()
   }
 
@@ -190,7 +190,7 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionMemb
       this.#pendingBytes = 0
     }
     const hasRoom = this.#pendingBytes < this.env.settings.streamReceiveQueueBytes
-    const reading = !this.#congested && !this.#rate.isPaused && hasRoom
+    const reading = !this.#requestsPaused && !this.#rate.isPaused && hasRoom
     if (reading !== this.#reading) this.transport.setReading(reading)
     this.#reading = reading
   }

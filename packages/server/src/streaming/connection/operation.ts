@@ -1,14 +1,14 @@
 /** One request on a connection: executed when its turn comes, answered exactly once. */
 import type { Principal } from 'gatehouse-protocol'
 import { IDENTIFY } from '../controllers/auth.ts'
-import { type Call, refuse, type Topic } from '../topics/controller.ts'
+import { AcceptedSignIn, type Call, refuse, type Topic } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
 import { confirmation, publicError, push, reply, sendError } from './messages.ts'
-import { OwnSubscriber } from './own-subscriber.ts'
 import type { InvalidRequest, Request } from './request.ts'
 import type { Subscriptions } from './subscriptions.ts'
+import { TopicRunSubscription } from './topic-run-subscription.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
 
 /** What an operation uses of its connection. */
@@ -124,7 +124,7 @@ export class Operation implements Call {
     if (topic.subscription?.open !== undefined && subscriptions.has(key)) throw refuse('Data', 'Topic')
     if (subscriptions.repeat(key)) return undefined
     if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
-    if (topic.subscription?.open !== undefined) return subscriptions.openOwn(topic.subscription, this, topic.needs)
+    if (topic.subscription?.open !== undefined) return subscriptions.openTopicRun(topic.subscription, this, topic.needs)
     const snapshot = topic.subscription?.snapshot?.(this)
     if (snapshot instanceof Promise) subscriptions.prepare(request.controller, request.topic, topic)
     return snapshot
@@ -137,7 +137,8 @@ export class Operation implements Call {
       claimed = this.#claimAnswer()
       if (claimed) this.#complete(request, result)
       // The operation was aborted in the meantime.
-      else if (result instanceof OwnSubscriber) result.close()
+      else if (result instanceof TopicRunSubscription) result.close()
+      else if (result instanceof AcceptedSignIn) this.#host.subscriptions.onAuthorityChanged()
     } catch (error) {
       if (claimed || this.#claimAnswer()) this.#fail(error)
     }
@@ -152,28 +153,27 @@ export class Operation implements Call {
   }
 
   #complete(request: Request, result: unknown): void {
-    if (result instanceof OwnSubscriber) this.#startOwn(request, result)
+    if (result instanceof TopicRunSubscription) this.#startTopicRun(request, result)
     else if (request.action === 'Publish') this.#reply(request, result)
     else if (request.action === 'Sub') this.#openSubscription(request, result)
     else this.#confirm(request, true)
-    const { auth } = this.caller
-    if (!auth.hasNewSignIn) return
-    auth.hasNewSignIn = false
-    this.#host.subscriptions.onAuthorityChanged()
+    if (result instanceof AcceptedSignIn) this.#host.subscriptions.onAuthorityChanged()
   }
 
   #reply(request: Request, result: unknown): void {
     const { transport, env, subscriptions } = this.#host
     const { controller, id } = request
     const topic = this.#topic?.replyTopic?.(this) ?? request.topic
+    const isSignIn = result instanceof AcceptedSignIn
+    const data = isSignIn ? result.reply : result
     if (id !== undefined) {
-      transport.send(reply(request, topic, result))
+      transport.send(reply(request, topic, data))
       return
     }
     const key = topicKey(controller, topic)
     if (!subscriptions.has(key)) sendError(transport, env, request, refuse('Operation.NoResult'))
     // After a sign-in the new authority is pushed to Identify anyway.
-    else if (!this.caller.auth.hasNewSignIn || key !== IDENTIFY.key) transport.send(push(controller, topic, result))
+    else if (!isSignIn || key !== IDENTIFY.key) transport.send(push(controller, topic, data))
   }
 
   /** Confirms the subscription, sends its snapshot, then what was published while the snapshot was fetched. */
@@ -198,14 +198,14 @@ export class Operation implements Call {
   }
 
   /** Confirms the subscription; from then on its topic sends. */
-  #startOwn(request: Request, subscriber: OwnSubscriber): void {
+  #startTopicRun(request: Request, subscription: TopicRunSubscription): void {
     const { env, subscriptions } = this.#host
     // The authority may have changed while it was opened.
-    if (!this.caller.auth.satisfies(subscriber.needs, env.clock())) subscriber.close(refuse('Authority'))
-    if (subscriber.endReason !== undefined) throw subscriber.endReason
-    subscriptions.addOwn(subscriber)
+    if (!this.caller.auth.satisfies(subscription.needs, env.clock())) subscription.close(refuse('Authority'))
+    if (subscription.endReason !== undefined) throw subscription.endReason
+    subscriptions.addTopicRun(subscription)
     this.#confirm(request, true)
-    subscriber.start()
+    subscription.start()
   }
 
   #fail(error: unknown): void {

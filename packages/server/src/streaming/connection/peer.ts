@@ -30,6 +30,17 @@ const CLOSE_TIMEOUT = 5_000
 /** A slow connection with more than this queued would not receive its close frame in time. */
 const MAX_BYTES_BEFORE_CLOSE = 256 * 1024
 
+/**
+ * A client that reads slowly brings its connection into three states, by the bytes in its send queue (`limit` is `streamSendQueueBytes`):
+ *
+ * | state | begins above | ends at | meanwhile |
+ * |---|---|---|---|
+ * | `topicsMustWait` | limit / 2 | limit / 2; they are notified at limit / 4 | subscriptions that their topic runs send nothing |
+ * | `#fullSince` | limit | limit / 2 | other topics keep their latest message, or close the connection (`SlowPolicy`) |
+ * | `#requestsWaitSince` | limit, or 32 KiB of replies | not full, and 16 KiB of replies | no request is read or started |
+ *
+ * It is closed when it has been full, or has taken nothing while requests wait, for `streamIdleTimeout`.
+ */
 export class Peer implements Transport, SocketHandler, QueueOwner {
   readonly connection: Connection
   readonly codec: Codec
@@ -41,13 +52,12 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   readonly #idle: IdleTimer
   #nextPingAt: number
   #reading = true
-  /** Set while requests wait until the client has taken replies: when it last took some, or the wait began. */
-  #waitsSince: number | undefined
-  /** Set while the send queue is over its limit, with the latest message of each topic that allows dropping. */
-  #congestedSince: number | undefined
+  /** Set while requests wait: when the client last took some bytes, or the wait began. */
+  #requestsWaitSince: number | undefined
+  #fullSince: number | undefined
+  /** While full: the latest message of each topic that allows dropping. */
   #latest: Map<string, Broadcast> | undefined
-  /** Whether a subscription that its topic runs waits for the queue to drain. */
-  #hasWaiting = false
+  #hasWaitingTopics = false
   /** Whether something was queued, and received, when it was last counted. */
   #isQueued = false
   #isReceiving = false
@@ -141,9 +151,9 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     // While we do not read, the absence of frames says nothing about the client.
     if (!this.#reading) this.#idle.restart(now)
     else if (this.#idle.isOver(now)) this.close('policy', 'no frame for too long')
-    this.#checkCongestion()
-    const slowSince = Math.min(this.#congestedSince ?? now, this.#waitsSince ?? now)
-    if (now - slowSince >= idleTimeout) this.#closeAsSlow()
+    this.#checkDrained()
+    const slowSince = Math.min(this.#fullSince ?? now, this.#requestsWaitSince ?? now)
+    if (now - slowSince >= idleTimeout) this.closeAsSlow()
     if (now < this.#nextPingAt || this.#closing !== undefined) return
     this.#nextPingAt = now + pingInterval
     this.#socket.ping()
@@ -159,17 +169,17 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     }
   }
 
-  get isCongested(): boolean {
-    const isCongested = this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 2
-    this.#hasWaiting ||= isCongested
-    return isCongested
+  get topicsMustWait(): boolean {
+    const mustWait = this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 2
+    this.#hasWaitingTopics ||= mustWait
+    return mustWait
   }
 
   sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void {
-    if (this.#congestedSince === undefined || slow === 'queue') {
+    if (this.#fullSince === undefined || slow === 'queue') {
       const frame = broadcast.frame(this.codec, this.#socket.windows?.server, this.#env.settings.streamDeflateThreshold)
       this.#sendFrame(frame, broadcast.payload(this.codec).length, 'push')
-    } else if (slow === 'close') this.#closeAsSlow()
+    } else if (slow === 'close') this.closeAsSlow()
     else {
       // Encoded now, so that data that cannot be encoded throws at its publisher and not when the queue drains.
       broadcast.payload(this.codec)
@@ -193,16 +203,13 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.#socket.terminate()
   }
 
-  /** `limit` is that of the connection by default. Discards the queue, to free memory and to send the close frame. */
-  #closeAsSlow(): void {
-    if (this.#closing === undefined) increment(this.#env.counters.slowCloses, 'connection')
-    this.#close('overload', 'reads too slowly', { discardsQueue: true })
-  }
-
-  closeAsSlow(limit: QueueLimit): void {
+  /** Discards the queue, to free memory and to send the close frame. `limit` says which one was exceeded, by default the connection's own. */
+  closeAsSlow(limit: QueueLimit | 'connection' = 'connection'): void {
     if (this.#closing === undefined) increment(this.#env.counters.slowCloses, limit)
-    this.#close('overload', `reads too slowly: the send queues of this ${limit} are full`, { discardsQueue: true })
-    if (this.#socket.queuedBytes > MAX_BYTES_BEFORE_CLOSE) this.#socket.terminate()
+    const isShared = limit !== 'connection'
+    const reason = isShared ? `reads too slowly: the send queues of this ${limit} are full` : 'reads too slowly'
+    this.#close('overload', reason, { discardsQueue: true })
+    if (isShared && this.#socket.queuedBytes > MAX_BYTES_BEFORE_CLOSE) this.#socket.terminate()
   }
 
   closeAsFlooding(limit: QueueLimit): void {
@@ -227,12 +234,12 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   #checkSendQueue(): void {
     const { queuedBytes } = this.#socket
     if (queuedBytes > 0) this.#countQueue()
-    const isOver = queuedBytes > this.#env.settings.streamSendQueueBytes
-    if ((!isOver && this.#socket.queuedReplyBytes <= MAX_BYTES_OF_REPLIES) || this.#closing !== undefined) return
-    if (isOver) this.#congestedSince ??= this.#env.monotonic()
-    if (this.#waitsSince !== undefined) return
-    this.#waitsSince = this.#env.monotonic()
-    this.connection.setCongested(true)
+    const isFull = queuedBytes > this.#env.settings.streamSendQueueBytes
+    if ((!isFull && this.#socket.queuedReplyBytes <= MAX_BYTES_OF_REPLIES) || this.#closing !== undefined) return
+    if (isFull) this.#fullSince ??= this.#env.monotonic()
+    if (this.#requestsWaitSince !== undefined) return
+    this.#requestsWaitSince = this.#env.monotonic()
+    this.connection.setRequestsPaused(true)
   }
 
   #countQueue(): void {
@@ -241,36 +248,36 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
   }
 
   onDrain(): void {
-    if (this.#waitsSince !== undefined) this.#waitsSince = this.#env.monotonic()
+    if (this.#requestsWaitSince !== undefined) this.#requestsWaitSince = this.#env.monotonic()
     try {
       this.#countQueue()
-      this.#checkCongestion()
-      this.#wakeWaiting()
+      this.#checkDrained()
+      this.#wakeTopics()
     } catch (error) {
       this.connection.onFault(error)
     }
   }
 
-  #wakeWaiting(): void {
-    if (!this.#hasWaiting || this.#closing !== undefined) return
+  #wakeTopics(): void {
+    if (!this.#hasWaitingTopics || this.#closing !== undefined) return
     if (this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 4) return
-    this.#hasWaiting = false
+    this.#hasWaitingTopics = false
     this.connection.subscriptions.onDrained()
   }
 
-  #checkCongestion(): void {
-    if (this.#waitsSince === undefined || this.#closing !== undefined) return
-    if (this.#congestedSince !== undefined) {
+  #checkDrained(): void {
+    if (this.#requestsWaitSince === undefined || this.#closing !== undefined) return
+    if (this.#fullSince !== undefined) {
       if (this.#socket.queuedBytes > this.#env.settings.streamSendQueueBytes / 2) return
-      this.#congestedSince = undefined
+      this.#fullSince = undefined
       const latest = this.#latest
       this.#latest = undefined
       for (const broadcast of latest?.values() ?? [])
         this.connection.subscriptions.deliver(broadcast, this.#env.clock())
     }
-    if (this.#congestedSince !== undefined || this.#socket.queuedReplyBytes > MAX_BYTES_OF_REPLIES / 2) return
-    this.#waitsSince = undefined
-    this.connection.setCongested(false)
+    if (this.#fullSince !== undefined || this.#socket.queuedReplyBytes > MAX_BYTES_OF_REPLIES / 2) return
+    this.#requestsWaitSince = undefined
+    this.connection.setRequestsPaused(false)
   }
 
   /** The client closes, or it violated the protocol and is closed with this code. */

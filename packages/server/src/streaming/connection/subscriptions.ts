@@ -2,19 +2,12 @@
 import type { Refusal } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 import { IDENTIFY } from '../controllers/auth.ts'
-import {
-  type Call,
-  type Need,
-  type OwnSubscription,
-  refuse,
-  type SlowPolicy,
-  type Topic,
-} from '../topics/controller.ts'
-import { type Broadcast, type Subscriber, topicKey } from '../topics/hub.ts'
+import { type Call, type Need, refuse, type SlowPolicy, type Topic, type TopicRunRules } from '../topics/controller.ts'
+import { type Broadcast, type TopicListener, topicKey } from '../topics/hub.ts'
 import { CallAbort } from './call-abort.ts'
 import type { ConnectionCaller } from './caller.ts'
 import { publicError, push, sendError, subscriptionEnd } from './messages.ts'
-import { OwnSubscriber } from './own-subscriber.ts'
+import { TopicRunSubscription } from './topic-run-subscription.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
 
 interface Subscription {
@@ -66,13 +59,13 @@ class Backlog {
   }
 }
 
-export class Subscriptions implements Subscriber {
+export class Subscriptions implements TopicListener {
   readonly #caller: ConnectionCaller
   readonly #transport: Transport
   readonly #env: ConnectionEnv
-  #byKey: Map<string, Subscription> | undefined
+  #shared: Map<string, Subscription> | undefined
   /** Subscriptions that their topic runs. */
-  #own: Map<string, OwnSubscriber> | undefined
+  #topicRun: Map<string, TopicRunSubscription> | undefined
   /** At most one, because requests are executed one at a time. */
   #opening: Opening | undefined
   #resuming: Map<Subscription, Resumption> | undefined
@@ -88,16 +81,16 @@ export class Subscriptions implements Subscriber {
   }
 
   get size(): number {
-    return (this.#byKey?.size ?? 0) + (this.#own?.size ?? 0)
+    return (this.#shared?.size ?? 0) + (this.#topicRun?.size ?? 0)
   }
 
   has(key: string): boolean {
-    return this.#byKey?.has(key) === true || this.#own?.has(key) === true
+    return this.#shared?.has(key) === true || this.#topicRun?.has(key) === true
   }
 
   /** Called by the hub for each message published on a subscribed topic. */
   deliver(broadcast: Broadcast, now: number): void {
-    const subscription = this.#byKey?.get(broadcast.key)
+    const subscription = this.#shared?.get(broadcast.key)
     if (subscription === undefined) {
       if (this.#opening?.key === broadcast.key) this.#opening.backlog.add(broadcast)
       return
@@ -119,11 +112,11 @@ export class Subscriptions implements Subscriber {
   /** Opens the subscription if it is not open; returns what was published since `prepare`. */
   open(controller: string, name: string, topic: Topic): readonly Broadcast[] {
     const key = topicKey(controller, name)
-    if (this.#byKey?.has(key)) return []
+    if (this.#shared?.has(key)) return []
     const missed = this.#opening?.key === key ? this.#opening.backlog.drain() : []
     this.#opening = undefined
-    this.#byKey ??= new Map()
-    this.#byKey.set(key, { key, controller, name, topic, slow: slowPolicy(topic), count: 1, paused: false })
+    this.#shared ??= new Map()
+    this.#shared.set(key, { key, controller, name, topic, slow: slowPolicy(topic), count: 1, paused: false })
     this.#env.hub.subscribe(key, this)
     return missed
   }
@@ -137,38 +130,38 @@ export class Subscriptions implements Subscriber {
 
   /** Counts another Sub of an open subscription; false if it is not open. */
   repeat(key: string): boolean {
-    const subscription = this.#byKey?.get(key)
+    const subscription = this.#shared?.get(key)
     if (subscription === undefined) return false
     subscription.count++
     return true
   }
 
-  /** Lets the topic open a subscription that it runs itself. `addOwn` follows unless it fails. */
-  async openOwn(rules: OwnSubscription, call: Call, needs: Need): Promise<OwnSubscriber> {
-    const subscriber = new OwnSubscriber(call, needs, {
+  /** Lets the topic open a subscription that it runs itself. `addTopicRun` follows unless it fails. */
+  async openTopicRun(rules: TopicRunRules, call: Call, needs: Need): Promise<TopicRunSubscription> {
+    const subscription = new TopicRunSubscription(call, needs, {
       auth: this.#caller.auth,
       transport: this.#transport,
       env: this.#env,
-      onEnd: (reason) => this.#endOwn(subscriber, reason),
+      onEnd: (reason) => this.#endTopicRun(subscription, reason),
       onFault: (error) => this.#env.onFault(error, this.#caller.connectionId),
     })
-    await subscriber.open(rules, call)
-    return subscriber
+    await subscription.open(rules, call)
+    return subscription
   }
 
-  addOwn(subscriber: OwnSubscriber): void {
-    this.#own ??= new Map()
-    this.#own.set(subscriber.key, subscriber)
+  addTopicRun(subscription: TopicRunSubscription): void {
+    this.#topicRun ??= new Map()
+    this.#topicRun.set(subscription.key, subscription)
   }
 
   /** The send queue has room again for subscriptions that their topic runs. */
   onDrained(): void {
-    for (const subscriber of copyOf(this.#own)) {
+    for (const subscription of copyOf(this.#topicRun)) {
       // An earlier one may have filled the queue; then there will be another call.
-      if (this.#transport.isCongested) break
+      if (this.#transport.topicsMustWait) break
       // Moved to the end, so that each gets its turn.
-      if (this.#own?.delete(subscriber.key)) this.#own.set(subscriber.key, subscriber)
-      subscriber.drained()
+      if (this.#topicRun?.delete(subscription.key)) this.#topicRun.set(subscription.key, subscription)
+      subscription.drained()
     }
   }
 
@@ -176,14 +169,14 @@ export class Subscriptions implements Subscriber {
   onClaimsChanged(): void {
     const { principal } = this.#caller.auth
     if (principal === undefined) return
-    for (const subscriber of copyOf(this.#own)) subscriber.setPrincipal(principal)
+    for (const subscription of copyOf(this.#topicRun)) subscription.setPrincipal(principal)
   }
 
   /** Counts one Unsub; the last one ends the subscription. */
   remove(key: string): void {
-    const own = this.#own?.get(key)
-    if (own !== undefined) this.#dropOwn(own)
-    const subscription = this.#byKey?.get(key)
+    const topicRun = this.#topicRun?.get(key)
+    if (topicRun !== undefined) this.#dropTopicRun(topicRun)
+    const subscription = this.#shared?.get(key)
     if (subscription !== undefined && --subscription.count === 0) this.#drop(subscription)
   }
 
@@ -192,7 +185,7 @@ export class Subscriptions implements Subscriber {
     const { auth } = this.#caller
     if (this.has(IDENTIFY.key)) this.#transport.send(push(IDENTIFY.controller, IDENTIFY.topic, auth.describe()))
     const now = this.#env.clock()
-    for (const subscription of copyOf(this.#byKey)) {
+    for (const subscription of copyOf(this.#shared)) {
       if (auth.satisfies(subscription.topic.needs, now)) {
         if (subscription.paused) this.#resume(subscription)
       } else if (auth.authority.state === 'expired') {
@@ -200,16 +193,16 @@ export class Subscriptions implements Subscriber {
         this.#cancelResumption(subscription)
       } else this.#end(subscription, refuse('Authority'))
     }
-    this.#updateOwn(now)
+    this.#updateTopicRun(now)
   }
 
-  #updateOwn(now: number): void {
+  #updateTopicRun(now: number): void {
     const { auth } = this.#caller
     const { principal } = auth
-    for (const subscriber of copyOf(this.#own)) {
-      if (principal !== undefined && auth.satisfies(subscriber.needs, now)) subscriber.setPrincipal(principal)
-      else if (auth.authority.state === 'expired') subscriber.pause()
-      else this.#endOwn(subscriber, refuse('Authority'))
+    for (const subscription of copyOf(this.#topicRun)) {
+      if (principal !== undefined && auth.satisfies(subscription.needs, now)) subscription.setPrincipal(principal)
+      else if (auth.authority.state === 'expired') subscription.pause()
+      else this.#endTopicRun(subscription, refuse('Authority'))
     }
   }
 
@@ -226,8 +219,8 @@ export class Subscriptions implements Subscriber {
 
   clear(): void {
     if (this.#opening !== undefined) this.abandon(this.#opening.key)
-    for (const subscription of copyOf(this.#byKey)) this.#drop(subscription)
-    for (const subscriber of copyOf(this.#own)) this.#dropOwn(subscriber)
+    for (const subscription of copyOf(this.#shared)) this.#drop(subscription)
+    for (const subscription of copyOf(this.#topicRun)) this.#dropTopicRun(subscription)
   }
 
   /** Topics with a snapshot send a new one, followed by what was published while it was fetched. */
@@ -251,7 +244,7 @@ export class Subscriptions implements Subscriber {
         this.#transport.send(push(controller, name, snapshot))
       for (const broadcast of missed) this.deliver(broadcast, now)
     } catch (error) {
-      if (abort.isAborted || this.#byKey?.get(key) !== subscription) return
+      if (abort.isAborted || this.#shared?.get(key) !== subscription) return
       this.#end(subscription, publicError(error, this.#env, this.#caller.connectionId))
     }
   }
@@ -281,9 +274,9 @@ export class Subscriptions implements Subscriber {
     this.#sendEnd(subscription, reason)
   }
 
-  #endOwn(subscriber: OwnSubscriber, reason: Refusal): void {
-    this.#dropOwn(subscriber)
-    this.#sendEnd(subscriber, publicError(reason, this.#env, this.#caller.connectionId))
+  #endTopicRun(subscription: TopicRunSubscription, reason: Refusal): void {
+    this.#dropTopicRun(subscription)
+    this.#sendEnd(subscription, publicError(reason, this.#env, this.#caller.connectionId))
   }
 
   #sendEnd({ controller, name: topic }: Pick<Subscription, 'controller' | 'name'>, reason: Refusal): void {
@@ -291,17 +284,17 @@ export class Subscriptions implements Subscriber {
     this.#transport.send(subscriptionEnd(controller, topic))
   }
 
-  #dropOwn(subscriber: OwnSubscriber): void {
-    this.#own?.delete(subscriber.key)
-    if (this.#own?.size === 0) this.#own = undefined
-    subscriber.close()
+  #dropTopicRun(subscription: TopicRunSubscription): void {
+    this.#topicRun?.delete(subscription.key)
+    if (this.#topicRun?.size === 0) this.#topicRun = undefined
+    subscription.close()
   }
 
   #drop(subscription: Subscription): void {
     const { key } = subscription
     this.#cancelResumption(subscription)
-    this.#byKey?.delete(key)
-    if (this.#byKey?.size === 0) this.#byKey = undefined
+    this.#shared?.delete(key)
+    if (this.#shared?.size === 0) this.#shared = undefined
     this.#env.hub.unsubscribe(key, this)
   }
 

@@ -12,13 +12,14 @@ import type { Sessions } from './sessions.ts'
 /** The socket side of a connection. */
 export interface Transport {
   send(message: Message): void
-  /** `queue` sends in any case: the sender has asked `isCongested` first. */
+  /** `queue` sends in any case: the sender has asked `topicsMustWait` first. */
   sendBroadcast(broadcast: Broadcast, slow: SlowPolicy | 'queue'): void
   /**
    * Whether subscriptions that their topic runs must wait. They fill only a part of the send queue, so that they alone
-   * never make the connection a slow one. After it was true, `Subscriptions.onDrained` is called when it turns false.
+   * never make the connection a slow one. After it was true, `Subscriptions.onDrained` is called once
+   * enough has been sent.
    */
-  readonly isCongested: boolean
+  readonly topicsMustWait: boolean
   /** Pauses or resumes reading from the client. */
   setReading(reading: boolean): void
   close(name: CloseName, reason: string): void

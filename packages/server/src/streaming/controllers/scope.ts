@@ -2,8 +2,10 @@
  * Runs the code of custom controllers in an asynchronous context of its own. Timers, promises and emitters that they start keep the
  * context, so an uncaught error can be attributed to them. No state of the server is changed in that context.
  */
+
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Controller, OwnSubscription, RunningSubscription, SubscriberSink, Topic } from '../topics/controller.ts'
+import type { RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
+import type { Controller, Topic, TopicRunRules } from '../topics/controller.ts'
 
 const scope = new AsyncLocalStorage<string>()
 
@@ -59,7 +61,7 @@ function scopedSubscription(name: string, rules: NonNullable<Topic['subscription
   return { slow: rules.slow, snapshot: (call) => scope.run(name, () => rules.snapshot?.(call)) }
 }
 
-function openIn(name: string, rules: OwnSubscription, ...[call, sink]: Parameters<OwnSubscription['open']>) {
+function openIn(name: string, rules: TopicRunRules, ...[call, sink]: Parameters<TopicRunRules['open']>) {
   return scope.run(name, () => rules.open(call, sink))
 }
 
@@ -73,12 +75,12 @@ function scopedRunning(name: string, running: RunningSubscription): RunningSubsc
   }
 }
 
-function outside(sink: SubscriberSink): SubscriberSink {
+function outside<Data>(sink: SubscriberSink<Data>): SubscriberSink<Data> {
   return {
     send: (data) => scope.exit(() => sink.send(data)),
     end: (reason) => scope.exit(() => sink.end(reason)),
-    get isCongested() {
-      return sink.isCongested
+    get maySend() {
+      return sink.maySend
     },
   }
 }

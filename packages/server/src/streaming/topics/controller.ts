@@ -4,8 +4,10 @@ import {
   type JsonText,
   type Principal,
   Refusal,
+  type RunningSubscription,
   STREAM_ERRORS,
   type StreamErrorCode,
+  type SubscriberSink,
 } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 
@@ -49,9 +51,9 @@ export type Need = 'nothing' | 'identity' | (string & {})
 export type SlowPolicy = 'latest' | 'close'
 
 /** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber by itself. */
-export type SubscriptionRules = SharedSubscription | OwnSubscription
+export type SubscriptionRules = SharedRules | TopicRunRules
 
-export interface SharedSubscription {
+export interface SharedRules {
   readonly slow: SlowPolicy
   /**
    * The initial state, sent right after the confirmation; undefined sends nothing. Messages published while a promise
@@ -65,36 +67,14 @@ export interface SharedSubscription {
  * A subscription that its topic runs for each subscriber by itself. It is not counted: a Sub of a topic that is open on the
  * connection is refused with `Data Topic`, and the first Unsub ends it.
  */
-export interface OwnSubscription {
+export interface TopicRunRules {
   readonly slow?: undefined
   readonly snapshot?: undefined
   /**
    * Resolves when the subscription can be confirmed; throws a Refusal created by `refuse` if it cannot be opened. Messages
-   * are sent through the sink once it has resolved and the sink is not congested.
+   * are sent through the sink once it has resolved, while `sink.maySend`.
    */
-  open(call: Call, sink: SubscriberSink): Promise<RunningSubscription>
-}
-
-/** The connection as a running subscription sees it. */
-export interface SubscriberSink {
-  /** Subscribers of one topic that are sent the same object share its encoded and compressed form. */
-  send(data: JsonText): void
-  /** While true nothing may be sent. `drained` is called when it turns false. */
-  readonly isCongested: boolean
-  /** Sends the error and the server's Unsub. Nothing may follow. */
-  end(reason: Refusal): void
-}
-
-/** How the connection notifies a running subscription. */
-export interface RunningSubscription {
-  drained(): void
-  /** The caller has other rights, or a new token with the same rights. */
-  setPrincipal(principal: Principal): void
-  /** The token expired; the caller may renew it. */
-  pause(): void
-  resume(principal: Principal): void
-  /** The subscription ended: by Unsub, with the connection, or because the caller lost the authority. */
-  close(): void
+  open(call: Call, sink: SubscriberSink<JsonText>): Promise<RunningSubscription>
 }
 
 /** What a controller can use while the gateway runs. */
@@ -130,8 +110,8 @@ export interface Caller {
   readonly address: string
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
-  /** Checks a token and takes on its authority; the result is the reply. */
-  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<AuthenticationResult>
+  /** Checks a token and takes on its authority. The handler must return the result, which is the reply. */
+  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<SignInResult>
   readonly profile: Profile
   timeouts(controller: string): Timeouts
   setTimeouts(controller: string, timeouts: Timeouts): void
@@ -153,6 +133,18 @@ export interface AuthenticationResult {
   readonly ExpiresIn?: string | undefined
   readonly Scope?: readonly string[]
 }
+
+/** An accepted sign-in: after the reply, the connection notifies its subscriptions of the new authority. */
+export class AcceptedSignIn {
+  readonly reply: AuthenticationResult
+
+  constructor(reply: AuthenticationResult) {
+    this.reply = reply
+  }
+}
+
+/** A rejected sign-in is only a reply. */
+export type SignInResult = AcceptedSignIn | AuthenticationResult
 
 /** Creates an error reply. The client sees both the code and the context. */
 export function refuse(code: StreamErrorCode, context = '', cause?: unknown): Refusal {

@@ -7,7 +7,8 @@ import type { Profile } from '../codec/profile.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
 import { frameMessage } from '../websocket/frame.ts'
 
-export interface Subscriber {
+/** A connection, as the hub sees it: its `Subscriptions`. */
+export interface TopicListener {
   readonly profile: Profile
   /** Takes a message published at `now` on a topic that it subscribes to. */
   deliver(broadcast: Broadcast, now: number): void
@@ -23,20 +24,20 @@ function sizeOf({ text }: JsonText): number {
 }
 
 export class Hub {
-  readonly #topics = new Map<string, Set<Subscriber>>()
+  readonly #topics = new Map<string, Set<TopicListener>>()
   /** The last messages of subscriptions that their topic runs, by topic; oldest first. */
   readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
   #sharedBytes = 0
 
-  subscribe(key: string, subscriber: Subscriber): void {
-    const subscribers = this.#topics.get(key)
-    if (subscribers === undefined) this.#topics.set(key, new Set([subscriber]))
-    else subscribers.add(subscriber)
+  subscribe(key: string, listener: TopicListener): void {
+    const listeners = this.#topics.get(key)
+    if (listeners === undefined) this.#topics.set(key, new Set([listener]))
+    else listeners.add(listener)
   }
 
-  unsubscribe(key: string, subscriber: Subscriber): void {
-    const subscribers = this.#topics.get(key)
-    if (subscribers?.delete(subscriber) && subscribers.size === 0) this.#topics.delete(key)
+  unsubscribe(key: string, listener: TopicListener): void {
+    const listeners = this.#topics.get(key)
+    if (listeners?.delete(listener) && listeners.size === 0) this.#topics.delete(key)
   }
 
   count(key: string): number {
@@ -45,23 +46,23 @@ export class Hub {
 
   publish(controller: string, topic: string, data: unknown, now: number): void {
     const key = topicKey(controller, topic)
-    const subscribers = this.#topics.get(key)
-    if (subscribers === undefined) return
+    const listeners = this.#topics.get(key)
+    if (listeners === undefined) return
     const broadcast = new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: data })
-    deliverToAll(subscribers, (subscriber) => subscriber.deliver(broadcast, now))
+    deliverToAll(listeners, (listener) => listener.deliver(broadcast, now))
   }
 
   /** Publishes data that differs between profiles. */
   publishByProfile(controller: string, topic: string, dataFor: (profile: Profile) => unknown, now: number): void {
     const key = topicKey(controller, topic)
     const broadcasts = new Map<Profile, Broadcast>()
-    deliverToAll(this.#topics.get(key) ?? [], (subscriber) => {
-      const { profile } = subscriber
+    deliverToAll(this.#topics.get(key) ?? [], (listener) => {
+      const { profile } = listener
       const known = broadcasts.get(profile)
       const broadcast =
         known ?? new Broadcast(key, { Controller: controller, Topic: topic, Action: 'Publish', Data: dataFor(profile) })
       broadcasts.set(profile, broadcast)
-      subscriber.deliver(broadcast, now)
+      listener.deliver(broadcast, now)
     })
   }
 
@@ -84,11 +85,11 @@ export class Hub {
 }
 
 /** If one fails, the others still get the message; then the publisher gets the error. */
-function deliverToAll(subscribers: Iterable<Subscriber>, deliver: (subscriber: Subscriber) => void): void {
+function deliverToAll(listeners: Iterable<TopicListener>, deliver: (listener: TopicListener) => void): void {
   const failures: unknown[] = []
-  for (const subscriber of subscribers) {
+  for (const listener of listeners) {
     try {
-      deliver(subscriber)
+      deliver(listener)
     } catch (error) {
       failures.push(error)
     }

@@ -1,15 +1,19 @@
 /** Inserts that return the values they were given: the row is not read back, which SQLite would do through a temporary table. */
 import { type BoundExpression, type Insert, typeName } from 'gatehouse-iql'
 import type { Dialect } from './dialect.ts'
-import type { Plan } from './parameters.ts'
+import type { EmittedSql } from './parameters.ts'
 
 /** The plan of the insert without RETURNING, with the parameters that it returns; undefined if it has to be read back, or binds a value by its name. */
-export function returningGiven(insert: Insert, dialect: Dialect, finish: (insert: Insert) => Plan): Plan | undefined {
+export function returningGiven(
+  insert: Insert,
+  dialect: Dialect,
+  finish: (insert: Insert) => EmittedSql,
+): EmittedSql | undefined {
   const given = givenRow(insert, dialect)
   if (given === undefined) return undefined
-  const plan = finish({ ...insert, returning: [] })
+  const emitted = finish({ ...insert, returning: [] })
   const returned = given.map((value) =>
-    plan.parameters.findIndex(
+    emitted.parameters.findIndex(
       ({ source, type }) =>
         value.kind === 'parameter' &&
         source.kind === 'parameter' &&
@@ -17,7 +21,7 @@ export function returningGiven(insert: Insert, dialect: Dialect, finish: (insert
         typeName(type) === typeName(value.type),
     ),
   )
-  return returned.includes(-1) ? undefined : { ...plan, returned }
+  return returned.includes(-1) ? undefined : { ...emitted, returned }
 }
 
 /** The parameter that each returned column holds; undefined if one holds something else, or if the row may not be inserted. */

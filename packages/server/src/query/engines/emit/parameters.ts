@@ -81,7 +81,8 @@ export interface RunValues {
   readonly since?: ReadonlyMap<string, string>
 }
 
-export interface Plan {
+/** The SQL of a bound statement, and where the values of its parameters come from. */
+export interface EmittedSql {
   readonly sql: string
   readonly parameters: readonly PlanParameter[]
   /** By name. */
@@ -96,8 +97,8 @@ export interface Plan {
 
 /** A grouping of a table by parts: see split-groups.ts. */
 export interface SplitPlan extends PartsTable {
-  readonly part: Plan
-  readonly whole: Plan
+  readonly part: EmittedSql
+  readonly whole: EmittedSql
 }
 
 export interface PartsTable {
@@ -165,7 +166,7 @@ export class Placeholders {
   }
 
   /** The text with `?` for each use of a parameter, but with a name for a parameter that may be long and is used several times. */
-  positional(text: string): Plan {
+  positional(text: string): EmittedSql {
     const parameters: PlanParameter[] = []
     const names = this.#sharedNames(text)
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
@@ -176,9 +177,9 @@ export class Placeholders {
       parameters.push(this.#at(Number(index)))
       return '?'
     })
-    const plan = { sql, parameters, held: this.#heldParameters }
-    if (names === undefined) return plan
-    return { ...plan, shared: new Map([...names].map(([index, name]) => [name, this.#at(Number(index))])) }
+    const emitted = { sql, parameters, held: this.#heldParameters }
+    if (names === undefined) return emitted
+    return { ...emitted, shared: new Map([...names].map(([index, name]) => [name, this.#at(Number(index))])) }
   }
 
   /** Names by the index of the parameter. */
@@ -195,7 +196,7 @@ export class Placeholders {
   }
 
   /** The text with `$1`, `$2`, …, one number for each parameter. */
-  numbered(text: string): Plan {
+  numbered(text: string): EmittedSql {
     const parameters: PlanParameter[] = []
     const numbers = new Map<string, number>()
     const sql = text.replace(PLACEHOLDER, (_placeholder, index: string) => {
@@ -230,11 +231,11 @@ export class Placeholders {
   }
 }
 
-export function parametersOf(plan: Plan, values: RunValues, bind: Bind): Bindable[] {
-  if (plan.held !== undefined) refuseHeld(plan.held, values.parameters)
-  const bound = plan.parameters.map((parameter) => boundValue(parameter, values, bind))
-  if (plan.shared === undefined) return bound
-  const shared = Array.from(plan.shared, ([name, parameter]) => [name, boundValue(parameter, values, bind)] as const)
+export function parametersOf(emitted: EmittedSql, values: RunValues, bind: Bind): Bindable[] {
+  if (emitted.held !== undefined) refuseHeld(emitted.held, values.parameters)
+  const bound = emitted.parameters.map((parameter) => boundValue(parameter, values, bind))
+  if (emitted.shared === undefined) return bound
+  const shared = Array.from(emitted.shared, ([name, parameter]) => [name, boundValue(parameter, values, bind)] as const)
   return [...bound, Object.fromEntries(shared)]
 }
 

@@ -18,12 +18,12 @@ import { logChangeOf } from '../change-log.ts'
 import type { SqlStatement } from '../emit/parameters.ts'
 import type { ChangeRequest, ChangeStep, Stoppable, WriteReply } from '../engine.ts'
 import { POSTGRES } from './dialect/dialect.ts'
+import { runOnce } from './idempotency-keys.ts'
 import { createLog, dropLog } from './live/change-log.ts'
 import type { Acquire } from './pool.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
 import { withRetries } from './retry.ts'
 import type { TempFileSetting } from './temp-files.ts'
-import { runOnce } from './write.ts'
 
 export const CATALOGUE: CatalogueDialect = {
   identifier: POSTGRES.identifier,

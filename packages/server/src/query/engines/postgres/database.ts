@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg'
 import { readTempFileLimit } from '../../../store/database/temp-files.ts'
 import type { EngineOptions } from '../engine-options.ts'
-import { FairSlots } from '../fair-slots.ts'
+import { FairSlots } from '../slots/fair-slots.ts'
 import { type Acquire, acquireFrom, createPool, type PoolOptions, withClient } from './pool.ts'
 import { createBatchedReads, type PrepareBatchedRead } from './protocol/batched-read.ts'
 import { createBatchedWrites, type WriteBatched } from './protocol/batched-write.ts'

@@ -2,7 +2,7 @@
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
-import type { Placeholders, Plan } from '../emit/parameters.ts'
+import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
   ChangeRequest,
   Engine,
@@ -15,18 +15,19 @@ import type {
   WriteRequest,
 } from '../engine.ts'
 import type { EngineOptions } from '../engine-options.ts'
-import { StoredResponses } from '../stored-responses.ts'
+import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { change, readCatalogue } from './catalogue.ts'
 import { type OpenDatabase, openDatabase } from './database.ts'
 import { boundedRows } from './dialect/bounded-sql.ts'
 import { POSTGRES } from './dialect/dialect.ts'
+import { findResponse } from './idempotency-keys.ts'
 import { CommitSignal } from './live/commit-signal.ts'
 import { PostgresLiveSource } from './live/live-source.ts'
 import { withClient } from './pool.ts'
 import { streamRows } from './read.ts'
 import { rowDecoder, toPostgres } from './representation.ts'
 import { auditRowsFrom, serviceStore } from './service-store.ts'
-import { findResponse, isOneStatement, write } from './write.ts'
+import { isOneStatement, write } from './write.ts'
 
 export async function openPostgresEngine(options: EngineOptions): Promise<Engine> {
   return new PostgresEngine(await openDatabase(options), options)
@@ -38,7 +39,7 @@ class PostgresEngine implements Engine {
   readonly bind = toPostgres
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
-  readonly responses: StoredResponses
+  readonly responses: IdempotencyCleanup
   readonly live: PostgresLiveSource
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
@@ -48,13 +49,13 @@ class PostgresEngine implements Engine {
     const store = serviceStore(owner)
     this.#open = open
     this.#signal = new CommitSignal(databaseUrl, owner)
-    this.responses = new StoredResponses(store, responses)
+    this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
     this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log })
   }
 
-  readonly finish = (placeholders: Placeholders, text: string): Plan => placeholders.numbered(text)
+  readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.numbered(text)
 
   prepareRead(statement: ReadStatement): PreparedRead {
     const { acquire, prepareBatched } = this.#open

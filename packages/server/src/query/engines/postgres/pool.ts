@@ -3,8 +3,8 @@ import pg, { type Pool, type PoolClient } from 'pg'
 import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
 import type { Stoppable } from '../engine.ts'
-import type { FairSlots, Slot, SlotRequest } from '../fair-slots.ts'
 import type { Background } from '../live-source.ts'
+import type { FairSlots, Slot, SlotRequest } from '../slots/fair-slots.ts'
 import { cancelRunning, destroyConnection, MAX_CANCEL_MS } from './protocol/protocol.ts'
 import { SCHEMA } from './representation.ts'
 import type { Responsiveness } from './responsiveness.ts'
@@ -116,7 +116,7 @@ const CANCEL_AGAIN_MS = 200
 
 export interface Borrowed {
   readonly client: PoolClient
-  /** If the slot is postponed, the statement is cancelled too. */
+  /** If the slot is preempted, the statement is cancelled too. */
   readonly slot: Slot
   giveBack(isBroken?: boolean): Promise<void>
 }

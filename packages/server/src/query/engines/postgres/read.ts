@@ -7,7 +7,7 @@ import { createEncoder } from '../../results/encoders.ts'
 import { LongRows } from '../../results/long-rows.ts'
 import { BoundedRows, CHUNK_BYTES, type RowDecoder } from '../bounded-rows.ts'
 import type { ReadRun, ReadStatement, Stoppable } from '../engine.ts'
-import { heldBack } from '../held-back.ts'
+import { preemptible } from '../slots/preemptible-read.ts'
 import { failureOf, isOutdated } from './failure.ts'
 import { type Acquire, type Borrowed, borrow } from './pool.ts'
 import { Portal } from './protocol/portal.ts'
@@ -27,9 +27,9 @@ export async function* streamRows(
   for (let isLong = false; ; isLong = true) {
     const borrowed = await borrow(acquire, { owner: run.owner, statement, isLong }, running)
     try {
-      return yield* heldBack(borrowed.slot, readRows(borrowed, query, decodeRow, run, running.signal))
+      return yield* preemptible(borrowed.slot, readRows(borrowed, query, decodeRow, run, running.signal))
     } catch (error) {
-      if (!borrowed.slot.isPutOff) throw failureOf(error, running.signal)
+      if (!borrowed.slot.isPreempted) throw failureOf(error, running.signal)
     }
   }
 }

@@ -33,8 +33,8 @@ export async function withRetries<T>(
         await client.query('ROLLBACK').catch(() => {
           isBroken = true
         })
-      isLong ||= slot.isPutOff
-      const canRetry = slot.isPutOff || isTransient(error) || isOutdated(error)
+      isLong ||= slot.isPreempted
+      const canRetry = slot.isPreempted || isTransient(error) || isOutdated(error)
       if (canRetry && attempt < MAX_ATTEMPTS && !signal.aborted) continue
       throw canRetry && !signal.aborted ? stillInConflict(error) : failureOf(error, signal)
     } finally {

@@ -1,7 +1,7 @@
 /** Backends that continue a statement although they were asked to stop. Its slot stays taken until they are gone. */
 import type { Pool, PoolClient } from 'pg'
 import type { Stoppable, StuckStatement } from '../engine.ts'
-import type { SlotRequest } from '../fair-slots.ts'
+import type { SlotRequest } from '../slots/fair-slots.ts'
 import { backendOf } from './protocol/protocol.ts'
 
 const CHECK_MS = 1000

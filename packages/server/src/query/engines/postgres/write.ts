@@ -1,16 +1,15 @@
 /** Writes on a connection of their own: one transaction, retried after serialization failures, and cancelled on demand. */
 
-import { TIMESTAMP } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
 import { ReturnedRows } from '../bounded-rows.ts'
 import type { Bindable } from '../emit/parameters.ts'
-import type { IdempotencyKey, WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
-import { type ResponseRow, readResponse, writeOutcome } from '../idempotency.ts'
+import type { WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
 import { rowFilterError } from '../runtime-error.ts'
+import { runOnce } from './idempotency-keys.ts'
 import type { Acquire } from './pool.ts'
-import { BEGIN, COMMIT, type PipelineStatement, runPipelined } from './protocol/pipeline.ts'
+import { BEGIN, COMMIT, mustRun, type PipelineStatement } from './protocol/pipeline.ts'
 import type { RawRow } from './protocol/protocol.ts'
-import { rowDecoder, SCHEMA, toPostgres } from './representation.ts'
+import { rowDecoder } from './representation.ts'
 import { withRetries } from './retry.ts'
 
 /** Statements of one write that are sent in one round trip. */
@@ -54,11 +53,6 @@ async function runTransaction(client: PoolClient, request: WriteRequest): Promis
   return { outcome, isReplay: false }
 }
 
-async function mustRun(client: PoolClient, statements: readonly PipelineStatement[]): Promise<void> {
-  const failure = await runPipelined(client, statements)
-  if (failure !== undefined) throw failure.error
-}
-
 /** One run of a write: its statements, and the outcome collected from the rows that they return. */
 export class WriteRun {
   readonly #request: WriteRequest
@@ -91,45 +85,4 @@ export class WriteRun {
     if (this.#request.isChecked && raw.pop() !== 't') this.#hasHiddenRow = true
     this.#returned.add(raw)
   }
-}
-
-const REQUESTS = `${SCHEMA}._gh_requests`
-
-/** Acts once for the key and stores the outcome, or finds the outcome of the first request; ends the transaction. */
-export async function runOnce(
-  client: PoolClient,
-  key: IdempotencyKey,
-  act: () => Promise<WriteOutcome>,
-): Promise<WriteReply> {
-  if (!(await claimKey(client, key))) {
-    const first = await findResponse(client, key)
-    if (first === undefined) throw new Error('An idempotency key that is claimed but not stored')
-    await mustRun(client, [COMMIT])
-    return { outcome: first, isReplay: true }
-  }
-  const outcome = await act()
-  await mustRun(client, [storeResponse(key, outcome), COMMIT])
-  return { outcome, isReplay: false }
-}
-
-/** Inserts the key first, so that a second request with the same key waits until the first has ended. */
-async function claimKey(client: PoolClient, { owner, key, fingerprint, now }: IdempotencyKey): Promise<boolean> {
-  let isClaimed = false
-  const sql = `INSERT INTO ${REQUESTS} (owner, key, fingerprint, answer, created) VALUES ($1, $2, $3, '', $4) ON CONFLICT DO NOTHING`
-  const onDone = (rowsAffected: number): void => {
-    isClaimed = rowsAffected === 1
-  }
-  await mustRun(client, [{ sql, parameters: [owner, key, fingerprint, toPostgres(now, TIMESTAMP)], onDone }])
-  return isClaimed
-}
-
-function storeResponse({ owner, key }: IdempotencyKey, outcome: WriteOutcome): PipelineStatement {
-  const sql = `UPDATE ${REQUESTS} SET answer = $3 WHERE owner = $1 AND key = $2`
-  return { sql, parameters: [owner, key, writeOutcome(outcome)] }
-}
-
-export async function findResponse(client: PoolClient, key: IdempotencyKey): Promise<WriteOutcome | undefined> {
-  const sql = `SELECT fingerprint, answer FROM ${REQUESTS} WHERE owner = $1 AND key = $2`
-  const { rows } = await client.query<ResponseRow>(sql, [key.owner, key.key])
-  return rows[0] === undefined ? undefined : readResponse(rows[0], key)
 }

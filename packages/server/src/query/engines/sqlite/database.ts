@@ -9,9 +9,9 @@ import { doNotBlock, openForReading, openForWriting } from './connection.ts'
 import { refuseLongRows } from './functions/functions.ts'
 import { ReaderPool } from './processes/reader-pool.ts'
 import { TempBudget } from './processes/temp-budget.ts'
-import { Writer } from './processes/writer.ts'
+import { WriterProcess } from './processes/writer-process.ts'
 import { StatementCache } from './statement-cache.ts'
-import { LongWrites } from './write/long-writes.ts'
+import { LongWriteQueue } from './write/long-write-queue.ts'
 
 export interface OpenDatabase {
   readonly writing: Database
@@ -20,8 +20,8 @@ export interface OpenDatabase {
   readonly reading: Database
   readonly readingStatements: StatementCache
   readonly pool: ReaderPool
-  readonly longWrites: LongWrites
-  readonly writer: Writer
+  readonly longWrites: LongWriteQueue
+  readonly writer: WriterProcess
   readonly maxTables: number
   readonly availability: Availability
   /** With other workers. */
@@ -40,7 +40,7 @@ export function openDatabase(options: EngineOptions): OpenDatabase {
   doNotBlock(writing, reading)
   refuseLongRows(writing)
   const budget = new TempBudget(temp)
-  const longWrites = new LongWrites(writeWaitMs)
+  const longWrites = new LongWriteQueue(writeWaitMs)
   shared?.onWaiting((owners) => longWrites.wantedElsewhere(owners))
   return {
     writing,
@@ -50,7 +50,7 @@ export function openDatabase(options: EngineOptions): OpenDatabase {
     readingStatements: new StatementCache(reading),
     pool: new ReaderPool({ path, long: concurrency, maximumWaiting: waiting, idleMilliseconds: IDLE_MS, budget }),
     longWrites,
-    writer: new Writer(path, IDLE_MS, budget),
+    writer: new WriterProcess(path, IDLE_MS, budget),
     maxTables,
     availability,
     isShared: shared !== undefined,

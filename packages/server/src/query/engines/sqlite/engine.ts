@@ -3,7 +3,7 @@ import { isLocked, retryWhileLocked } from '../../../store/database/write-lock.t
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'
-import type { Placeholders, Plan } from '../emit/parameters.ts'
+import type { EmittedSql, Placeholders } from '../emit/parameters.ts'
 import type {
   ChangeRequest,
   Engine,
@@ -16,7 +16,7 @@ import type {
   WriteRequest,
 } from '../engine.ts'
 import type { EngineOptions } from '../engine-options.ts'
-import { StoredResponses } from '../stored-responses.ts'
+import { IdempotencyCleanup } from '../idempotency-cleanup.ts'
 import { readCatalogue } from './catalogue.ts'
 import { closeDatabase, type OpenDatabase, openDatabase, watched } from './database.ts'
 import { SQLITE } from './dialect/dialect.ts'
@@ -25,8 +25,8 @@ import { SqliteLiveSource } from './live/live-source.ts'
 import { InlineRead } from './read/inline-read.ts'
 import { toSqlite } from './representation.ts'
 import { auditRowsFrom, serviceStore, tryWrite } from './service-store.ts'
-import { findResponse } from './write/write.ts'
-import { change, writeApart, writeShort } from './writes.ts'
+import { findResponse } from './write/idempotency-keys.ts'
+import { change, writeApart, writeShort } from './write-dispatch.ts'
 
 export function openSqliteEngine(options: EngineOptions): Engine {
   return new SqliteEngine(openDatabase(options), options)
@@ -38,20 +38,20 @@ class SqliteEngine implements Engine {
   readonly bind = toSqlite
   readonly auditCopy: AuditCopy
   readonly documents: DocumentRows
-  readonly responses: StoredResponses
+  readonly responses: IdempotencyCleanup
   readonly live: SqliteLiveSource
   readonly #open: OpenDatabase
 
   constructor(open: OpenDatabase, { log, shared, responses }: EngineOptions) {
     const store = serviceStore(open)
     this.#open = open
-    this.responses = new StoredResponses(store, responses)
+    this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
     this.live = new SqliteLiveSource({ ...open, statements: open.readingStatements, limits: log, shared })
   }
 
-  readonly finish = (placeholders: Placeholders, text: string): Plan => placeholders.positional(text)
+  readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.positional(text)
 
   prepareRead(query: ReadStatement): PreparedRead {
     const { pool, readingStatements } = this.#open

@@ -14,22 +14,27 @@ import { evaluateWhole } from './rerun.ts'
 /** No row has this route. */
 const NO_ROUTE = ''
 
-type Updates = Map<LiveResult, Map<string, string | undefined>>
+/** A result from when it joins until it leaves. If it joins again, it is another member: evaluations that run do not take it in. */
+interface Member {
+  readonly result: LiveResult
+  hasLeft: boolean
+}
+
+type Updates = Map<Member, Map<string, string | undefined>>
 
 export class Family extends Evaluator {
   readonly tables: readonly string[]
   readonly method = 'keys'
   readonly isRepeated = false
   readonly #table: string
-  readonly #members = new Map<string, LiveResult>()
+  /** By route. */
+  readonly #members = new Map<string, Member>()
   /** Members that were read individually: their positions differ from that of the others. */
-  readonly #fresh = new Set<LiveResult>()
+  readonly #fresh = new Set<Member>()
   /** The position of all other members. */
   #position: string | undefined
-  /** Which of the other members holds a key. At most one does: a row has one value in each column. */
-  readonly #holders = new Map<string, LiveResult>()
-  /** The members of the running evaluation. A member that leaves does not rejoin it. */
-  #taking: Set<LiveResult> = new Set()
+  /** Which of the other members holds a key. At most one does: a row has one value in each column. It may have left just now. */
+  readonly #holders = new Map<string, Member>()
 
   constructor(target: FamilyTarget, env: EvaluatorEnv) {
     super(env)
@@ -42,27 +47,30 @@ export class Family extends Evaluator {
   }
 
   join(result: LiveResult): void {
-    this.#members.set(routeOf(result), result)
-    this.#fresh.add(result)
+    const member = { result, hasLeft: false }
+    this.#members.set(routeOf(result), member)
+    this.#fresh.add(member)
     if (this.#members.size === 1) this.open(result.positions)
     else this.env.watches.add(this, result.positions)
   }
 
   leave(result: LiveResult): void {
-    this.#members.delete(routeOf(result))
-    this.#taking.delete(result)
-    this.#fresh.delete(result)
-    for (const key of result.state.rows.keys()) if (this.#holders.get(key) === result) this.#holders.delete(key)
+    const route = routeOf(result)
+    const member = this.#members.get(route)
+    if (member?.result !== result) return
+    member.hasLeft = true
+    this.#members.delete(route)
+    this.#fresh.delete(member)
     if (this.#members.size === 0) this.close()
+    else inTurns(this.#forget(member, [...result.state.rows.keys()]), BACKGROUND)
   }
 
   protected async evaluate({ startedAt }: Evaluation): Promise<readonly LiveResult[]> {
     const members = new Set(this.#members.values())
-    this.#taking = members
     const fresh = new Set(this.#fresh)
     const since = this.#oldestPosition()
     const [first] = members
-    const target = first?.target.family
+    const target = first?.result.target.family
     if (target === undefined) return []
     const reply = since === 'unclear' ? 'lost' : await this.#read(target, since)
     if (typeof reply === 'string') return this.#evaluateEach(members, startedAt, reply === 'lost')
@@ -71,14 +79,14 @@ export class Family extends Evaluator {
   }
 
   protected end(reason: Refusal): void {
-    for (const member of [...this.#members.values()]) member.end(reason)
+    for (const { result } of [...this.#members.values()]) result.end(reason)
   }
 
   /** The position to read changes from: that of the member that is furthest behind. Reading more keys than needed is harmless. */
   #oldestPosition(): string | 'unclear' {
     let oldest = this.#position
-    for (const member of this.#fresh) {
-      const position = member.positions.get(this.#table) ?? ''
+    for (const { result } of this.#fresh) {
+      const position = result.positions.get(this.#table) ?? ''
       const order = oldest === undefined ? -1 : this.env.reader.source.compare(position, oldest)
       if (order === undefined) return 'unclear'
       if (order < 0) oldest = position
@@ -98,9 +106,9 @@ export class Family extends Evaluator {
     }
   }
 
-  *#route(reply: LiveReply, members: ReadonlySet<LiveResult>, fresh: ReadonlySet<LiveResult>): Steps<Updates> {
+  *#route(reply: LiveReply, members: ReadonlySet<Member>, fresh: ReadonlySet<Member>): Steps<Updates> {
     const updates: Updates = new Map()
-    const update = (member: LiveResult, key: string, row: string | undefined): void => {
+    const update = (member: Member, key: string, row: string | undefined): void => {
       const rows: Map<string, string | undefined> = updates.get(member) ?? new Map()
       rows.set(ownText(key), row === undefined ? undefined : ownText(row))
       updates.set(member, rows)
@@ -112,9 +120,9 @@ export class Family extends Evaluator {
       if (holder !== undefined) update(holder, key, undefined)
     }
     for (const member of fresh) {
-      for (const key of member.rowCount === 0 ? [] : (reply.changed?.keys() ?? [])) {
+      for (const key of member.result.rowCount === 0 ? [] : (reply.changed?.keys() ?? [])) {
         if (count++ % ROWS_PER_STEP === 0) yield
-        if (member.state.rows.has(key)) update(member, key, undefined)
+        if (member.result.state.rows.has(key)) update(member, key, undefined)
       }
     }
     for (const { key, route, row } of reply.rows) {
@@ -128,33 +136,32 @@ export class Family extends Evaluator {
   *#apply(
     updates: Updates,
     { positions }: LiveReply,
-    given: { members: ReadonlySet<LiveResult>; fresh: ReadonlySet<LiveResult>; startedAt: number },
+    given: { members: ReadonlySet<Member>; fresh: ReadonlySet<Member>; startedAt: number },
   ): Steps<LiveResult[]> {
     const { limits } = this.env.reader
     const changed: LiveResult[] = []
     let count = 0
     for (const member of given.members) {
+      if (member.hasLeft) continue
+      const { result } = member
       const rows = updates.get(member)
       if (rows === undefined) {
-        member.confirm(positions)
+        result.confirm(positions)
         continue
       }
-      const { version } = member
-      const isWanted = (): boolean => given.members.has(member)
-      yield* member.apply(rows, positions, { at: given.startedAt, isWanted })
-      // The member has left meanwhile.
-      if (!isWanted()) continue
+      const { version } = result
+      yield* result.apply(rows, positions, { at: given.startedAt, isWanted: () => !member.hasLeft })
+      if (member.hasLeft) continue
       for (const [key, row] of rows) {
         if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
-        if (isWanted()) this.#hold(member, key, row)
+        this.#hold(member, key, row)
       }
-      if (member.rowCount > limits.rows) member.end(tooManyRows(limits))
-      else if (member.version !== version) changed.push(member)
+      if (result.rowCount > limits.rows) result.end(tooManyRows(limits))
+      else if (result.version !== version) changed.push(result)
     }
     for (const member of given.fresh) {
-      if (!given.members.has(member)) continue
       this.#fresh.delete(member)
-      for (const key of member.state.rows.keys()) this.#holders.set(key, member)
+      yield* this.#holdAll(member)
       yield
     }
     this.#position = positions.get(this.#table)
@@ -162,34 +169,53 @@ export class Family extends Evaluator {
     return changed
   }
 
-  #hold(member: LiveResult, key: string, row: string | undefined): void {
-    if (row !== undefined) this.#holders.set(key, member)
+  #hold(member: Member, key: string, row: string | undefined): void {
+    if (row !== undefined && !member.hasLeft) this.#holders.set(key, member)
     else if (this.#holders.get(key) === member) this.#holders.delete(key)
+  }
+
+  *#holdAll(member: Member): Steps<void> {
+    let count = 0
+    for (const key of member.result.state.rows.keys()) {
+      if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
+      if (member.hasLeft) return
+      this.#holders.set(key, member)
+    }
+  }
+
+  /** The keys of a member that has left: the result may have joined again meanwhile, and its rows may have changed. */
+  *#forget(member: Member, keys: readonly string[]): Steps<void> {
+    for (const [index, key] of keys.entries()) {
+      if (index % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
+      if (this.#holders.get(key) === member) this.#holders.delete(key)
+    }
   }
 
   /** Reads each member individually. Only those whose own read fails end. */
   async #evaluateEach(
-    members: ReadonlySet<LiveResult>,
+    members: ReadonlySet<Member>,
     startedAt: number,
     isLost: boolean,
   ): Promise<readonly LiveResult[]> {
     const changed: LiveResult[] = []
     for (const member of members) {
-      const { version } = member
+      if (member.hasLeft) continue
+      const { result } = member
+      const { version } = result
       try {
-        await evaluateWhole(member, this.env.reader, { startedAt, isLost })
+        await evaluateWhole(result, this.env.reader, { startedAt, isLost })
       } catch (error) {
         if (!(error instanceof Refusal) || isTransient(error) || error.code === 'Limit.Time') throw error
-        member.end(error)
+        result.end(error)
         continue
       }
-      if (member.version !== version) changed.push(member)
+      if (result.version !== version) changed.push(result)
     }
     this.#holders.clear()
     this.#position = undefined
     for (const member of this.#members.values()) {
       this.#fresh.add(member)
-      this.env.watches.hasRead(this, member.positions)
+      this.env.watches.hasRead(this, member.result.positions)
     }
     return changed
   }

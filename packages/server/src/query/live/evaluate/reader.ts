@@ -1,8 +1,8 @@
 /** Runs the reads of live queries: within the time limit, fairly by owner, and on at most half of the readers. */
 import { Refusal } from 'gatehouse-protocol'
-import type { OwnTime } from '../../engines/expectations.ts'
-import { FairSlots } from '../../engines/fair-slots.ts'
 import type { LiveReadRequest, LiveReply, LiveSource, Positions } from '../../engines/live-source.ts'
+import type { OwnTime } from '../../engines/slots/expectations.ts'
+import { FairSlots } from '../../engines/slots/fair-slots.ts'
 import { refuse } from '../../errors.ts'
 import { isBounded } from '../../model/cost-class.ts'
 import { logSlow, type SlowLog } from '../../run/slow-log.ts'
@@ -158,7 +158,7 @@ export class LiveReader {
       try {
         return await work(AbortSignal.any([run.signal, signal, stopped.signal]), begin)
       } catch (error) {
-        if (!slot.isPutOff || signal.aborted) throw error
+        if (!slot.isPreempted || signal.aborted) throw error
       } finally {
         run.end()
         slot.release()

@@ -92,7 +92,7 @@ export class LiveResult {
     this.#state = state
     this.#positions = positions
     this.#seal = seal
-    this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.plan.sql.length
+    this.#ownBytes = RESULT_BYTES + target.identity.length + target.columns.length + target.plan.emitted.sql.length
   }
 
   get state(): LiveState {
@@ -241,16 +241,6 @@ export class LiveResult {
     return step
   }
 
-  async #whileReading<Result>(work: Promise<Result>): Promise<Result> {
-    const { rows } = this.#state
-    increment(this.#reading, rows)
-    try {
-      return await work
-    } finally {
-      decrement(this.#reading, rows)
-    }
-  }
-
   /** What leads from a version that is covered to this one. */
   stepFrom(version: number, isRecovered: boolean): Step | Promise<Step> {
     return this.#shared(`${version} ${isRecovered}`, () => this.#encode(this.#history.since(version), isRecovered))
@@ -261,23 +251,19 @@ export class LiveResult {
    * least. Undefined if it is not known what the client has.
    */
   stepFromKeys(
-    { changed, held, unknown }: FormerKeys,
+    former: FormerKeys,
     route: string | undefined,
     version: number,
-  ): Step | Promise<Step> | undefined {
+  ): Step | Promise<Step | undefined> | undefined {
     if (!this.covers(version)) return undefined
-    const { rows } = this.#state
-    if (unknown.some((key) => !rows.has(key))) return undefined
-    const before = new Map<string, string | undefined>()
-    for (const key of held.get(route ?? '') ?? []) before.set(key, NOT_KNOWN)
-    // The client does not have the other keys, even if they have changed again since this version.
-    const others = (keys: Iterable<string>): void => {
-      for (const key of keys) if (!before.has(key) && changed.has(key)) before.set(key, undefined)
-    }
-    others(rows.size < changed.size ? rows.keys() : changed.keys())
+    const { version: newest, position } = this
+    const state = this.#state
     const later = this.#history.since(version)
-    for (const batch of later) others(batch.keys())
-    return this.#encode([before, ...later], true)
+    function* encode(): Steps<Step | undefined> {
+      const before = yield* heldBefore(former, route ?? '', state, later)
+      return before && (yield* stepOf(state, [before, ...later], { version: newest, position, isRecovered: true }))
+    }
+    return this.#whileReading(encode())
   }
 
   /** What leads to this version from another state: `changes` lead from there to `version`. */
@@ -287,9 +273,16 @@ export class LiveResult {
 
   #encode(batches: readonly ChangedRows[], isRecovered: boolean): Step | Promise<Step> {
     const { version, position } = this
-    const state = this.#state
-    const step = inTurns(stepOf(state, batches, { version, position, isRecovered }), BACKGROUND)
-    return step instanceof Promise ? this.#whileReading(step) : step
+    return this.#whileReading(stepOf(this.#state, batches, { version, position, isRecovered }))
+  }
+
+  /** The rows of this state are not changed until the work is done. */
+  #whileReading<Result>(work: Steps<Result>): Result | Promise<Result> {
+    const { rows } = this.#state
+    const result = inTurns(work, BACKGROUND)
+    if (!(result instanceof Promise)) return result
+    increment(this.#reading, rows)
+    return result.finally(() => decrement(this.#reading, rows))
   }
 
   progress(): LiveMessage {
@@ -324,6 +317,37 @@ function isLittle(changed: ChangedRows, { rows }: LiveState): boolean {
   let length = 0
   for (const [key, text] of changed) length += (text?.length ?? 0) + (rows.get(key)?.length ?? 0)
   return length <= MAX_LENGTH_AT_ONCE
+}
+
+/**
+ * The changed keys, each with what a client that comes back holds: a row that is not known, or none. `later` are the changes from a
+ * version that `former` reaches on. Undefined if it is not known which rows it holds.
+ */
+function* heldBefore(
+  { changed, held, unknown }: FormerKeys,
+  route: string,
+  { rows }: LiveState,
+  later: readonly ChangedRows[],
+): Steps<ChangedRows | undefined> {
+  let count = 0
+  for (const key of unknown) {
+    if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
+    if (!rows.has(key)) return undefined
+  }
+  const before = new Map<string, string | undefined>()
+  for (const key of held.get(route) ?? []) {
+    if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
+    before.set(key, NOT_KNOWN)
+  }
+  // The client does not have the other keys, even if they have changed again since this version.
+  const others = [rows.size < changed.size ? rows : changed, ...later]
+  for (const batch of others) {
+    for (const key of batch.keys()) {
+      if (count++ % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield
+      if (!before.has(key) && changed.has(key)) before.set(key, undefined)
+    }
+  }
+  return before
 }
 
 function* stepOf(

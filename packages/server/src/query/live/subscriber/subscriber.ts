@@ -1,9 +1,9 @@
 /** One subscriber of a live result: what it has been sent, and what it is sent next. */
 
-import type { Principal, Refusal } from 'gatehouse-protocol'
+import type { Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
 import type { TurnQueue } from '../../../lib/turns.ts'
 import { ownerOf } from '../../run/call.ts'
-import type { LiveMessage, LiveRequest, LiveSink, LiveSubscription, ResetReason } from '../contract.ts'
+import type { LiveMessage, LiveRequest, ResetReason } from '../contract.ts'
 import type { LiveCounts } from '../counts.ts'
 import { failed } from '../limits.ts'
 import type { Follower, LiveResult, Step } from '../results/live-result.ts'
@@ -28,13 +28,28 @@ export interface SubscriberEnv {
 /** A timer may be early by a fraction of a millisecond. */
 const TOLERANCE_MS = 1
 
-/** A fault ends this statement with an error, and no other: its methods do not throw. */
-export class Subscriber implements LiveSubscription, Follower, MemoryUser {
+/**
+ * A fault ends this statement with an error, and no other: its methods do not throw.
+ *
+ * It has five states that are independent of each other:
+ *
+ *   caller   not started → started; paused or not; from any of these → closed, by `close`, or by `end` with a reason
+ *   result   none → followed, by `follow` → none, by `leave` when rights or tables have changed → another
+ *   client   version 0: a snapshot is next → the version of each step that is taken; back to 0 by a Reset
+ *   queue    empty → preparing, if the step is not ready at once → messages, which are sent one by one → empty; a Reset replaces the
+ *            messages and makes the preparation void
+ *   resume   nothing; or `#answers` how → its answer is queued (`#isAnswerQueued`) → answered when the first message is sent. A Reset
+ *            before that makes it `not recovered`: the snapshot answers it
+ *
+ * `#pump` sends what it can, and is called at each transition that can make it possible. Nothing is sent while the caller has not started,
+ * has paused or closed, or while a step is prepared (`#isHeld`), and no step is taken without a result.
+ */
+export class Subscriber implements RunningSubscription, Follower, MemoryUser {
   readonly request: LiveRequest
   readonly owner: string
   readonly startedAt: number
   principal: Principal
-  readonly #sink: LiveSink
+  readonly #sink: SubscriberSink<LiveMessage>
   readonly #env: SubscriberEnv
   /** Undefined while another result is read. */
   #result: LiveResult | undefined
@@ -45,19 +60,20 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   #answers: 'nothing' | 'recovered' | 'not recovered' = 'nothing'
   /** The queue is that message. */
   #isAnswerQueued = false
-  /** Counts preparations: a Reset may overtake one that takes long. */
-  #preparation = 0
-  #isPreparing = false
+  /** The step that is encoded, or the turn that is waited for. A Reset may overtake it. */
+  #preparing: symbol | undefined
+  /** The caller is ready to be sent messages. */
   #isStarted = false
   #isPaused = false
   #isClosed = false
+  /** `subscribe` has succeeded, or is about to. */
   #hasFollowed = false
   #endedBy: Refusal | undefined
   #lastChangeAt = Number.NEGATIVE_INFINITY
   #lastMessageAt = performance.now()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(request: LiveRequest, sink: LiveSink, env: SubscriberEnv, startedAt: number) {
+  constructor(request: LiveRequest, sink: SubscriberSink<LiveMessage>, env: SubscriberEnv, startedAt: number) {
     this.request = request
     this.owner = ownerOf(request.principal)
     this.principal = request.principal
@@ -65,10 +81,6 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#sink = sink
     this.#env = env
     this.#queue = new UnsentMessages(this, env.budget)
-  }
-
-  get requestId(): string {
-    return this.request.requestId
   }
 
   get result(): LiveResult | undefined {
@@ -120,8 +132,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     // If a position has not been answered yet, the snapshot does it.
     const isAnswered = this.#answers === 'nothing' && !(this.#isAnswerQueued && !this.#queue.isBegun)
     if (!isAnswered) this.#answers = 'not recovered'
-    this.#preparation++
-    this.#isPreparing = false
+    this.#preparing = undefined
     this.#version = 0
     this.#setQueue(RESETS[reason])
   }
@@ -150,6 +161,7 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     this.#pump()
   }
 
+  /** Nothing happens if the statement still means the same; a Reset follows if not; it ends if the caller may not run it any more. */
   setPrincipal(principal: Principal): void {
     if (!this.#isClosed) this.#guard(() => this.#env.replan(this, principal))
   }
@@ -208,13 +220,13 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
     if (result === undefined || this.#version !== result.version || !this.#queue.isEmpty) return
     if (this.#isHeld || result.evaluator?.isFailing === true || now - this.#lastMessageAt < afterMs) return
     this.#guard(() => {
-      if (!this.#sink.isCongested) this.#send(result.progress())
+      if (this.#sink.maySend) this.#send(result.progress())
     })
   }
 
-  /** Nothing is sent, whether or not the sink has room. */
+  /** Nothing is sent, whether or not the sink may send. */
   get #isHeld(): boolean {
-    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#isPreparing
+    return this.#isClosed || !this.#isStarted || this.#isPaused || this.#preparing !== undefined
   }
 
   /** Sends everything that can be sent now. */
@@ -228,17 +240,17 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   /** Checks the sink only once for each message, because the check is the most expensive step. `isTurn`: a message may be encoded now. */
   #sendAll(isTurn: boolean): void {
-    let hasRoom = false
+    let maySend = false
     while (!this.#isHeld && this.#hasMore) {
-      hasRoom ||= !this.#sink.isCongested
-      if (!hasRoom) break
+      maySend ||= this.#sink.maySend
+      if (!maySend) break
       if (!this.#queue.isEmpty) {
         if (!this.#queue.isEncoded && !isTurn) {
           this.#waitForTurn()
           break
         }
         this.#send(this.#queue.take())
-        hasRoom = false
+        maySend = false
         isTurn = false
         continue
       }
@@ -254,11 +266,11 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
 
   /** Subscribers take turns to encode messages, so that the event loop is not held. */
   #waitForTurn(): void {
-    const preparation = ++this.#preparation
-    this.#isPreparing = true
+    const turn = Symbol('turn')
+    this.#preparing = turn
     this.#env.turns.add(() => {
-      if (preparation !== this.#preparation) return
-      this.#isPreparing = false
+      if (this.#preparing !== turn) return
+      this.#preparing = undefined
       this.#pump(true)
     })
   }
@@ -281,17 +293,17 @@ export class Subscriber implements LiveSubscription, Follower, MemoryUser {
   }
 
   #prepare(step: Promise<Step>): void {
-    const preparation = ++this.#preparation
-    this.#isPreparing = true
+    const encoding = Symbol('encoding')
+    this.#preparing = encoding
     step.then(
       (ready) => {
-        if (preparation !== this.#preparation) return
-        this.#isPreparing = false
+        if (this.#preparing !== encoding) return
+        this.#preparing = undefined
         this.#take(ready)
         this.#pump()
       },
       (error: unknown) => {
-        if (preparation === this.#preparation) this.#fail(error)
+        if (this.#preparing === encoding) this.#fail(error)
         else this.#env.onError(error)
       },
     )

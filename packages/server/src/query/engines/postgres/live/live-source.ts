@@ -198,7 +198,7 @@ export class PostgresLiveSource implements LiveSource {
           if (isBroken || attempt > 1 || !isOutdated(error)) throw error
         }
       } catch (error) {
-        if (!slot.isPutOff) throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
+        if (!slot.isPreempted) throw signal.aborted ? signal.reason : (asRefusal(error) ?? error)
       } finally {
         await giveBack(isBroken)
       }

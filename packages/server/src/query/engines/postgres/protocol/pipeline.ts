@@ -31,6 +31,12 @@ export function runPipelined(
   return new Promise((resolve) => void client.query(new Pipeline(statements, resolve)))
 }
 
+/** Throws the error of the statement that fails. */
+export async function mustRun(client: PoolClient, statements: readonly PipelineStatement[]): Promise<void> {
+  const failure = await runPipelined(client, statements)
+  if (failure !== undefined) throw failure.error
+}
+
 /** The approximate number of rows that are read in one turn of the event loop. */
 const ROWS_PER_TURN = 1000
 

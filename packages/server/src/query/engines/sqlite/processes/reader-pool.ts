@@ -1,9 +1,9 @@
 /** The pool of reader processes: started when a query needs one, killed to cancel a query, ended when idle. */
 import { refuse } from '../../../errors.ts'
 import type { Stoppable } from '../../engine.ts'
-import { FairSlots, LONG_MS, type Slot } from '../../fair-slots.ts'
-import { heldBack } from '../../held-back.ts'
 import type { Background } from '../../live-source.ts'
+import { FairSlots, LONG_MS, type Slot } from '../../slots/fair-slots.ts'
+import { preemptible } from '../../slots/preemptible-read.ts'
 import type { LiveJob } from '../read/live-read.ts'
 import { type OutcomeOf, ProcessGone, QueryProcess, type QueryTask, type ReadJob } from './query-process.ts'
 import type { TempBudget } from './temp-budget.ts'
@@ -68,7 +68,7 @@ export class ReaderPool {
       try {
         return yield* this.#readWith(slot, owner, job, running.signal, background)
       } catch (error) {
-        if (!slot.isPutOff) throw error
+        if (!slot.isPreempted) throw error
       }
     }
   }
@@ -95,12 +95,12 @@ export class ReaderPool {
         slot.begin(stop, ownTime)
         background?.onStart(ownTime)
       })
-      const outcome = yield* heldBack(slot, chunks)
+      const outcome = yield* preemptible(slot, chunks)
       isReusable = true
       return outcome
     } catch (error) {
       if (error instanceof ProcessGone) throw signal.aborted ? signal.reason : error
-      isReusable = !slot.isPutOff
+      isReusable = !slot.isPreempted
       throw error
     } finally {
       signal.removeEventListener('abort', stop)
@@ -191,7 +191,7 @@ export class ReaderPool {
     else
       void reader.exited.then(() => {
         slot.release()
-        if (slot.isPutOff) this.#prepareForOthers()
+        if (slot.isPreempted) this.#prepareForOthers()
       })
   }
 

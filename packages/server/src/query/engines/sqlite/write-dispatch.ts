@@ -1,15 +1,18 @@
-/** Writes and changes of the catalogue: short ones share a commit on the event loop, long ones run in the writer process. */
+/**
+ * Where writes and changes of the catalogue run: short ones share a commit on the event loop; long ones wait in `LongWriteQueue` and run in
+ * the `WriterProcess`. Both run as a `WriteJob`.
+ */
 import type { Database } from 'better-sqlite3'
 import { inTurns } from '../../../lib/turns.ts'
 import { retryWhileLocked } from '../../../store/database/write-lock.ts'
 import type { ChangeRequest, Stoppable, WriteReply, WriteRequest } from '../engine.ts'
-import { missedTurn, turnOf } from '../missed-turn.ts'
+import { missedTurn, turnOf } from '../slots/missed-turn.ts'
 import { areLong, refuseTooMany } from './catalogue.ts'
 import { type OpenDatabase, watched } from './database.ts'
 import { asRefusal } from './failure.ts'
 import { LongRow } from './functions/functions.ts'
 import { areGiven, givenOutcome } from './write/given-rows.ts'
-import { type ChangeJob, runChange, runWrite, type WriteJob } from './write/write.ts'
+import { type ChangeJob, runChange, runWrite, type WriteJob } from './write/write-job.ts'
 
 const NEVER: Stoppable = new AbortController()
 

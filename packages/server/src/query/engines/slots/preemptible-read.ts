@@ -1,12 +1,12 @@
-/** Holds back the chunks of a result until it is allowed to run long, so that the read can still be postponed as if it had not begun. */
-import { CHUNK_BYTES } from './bounded-rows.ts'
+/** A read that can still be preempted, as if it had not begun: its chunks are kept until it may run long. */
+import { CHUNK_BYTES } from '../bounded-rows.ts'
 import type { Slot } from './fair-slots.ts'
 
 /** A result of more bytes is long. */
 const MAX_HELD_BYTES = 1024 * 1024
 
-/** If the whole result was held back, it is one chunk. Throws when the slot is postponed. */
-export async function* heldBack<Outcome>(
+/** If the whole result was kept, it is one chunk. Throws when the slot is preempted. */
+export async function* preemptible<Outcome>(
   slot: Slot,
   chunks: AsyncGenerator<Uint8Array, Outcome, void>,
 ): AsyncGenerator<Uint8Array, Outcome, void> {
@@ -24,8 +24,8 @@ export async function* heldBack<Outcome>(
       if (bytes < CHUNK_BYTES) continue
       if (slot.becomeLong()) break
       if (bytes <= MAX_HELD_BYTES) continue
-      slot.putOff()
-      throw new Error('The read is put off')
+      slot.preempt()
+      throw new Error('The read is preempted')
     }
     yield* held
     return yield* chunks

@@ -1,4 +1,7 @@
-/** Stored responses of requests with an Idempotency-Key: what both engines share. */
+/**
+ * The response that is stored with an idempotency key, as a text: the column `answer` of `_gh_requests`. Rows of that table are inserted
+ * by `idempotency-keys.ts` of each engine.
+ */
 import { refuse } from '../errors.ts'
 import type { Cell } from '../model/result.ts'
 import type { IdempotencyKey, WriteOutcome } from './engine.ts'

@@ -1,21 +1,14 @@
-/** Runs one write, or the changes of a catalogue, in a transaction of the caller: in the server and in the process for long writes. */
+/** One write, or the changes of a catalogue, on a connection in a transaction of the caller: in the server, or in the process for long writes. */
 import type { Database } from 'better-sqlite3'
 import { ReturnedRows } from '../../bounded-rows.ts'
-import type {
-  ChangeRequest,
-  IdempotencyKey,
-  StoredResponse,
-  WriteOutcome,
-  WriteReply,
-  WriteRequest,
-} from '../../engine.ts'
-import { type ResponseRow, readResponse, writeOutcome } from '../../idempotency.ts'
+import type { ChangeRequest, WriteOutcome, WriteReply, WriteRequest } from '../../engine.ts'
 import { rowFilterError } from '../../runtime-error.ts'
 import { applyChanges } from '../catalogue.ts'
 import { resetTrackedRows } from '../functions/functions.ts'
 import { type RawRow, rowDecoder } from '../representation.ts'
 import type { StatementCache } from '../statement-cache.ts'
 import { givenRow, insertGiven } from './given-rows.ts'
+import { findResponse, storeResponse } from './idempotency-keys.ts'
 
 /** Plain data, which can cross to the process for long writes. */
 export interface WriteJob extends Omit<WriteRequest, 'running' | 'owner' | 'tables'> {
@@ -38,23 +31,6 @@ export function runChange(database: Database, { changes, response }: ChangeJob):
   if (first !== undefined) return { outcome: first, isReplay: true }
   applyChanges(database, changes)
   return response === undefined ? undefined : storeResponse(database, response)
-}
-
-export function findResponse(database: Database, idempotencyKey: IdempotencyKey): WriteOutcome | undefined {
-  const row = database
-    .prepare<[string, string], ResponseRow>(
-      'SELECT fingerprint, answer FROM main._gh_requests WHERE owner = ? AND key = ?',
-    )
-    .get(idempotencyKey.owner, idempotencyKey.key)
-  return row === undefined ? undefined : readResponse(row, idempotencyKey)
-}
-
-function storeResponse(database: Database, { idempotencyKey, outcome }: StoredResponse): WriteReply {
-  const { owner, key, fingerprint, now } = idempotencyKey
-  database
-    .prepare('INSERT INTO main._gh_requests (owner, key, fingerprint, answer, created) VALUES (?, ?, ?, ?, ?)')
-    .run(owner, key, fingerprint, writeOutcome(outcome), now)
-  return { outcome, isReplay: false }
 }
 
 function execute(database: Database, statements: StatementCache, job: WriteJob): WriteOutcome {

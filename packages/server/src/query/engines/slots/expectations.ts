@@ -1,5 +1,5 @@
 /** Predicts long work from what the same owner has run in the last seconds, so that no owner makes others wait. */
-import { RecentKeys } from '../../lib/recent-keys.ts'
+import { RecentKeys } from '../../../lib/recent-keys.ts'
 
 /** The milliseconds that the work itself has taken so far, where this is known. */
 export type OwnTime = () => number | undefined
@@ -13,23 +13,23 @@ export interface ExpectedWork {
 }
 
 export class Expectations {
-  /** Owners of postponed work. */
+  /** Owners of preempted work. */
   readonly #owners = new RecentKeys()
   /** Statements of an owner that were short. */
   readonly #short = new RecentKeys()
   /** Owners with a statement that was sometimes short and sometimes long, depending on its parameters. */
-  readonly #deceptive = new RecentKeys()
+  readonly #unpredictable = new RecentKeys()
 
   isLong({ request, key, owner }: ExpectedWork): boolean {
     if (key === undefined) return false
-    if (this.#deceptive.has(request.owner)) return true
+    if (this.#unpredictable.has(request.owner)) return true
     return ((owner?.long ?? 0) > 0 || this.#owners.has(request.owner)) && !this.#short.has(key)
   }
 
-  wasPutOff({ request, key }: ExpectedWork): void {
+  wasPreempted({ request, key }: ExpectedWork): void {
     if (key === undefined) return
     this.#owners.add(request.owner)
-    if (this.#short.has(key)) this.#deceptive.add(request.owner)
+    if (this.#short.has(key)) this.#unpredictable.add(request.owner)
     this.#short.delete(key)
   }
 

@@ -1,10 +1,10 @@
 /** The process that runs long writes: started by the first one, kept for the next ones, ended when idle. */
 import type { WriteReply } from '../../engine.ts'
-import type { ChangeJob, WriteJob } from '../write/write.ts'
+import type { ChangeJob, WriteJob } from '../write/write-job.ts'
 import { ProcessGone, QueryProcess } from './query-process.ts'
 import type { TempBudget } from './temp-budget.ts'
 
-export class Writer {
+export class WriterProcess {
   readonly #path: string
   readonly #budget: TempBudget
   readonly #idleMilliseconds: number

@@ -1,6 +1,6 @@
 /** A fixed number of slots, such as reader processes or connections, that the owners of queries share fairly. */
-import { refuse } from '../errors.ts'
-import type { Stoppable } from './engine.ts'
+import { refuse } from '../../errors.ts'
+import type { Stoppable } from '../engine.ts'
 import { Expectations, type OwnTime } from './expectations.ts'
 import { missedTurn } from './missed-turn.ts'
 
@@ -15,13 +15,13 @@ export interface SlotRequest {
 export interface Slot {
   /** The owner held no other slot when it got this one. */
   readonly isFirst: boolean
-  /** The work must stop and wait again, as long work, because others wait for its slot. */
-  readonly isPutOff: boolean
-  /** The work starts now, or again. After half a second it is long, and `stop` is called if it is postponed then. */
+  /** The work must stop and wait again, as long work: the slots for long work are taken. */
+  readonly isPreempted: boolean
+  /** The work starts now, or again. After half a second it is long, and `stop` is called if it is preempted then. */
   begin(stop: () => void, ownTime?: OwnTime): void
   /** Whether the work may take long. */
   becomeLong(): boolean
-  putOff(): void
+  preempt(): void
   /** Further calls do nothing. */
   release(): void
 }
@@ -80,9 +80,9 @@ export interface FairSlotsOptions {
  * 2. A slot goes to the waiting owner that holds the fewest, and among equals to the one that was served longest ago.
  *    So an owner without a slot gets the next one that is released, however many queries of others wait.
  * 3. Long work has a number of slots, and never takes the others: short work of any owner does not wait for it. Which work is long is
- *    not known beforehand. Work that turns out to be long while these slots are taken is stopped, and waits for one of them. While
- *    an owner has long work, and for ten seconds after some was stopped, its other work is expected to be long too, unless it
- *    was short in the last ten seconds. Short work goes first, unless no long work runs and some has waited too long.
+ *    not known beforehand. Work that turns out to be long while these slots are taken is preempted: it is stopped, and waits for one of
+ *    them. While an owner has long work, and for ten seconds after some was preempted, its other work is expected to be long too, unless
+ *    it was short in the last ten seconds. Short work goes first, unless no long work runs and some has waited too long.
  * 4. Work in the background gets a slot when nothing else waits, and leaves the last free one to others. If it has waited too long, it
  *    goes before all others, one at a time in addition to long work.
  * 5. As an option: an owner gets at most half of the slots while others have some, wait, or were served in the last ten seconds.
@@ -299,7 +299,7 @@ export class FairSlots {
     let timer: NodeJS.Timeout | undefined
     const slot = {
       isFirst: owner?.held === 1,
-      isPutOff: false,
+      isPreempted: false,
       begin: (stop: () => void, ownTime: OwnTime = () => undefined): void => {
         clearTimeout(timer)
         state = 'begun'
@@ -311,16 +311,16 @@ export class FairSlots {
           }
           state = 'long'
           if (this.#takeLong(claim)) return
-          slot.putOff()
+          slot.preempt()
           stop()
         }
         timer = setTimeout(check, LONG_MS).unref()
       },
       becomeLong: () => this.#takeLong(claim),
-      putOff: (): void => {
+      preempt: (): void => {
         state = 'long'
-        slot.isPutOff = true
-        this.#expected.wasPutOff(claim)
+        slot.isPreempted = true
+        this.#expected.wasPreempted(claim)
       },
       release: (): void => {
         if (state === 'released') return

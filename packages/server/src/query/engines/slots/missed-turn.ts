@@ -1,8 +1,8 @@
 /** The error of a statement that gets no turn within the time limit. It is not a timeout of the statement itself. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { abortable } from '../../lib/abortable.ts'
-import { refuse } from '../errors.ts'
+import { abortable } from '../../../lib/abortable.ts'
+import { refuse } from '../../errors.ts'
 
 /** The reason to end a wait, as the error that the caller gets. */
 export function missedTurn(reason: unknown): unknown {

@@ -1,9 +1,12 @@
-/** Bounds the stored responses of requests with an Idempotency-Key: their number and their bytes, of each owner and in all. */
+/**
+ * Bounds the idempotency keys that are stored with their responses in `_gh_requests`: their number and their bytes, of each owner and in
+ * all. They are inserted with the write itself, by `idempotency-keys.ts` of each engine.
+ */
 import { TIMESTAMP } from 'gatehouse-iql'
 import { CELL_BYTES, sizeOf } from './bounded-rows.ts'
 import type { ResponseCleanup, WriteReply, WriteRequest } from './engine.ts'
-import { LONG_RESPONSE_BYTES, writeOutcome } from './idempotency.ts'
 import type { ServiceStore } from './service-store.ts'
+import { LONG_RESPONSE_BYTES, writeOutcome } from './stored-response.ts'
 
 export interface ResponseLimits {
   readonly keysPerOwner: number
@@ -31,7 +34,7 @@ interface Held {
  * much loses the oldest responses: long ones lose their rows, so that a repeated request still writes nothing; past the number of keys,
  * whole responses are deleted.
  */
-export class StoredResponses implements ResponseCleanup {
+export class IdempotencyCleanup implements ResponseCleanup {
   readonly #store: ServiceStore
   readonly #table: string
   readonly #limits: ResponseLimits

@@ -1,7 +1,7 @@
-/** Long writes of the embedded engine: one at a time, in turns by owner, and stopped when a write of another owner waits too long. */
+/** The queue of long writes: one at a time, in turns by owner, and stopped when a write of another owner waits too long. */
 import { refuse } from '../../../errors.ts'
 import type { Stoppable } from '../../engine.ts'
-import { FairSlots } from '../../fair-slots.ts'
+import { FairSlots } from '../../slots/fair-slots.ts'
 
 interface Current {
   readonly owner: string | undefined
@@ -9,7 +9,7 @@ interface Current {
 }
 
 /** SQLite has one write lock. A long write holds it from its first row to its commit, and every other write waits. */
-export class LongWrites {
+export class LongWriteQueue {
   readonly #maxWaitMs: number
   readonly #turns = new FairSlots(1, Number.POSITIVE_INFINITY)
   /** Short writes that wait for the current long one, by owner. */

@@ -1,18 +1,11 @@
 /** A connection's end of a subscription that its topic runs: when the topic may send, and which events it is notified of. */
-import type { JsonText, Principal, Refusal } from 'gatehouse-protocol'
-import {
-  type Call,
-  type Need,
-  type OwnSubscription,
-  type RunningSubscription,
-  refuse,
-  type SubscriberSink,
-} from '../topics/controller.ts'
+import type { JsonText, Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
+import { type Call, type Need, refuse, type TopicRunRules } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
 import type { ConnectionAuth } from './authentication.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
 
-export interface OwnSubscriberHost {
+export interface TopicRunHost {
   readonly auth: Pick<ConnectionAuth, 'principal' | 'satisfies'>
   readonly transport: Transport
   readonly env: ConnectionEnv
@@ -21,18 +14,18 @@ export interface OwnSubscriberHost {
   readonly onFault: (error: unknown) => void
 }
 
-export class OwnSubscriber implements SubscriberSink {
+export class TopicRunSubscription implements SubscriberSink<JsonText> {
   readonly key: string
   readonly controller: string
   readonly name: string
   readonly needs: Need
-  readonly #host: OwnSubscriberHost
+  readonly #host: TopicRunHost
   #state: 'opening' | 'open' | 'paused' | 'ended' = 'opening'
   #running: RunningSubscription | undefined
   #principal: Principal | undefined
   #endReason: Refusal | undefined
 
-  constructor({ controller, topic }: Pick<Call, 'controller' | 'topic'>, needs: Need, host: OwnSubscriberHost) {
+  constructor({ controller, topic }: Pick<Call, 'controller' | 'topic'>, needs: Need, host: TopicRunHost) {
     this.key = topicKey(controller, topic)
     this.controller = controller
     this.name = topic
@@ -45,7 +38,7 @@ export class OwnSubscriber implements SubscriberSink {
     return this.#endReason
   }
 
-  async open(rules: OwnSubscription, call: Call): Promise<void> {
+  async open(rules: TopicRunRules, call: Call): Promise<void> {
     this.#principal = call.principal
     this.#running = await rules.open(call, this)
   }
@@ -58,10 +51,10 @@ export class OwnSubscriber implements SubscriberSink {
     else this.drained()
   }
 
-  /** True also before the confirmation, and from the millisecond in which the token expires. */
-  get isCongested(): boolean {
+  /** False from the millisecond in which the token expires; `pause` follows at the next sweep. */
+  get maySend(): boolean {
     const { auth, transport, env } = this.#host
-    return this.#state !== 'open' || transport.isCongested || !auth.satisfies(this.needs, env.clock())
+    return this.#state === 'open' && !transport.topicsMustWait && auth.satisfies(this.needs, env.clock())
   }
 
   send(data: JsonText): void {
