@@ -49,7 +49,7 @@ Authorization: Bearer ACCESS_TOKEN
 |---|---|
 | 400 | unknown version, no supported sub-protocol, or a malformed WebSocket handshake |
 | 401 | the token is not valid here, or the provider is unknown |
-| 403 | pages of this origin may not connect |
+| 403 | pages of this origin are not allowed to connect |
 | 404 | another path |
 | 426 | not an upgrade request, a request in HTTP/1.0, or another WebSocket version than 13 |
 | 429 | too many connections from this address or of this user; \`Retry-After\` says when to try again |

@@ -31,7 +31,7 @@ onEveryEngine('a node that others have overtaken', (place, engine) => {
     const response = await get('/readyz')
     return { status: response.status, text: await response.text() }
   }
-  const reasonLogged = () => server.log.find((line) => line.includes('does not serve any more')) ?? ''
+  const reasonLogged = () => server.log.find((line) => line.includes('no longer serves requests')) ?? ''
 
   /** It says why at /readyz and in the log, refuses requests, and has closed its streams; it still says that it lives. */
   async function assertClosed(reason: RegExp): Promise<void> {

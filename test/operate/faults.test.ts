@@ -187,7 +187,7 @@ for (const fault of ['thrown', 'rejected'])
     const [code] = await closed
     assert.equal(code, 1012)
     assert.equal(await server.ended, 1)
-    const [fatal] = linesOf(server, 'internal error with unknown effects: the process stops')
+    const [fatal] = linesOf(server, 'internal error with unknown effects: stopping the process')
     assert.deepEqual([fatal.level, fatal.err.message], ['fatal', 'injected'])
     assert.equal(linesOf(server, 'stopped').length, 1)
   })

@@ -110,7 +110,7 @@ describe('a PostgreSQL server that has never seen the product', () => {
     assert.equal(status, 1)
     assert.match(
       stderr,
-      /^gatehouse: The database user gatehouse may not create the schema gatehouse: run GRANT CREATE ON DATABASE/,
+      /^gatehouse: The database user gatehouse has no permission to create the schema gatehouse: run GRANT CREATE ON DATABASE/,
     )
     assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
   })

@@ -222,7 +222,7 @@ onEveryEngine('the command line beside a server', (place) => {
       return [status, stdout + stderr]
     }
     const kick = (user: string) => told('session', 'kick', '--user', user, '--yes')
-    assert.deepEqual(await kick('admin'), [0, 'There was no session to close.\n'])
+    assert.deepEqual(await kick('admin'), [0, 'There were no sessions to close.\n'])
     assert.deepEqual(await kick('alice'), [0, '2 sessions were closed.\n'])
     for (const { closed } of streams) assert.equal((await closed).code, 4000)
     const unknown = [1, 'gatehouse: There is no user or client "alcie"\n']

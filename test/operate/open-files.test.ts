@@ -62,7 +62,7 @@ for (const workers of ['1', '2'])
     }
 
     test('the start warns, and so does doctor', async () => {
-      const [warning = '{}'] = lines('the limit of open files is low')
+      const [warning = '{}'] = lines('the open-file limit is low')
       assert.partialDeepStrictEqual(JSON.parse(warning), { level: 'warn', openFiles: OPEN_FILES })
       // With a higher limit of its own: that of the server counts.
       const { stdout } = await runGatehouse(['doctor', '--data', folder])

@@ -216,7 +216,7 @@ const KINDS: readonly Kind[] = [
     name: 'a database user without privileges',
     only: 'postgres',
     flags: (_folder, { databaseUrl }) => ({ '--database-url': as(databaseUrl, plainUser) }),
-    says: /belongs to postgres.*database user plain_[0-9a-f]+ may not change it/,
+    says: /belongs to postgres.*database user plain_[0-9a-f]+ cannot change it/,
   },
   {
     name: 'a read-only database',

@@ -381,7 +381,7 @@ for (const workers of [1, 2])
       await see(1)
 
       const token = await subject.token('c1')
-      const { settings } = logged('settings that need a restart were changed')[0] ?? {}
+      const { settings } = logged('some changed settings need a restart')[0] ?? {}
       assert.deepEqual(settings, workers === 1 ? ['issuer', 'brand_name'] : ['issuer'])
       assert.equal((await subject.send('/admin/roles/writer', { token })).status, 200, 'the file is applied')
       const shown = JSON.parse((await subject.send('/admin/settings', { token })).body)

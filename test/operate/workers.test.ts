@@ -284,7 +284,7 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
     const old = await pids()
     await declare({ stream_controllers: '/no/such/module.js' })
     server.child.kill('SIGHUP')
-    const failure = 'settings could not be reloaded; the earlier ones stay in force'
+    const failure = 'settings could not be reloaded; the previous settings stay in effect'
     await until('the failure is logged', 5000, () => logged(failure).length === 1)
     assert.deepEqual(await pids(), old)
   })

@@ -40,7 +40,7 @@ export const HTTP_ERRORS = {
   'http.too_many_connections': {
     status: 503,
     title: 'The server has too many connections',
-    advice: 'Retry after the seconds in `Retry-After`; the operator raises the limit of open files.',
+    advice: 'Retry after the seconds in `Retry-After`; the operator can raise the open-file limit.',
   },
   'server.fault': {
     status: 500,
@@ -54,12 +54,12 @@ export const HTTP_ERRORS = {
   },
   'server.closed': {
     status: 503,
-    title: 'This node does not serve any more',
+    title: 'This node no longer serves requests',
     advice: 'Retry: another node answers. The operator finds the reason in `detail`, in the log and at `/readyz`.',
   },
   'server.failed': {
     status: 503,
-    title: 'The server stops after an internal error',
+    title: 'The server is stopping after an internal error',
     advice: 'Retry after the seconds in `Retry-After`: another node, or this one after its restart, answers.',
   },
   'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },

@@ -63,8 +63,7 @@ export async function reloadSettings(
   parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))
   changeLevel(logger, config.logLevel, () => {
     logger.info('settings and certificates reloaded')
-    if (waiting.length > 0)
-      logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+    if (waiting.length > 0) logger.warn({ settings: waiting.map(fileName) }, 'some changed settings need a restart')
   })
   return settings
 }

@@ -119,7 +119,7 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
   const { cluster, logger } = base
   let closing: Promise<void> | undefined
   const close = async (reason: string): Promise<void> => {
-    logger.error({ reason }, 'this node does not serve any more: upgrade it, or correct its settings, and restart it')
+    logger.error({ reason }, 'this node no longer serves requests: upgrade it or correct its settings, then restart it')
     answerClosed(ports.listener, reason, {
       logger,
       metrics: services.metrics,
@@ -185,5 +185,5 @@ async function failAfter(milliseconds: number, what: string): Promise<never> {
 
 function failed(): Refusal {
   const headers = { 'retry-after': '1' }
-  return new Refusal('server.failed', 503, 'The server stops after an internal error', { headers })
+  return new Refusal('server.failed', 503, 'The server is stopping after an internal error', { headers })
 }

@@ -77,7 +77,7 @@ export class Supervisor {
       .catch((error: unknown) => {
         if (this.#stopping.signal.aborted) return
         const reason = error instanceof StartRefused ? { reason: error.message } : { err: error }
-        this.#logger.error(reason, 'settings could not be reloaded; the earlier ones stay in force')
+        this.#logger.error(reason, 'settings could not be reloaded; the previous settings stay in effect')
       })
     return this.#reloading
   }
@@ -133,7 +133,7 @@ export class Supervisor {
     changeLevel(this.#logger, logLevel, () => {
       this.#logger.info('settings and certificates reloaded')
       if (waiting.length > 0)
-        this.#logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+        this.#logger.warn({ settings: waiting.map(fileName) }, 'some changed settings need a restart')
     })
   }
 
@@ -163,7 +163,7 @@ export class Supervisor {
 
   #killHung(worker: WorkerProcess): void {
     const { number, pid, state } = worker
-    this.#logger.error({ worker: number, pid, state }, 'a worker does not respond and is killed')
+    this.#logger.error({ worker: number, pid, state }, 'killing a worker that does not respond')
     worker.kill()
   }
 
