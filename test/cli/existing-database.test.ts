@@ -81,12 +81,12 @@ test('a PostgreSQL database without our tables is another one than that of the s
     assert.equal(status, 1, command.join(' '))
     assert.match(
       stderr,
-      /^gatehouse: The database postgres:\/\/[^:@]+:\d+\/\w+ has no tables of gatehouse: .*GATEHOUSE_DATABASE_URL/,
+      /^gatehouse: The database postgres:\/\/[^:@]+:\d+\/\w+ has no Gatehouse tables: .*GATEHOUSE_DATABASE_URL/,
     )
   }
   const doctor = await runInProcess(['doctor', ...flagsOf({ dataFolder, databaseUrl: url })])
   assert.equal(doctor.status, 1)
-  assert.match(doctor.stdout, /FAULT {4}The database .* has no tables of gatehouse \[database\.empty\]/)
+  assert.match(doctor.stdout, /FAULT {4}The database .* has no Gatehouse tables \[database\.empty\]/)
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const { rows } = await client.query("select nspname from pg_namespace where nspname like 'gatehouse%'")

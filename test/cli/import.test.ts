@@ -118,7 +118,7 @@ test('how numbers are written is told from the other columns of a file, or asked
   const again = write('more.csv', 'id;quantity;price;fee\n3;2.500;1,5;-\n4;7;wrong;0,10\n')
   const more = await run(['import', again, '--table', 'fills', '--null', '-'])
   assert.match(more.stdout, /quantity +Integer +1\.234,56\n[\s\S]*\n1 row inserted\n$/)
-  assert.match(more.stderr, /^1 row was rejected; see /)
+  assert.match(more.stderr, /^1 row was rejected: correct /)
   const { stdout } = await run(['query', '--csv', 'SELECT * FROM fills ORDER BY id'])
   assert.deepEqual(stdout.split('\r\n').slice(1, -1), ['1,1200,101.25,4.90', '2,40,1102.00,', '3,2500,1.50,'])
 

@@ -124,7 +124,7 @@ test('in a pipe changes are lines; a lost connection resumes at the last positio
     '+\tCORN\t4.3200',
     '',
   ])
-  assert.match(output().stderr, /; reconnecting\ngatehouse: the result starts anew \(Rights\)\n$/)
+  assert.match(output().stderr, /; reconnecting\ngatehouse: the result starts over \(Rights\)\n$/)
 })
 
 test('with --json each message is a line, as it was sent', async (t) => {

@@ -148,7 +148,7 @@ test('--scope asks for less, and what was not granted is told', async () => {
     environment,
   })
   assert.equal(wrong.status, 1)
-  assert.match(wrong.stderr, /did not sign admin in: .* is wrong \(a user with a second factor logs in on a page, /)
+  assert.match(wrong.stderr, /did not sign in admin: .* is wrong \(a user with a second factor must log in on a page: /)
 })
 
 /** A file with one line. */

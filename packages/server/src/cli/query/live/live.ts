@@ -106,7 +106,7 @@ async function printChanges(gate: Gate, query: LiveQuery, signal: AbortSignal): 
   let header = ''
   for await (const change of live) {
     if (change.reason !== undefined)
-      process.stderr.write(`gatehouse: the result starts anew (${printable(change.reason)})\n`)
+      process.stderr.write(`gatehouse: the result starts over (${printable(change.reason)})\n`)
     const changes = rows.apply(change, 0)
     const names = fields(
       ' ',
