@@ -250,6 +250,6 @@ onEveryEngine('the command line beside a server', (place) => {
     await server.stop()
     const { status, stderr } = await run('session', 'list')
     assert.equal(status, 1)
-    assert.match(stderr, /No node with the streaming service runs on this data/)
+    assert.match(stderr, /No node that uses this data runs the streaming service/)
   })
 })

@@ -26,7 +26,7 @@ export const SPECIAL_FORMS = [
   {
     name: 'time_bucket_gapfill',
     description:
-      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Where there are no rows the aggregates are NULL; locf(x) and interpolate(x) fill them along the buckets, within the other keys.',
+      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Aggregates of buckets without rows are NULL; locf(x) and interpolate(x) fill them from the neighbouring buckets with the same other keys.',
     example: "time_bucket_gapfill('1 hour', executed_at, '2026-01-30T00:00:00Z', '2026-01-31T00:00:00Z')",
   },
 ] as const

@@ -212,7 +212,7 @@ class Filling {
     throw this.#binding.fail(
       'BadArguments',
       startOf(value),
-      `The width, the start and the end of ${GAPFILL} are values: they see no columns`,
+      `The width, start and end of ${GAPFILL} cannot use columns`,
       { hint: 'write a literal, a parameter, or a sub-query such as (SELECT min(executed_at) FROM trades)' },
     )
   }
@@ -270,7 +270,7 @@ class Filling {
     throw this.#binding.fail(
       'NotGrouped',
       startOf(column),
-      `A sub-query beside ${GAPFILL} cannot use the columns of the query around it, such as ${column.name.text}`,
+      `A sub-query in a query with ${GAPFILL} cannot use the columns of that query, such as ${column.name.text}`,
       { hint: 'select the buckets in a WITH query, and write the sub-query in a select from it' },
     )
   }

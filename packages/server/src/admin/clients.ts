@@ -23,7 +23,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     query: {
       ...pageQuery('Clients', 'client_id'),
       search:
-        'Only clients whose id or name contains this; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
+        'Only clients whose id or name contains this; case is ignored. A page can be short or empty even if there is a `next`.',
     },
     reply: PAGE_REPLY,
     async run(call, env) {

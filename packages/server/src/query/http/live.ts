@@ -68,7 +68,7 @@ export class LiveEndpoint {
     if (this.#isStopping) throw shuttingDown()
     const response = new EventResponse(context, { clock, onClosed: () => this.#remove(response) })
     const left = new AbortController()
-    const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client has left'))
+    const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client disconnected'))
     context.response.once('close', leave)
     const request = {
       principal,
@@ -130,7 +130,7 @@ export class LiveEndpoint {
     if (token === undefined) return
     try {
       const principal = await this.#env.authenticate(token)
-      if (principal === undefined) throw refuse('Auth.InvalidToken', 'The access token is not valid any more')
+      if (principal === undefined) throw refuse('Auth.InvalidToken', 'The access token is no longer valid')
       requirePlatformAccess(principal)
       response.setPrincipal(principal)
     } catch (error) {

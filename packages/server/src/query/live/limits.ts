@@ -63,11 +63,11 @@ export function shareOf({ bytes }: LiveLimits): number {
 }
 
 export function tooManyBytes(): Refusal {
-  return refuse('Limit.Memory', 'The live results of this server take too much memory, and yours take the most')
+  return refuse('Limit.Memory', 'The live results of this server use too much memory, and yours use the most')
 }
 
 export function tooManyOwnBytes(): Refusal {
-  return refuse('Limit.Memory', 'Your live results take more than half of the memory for live results of this server')
+  return refuse('Limit.Memory', 'Your live results use more than half of the memory for live results on this server')
 }
 
 export function shuttingDown(): Refusal {

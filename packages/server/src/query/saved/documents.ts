@@ -75,7 +75,7 @@ export class Documents {
     { owner, ...page }: DocumentQuery,
   ): Promise<{ readonly items: readonly PresentedDocument[]; readonly next: DocumentPlace | undefined }> {
     if (owner !== undefined && owner !== principal.subject && !isAdmin(principal))
-      throw refuse('Auth.MissingScope', 'The documents of another owner are listed for administrators only', {
+      throw refuse('Auth.MissingScope', 'Only administrators can list the documents of another owner', {
         members: { Scope: ADMIN_SCOPE },
       })
     const readers = owner === undefined ? readersOf(principal) : [ownerReader(owner)]
@@ -192,7 +192,7 @@ export class Documents {
   async #changeable(principal: Principal, id: string, version: number | undefined): Promise<DocumentRow> {
     const row = await this.#readable(principal, id)
     if (row.owner !== principal.subject && !isAdmin(principal))
-      throw refuse('Saved.NotOwner', 'The document belongs to somebody else')
+      throw refuse('Saved.NotOwner', 'The document belongs to another user')
     if (version !== undefined && version !== row.version)
       throw refuse('Saved.Changed', `The document was changed in the meantime: it has version ${row.version}`, {
         headers: { etag: tagOf(row.version) },

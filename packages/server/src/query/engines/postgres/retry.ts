@@ -44,8 +44,12 @@ export async function withRetries<T>(
 }
 
 function stillInConflict(cause: unknown): Error {
-  return refuse('Limit.Overload', 'Other writes to the same rows or tables were always first; nothing was changed', {
-    headers: { 'Retry-After': '1' },
-    cause,
-  })
+  return refuse(
+    'Limit.Overload',
+    'Other writes to the same rows or tables kept getting ahead of this one; nothing was changed',
+    {
+      headers: { 'Retry-After': '1' },
+      cause,
+    },
+  )
 }
