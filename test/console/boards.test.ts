@@ -207,7 +207,7 @@ test('a tile is moved and resized by pointer, and others make room', async () =>
 test('a board is shared by its link, within the rights of who opens it', async () => {
   const link = mine.page.url()
   await hers.page.goto(link)
-  await hers.page.getByText('There is no such board for you').waitFor()
+  await hers.page.getByText('This board does not exist, or you have no access to it').waitFor()
   await button(mine, 'Share').click()
   await mine.page.getByLabel('Who may open it').selectOption('everyone')
   assert.equal(await mine.page.getByLabel('Link', { exact: true }).inputValue(), link)

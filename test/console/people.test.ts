@@ -169,7 +169,7 @@ test('what another user changed meanwhile is not overwritten, but shown', async 
   await page.getByLabel('Name', { exact: true }).fill('Mine')
   await admin.admin.users.update('shared', { name: 'Theirs' })
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Another user changed this meanwhile').waitFor()
+  await page.getByText('Another user has changed this in the meantime').waitFor()
   await page.locator('.facts').getByText('Theirs').waitFor()
   assert.equal((await admin.admin.users.get('shared')).name, 'Theirs')
   await page.getByRole('button', { name: 'Edit' }).click()

@@ -45,9 +45,12 @@ export function useTagged<Item>(path: string): Tagged<Item> {
           return false
         }
         reload()
-        toast('Another user changed this meanwhile. It is shown as it is now: please check, and try again.', {
-          kind: 'error',
-        })
+        toast(
+          'Another user has changed this in the meantime. The current version is now shown: check it and try again.',
+          {
+            kind: 'error',
+          },
+        )
         return false
       }
     },

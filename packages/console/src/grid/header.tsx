@@ -179,7 +179,7 @@ function FilterField({
         ref={input}
         aria-label={`Filter ${column.name}`}
         aria-invalid={problem === undefined ? undefined : true}
-        title={problem ?? 'Text that the cell contains, or = != < <= > >= and a value, null, not null'}
+        title={problem ?? 'Text contained in the cell; or = != < <= > >= with a value; or null, not null'}
         placeholder="Filter"
         spellcheck={false}
         autocomplete="off"

@@ -81,7 +81,7 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
           Verify the log…
         </ButtonLink>
       </div>
-      {error !== undefined && <ErrorNotice error={error} title="Following is interrupted; it is tried again" />}
+      {error !== undefined && <ErrorNotice error={error} title="Live updates are interrupted; reconnecting" />}
       <Await of={loaded} title="The audit log could not be read">
         {(rows) => (
           <>

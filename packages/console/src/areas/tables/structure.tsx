@@ -187,7 +187,7 @@ function writeFacts({ writescope, rowfilter, live }: TableDetail): [string, Comp
   return [
     ['Write scope', <code key="write">{writescope ?? 'Platform/Admin'}</code>],
     ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],
-    ['Changes are logged', live ? 'yes, for live queries' : 'no: live queries run again as a whole'],
+    ['Changes are logged', live ? 'yes, for live queries' : 'no: live queries run again in full'],
   ]
 }
 
