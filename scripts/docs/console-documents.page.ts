@@ -96,7 +96,7 @@ ${members({ required: [], properties: LISTED })}
 - **Rights.** The owner reads, changes and deletes. \`shared\` lets others read: \`everyone\` is everybody who may query, a list names
   roles, which must be roles of the owner. With \`Platform/Admin\` a caller reads any document by its id, lists those of anybody with
   \`owner\`, changes and deletes them, shares with any role, and hands a document to somebody else by the member \`owner\`. A document
-  that the caller may not read does not exist for the caller.
+  that the caller is not allowed to read does not exist for the caller.
 - **Limits.** An owner has at most ${DEFAULT_QUERY_LIMITS.documentsPerOwner} documents. The JSON of a body has at most ${thousands(MAX_BODY_BYTES)} bytes.
 - **A deleted user.** Within an hour the private documents of a user or client that was deleted are removed. Shared ones stay, so that
   no one loses a document that they use; \`username\` is null, and an administrator can delete them or hand them over.

@@ -142,7 +142,7 @@ test('a link resets a password, and a new one can be demanded', async () => {
   await admin.admin.users.create({ username: 'forgetful', password: PASSWORD } as object)
   const view = await scene.open('/people/forgetful')
   const { page } = view
-  await choose(page, 'Demand a new password')
+  await choose(page, 'Require a new password')
   await page.locator('.page-title').getByText('New password due').waitFor()
   await page.getByRole('button', { name: 'Reset link' }).click()
   await page.getByRole('dialog').getByText('chooses a new password').waitFor()

@@ -79,7 +79,7 @@ test('tables, columns and functions are completed; the statement runs, also with
   await summary().getByText('3 rows').waitFor()
   assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '4')
   await run('select id, price from trades where id < 0')
-  await page.getByText('nothing fits it').waitFor()
+  await page.getByText('No rows match the statement.').waitFor()
   await page.getByRole('columnheader', { name: /price/ }).waitFor()
 })
 
@@ -207,7 +207,7 @@ test('a saved query survives a reload, is shared with others, and is not overwri
   await page.getByRole('textbox', { name: ':symbol' }).fill('B')
   await page.keyboard.press('Control+S')
   await page.getByRole('textbox', { name: 'Name' }).fill('Ticks of a symbol')
-  await page.getByRole('combobox', { name: 'Who may open it' }).selectOption('everyone')
+  await page.getByRole('combobox', { name: 'Who can open it' }).selectOption('everyone')
   await page.locator('dialog').getByRole('button', { name: 'Save' }).click()
   await page.getByText('was saved and is shared').waitFor()
   assert.match(page.url(), /\/console\/query\/saved\/[^/]+$/)

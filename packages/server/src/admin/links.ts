@@ -43,7 +43,7 @@ export const linkRoutes: readonly AdminRoute[] = [
     path: '/admin/links',
     scope: 'Identity/Admin',
     summary:
-      'Creates a one-time link with which a person chooses a password: for the existing `user`, for a new one with this `username` and the other members, or for the first administrator. It replaces earlier links of the user.',
+      'Creates a one-time link that lets a person choose a password: for the existing `user`, for a new one with this `username` and the other members, or for the first administrator. It replaces earlier links of the user.',
     body: INVITED_SCHEMA,
     reply: 'The link, with its url, which is shown only once.',
     status: 201,

@@ -28,7 +28,7 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/users',
     scope: 'Identity/Admin',
-    summary: 'Lists users page by page, ordered by username, or those whom a search finds.',
+    summary: 'Lists users page by page, ordered by username, or the users that a search finds.',
     query: {
       ...pageQuery('Users', 'username'),
       after: 'The username of the last one on the previous page; in a search, as in `next` of it.',

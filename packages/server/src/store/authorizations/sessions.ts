@@ -27,7 +27,7 @@ export interface Session {
 export interface SessionLifetimes {
   /** Milliseconds without a request after which a session expires. */
   readonly idle: number
-  /** Milliseconds after which it expires in any case. */
+  /** Milliseconds after which it expires even if it is in use. */
   readonly absolute: number
 }
 
