@@ -108,7 +108,7 @@ onEveryEngine('set-up links of the administration', (place) => {
     ['a time too long', { user: 'bob', expires_in: 31 * 86_400 }, 422, /expires_in/],
     ['a flag that is none', { first_administrator: 'yes' }, 422, /first_administrator/],
   ] as const)
-    test(`a link for ${name} is ${status}, and creates nobody`, async () => {
+    test(`a link for ${name} is ${status}, and creates no user`, async () => {
       const answer = await create(body)
       assert.equal(answer.status, status, answer.text)
       assert.match(answer.body.detail, detail)

@@ -198,7 +198,7 @@ describe('the settings file', () => {
     assert.equal(applied.status, 0, applied.stderr)
   })
 
-  test('cannot name another one, must be readable, and should not be for everybody', async () => {
+  test('cannot name another one, must be readable, and should not be readable for all users', async () => {
     const other = join(base, 'other.env')
     await writeFile(other, `${await readFile(file, 'utf8')}GATEHOUSE_SETTINGS_FILE=${file}\n`)
     const nested = await runInProcess(['user', 'list', '--settings-file', other])
@@ -212,7 +212,7 @@ describe('the settings file', () => {
     await chmod(file, 0o640)
   })
 
-  test('a SQLite database beside PostgreSQL, as a command without the URL once made, is named by the doctor', async () => {
+  test('the doctor reports a SQLite database that a command without the URL created although PostgreSQL is used', async () => {
     const doctor = async () => {
       const { stdout } = await runInProcess(['doctor', '--json'], { environment: environment() })
       const { findings }: { findings: { code: string; message: string }[] } = JSON.parse(stdout)

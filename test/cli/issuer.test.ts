@@ -94,7 +94,7 @@ for (const [name, args] of Object.entries(COMMANDS)) {
   })
 }
 
-test('a token from a file is sent to its issuer and to nobody else', async () => {
+test('a token from a file is sent only to its issuer', async () => {
   issuer = address
   const tokenFile = join(home, 'token')
   const payload = Buffer.from('{"iss":"https://gate.example"}').toString('base64url')

@@ -88,7 +88,7 @@ test('an error points at its position in the statement, and the status is 1', as
 test('a usage error is one line and status 2', async () => {
   for (const [args, message] of [
     [['query', 'SELECT 1 AS a', 'SELECT 2 AS b'], /takes \[STATEMENT\]; 2 arguments/],
-    [['query'], /empty/],
+    [['query'], /contains no statement/],
     [['query', '--json', '--csv', 'SELECT 1 AS a'], /not both/],
     [['query', '--jsn', 'SELECT 1 AS a'], /Unknown option --jsn; did you mean --json\?/],
     [['query', '--json=yes', 'SELECT 1 AS a'], /--json takes no value/],

@@ -139,7 +139,7 @@ test('a long result is shown in pages', async (t) => {
   await type('q', /60 rows\n.*gatehouse> /)
 })
 
-/** Takes so long that only a cancellation ends it. */
+/** Runs until it is cancelled. */
 const SLOW = `select count(*) as n from ${['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => `trades ${name}`).join(' cross join ')}`
 
 async function running(): Promise<number> {

@@ -44,7 +44,7 @@ interface Kind {
   readonly only?: 'sqlite' | 'postgres'
   /** Found in files, flags and ports alone: on PostgreSQL in long runs only. */
   readonly isOfSettings?: true
-  /** Refused late, when much is open: a process of its own must end by itself. */
+  /** Refused late, when much is already open: a separate process must end without being killed. */
   readonly isLate?: true
 }
 

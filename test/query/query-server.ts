@@ -67,7 +67,7 @@ export const CALLERS: Readonly<Record<string, Principal>> = {
   market: caller('market', ['Platform/Market'], []),
   news: caller('news', ['Platform/News'], []),
   definer: caller('definer', ['Platform/Admin'], []),
-  /** A client by itself has no username. */
+  /** A client that acts for itself has no username. */
   service: { ...caller('service', ['Platform/Market'], []), kind: 'client', username: undefined },
   nobody: caller('nobody', ['openid'], []),
   elsewhere: { ...caller('elsewhere', ['Platform/Admin'], []), audiences: ['another'] },

@@ -1,4 +1,4 @@
-/** A fault in one subscriber, wherever it happens: its statement ends with an error, the log says why, and nobody else notices. */
+/** A fault in one subscriber, wherever it happens: its statement ends with an error, the log says why, and other subscribers are not affected. */
 
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
@@ -22,7 +22,7 @@ const ADMIN = CALLERS.admin ?? assert.fail()
 const PATIENCE_MS = 10_000
 let requests = 0
 
-/** A transport that fails when it is told to. */
+/** A transport that fails on request. */
 class BrokenSink implements SubscriberSink<LiveMessage> {
   readonly kinds: LiveMessage['kind'][] = []
   ended: Refusal | undefined
@@ -149,7 +149,7 @@ describe('a fault in what subscribers share', () => {
   const read = [{ key: '[1]', route: '[]', row: '{"v":1}' }]
   const state = atOnce(stateOf(read, { hasKeys: true, isOrdered: false }))
 
-  test('a snapshot that cannot be encoded ends who waits for it, and is encoded anew for the next', async () => {
+  test('a snapshot that cannot be encoded ends the subscribers that wait for it, and is encoded again for the next', async () => {
     const target = targetWith(false, ['id'])
     let isBroken = true
     const plan = {
