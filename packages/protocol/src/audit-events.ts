@@ -157,7 +157,7 @@ function event<const Member extends string>(meaning: string, ...members: Member[
   return { meaning, members, isChange: false }
 }
 
-/** What an operator or a person changed, as opposed to sign-ins, refusals and what the server does by itself. */
+/** What an operator or a person changed, as opposed to sign-ins, refusals and automatic actions of the server. */
 function change<const Member extends string>(meaning: string, ...members: Member[]) {
   return { meaning, members, isChange: true }
 }

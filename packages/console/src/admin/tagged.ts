@@ -1,4 +1,4 @@
-/** One thing of the administration with its ETag, so that a change by another user meanwhile is not overwritten. */
+/** One administration resource with its ETag, so that a concurrent change by another user is not overwritten. */
 import { useCallback, useRef } from 'preact/hooks'
 import { GatehouseError } from '../../../client/src/index.ts'
 import { gate } from '../gate.ts'

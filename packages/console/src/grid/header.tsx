@@ -20,7 +20,7 @@ export interface HeaderProps {
   readonly onFit: (column: number) => void
   /** The types below the names. */
   readonly types: boolean
-  /** The column whose filter has been asked for; undefined while filters are not shown. */
+  /** The column whose filter was opened; undefined while filters are not shown. */
   readonly filtering: number | undefined
   readonly onFilter: (column: number | undefined) => void
 }

@@ -18,7 +18,7 @@ export type FunctionDefinition =
   | (FunctionEntry & { readonly kind: 'window'; readonly id: WindowId })
   | (FunctionEntry & { readonly kind: 'table'; readonly id: TableFunctionId })
 
-/** Forms that look like calls but have rules of their own. */
+/** Forms that look like calls but have special rules. */
 export const SPECIAL_FORMS = [
   { name: 'coalesce', description: 'The first argument that is not NULL.', example: "coalesce(NULL, 'x')" },
   { name: 'nullif', description: 'NULL if both are equal, otherwise the first.', example: 'nullif(5, 0)' },

@@ -40,7 +40,7 @@ interface Names {
   readonly columnsOf: ColumnsOf
 }
 
-/** The WITH names of the query are in `scope`; those that it gets are at their end. */
+/** The WITH names of the query are in `scope`; new names are appended to them. */
 export function fillGaps(binding: Binding, scope: Scope, query: Query): Query {
   const { body: select } = query
   if (select.kind !== 'select' || select.groupBy.length === 0) return query
@@ -263,7 +263,7 @@ class Filling {
     return withChildren(expression, (child) => this.#rewrite(child))
   }
 
-  /** Its outputs are computed over the grid, where the sources are not visible any more. */
+  /** Its outputs are computed over the grid, where the sources are no longer visible. */
   #refuseCorrelated(query: Query): void {
     const column = outerColumn(query, this.#names.sources, this.#names.columnsOf)
     if (column === undefined) return

@@ -56,7 +56,7 @@ export class ViewExpansion {
     }
   }
 
-  /** Whether there are more joins than a statement can have. The parser counts only those that are written in it. */
+  /** Whether there are more joins than a statement can have. The parser counts only the joins that are written in it. */
   addJoin(): boolean {
     return ++this.#joins > DEFAULT_LIMITS.joins
   }

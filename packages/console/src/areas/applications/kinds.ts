@@ -27,11 +27,11 @@ export interface KindInfo {
   readonly title: string
   readonly about: string
   readonly icon: IconName
-  /** Whether people are sent to the server and come back. */
+  /** Whether people are redirected to the server and back. */
   readonly redirects: boolean
   /** Whether it can keep a secret. */
   readonly confidential: boolean
-  /** Whether its requests come from pages of its own origin. */
+  /** Whether its requests come from pages on its own origin. */
   readonly origins: boolean
   /** What a redirect URI looks like, and why. */
   readonly redirectHint: string

@@ -29,7 +29,7 @@ export function NameDialog({
   readonly title: string
   readonly action: string
   readonly name?: string
-  /** Left out where it is not asked for. */
+  /** Omitted if the dialog does not ask for it. */
   readonly description?: string
   readonly onSave: (name: string, description: string) => Promise<void> | void
   readonly onClose: () => void
@@ -107,7 +107,7 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
   )
 }
 
-/** A user shares with roles of their own, an administrator with any. */
+/** A user can share with their own roles, an administrator with any role. */
 async function rolesOf(signal: AbortSignal): Promise<readonly string[]> {
   if (!may('Platform/Admin') || !may('Identity/Admin')) return userRoles.value
   const names: string[] = []

@@ -126,7 +126,7 @@ function useFollowing(
   const [error, setError] = useState<unknown>()
   const rows = useRef(data)
   rows.current = data
-  // While the rows are loaded again, another filter may be in force.
+  // The filter may change while the rows are reloaded.
   const isLoaded = data !== undefined && !loading
   useEffect(() => {
     setError(undefined)
