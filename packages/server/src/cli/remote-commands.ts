@@ -125,7 +125,7 @@ The first line of FILE names the columns. An interrupted import resumes when the
 records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected. Their file can be corrected
 and imported: its first two columns, the line and the reason, are left out.
 Delimiter, types, and how dates and numbers are written are detected from the first 10,000 rows and shown. Where a column of
-a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be told apart, nothing
+a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be distinguished, nothing
 is written without --yes. An empty field is NULL.
 ${LOGIN}`,
     examples: [

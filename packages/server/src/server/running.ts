@@ -40,7 +40,7 @@ export interface RunningServer {
 export type StopReason = 'stopped' | 'replaced' | 'failed'
 
 export interface Running {
-  /** Those in force. */
+  /** The effective settings. */
   settings: LoadedConfig
   readonly state: ServerState
   readonly ports: {
@@ -111,7 +111,7 @@ function reload(
 }
 
 /**
- * Closes everything except the ports, where replies say why: this node must not touch the database any more. Returns a function that
+ * Closes everything except the ports, where replies say why: this node must no longer touch the database. Returns a function that
  * waits until everything is closed.
  */
 function closeOnConflict(running: Running, { basePath, addresses }: Front): () => Promise<void> | undefined {
@@ -171,9 +171,9 @@ async function endStreams({ query, streaming }: Services): Promise<void> {
 
 /** How long requests are served after the stop has begun. */
 function stopDelayOf({ config, sources }: LoadedConfig, reason: StopReason, isWorker: boolean): number {
-  // A worker that failed is not missed: the others answer.
+  // A failed worker can close at once: the others answer.
   if (reason === 'failed' && isWorker) return 0
-  // A demonstration has no load balancer that must notice.
+  // A demonstration has no load balancer that must notice the stop.
   const delay = config.demo && sources.stopDelay === 'default' ? 0 : config.stopDelay
   return reason === 'replaced' ? Math.max(delay, HAND_OVER_MS) : delay
 }

@@ -108,11 +108,11 @@ async function finishStart(base: Base, { query, window, metrics }: Services, cle
 interface Answering {
   readonly state: ServerState
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
-  /** Those in force. */
+  /** The effective settings. */
   readonly settings: () => LoadedConfig
 }
 
-/** From now on the listener answers requests; those that came earlier have waited. */
+/** From now on the listener answers requests; earlier requests have waited until now. */
 function answerRequests(
   base: Base,
   services: Services,

@@ -98,7 +98,7 @@ export class Supervisor {
     await quietTurn(() => {
       const before = handed
       handed = workers.reduce((sum, { connections }) => sum + connections.count, 0)
-      // Waiting connections go to a worker that has confirmed all of its own.
+      // Waiting connections go to a worker that has confirmed all its connections.
       return (
         handed !== before || !workers.some(({ state, connections }) => state !== 'ended' && connections.areConfirmed)
       )
@@ -185,7 +185,7 @@ export class Supervisor {
       const pause = failures === 0 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
       await sleep(pause, undefined, { signal }).catch(() => {})
       try {
-        // A reload may have started one meanwhile.
+        // A reload may have started one in the meantime.
         if (!this.#current.has(number)) await this.#startWorker(number)
       } catch (error) {
         if (signal.aborted) return

@@ -129,7 +129,7 @@ export function refusal(what: string, error: AuthError): Error {
   return typeof code === 'string' ? new CommandError(printable(`${what}: ${code} ${description}`.trim())) : error
 }
 
-/** A token that was read from a file; it is read again when it is not accepted any more. */
+/** A token that was read from a file; it is read again when the server no longer accepts it. */
 function tokenFileAuth(file: string): Auth<GrantedTokens> {
   return (env) =>
     new GrantedTokens(env, { clientId: '' }, async () => {

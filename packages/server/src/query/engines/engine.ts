@@ -144,7 +144,7 @@ export interface Stoppable {
   outlive?(): () => void
 }
 
-/** A statement that the database continues although it was asked to stop. */
+/** A statement that the database keeps running after a request to stop. */
 export interface StuckStatement {
   readonly owner: string
   /** Its first characters. */

@@ -56,7 +56,7 @@ export class LiveEndpoint {
     return this.#answer(context, { text, values: queryParameters(context) })
   }
 
-  /** Ends every response: the clients come back to another node. */
+  /** Ends every response: the clients reconnect to another node. */
   stop(): void {
     this.#isStopping = true
     for (const response of [...this.#open.keys()]) response.stop()
@@ -183,7 +183,7 @@ function readMaxRate(given: Json | undefined): number {
 
 const POSITION = /^[\x21-\x7e]{1,512}$/
 
-/** A browser that comes back sends the id of the last event that it received. */
+/** A browser that reconnects sends the id of the last event that it received. */
 function readLastEventId({ headers }: Context): string | undefined {
   const given = headers['last-event-id']
   if (given === undefined || given === '') return undefined

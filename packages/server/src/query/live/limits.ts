@@ -14,7 +14,7 @@ export const DEFAULT_LIVE_LIMITS = {
   rows: 100_000,
   /** The memory of all results of this node. */
   bytes: 256 * 1024 * 1024,
-  /** A result without followers is kept this long, for clients that come back. */
+  /** A result without subscribers is kept this long, for clients that reconnect. */
   keepMs: 600_000,
   /** A Progress message with the current position is sent this long after the last message. */
   progressMs: 15_000,

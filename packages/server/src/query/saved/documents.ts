@@ -19,7 +19,7 @@ import {
 
 /** Users and clients, who own documents by the subject of their tokens. */
 export interface Owners {
-  /** The names of those that exist, by subject. */
+  /** The names of the users and clients that exist, by subject. */
   names(subjects: readonly string[]): Promise<ReadonlyMap<string, string>>
 }
 
@@ -180,7 +180,7 @@ export class Documents {
     }
   }
 
-  /** What the caller may not read does not exist for the caller. */
+  /** What the caller is not allowed to read does not exist for the caller. */
   async #readable(principal: Principal, id: string): Promise<DocumentRow> {
     const row = await this.#env.rows.find(id)
     const own = new Set(readersOf(principal))

@@ -177,11 +177,11 @@ export const en = {
   endSession: 'Sign out',
   endSessionNamed: (label: string) => `Sign out of the session in ${label}`,
   endSessionAsk: (label: string) => `Sign out of the session in ${label}?`,
-  endSessionLead: 'Applications that were used in it are told to sign you out.',
+  endSessionLead: 'Applications used in it will be asked to sign you out.',
   endOthers: 'Sign out of all other sessions',
   endOthersAsk: 'Sign out of all other sessions?',
   endOthersLead:
-    'Only this browser stays signed in. Applications that were used in the other sessions are told to sign you out.',
+    'Only this browser stays signed in. Applications used in the other sessions will be asked to sign you out.',
   unknownBrowser: 'Unknown browser',
   noConsents: 'No application has access to your account.',
   accessSince: (date: string) => `Since ${date}`,

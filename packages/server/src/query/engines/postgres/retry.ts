@@ -1,4 +1,4 @@
-/** Runs a write on a connection of its own, and again after a serialization failure or a deadlock. */
+/** Runs a write on a separate connection, and again after a serialization failure or a deadlock. */
 import type { PoolClient } from 'pg'
 import { refuse } from '../../errors.ts'
 import type { Stoppable } from '../engine.ts'

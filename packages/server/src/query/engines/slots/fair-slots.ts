@@ -62,7 +62,7 @@ const MAX_SHORT_MS = 5000
 const CHECK_MS = 100
 /** After this wait, background work and long work go before all other work. */
 const OVERDUE_MS = 1000
-/** Owners are expected to come back within this time. */
+/** Owners are expected to send again within this time. */
 const RECENT_MS = 10_000
 
 export interface FairSlotsOptions {
@@ -116,7 +116,7 @@ export class FairSlots {
     return this.#waiting + this.#background.length
   }
 
-  /** Whether somebody other than the owner waits. */
+  /** Whether another owner is waiting. */
   isWantedBeside(owner: string): boolean {
     return this.#waiting > (this.#owners.get(owner)?.waiting.length ?? 0)
   }
