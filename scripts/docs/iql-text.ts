@@ -116,4 +116,4 @@ Queries that differ only in the values that columns are compared with, as in \`s
 however many subscribers there are. They do not if an output or another condition can fail, as a division can.
 
 Every change of a table is logged for this, by its primary key. \`CREATE TABLE … WITH (live = off)\` and \`ALTER TABLE … SET WITH
-(live = off)\` save that work for a table that is written often and rarely watched: live queries on it are then run again as a whole.`
+(live = off)\` save that work for a table that is written often and rarely watched: live queries on it then run again in full.`
