@@ -89,8 +89,8 @@ AS SELECT symbol, CAST(executed_at AS Date), sum(price * quantity) FROM trades G
 \`\`\`
 
 It runs with the rights of the caller: the scopes and row filters of the tables apply as if the caller had written the query, and the read
-scope of the view is needed as well. A view over a table that you are not allowed to read does not exist for you; with \`Platform/Admin\` only
-its definition. A view stores no rows: it cannot be written or indexed. It has no parameters and no row filter. It can read other
+scope of the view is needed as well. A view over a table that you are not allowed to read does not exist for you; with \`Platform/Admin\` you see
+only its definition. A view stores no rows: it cannot be written or indexed. It has no parameters and no row filter. It can read other
 views. Its columns stay as they are when a table gets more columns, even with \`*\`. \`CREATE OR REPLACE VIEW\` gives it another query,
 and keeps its scope and comment unless the statement names others; \`ALTER VIEW turnover SET READ SCOPE NULL COMMENT 'By day'\` changes
 these, and \`DROP VIEW\` removes the view. What a view uses cannot be dropped or changed so that the view would fail or have other

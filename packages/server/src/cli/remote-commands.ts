@@ -167,8 +167,8 @@ ${LOGIN}`,
   {
     name: 'types',
     options: {
-      '--integer': { value: 'FORM', help: 'the TypeScript type for Integers: number, bigint or text (default number)' },
-      '--timestamp': { value: 'FORM', help: 'what Timestamps are: text or date (default text)' },
+      '--integer': { value: 'FORM', help: 'the form of Integers: number, bigint or text (default number)' },
+      '--timestamp': { value: 'FORM', help: 'the form of Timestamps: text or date (default text)' },
       ...SERVER,
     },
     summary: 'Writes TypeScript interfaces of the tables that you may read.',
