@@ -50,7 +50,7 @@ export type Need = 'nothing' | 'identity' | (string & {})
  */
 export type SlowPolicy = 'latest' | 'close'
 
-/** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber by itself. */
+/** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber separately. */
 export type SubscriptionRules = SharedRules | TopicRunRules
 
 export interface SharedRules {
