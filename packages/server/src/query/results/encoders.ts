@@ -24,11 +24,15 @@ export class TextEncoders {
 
   create(encoding: Encoding): TextRowEncoder {
     const { format } = encoding
-    // Described once for all results.
-    if (format === 'json') this.#jsonHead ??= jsonHead(this.columns)
-    const form = textForm(encoding, this.columns, this.#jsonHead)
+    const form = textForm(encoding, this.columns, format === 'json' ? this.jsonHead : undefined)
     const writeRow = format === 'csv' ? csvRowWriter(this.columns.length) : this.#jsonRowWriter(encoding)
     return new RowText(form.header, form.between, form.after, writeRow)
+  }
+
+  /** Everything before the first row. */
+  get jsonHead(): string {
+    this.#jsonHead ??= jsonHead(this.columns)
+    return this.#jsonHead
   }
 
   #jsonRowWriter(encoding: Encoding): RowWriter {

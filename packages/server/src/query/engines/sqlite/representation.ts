@@ -73,7 +73,7 @@ export function columnAffinity(type: IqlType): string {
 
 export type RawRow = readonly unknown[]
 
-/** Reads rows whose integers are bigint. The array is reused: it holds the next row after the next call. */
+/** The array is reused: it holds the next row after the next call. */
 export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow> {
   const decoders = columns.map(cellDecoder)
   const row: Cell[] = []
@@ -83,8 +83,8 @@ export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow>
   }
 }
 
-function cellDecoder(column: ResultColumn): (raw: unknown) => Cell {
-  const { type } = column
+/** Reads a value whose integers are bigint. */
+export function cellDecoder({ type }: ResultColumn): (raw: unknown) => Cell {
   switch (type.kind) {
     case 'Decimal': {
       const { scale } = type

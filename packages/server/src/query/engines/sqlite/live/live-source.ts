@@ -24,7 +24,7 @@ import {
 import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
 import { asRefusal } from '../failure.ts'
 import type { ReaderPool } from '../processes/reader-pool.ts'
-import { boundedSql } from '../read/inline-read.ts'
+import { boundedSql } from '../read/bounded-query.ts'
 import {
   comparePositions,
   hasMoreChanges,
