@@ -20,7 +20,7 @@ const fill = (symbol: number) => ({ id: ++ids, symbol: `S${symbol}`, price: '101
 
 type Work = (server: LiveServer) => Promise<Figures>
 
-/** Each round has a server of its own. */
+/** Each round starts a new server. */
 function contender(name: string, work: Work, checkout = HERE): Contender {
   return {
     name,
@@ -170,7 +170,7 @@ async function toAll(server: LiveServer): Promise<Figures> {
 
 const CHANGE_MS = 1000 / 20
 
-/** 20 changes a second, or as many as are delivered to all: the next one begins when everybody has the one before. */
+/** At most 20 changes a second: the next change is made only when all subscribers have received the previous one. */
 async function toSubscribers(
   server: { use(): { readonly cpuMs: number } },
   change: () => Promise<void>,

@@ -1,4 +1,4 @@
-/** Latency of 500 clients beside expensive queries and a stalled reader, memory growth, and CPU use afterwards. */
+/** Latency of 500 clients while expensive queries and a stalled reader run, memory growth, and CPU use afterwards. */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HERE } from './support/checkout.ts'

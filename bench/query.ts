@@ -1,4 +1,4 @@
-/** Queries, compared with rqlite, soul-cli, Express with pg and a bare server; and long queries beside short ones. */
+/** Queries, compared with rqlite, soul-cli, Express with pg and a bare server; and long queries running at the same time as short ones. */
 import { spawn } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, CROSS_JOIN } from './overload.ts'

@@ -1,4 +1,4 @@
-/** Two workers beside one process, on the same work. The load generator needs a core of its own to show all of the gain. */
+/** Compares two workers with one process under the same load. The full gain shows only if the load generator has a separate core. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { clientCredentials, gatehouse, OPENSSL, openssl } from './identity.ts'
 import { byKey, inserting, contender as queryContender, type Work } from './query.ts'

@@ -1,6 +1,6 @@
 /**
  * Floods what anybody can call from one address: `node fuzz/anonymous-flood.ts [sqlite,postgres] [rounds] [requests per second]`.
- * Prints the rows and bytes that are stored, and how long somebody at another address takes to sign in without and beside it.
+ * Prints the rows and bytes that are stored, and how long a sign-in from another address takes without and during the flood.
  * The rate limits are raised for it; those by default allow one address 20 pages and 20 token requests a second.
  */
 import assert from 'node:assert/strict'

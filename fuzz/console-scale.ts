@@ -127,7 +127,7 @@ async function writeCatalogue(place: TestPlace, write: (database: Sqlite.Databas
   database.close()
 }
 
-/** As that of another table; nobody logs its changes. */
+/** Like that of another table; its changes are not logged. */
 function addEntry(database: Sqlite.Database, name: string, like: string): void {
   const sql = `insert into _gh_tables select ?, ?, issystem, json_set(definition, '$.live', json('false')), readscope,
     writescope, rowfilter, description, created from _gh_tables where key = ?`

@@ -35,7 +35,7 @@ export const LAST = [
   'Moor',
 ]
 
-/** By one statement, as nobody creates a million users one by one. */
+/** With one statement, because creating a million users one by one takes too long. */
 export async function fillUsers({ db, engine }: Database, users: number): Promise<void> {
   const pick = (words: readonly string[], by: string) =>
     sql.raw(

@@ -1,7 +1,7 @@
 /**
  * A crowd of live subscribers: `node fuzz/live-crowd.ts [engine] [subscribers] [stalled] [statements] [tables]`. They come back at once
  * after a crash, do not read, ask for too many statements, wait for a long one, or follow many tables. Prints what it costs, and what
- * others notice beside them: the 99th percentile is to be at most twice that alone.
+ * others notice meanwhile: the 99th percentile should be at most twice that without load.
  */
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
@@ -102,7 +102,7 @@ async function ask(): Promise<void> {
 
 /** The default of `live_statements_per_user`. */
 const PER_USER = 1000
-/** What all live results of a node may take by default, and as much beside them. */
+/** Twice the default memory for all live results of a node. */
 const MOST_MIB = 512
 
 /** A statement whose every run takes long: about 20 s on SQLite. */

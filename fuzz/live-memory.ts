@@ -1,7 +1,7 @@
 /**
  * One user fills the memory for live results: `node fuzz/live-memory.ts [engine] [seconds] [live bytes]`. Two statements take nearly all
  * of it and are not read; then both are asked for again whenever they end. Prints what others notice, and the memory of the server:
- * the 99th percentiles are to be at most twice those alone, and nobody else's subscription ends or starts anew.
+ * the 99th percentiles should be at most twice those without load, and no other user's subscription ends or starts over.
  */
 import assert from 'node:assert/strict'
 import { type ClientRequest, request } from 'node:http'
@@ -84,7 +84,7 @@ async function subscribeLate(n: number): Promise<void> {
 
 let price = 1000
 
-/** The times from a commit to its arrival, while something goes on. */
+/** The times from a commit to its arrival while other work is running. */
 async function deliveries(isOver: () => boolean): Promise<number[]> {
   const times: number[] = []
   while (!isOver()) {

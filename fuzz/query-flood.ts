@@ -1,6 +1,6 @@
 /**
  * Floods the query service with heavy queries: `node fuzz/query-flood.ts [sqlite,postgres] [requests] [flooding users]`, seven users
- * unless told. Prints what another user notices: the time of queries that need a reader or a connection, and of a lookup by key.
+ * by default. Prints what another user notices: the time of queries that need a reader or a connection, and of a lookup by key.
  */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-/** Searches, pages and counts among many users on both engines: `node fuzz/users.ts [users] [sqlite|postgres]`, a million unless told. */
+/** Searches, pages and counts among many users on both engines: `node fuzz/users.ts [users] [sqlite|postgres]`, a million by default. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

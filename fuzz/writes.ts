@@ -17,7 +17,7 @@ export interface WritesReport {
   /** How often both accepted each kind of step, or refused it for the same reason. */
   readonly outcomes: Readonly<Record<string, number>>
   readonly differences: readonly string[]
-  /** Steps that took too long for so few rows. */
+  /** Steps that took too long for their number of rows. */
   readonly slow: readonly string[]
 }
 

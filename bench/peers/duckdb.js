@@ -1,4 +1,4 @@
-// node:http and DuckDB in one process, with a database file: what a user would write to query columns beside a service.
+// node:http and DuckDB in one process, with a database file: what a user would write to query columns next to a service.
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 

@@ -48,7 +48,7 @@ export async function socketIoBroadcast(
   }
 }
 
-/** PGlite runs in a process of its own, which makes the changes and holds the result. */
+/** PGlite runs in a separate process, which makes the changes and holds the result. */
 export async function pgliteChanges(changes: number): Promise<Figures> {
   const port = newPort()
   const program = await launchPeer('pglite.js', port)

@@ -1,4 +1,4 @@
-/** One short conversation over a WebSocket of its own, written on a bare TCP connection, so that the client costs little. */
+/** One short conversation over a separate WebSocket, implemented on a bare TCP connection to keep the client cheap. */
 import { randomBytes } from 'node:crypto'
 import net from 'node:net'
 

@@ -224,7 +224,7 @@ export interface Keys {
   close(): Promise<void>
 }
 
-/** The tokens have the claims and the size of ours. */
+/** The tokens have the same claims and size as Gatehouse's. */
 export async function makeKeys(): Promise<Keys> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const folder = await temporaryFolder()

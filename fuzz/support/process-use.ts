@@ -16,7 +16,7 @@ export function useOfProcess(pid: number): ProcessUse {
 }
 
 export interface QueryUse {
-  /** Memory of their own, without pages of files. */
+  /** Private memory, without file-backed pages. */
   readonly memoryMiB: number
   readonly temporaryMiB: number
 }

@@ -8,7 +8,7 @@ export const page: GeneratedPage = {
 
 # Administration
 
-There are three ways to the same operations:
+The same operations are available in three ways:
 
 - \`gatehouse user|role|client|keys|audit …\` on the machine with the data: without a token, with the file permissions of the user who runs it.
 - The same commands with \`--server https://gate.example.com\` after \`gatehouse login\`, from any machine.

@@ -21,12 +21,12 @@ gatehouse audit verify
 \`\`\`
 
 \`--changes\` shows what people changed: users, roles, clients, secrets, keys, passwords, second factors, links, consents, grants,
-tables, saved queries, declarative files and restores. It leaves out sign-ins, tokens, refusals and what the server does by itself. The
+tables, saved queries, declarative files and restores. It omits sign-ins, tokens, refusals and what the server does automatically. The
 API has it as \`?changes=true\`, the [console](console.md) as the switch "Changes only"; the table below marks these events.
 
 Over HTTP, \`GET /admin/audit\` has the newest rows first and the path of the next page in \`next\`. A filter without an index (outcome,
 client, target, address) reads 20,000 rows for each page, so that a long log does not slow down other requests. Such a page may have few
-rows, or none, although there is a next page. \`names\` has the names of the users and clients in the rows.
+rows, or none, even if there is a next page. \`names\` has the names of the users and clients in the rows.
 
 To **follow** the log, ask for \`?after=SEQ&wait=20\`: the reply comes as soon as there are rows after that one, oldest first, or after
 20 seconds without any, and \`next\` is where to continue. \`for await (const row of gate.admin.audit.list({ after, wait: 20 }))\` of the
@@ -49,7 +49,7 @@ interval. The rows of a count are in the chain like all others.
 ## In IQL
 
 The table \`auditlog\` of the [query service](query.md) has the same rows, for callers whose token has \`Identity/Admin\` and a
-platform scope; for everybody else it does not exist. It can be joined and grouped like any table, and is read-only.
+platform scope; for everyone else it does not exist. It can be joined and grouped like any table, and is read-only.
 
 \`\`\`
 gatehouse query "SELECT address, sum(coalesce(CAST(json_text(details, 'count') AS Integer), 1)) AS refusals FROM auditlog
@@ -66,15 +66,15 @@ the last hash. Nodes extend the chain one after the other, in the transaction th
 verify\` checks it from the first row to the head and reports rows that were altered, removed, moved, inserted or truncated.
 
 Over HTTP the verification goes in steps: \`GET /admin/audit/verify\` checks up to 20,000 rows (\`limit\`) and names the next step in
-\`next\`, which continues from the hash that the step before has computed; \`next\` is null when the head is reached.
+\`next\`, which continues from the hash that the previous step computed; \`next\` is null when the head is reached.
 
-Somebody who can write to the database can also rewrite the whole chain. To detect that, record the head that \`verify\`
+Anyone who can write to the database can also rewrite the whole chain. To detect that, record the head that \`verify\`
 prints elsewhere: \`gatehouse audit verify --head SEQ:HASH\` later fails if that head is not in the log.
 
 ## Retention
 
 Rows older than \`GATEHOUSE_AUDIT_RETENTION_DAYS\` (default 400; 0 keeps all) are removed from the front. A row
-\`audit.pruned\` keeps the hash from which the chain continues; a log that does not begin at 1 is intact only with it.
+\`audit.pruned\` keeps the hash from which the chain continues; a log that does not begin at 1 is intact only if it has such a row.
 
 ## Rows
 

@@ -91,12 +91,12 @@ ${members({ required: [], properties: LISTED })}
   documents a page, or up to ${thousands(MAX_PAGE)} by \`limit\`. \`kind\` and \`prefix\` narrow them down. They contain what belongs to the
   caller and what is shared with the caller.
 - **A change** must send the \`ETag\` that was read in \`If-Match\`: without it the reply is 428, after a change of somebody else 412, and
-  \`*\` matches any version. Each of \`name\`, \`shared\` and \`body\` that is sent replaces the one before as a whole; \`kind\` never changes.
+  \`*\` matches any version. Each of \`name\`, \`shared\` and \`body\` that is sent completely replaces the previous value; \`kind\` never changes.
   For a deletion \`If-Match\` is optional.
 - **Rights.** The owner reads, changes and deletes. \`shared\` lets others read: \`everyone\` is everybody who may query, a list names
   roles, which must be roles of the owner. With \`Platform/Admin\` a caller reads any document by its id, lists those of anybody with
   \`owner\`, changes and deletes them, shares with any role, and hands a document to somebody else by the member \`owner\`. A document
-  that the caller may not read does not exist for the caller.
+  that the caller is not allowed to read does not exist for the caller.
 - **Limits.** An owner has at most ${DEFAULT_QUERY_LIMITS.documentsPerOwner} documents. The JSON of a body has at most ${thousands(MAX_BODY_BYTES)} bytes.
 - **A deleted user.** Within an hour the private documents of a user or client that was deleted are removed. Shared ones stay, so that
   no one loses a document that they use; \`username\` is null, and an administrator can delete them or hand them over.
@@ -145,10 +145,10 @@ ${members(TILE.properties.position)}
 | \`candles\` | a Timestamp or Date | open, high, low, close |
 
 Absent members are chosen from the result: \`x\` is its first Timestamp or Date, or else its first column, and \`y\` its numbers.
-With \`series\`, the rows of each value of that column are drawn by themselves, and \`y\` has one column. Lines, scatter charts and
+With \`series\`, the rows of each value of that column are drawn as a separate series, and \`y\` has one column. Lines, scatter charts and
 candles are drawn in the order of \`x\`, bars in the order of the rows. A Decimal is drawn as a number, NULL as a gap.
 
 The demonstration (\`npm start\`) brings the board \`demo-market\` and a few queries, which belong to its user \`admin\` and are shared with
-everyone. A restart creates those that are absent and leaves the others as they are.
+everyone. A restart creates missing ones and leaves the others unchanged.
 `,
 }

@@ -123,7 +123,7 @@ FROM trades GROUP BY symbol ORDER BY symbol`,
     ],
   },
   {
-    about: 'The median, and the price that nine of ten do not exceed.',
+    about: 'The median, and the price that nine out of ten trades do not exceed.',
     statement: `SELECT symbol, median(price) AS median, percentile_cont(0.9) WITHIN GROUP (ORDER BY price) AS p90
 FROM trades GROUP BY symbol ORDER BY symbol`,
     rows: [
@@ -141,7 +141,7 @@ FROM trades GROUP BY symbol ORDER BY symbol`,
     ],
   },
   {
-    about: 'Bars without gaps, the last known price carried forward, and the price on the line between.',
+    about: 'Bars without gaps: the last known price carried forward, and the interpolated price.',
     statement: `SELECT time_bucket_gapfill('2 minutes', executed_at, '2026-01-30T10:00:00Z', '2026-01-30T10:10:00Z') AS bar,
   last(price, executed_at) AS close, locf(last(price, executed_at)) AS carried, interpolate(last(price, executed_at)) AS line
 FROM trades WHERE symbol = 'ACME' GROUP BY bar ORDER BY bar`,
@@ -154,7 +154,7 @@ FROM trades WHERE symbol = 'ACME' GROUP BY bar ORDER BY bar`,
     ],
   },
   {
-    about: 'The same with a grid of its own.',
+    about: 'The same with an explicit grid.',
     statement: `WITH bars AS (SELECT time_bucket('2 minutes', executed_at) AS start, last(price, executed_at) AS close
   FROM trades WHERE symbol = 'ACME' GROUP BY start)
 SELECT bar, close, locf(close) OVER (ORDER BY bar) AS carried, interpolate(close, bar) OVER (ORDER BY bar) AS line

@@ -73,7 +73,7 @@ existence must stay secret, use Uuids as keys. An INSERT with \`DO UPDATE\` that
 error, regardless of its \`WHERE\`. An UPDATE checks keys row by row, in the physical order of the rows: a statement such as
 \`SET id = id + 1\`, in which rows take over each other’s keys, may or may not be refused; move the rows out of the way first.
 
-**Rights.** A table that you may not read does not exist for you. With \`Platform/Admin\`, which defining tables needs, you see and change
+**Rights.** A table that you are not allowed to read does not exist for you. With \`Platform/Admin\`, the right that defining tables requires, you can see and change
 the definition of every table; its rows still need the read scope. A table can have a \`ROW FILTER\` over its columns and the
 caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles;
 \`:role\` is the same; [all of them](configuration.md#tables)). Rows
@@ -89,8 +89,8 @@ AS SELECT symbol, CAST(executed_at AS Date), sum(price * quantity) FROM trades G
 \`\`\`
 
 It runs with the rights of the caller: the scopes and row filters of the tables apply as if the caller had written the query, and the read
-scope of the view comes in addition. A view over a table that you may not read does not exist for you, or with \`Platform/Admin\` only
-its definition. A view has no rows of its own: it cannot be written or indexed. It has no parameters and no row filter. It can read other
+scope of the view is needed as well. A view over a table that you are not allowed to read does not exist for you; with \`Platform/Admin\` you see
+only its definition. A view stores no rows: it cannot be written or indexed. It has no parameters and no row filter. It can read other
 views. Its columns stay as they are when a table gets more columns, even with \`*\`. \`CREATE OR REPLACE VIEW\` gives it another query,
 and keeps its scope and comment unless the statement names others; \`ALTER VIEW turnover SET READ SCOPE NULL COMMENT 'By day'\` changes
 these, and \`DROP VIEW\` removes the view. What a view uses cannot be dropped or changed so that the view would fail or have other
@@ -116,4 +116,4 @@ Queries that differ only in the values that columns are compared with, as in \`s
 however many subscribers there are. They do not if an output or another condition can fail, as a division can.
 
 Every change of a table is logged for this, by its primary key. \`CREATE TABLE … WITH (live = off)\` and \`ALTER TABLE … SET WITH
-(live = off)\` save that work for a table that is written often and rarely watched: live queries on it are then run again as a whole.`
+(live = off)\` save that work for a table that is written often and rarely watched: live queries on it then run again in full.`

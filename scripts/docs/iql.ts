@@ -214,7 +214,7 @@ function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
   rows.push([
-    'expressions of a statement, with those that BETWEEN, IN, NULLIF and queries in FROM repeat',
+    'expressions of a statement, including those that BETWEEN, IN, NULLIF and queries in FROM repeat',
     MAX_COPIED_EXPRESSIONS.toLocaleString('en'),
   ])
   rows.push(['bytes of the texts in a key, or in an entry of an index', MAX_KEY_BYTES.toLocaleString('en')])

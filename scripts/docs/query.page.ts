@@ -86,7 +86,7 @@ see [saved queries and boards](console-documents.md).
 | \`DELETE /query/{Request-Id}\` | cancels a running query or ends a live statement | ownership of the query, or \`Platform/Admin\` |
 | \`GET /catalogue/…\` | [tables page by page, one table in full, the words of IQL](#the-catalogue) | any \`Platform/\` scope |
 
-Paths and the names of tables and columns are case-insensitive. A table that the caller may not read does not exist for the
+Paths and the names of tables and columns are case-insensitive. A table that the caller is not allowed to read does not exist for the
 caller, here as in IQL. A caller with \`Platform/Admin\` sees its definition and can change it; reading or writing its rows is refused
 with the missing scope.
 
@@ -128,13 +128,13 @@ case, \`data\` is the object that a [stream](streaming.md#live-statements) carri
 
 - \`GET /query?statement=…&p.s=ACME\` does the same, for libraries like the browser’s \`EventSource\`. Choose one that can set headers,
   because the request needs an access token.
-- \`maxrate\`, or \`MaxRate\` in the body, is the most changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default.
+- \`maxrate\`, or \`MaxRate\` in the body, is the maximum number of changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default.
 - \`Last-Event-ID\`, which \`EventSource\` sends by itself, resumes at a position: the first event is then a \`change\` with what was
   missed, or a \`reset\` and a new snapshot. A \`reset\` clears the id.
 - \`rows=arrays\` and \`integers=strings\` apply to rows and keys. A comment line is sent every 15 seconds.
 - The end of the token, the loss of rights, \`DELETE /query/{Request-Id}\` and the end of the statement end the reply with \`event: end\`;
   its \`data\` is the problem document. A node that stops adds \`retry\`. A statement that is refused gets an ordinary error reply.
-- A client that reads slowly skips states, and after a minute without reading anything its connection is closed.
+- A client that reads slowly skips states. If it reads nothing for a minute, its connection is closed.
 
 ## Calls on a table
 
@@ -165,21 +165,21 @@ An Update or Delete is refused if its criteria contain an empty list: \`[]\`, an
 values in all. An Insert has at most 100,000 values, and its rows at most 50 different sets of columns. A number in a
 body has at most 1,000 characters.
 
-The result has \`RowsAffected\` and, for an Insert, the inserted rows with their defaults. Values are read exactly, by the type of
+The result contains \`RowsAffected\` and, for an Insert, the inserted rows with their defaults. Values are read exactly, by the type of
 the column: \`45.10\` and \`"45.10"\` are the same Decimal, and a JSON number is never rounded. A value that does not fit is
 refused with the column, the value and the reason.
 
 With an \`Idempotency-Key\`, an Insert, Update or Delete is made only once, and so is an \`INSERT\`, \`UPDATE\` or \`DELETE\` that is sent
 to \`/query\`. A retry within a day with the same key and body, and for a statement the same parameters, returns the first response
 and changes nothing, even if the columns of the table have changed since; it is refused if the caller may no longer write to the
-table. The same key with another body is refused. Statements that read, and those that define tables, do not use the key: a
-definition cannot be made twice, and is refused when it is repeated. The response is stored with the write, so its rows are
-cut at 24 MiB, which \`Truncated\` says; without a key at 64 MiB.
+table. The same key with another body is refused. Statements that read or define tables do not use the key: a
+repeated definition is refused anyway. The response is stored with the write, so its rows are
+cut off at 24 MiB, which \`Truncated\` indicates; without a key, at 64 MiB.
 
 Stored responses are bounded. Of one caller ${thousands(keysPerOwner)} keys are kept and ${bytesPerOwner / 2 ** 20} MiB of responses of more than 4 KiB, of all callers together
-${thousands(keys)} and ${bytes / 2 ** 20} MiB. A caller who stores more loses their own oldest ones. A long response loses its rows
+${thousands(keys)} and ${bytes / 2 ** 20} MiB. When a caller stores more, that caller's oldest responses are dropped. A long response loses its rows
 first: a retry then still changes nothing and gets \`RowsAffected\`, with no \`Rows\` and \`"Truncated": true\`. In a format that cannot
-say so, such as CSV, it is refused with \`Limit.Bytes\`. Past the number of keys a key is forgotten, and a retry with it is a new request.
+say so, such as CSV, it is refused with \`Limit.Bytes\`. Above the maximum number of keys, the oldest keys are forgotten, and a retry with one of them is a new request.
 
 Member names are case-insensitive, and a body cannot contain the same member in two spellings. If a member is repeated in the
 same spelling, the last one counts, as it does in a Json value. A body can nest up to 500 levels deep.
@@ -198,8 +198,8 @@ Delete are refused with \`IQL.NotWritable\`.
 |---|---|---|---|
 ${[...SYSTEM_TABLES].map(systemTableRow).join('\n')}
 
-All of them except \`CatalogueTable\` are read-only, and none can be altered, dropped or indexed. A table of your own that already
-had the name when a release introduced the system table keeps it; the system table becomes visible when you drop yours.
+All of them except \`CatalogueTable\` are read-only, and none can be altered, dropped or indexed. If you already had a table with the name of a system table that a release introduced, your table
+keeps the name; the system table becomes visible when you drop yours.
 
 ## The catalogue
 
@@ -208,7 +208,7 @@ Editors and table lists read only the parts of the catalogue that they show:
 | call | |
 |---|---|
 | \`GET /catalogue/tables?prefix=tr&limit=50\` | the tables that the caller may read, or define, whose names begin with \`tr\`: \`{"items": […], "next": path or null}\`, ordered by name without regard to case; \`system=false\` leaves out the system tables, \`system=true\` lists only them |
-| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter; of a view its query in \`view\`; in \`missingscopes\` the scopes that the caller lacks to read its rows |
+| \`GET /catalogue/tables/trades\` | one table: its columns, primary key, unique columns, indexes, scopes and row filter; of a view its query in \`view\`; in \`missingscopes\` the scopes that the caller still needs to read its rows |
 | \`GET /catalogue/language\` | keywords, types and functions of IQL, with signatures, descriptions and examples |
 
 The members have the names of the columns of \`cataloguetables\` and \`cataloguecolumns\`. \`rights\` lists what the caller may do with a
@@ -231,7 +231,7 @@ With \`?header=columns\` NDJSON begins with a line \`{"Columns": …}\` that des
 \`rows=arrays\` you can then tell rows from other lines: a row is an array, everything else an object.
 
 \`?writes=refused\` runs a statement only if it reads; others are refused with \`Request.WritesRefused\`. Programs that run statements
-written by somebody else should send it, as [boards](console.md#boards) do.
+written by other people should send it, as [boards](console.md#boards) do.
 
 Every format reports an error that occurs after rows have been sent: JSON ends with \`Error\` instead of \`RowCount\`, NDJSON ends
 with a line \`{"Error": …}\`, and for CSV and Arrow the connection is closed before the end.
@@ -248,7 +248,7 @@ and the rows of earlier pages are skipped. An \`offset\` applies to the first pa
 \`Request-Id\` identifies a request. It is generated if absent, and appears in the response, in the log and in errors. A query ends
 when it reaches its time limit (\`query_seconds\` until the first rows are sent; from then on, in CSV, NDJSON and Arrow,
 \`query_export_seconds\`), is cancelled, or its client disconnects; the process or connection that ran it is then free again.
-A slow client slows down its own query only.
+A slow client slows down only its own query.
 
 Users share the reader processes of SQLite and the connections to PostgreSQL:
 
@@ -259,8 +259,8 @@ Users share the reader processes of SQLite and the connections to PostgreSQL:
   too, unless they have just been short.
 - A user who has a query running never gets the last free process or connection. With \`GATEHOUSE_QUERY_CONCURRENCY\` of two or
   more, the first long query of another user therefore starts immediately, however many queries the first user has sent.
-- A query that gets no turn within \`GATEHOUSE_QUERY_SECONDS\` is refused with 503, \`Limit.Overload\` and \`Retry-After\`. Its own
-  time limit begins with its turn.
+- A query that cannot start within \`GATEHOUSE_QUERY_SECONDS\` is refused with 503, \`Limit.Overload\` and \`Retry-After\`. Its own
+  time limit begins when it starts to run.
 - On PostgreSQL a user gets at most half of the connections while others use some, or did so in the last ten seconds: queries in
   one database slow one another down. On SQLite the second and later queries of a user run with a lower priority instead,
   and so does every query that has run for half a second.

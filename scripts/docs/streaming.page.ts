@@ -49,7 +49,7 @@ Authorization: Bearer ACCESS_TOKEN
 |---|---|
 | 400 | unknown version, no supported sub-protocol, or a malformed WebSocket handshake |
 | 401 | the token is not valid here, or the provider is unknown |
-| 403 | pages of this origin may not connect |
+| 403 | pages of this origin are not allowed to connect |
 | 404 | another path |
 | 426 | not an upgrade request, a request in HTTP/1.0, or another WebSocket version than 13 |
 | 429 | too many connections from this address or of this user; \`Retry-After\` says when to try again |
@@ -120,7 +120,7 @@ name, of up to 128 characters, which identifies the live statement within its co
 |---|---|---|
 | \`Statement\` | one \`SELECT\` in [IQL](iql.md) | \`Data Statement\`, with \`Problem\` |
 | \`Parameters\` | an object with the value of each \`:name\`, or an array for \`$1\`, \`$2\`, … | \`Data.Deserialise Parameters\` |
-| \`MaxRate\` | the most changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default | \`Data MaxRate\` |
+| \`MaxRate\` | the maximum number of changes per second, from ${MIN_RATE} to ${MAX_RATE}; ${DEFAULT_RATE} by default | \`Data MaxRate\` |
 | \`Resume\` | a \`Position\` that was received: what was missed since is sent instead of the snapshot | \`Data Resume\` |
 
 - These subscriptions are not counted. A \`Sub\` of a name that is in use is \`Data Topic\`, and one \`Unsub\` ends it.
@@ -130,7 +130,7 @@ name, of up to 128 characters, which identifies the live statement within its co
 - A statement that ends for another reason gets its error and then a confirmed \`Unsub\`: \`Limited rows\` (the result has become too
   large), \`Operation.Timeout\` (it takes too long to run), \`Operation.Abort\` (ended by an operator), \`Data Statement\` (a table
   was dropped or changed).
-- A client that reads slowly is sent fewer changes, each with everything since the last. Its connection is not closed for that.
+- A client that reads slowly is sent fewer changes, each with everything since the last. This does not close its connection.
 - In \`PlatformMsgPack\` integers have up to 64 bits, and other numbers are doubles. A number in a Json value that neither can hold
   is a text.
 - The same is offered [over HTTP](query.md#live-statements).
@@ -212,7 +212,7 @@ messages per second (\`Limited\`), subscriptions of a connection (\`Limited\`), 
 a user (429, or \`Limited\` for \`AuthToken\`), sessions of a user (the oldest is closed with 4000). The limits of connections
 and sessions apply to each node. The name of a topic has at most 256 characters.
 
-**A client that sends too much.** Messages over the rate are answered with \`Limited\`. If a connection continues after as many refusals,
+**A client that sends too much.** Messages above the rate are answered with \`Limited\`. If a connection continues after that many refusals,
 the server stops reading from it for a second at a time. Other frames count as well, before authentication too: a ping or pong as much as
 a message, a fragment or a kilobyte of a message (after decompression) a sixteenth of it. They are not refused: the connection is not
 read until the rate allows it, so they are only delayed.

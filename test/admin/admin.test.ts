@@ -206,7 +206,7 @@ onEveryEngine('administration', (place) => {
     assert.ok(lines.every((line) => JSON.parse(line).event.startsWith('user.')))
     const forbidden = await admin.call('GET', '/admin/audit', { token: 'Platform-Admin' })
     assert.equal(forbidden.status, 403)
-    // Of refusals that repeat, only the first have rows of their own.
+    // Of repeated refusals, only the first get a row each.
     const refusals = (await admin.call('GET', '/admin/audit?event=access.refused')).body.items
     assert.equal(refusals[0].event, 'access.refused')
     const [change] = (await admin.call('GET', '/admin/audit?changes=true')).body.items

@@ -103,12 +103,12 @@ onEveryEngine('set-up links of the administration', (place) => {
     ['a user that is no text', { user: 7 }, 422, /user: must be/],
     ['a name that is taken', { username: 'BOB' }, 409, /taken/],
     ['an unknown role', { username: 'x', roles: ['tradr'] }, 422, /unknown role "tradr"; did you mean "trader"/],
-    ['a password', { username: 'x', password: 'a long password' }, 422, /password: is not for an invitation/],
+    ['a password', { username: 'x', password: 'a long password' }, 422, /password: is not allowed in an invitation/],
     ['a time too short', { user: 'bob', expires_in: 5 }, 422, /expires_in/],
     ['a time too long', { user: 'bob', expires_in: 31 * 86_400 }, 422, /expires_in/],
     ['a flag that is none', { first_administrator: 'yes' }, 422, /first_administrator/],
   ] as const)
-    test(`a link for ${name} is ${status}, and creates nobody`, async () => {
+    test(`a link for ${name} is ${status}, and creates no user`, async () => {
       const answer = await create(body)
       assert.equal(answer.status, status, answer.text)
       assert.match(answer.body.detail, detail)

@@ -212,7 +212,7 @@ onEveryEngine('operations', (place, engine) => {
       assert.equal((await call('GET', `/admin/audit?${search}`)).status, 400, search)
   })
 
-  test('who follows the log and loses the token is told at once, and sees nothing that was written since', async () => {
+  test('a caller who follows the log and loses the token gets an error at once, and sees no later rows', async () => {
     const token = await tokenOf('admin', 'admin-please-change')
     const newest = (await get('/admin/audit?limit=1')).items[0].seq
     const waiting = call('GET', `/admin/audit?after=${newest + 1000}&wait=30`, { token })

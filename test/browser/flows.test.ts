@@ -123,7 +123,7 @@ describe('in a real browser', () => {
     await context.close()
   })
 
-  test('C-113: an image of another site signs nobody out', async () => {
+  test('C-113: an image on another site does not sign anyone out', async () => {
     const { context, page } = await signedInPage(scene, 'shop')
     scene.desk.serve('/evil', `<!doctype html><title>Evil</title><img src="${scene.issuer}/connect/endsession">`)
     await page.goto(`${scene.desk.origin}/evil`)

@@ -12,7 +12,7 @@ describe('passkeys', () => {
   })
   after(() => scene.stop())
 
-  test('a passkey created on the account page signs in alone and after a password, and amr tells which', async () => {
+  test('a passkey created on the account page signs in alone and after a password, and amr shows which', async () => {
     const { context, page } = await signedInPage(scene, 'shop')
     const complaints = complaintsOf(page)
     await plugInAuthenticator(page)

@@ -95,7 +95,7 @@ test('a stream to a terminal has no control characters, wherever it is cut', asy
   }
 })
 
-test('a line break of the server does not begin a line of its own', async () => {
+test('a line break from the server does not begin a new line', async () => {
   const { stderr } = await runInProcess(['query', 'SELECT 1', '--server', issuer, '--token-file', tokenFile])
   assert.doesNotMatch(stderr, /^second line/m)
 })

@@ -25,7 +25,7 @@ async function runUnread(args: readonly string[]): Promise<{ status: number | nu
   return { status: await ended, stderr: output().stderr }
 }
 
-test('a change is made and audited even if nobody reads the output', async () => {
+test('a change is made and audited even if nothing reads the output', async () => {
   assert.deepEqual(await runUnread(['role', 'set', 'trader', '--description', 'unread', ...data]), {
     status: 0,
     stderr: '',

@@ -81,12 +81,12 @@ test('a PostgreSQL database without our tables is another one than that of the s
     assert.equal(status, 1, command.join(' '))
     assert.match(
       stderr,
-      /^gatehouse: The database postgres:\/\/[^:@]+:\d+\/\w+ has no tables of gatehouse: .*GATEHOUSE_DATABASE_URL/,
+      /^gatehouse: The database postgres:\/\/[^:@]+:\d+\/\w+ has no Gatehouse tables: .*GATEHOUSE_DATABASE_URL/,
     )
   }
   const doctor = await runInProcess(['doctor', ...flagsOf({ dataFolder, databaseUrl: url })])
   assert.equal(doctor.status, 1)
-  assert.match(doctor.stdout, /FAULT {4}The database .* has no tables of gatehouse \[database\.empty\]/)
+  assert.match(doctor.stdout, /FAULT {4}The database .* has no Gatehouse tables \[database\.empty\]/)
   const client = new pg.Client({ connectionString: url })
   await client.connect()
   const { rows } = await client.query("select nspname from pg_namespace where nspname like 'gatehouse%'")
@@ -198,7 +198,7 @@ describe('the settings file', () => {
     assert.equal(applied.status, 0, applied.stderr)
   })
 
-  test('cannot name another one, must be readable, and should not be for everybody', async () => {
+  test('cannot name another one, must be readable, and should not be readable for all users', async () => {
     const other = join(base, 'other.env')
     await writeFile(other, `${await readFile(file, 'utf8')}GATEHOUSE_SETTINGS_FILE=${file}\n`)
     const nested = await runInProcess(['user', 'list', '--settings-file', other])
@@ -212,7 +212,7 @@ describe('the settings file', () => {
     await chmod(file, 0o640)
   })
 
-  test('a SQLite database beside PostgreSQL, as a command without the URL once made, is named by the doctor', async () => {
+  test('the doctor reports a SQLite database that a command without the URL created although PostgreSQL is used', async () => {
     const doctor = async () => {
       const { stdout } = await runInProcess(['doctor', '--json'], { environment: environment() })
       const { findings }: { findings: { code: string; message: string }[] } = JSON.parse(stdout)

@@ -109,7 +109,7 @@ test('delimiter and date formats are shown, and dates are converted', async () =
   ])
 })
 
-test('how numbers are written is told from the other columns of a file, or asked for', async () => {
+test('the number format is detected from the other columns of a file, or asked for', async () => {
   const european = write('fills.csv', 'id;quantity;price;fee\n1;1.200;101,25;4,90\n2;40;1.102,00;n/a\n')
   const create = ['import', european, '--table', 'fills', '--create', '--null', 'n/a']
   const done = await run(create)
@@ -118,7 +118,7 @@ test('how numbers are written is told from the other columns of a file, or asked
   const again = write('more.csv', 'id;quantity;price;fee\n3;2.500;1,5;-\n4;7;wrong;0,10\n')
   const more = await run(['import', again, '--table', 'fills', '--null', '-'])
   assert.match(more.stdout, /quantity +Integer +1\.234,56\n[\s\S]*\n1 row inserted\n$/)
-  assert.match(more.stderr, /^1 row was rejected; see /)
+  assert.match(more.stderr, /^1 row was rejected: correct /)
   const { stdout } = await run(['query', '--csv', 'SELECT * FROM fills ORDER BY id'])
   assert.deepEqual(stdout.split('\r\n').slice(1, -1), ['1,1200,101.25,4.90', '2,40,1102.00,', '3,2500,1.50,'])
 
@@ -152,7 +152,7 @@ test('a column that becomes Text because of a few cells is said so with the cell
   assert.deepEqual([agreed.status, /40 rows inserted/.test(agreed.stdout)], [0, true], agreed.stderr)
 })
 
-test('days and months that cannot be told apart are not guessed', async () => {
+test('days and months that cannot be distinguished are not guessed', async () => {
   const file = write('when.csv', 'id,day\n1,01/02/2026\n2,03/04/2026\n')
   const create = ['import', file, '--table', 'days', '--create']
   const refused = await run(create)

@@ -94,7 +94,7 @@ for (const [name, args] of Object.entries(COMMANDS)) {
   })
 }
 
-test('a token from a file is sent to its issuer and to nobody else', async () => {
+test('a token from a file is sent only to its issuer', async () => {
   issuer = address
   const tokenFile = join(home, 'token')
   const payload = Buffer.from('{"iss":"https://gate.example"}').toString('base64url')
@@ -108,7 +108,7 @@ test('a token from a file is sent to its issuer and to nobody else', async () =>
   ]) {
     const { status, stderr } = await runInProcess([...args, '--token-file', tokenFile], { environment })
     assert.deepEqual([status, received], [1, []], stderr)
-    assert.match(stderr, /^gatehouse: The token in \S+ is for its issuer https:\/\/gate\.example and was not sent/)
+    assert.match(stderr, /^gatehouse: The token in \S+ was issued by https:\/\/gate\.example, so it was not sent/)
   }
   // A token that cannot be read is sent to a server that is an issuer.
   writeFileSync(tokenFile, 'opaque\n')

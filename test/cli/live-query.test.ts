@@ -124,7 +124,7 @@ test('in a pipe changes are lines; a lost connection resumes at the last positio
     '+\tCORN\t4.3200',
     '',
   ])
-  assert.match(output().stderr, /; reconnecting\ngatehouse: the result starts anew \(Rights\)\n$/)
+  assert.match(output().stderr, /; reconnecting\ngatehouse: the result starts over \(Rights\)\n$/)
 })
 
 test('with --json each message is a line, as it was sent', async (t) => {
@@ -136,7 +136,7 @@ test('with --json each message is a line, as it was sent', async (t) => {
   send('progress', { Kind: 'Progress', Position: 'p2' }, 'p2')
   await until('both are printed', LATE_MS, () => output().stdout.split('\n').length === 3)
   assert.equal(output().stdout, '{"Kind":"Snapshot","Put":[]}\n{"Kind":"Progress","Position":"p2"}\n')
-  // A token that has expired is replaced; a statement that was ended by somebody is not asked for again.
+  // A token that has expired is replaced; a statement that someone ended is not requested again.
   send('end', { status: 401, Code: 'Auth.InvalidToken', detail: 'The access token has expired' })
   response.end()
   const again = await request(2)

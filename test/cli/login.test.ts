@@ -133,14 +133,14 @@ test('whoami says as whom commands act, and with which rights', async () => {
   assert.partialDeepStrictEqual(JSON.parse(json.stdout), { username: 'admin', roles: ['admin'] })
 })
 
-test('--scope asks for less, and what was not granted is told', async () => {
+test('--scope requests less, and the command reports what was not granted', async () => {
   const environment = { XDG_CONFIG_HOME: join(home, 'less'), GATEHOUSE_SERVER: `${server.issuer}/` }
   const scopes = ['--scope', 'openid profile', '--scope', 'Platform/Market', '--scope', 'Platform/Nonsense']
   const login = ['login', '--username', 'admin', '--password-file', passwordFile]
   const { stdout, stderr } = await runInProcess([...login, ...scopes], { environment })
   assert.match(
     stdout,
-    /^Logged in to \S+ as admin \(Demo Administrator\)\.\nRights: Platform\/Market\nNot granted: Platform\/Nonsense\nThe login ends at \S+Z: /,
+    /^Logged in to \S+ as admin \(Demo Administrator\)\.\nRights: Platform\/Market\nNot granted: Platform\/Nonsense\nThe login expires at \S+Z: /,
     stderr,
   )
   assert.match((await runInProcess(['user', 'list'], { environment })).stderr, /\(403\)/)
@@ -148,7 +148,7 @@ test('--scope asks for less, and what was not granted is told', async () => {
     environment,
   })
   assert.equal(wrong.status, 1)
-  assert.match(wrong.stderr, /did not sign admin in: .* is wrong \(a user with a second factor logs in on a page, /)
+  assert.match(wrong.stderr, /did not sign in admin: .* is wrong \(a user with a second factor must log in on a page: /)
 })
 
 /** A file with one line. */
@@ -218,7 +218,7 @@ test('of callers at the same time one refreshes the token, which is valid once, 
   }
 })
 
-test('a command never goes on with the login of another user, and does not undo it', async () => {
+test('a command never continues with the login of another user, and does not undo it', async () => {
   const { XDG_CONFIG_HOME: usual } = process.env
   const environment = { XDG_CONFIG_HOME: join(home, 'two') }
   const logIn = (username: string, word: string) =>
@@ -246,7 +246,7 @@ test('a command never goes on with the login of another user, and does not undo 
   }
 })
 
-test('a login of a user who is disabled is told to be over, also by a live query that is running', async (t) => {
+test('the login of a disabled user is reported as ended, also by a running live query', async (t) => {
   const environment = { XDG_CONFIG_HOME: join(home, 'disabled'), GATEHOUSE_SERVER: server.issuer }
   const login = await runInProcess(['login', '--username', 'alice', '--password-file', rowsOf('wonderland-1')], {
     environment,
@@ -356,7 +356,10 @@ test('the certificate of an own CA: the error says what to set, and the settings
   writeFileSync(authority, cert)
   const login = (...args: string[]) =>
     runGatehouse(['login', '--server', address, ...args], { environment: { XDG_CONFIG_HOME: join(home, 'tls') } })
-  assert.match((await login()).stderr, /\(self-signed certificate; if your own CA .* NODE_EXTRA_CA_CERTS [^\n]*\)\n$/)
+  assert.match(
+    (await login()).stderr,
+    /\(self-signed certificate; if the certificate was signed by your own CA, set NODE_EXTRA_CA_CERTS [^\n]*\)\n$/,
+  )
   assert.equal(requests, 0)
   writeFileSync(settings, `NODE_EXTRA_CA_CERTS=${authority}\n`)
   assert.doesNotMatch((await login('--settings-file', settings)).stderr, /certificate/)

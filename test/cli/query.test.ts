@@ -88,7 +88,7 @@ test('an error points at its position in the statement, and the status is 1', as
 test('a usage error is one line and status 2', async () => {
   for (const [args, message] of [
     [['query', 'SELECT 1 AS a', 'SELECT 2 AS b'], /takes \[STATEMENT\]; 2 arguments/],
-    [['query'], /empty/],
+    [['query'], /contains no statement/],
     [['query', '--json', '--csv', 'SELECT 1 AS a'], /not both/],
     [['query', '--jsn', 'SELECT 1 AS a'], /Unknown option --jsn; did you mean --json\?/],
     [['query', '--json=yes', 'SELECT 1 AS a'], /--json takes no value/],
@@ -179,7 +179,7 @@ test('rejected rows go to a file with the line and the reason; the others are in
   const { status, stdout, stderr } = await run(['import', file, '--table', 'notes', '--batch', '4'])
   assert.equal(status, 1, stderr)
   assert.match(stdout, /\n3 rows inserted\n$/)
-  assert.equal(stderr, `5 rows were rejected; see ${file}.rejected.csv, which can be corrected and imported\n`)
+  assert.equal(stderr, `5 rows were rejected: correct ${file}.rejected.csv and import it\n`)
   assert.deepEqual(readFileSync(`${file}.rejected.csv`, 'utf8').split('\r\n'), [
     'rejected_line,rejected_reason,id,body,price',
     '3,"price: ""many"" is not a number",11,b,many',

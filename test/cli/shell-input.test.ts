@@ -182,4 +182,4 @@ test('a long text is shown in pages: Space shows the next, Enter a line, q ends'
   await paged
   assert.doesNotMatch(shown, /line 9/)
 })
-const REST = 'Space for a page, Enter for a line, q to end --'
+const REST = 'Space for the next page, Enter for the next line, q to quit --'

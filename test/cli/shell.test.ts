@@ -139,7 +139,7 @@ test('a long result is shown in pages', async (t) => {
   await type('q', /60 rows\n.*gatehouse> /)
 })
 
-/** Takes so long that only a cancellation ends it. */
+/** Runs until it is cancelled. */
 const SLOW = `select count(*) as n from ${['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => `trades ${name}`).join(' cross join ')}`
 
 async function running(): Promise<number> {
@@ -228,7 +228,7 @@ test('in a pipe the first failure ends the script, and a parameter that no state
   assert.deepEqual([failed.status, failed.stdout], [1, 'a\n─\n1\n'])
   assert.match(failed.stderr, /^1 row\ngatehouse: IQL\.UnknownColumn: .*\n1 \| select nothing from quotes\n {11}\^\n/)
   const unused = await script('drop table completed_later;', '-p', 'x=1')
-  assert.deepEqual([unused.status, unused.stderr], [2, 'gatehouse: --parameter x is not in any statement\n'])
+  assert.deepEqual([unused.status, unused.stderr], [2, 'gatehouse: --parameter x is not used in any statement\n'])
   const live = await script('\\live select 1 as a')
   assert.deepEqual([live.status, /needs a terminal/.test(live.stderr)], [2, true])
 })

@@ -105,7 +105,7 @@ describe('a start that fails prints one line that says what to do', () => {
 
   test('a setting is misspelled or has an invalid value', async () => {
     assert.match(await refusal(['--prot', '1'], {}, 2), /Unknown option --prot; did you mean --port\?/)
-    // Refused before anything is opened or logged, so that a process of its own shows nothing more.
+    // Refused before anything is opened or logged, so a separate process would show nothing more.
     const refused = (args: readonly string[], environment?: Record<string, string>, status?: number) =>
       refusal(args, environment, status, runInProcess)
     assert.match(await refused(['--prot'], {}, 2), /Unknown option --prot; did you mean --port\?/)

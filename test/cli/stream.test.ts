@@ -125,7 +125,7 @@ test('failures are one line: a wrong password, an unreachable server, a wrong op
     [
       1,
       [server.issuer, '--username', 'alice', '--password-file', passwordFile],
-      /did not sign alice in: invalid_grant/,
+      /did not sign in alice: invalid_grant/,
     ],
     [1, ['http://127.0.0.1:1'], /cannot be reached/],
     [1, [address, '--version', '9.9'], /status 400: The version must be one of 1\.x, 2\.x/],

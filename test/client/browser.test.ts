@@ -1,4 +1,4 @@
-/** The client library in a real Chromium: a page on an origin of its own that signs in, queries, sleeps and loses its network. */
+/** The client library in a real Chromium: a page on a separate origin that signs in, queries, sleeps and loses its network. */
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
@@ -231,7 +231,7 @@ test('without a refresh token: silent renewal in a hidden frame, as long as ther
   assert.notEqual(renewed, before)
 })
 
-/** A page of a fresh profile, where nobody is signed in. */
+/** A page in a fresh profile, in which no user is signed in. */
 async function freshPage(t: TestContext): Promise<{ fresh: Page; asked: string[] }> {
   const own = await browser.newContext()
   t.after(() => own.close())
@@ -256,7 +256,7 @@ async function leaveToSignIn(fresh: Page): Promise<string> {
 test('an address with a state and a code that are not ours is left to whom it belongs', async (t) => {
   const { fresh, asked } = await freshPage(t)
   const foreign = ['?state=p.x&code=y', '?state=f.x&error=y', '?state=r.x&code=y&tab=1#top', '?state=r.&code=y']
-  // These look like ours, but nobody waits for them.
+  // These look like the messages of the library, but nothing waits for them.
   const madeUp = ['p', 'f', 'r'].map((kind) => `?tab=1&state=${kind}.${'123456789-'.repeat(8)}&code=y&iss=z#top`)
   for (const address of [...foreign, ...madeUp]) {
     await fresh.goto(`${origin}/${address}`)
@@ -320,7 +320,7 @@ test('a sign-in leads back to this origin only, and an aborted one ends', async 
   assert.equal(await inPage(aborted, fresh), 'client.no_answer')
 })
 
-test('without any storage a page still knows that nobody is signed in', async (t) => {
+test('without any storage a page still knows that no user is signed in', async (t) => {
   const { fresh } = await freshPage(t)
   await fresh.addInitScript(`for (const name of ['localStorage', 'sessionStorage'])
     Object.defineProperty(window, name, { get() { throw new DOMException('denied', 'SecurityError') } })`)

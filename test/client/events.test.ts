@@ -169,7 +169,7 @@ test('a statement that the server ends, and a session that is over, end it', asy
   assert.equal(second.error, undefined)
 })
 
-test('the messages themselves, with options of the query string, until they are not wanted any more', async () => {
+test('the raw messages, with options in the query string, until the caller stops reading', async () => {
   const { gate } = open()
   const request = { Statement: 'select id, quantity from fills where id <= :most', MaxRate: 5 }
   const search = { rows: 'arrays', 'p.most': '1' }
@@ -193,7 +193,7 @@ test('the messages themselves, with options of the query string, until they are 
   await assert.rejects(impatient.next(), { code: 'client.offline' })
 })
 
-test('a server that says nothing more is left for another connection, which goes on where it ended', async (t) => {
+test('when a server falls silent, another connection replaces it and continues from the same position', async (t) => {
   const silent = await startScripted((count, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     response.write(`id: p${count}\ndata: ${count}\n\n`)
@@ -252,7 +252,7 @@ test('the wait that a busy server asks for is kept, although it is longer than a
   }
 })
 
-test('a position that the server does not know any more is dropped, and the whole result follows', async () => {
+test('a position that the server no longer knows is dropped, and the whole result follows', async () => {
   const forgetful = await startScripted((count, response) => {
     if (count === 2) {
       response.writeHead(400, { 'content-type': 'application/problem+json' })

@@ -1,4 +1,4 @@
-/** Two nodes behind a balancer: a client of the one that stops goes on at the other. */
+/** Two nodes behind a balancer: a client of the one that stops continues on the other. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -15,7 +15,7 @@ import { until } from '../support/until.ts'
 
 const LATE_MS = 30_000
 
-test('a node stops: the live query goes on at the other, with every row, and so do requests', async (t) => {
+test('a node stops: the live query continues on the other without losing a row, and so do requests', async (t) => {
   const { place, leave } = await openPlace('postgres')
   const otherFolder = await mkdtemp(join(tmpdir(), 'gatehouse-node-'))
   const balancer = await startTcpBalancer()

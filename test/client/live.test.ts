@@ -91,13 +91,13 @@ onEveryEngineInLongRuns('the client: live queries', (place) => {
       { id: LARGE, quantity: 5 },
       { id: 3, quantity: 6 },
     ])
-    // Both changes have become one while nobody read: the row is new to the reader.
+    // Both changes were merged while nothing was read: the row is new to the reader.
     await admin.query`update fills set quantity = 1 where id = 3`
     await until('the change is here', LATE_MS, () => live.rows.some(({ id, quantity }) => id === 3 && quantity === 1))
     const third = (await changes.next()).value
     assert.deepEqual(third?.put, [{ id: 3, quantity: 1 }])
     assert.deepEqual(third?.remove, [])
-    // What came and went while nobody read is not mentioned.
+    // A row that was added and removed while nothing was read is not mentioned.
     await admin.query`insert into fills values (50, 'BHP', 1)`
     await until('the row came', LATE_MS, () => live.rows.some(({ id }) => id === 50))
     await admin.query`delete from fills where id = 50`
@@ -208,7 +208,7 @@ onEveryEngineInLongRuns('the client: live queries', (place) => {
     await admin.admin.users.update('alice', { roles: ['trader'] })
   })
 
-  test('a revoked token is replaced, and the live query goes on without a new snapshot', async () => {
+  test('a revoked token is replaced, and the live query continues without a new snapshot', async () => {
     const { gate, states } = open()
     const live = gate.live<Fill>`select id, quantity from fills where symbol = 'RIO'`
     await live.ready()

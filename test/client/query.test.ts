@@ -234,7 +234,7 @@ onEveryEngineInLongRuns('the client: queries', (place) => {
     }
   })
 
-  test('an upload in pieces tells its progress; repeated with its key it changes nothing', async () => {
+  test('an upload in pieces reports its progress; repeated with its key it changes nothing', async () => {
     function* rows() {
       for (let id = 1000; id < 1250; id++) yield { id, t: 'piece' }
     }

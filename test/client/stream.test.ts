@@ -76,7 +76,7 @@ after(async () => {
   assert.deepEqual(rejections, [])
 })
 
-test('requests and subscriptions; each connects by itself', async () => {
+test('requests and subscriptions; each connects automatically', async () => {
   const { gate, states } = open()
   assert.equal(gate.stream.state, 'ended')
   const info = await gate.stream.request<{ Class: string }>('Platform', 'QueryServerInfo')
@@ -140,7 +140,7 @@ test('closed and used again at once, there is one connection', async () => {
   )
 })
 
-test('a consumer that reads too slowly is told, or gets the latest', async () => {
+test('a consumer that reads too slowly gets an error, or only the latest message', async () => {
   const { gate } = open()
   const prices = gate.stream.subscribe<Price>('Ticker', 'Price/BOLT', { slow: 'latest' })
   await prices.ready()
@@ -221,7 +221,7 @@ test('a revoked token: the stream lapses, takes a fresh one, and the subscriptio
   for await (const _ of prices) if (++count === 3) break
 })
 
-test('4000 ends it: the session is over, everything that waits is told, nothing is tried again', async () => {
+test('4000 ends the session: everything that waits is rejected, and nothing is retried', async () => {
   const { gate, states } = open()
   const prices = gate.stream.subscribe<Price>('Ticker', 'Price/ACME')
   await prices.ready()

@@ -178,7 +178,7 @@ function assertReturned(end: Page | Departure, state: string | undefined): void 
   else assertPostLogout(end.url, state)
 }
 
-/** A page that continues by itself after it has waited for the iframes. */
+/** A page that continues automatically after it has waited for the iframes. */
 function assertOnward(page: Page, state: string | undefined): void {
   const [, attributes = ''] = /<meta\b([^>]*http-equiv="refresh"[^>]*)>/i.exec(page.body) ?? []
   const target = /url=(.*)$/i.exec(readAttributes(attributes).content ?? '')?.[1]

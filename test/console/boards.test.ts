@@ -207,9 +207,9 @@ test('a tile is moved and resized by pointer, and others make room', async () =>
 test('a board is shared by its link, within the rights of who opens it', async () => {
   const link = mine.page.url()
   await hers.page.goto(link)
-  await hers.page.getByText('There is no such board for you').waitFor()
+  await hers.page.getByText('This board does not exist, or you have no access to it').waitFor()
   await button(mine, 'Share').click()
-  await mine.page.getByLabel('Who may open it').selectOption('everyone')
+  await mine.page.getByLabel('Who can open it').selectOption('everyone')
   assert.equal(await mine.page.getByLabel('Link', { exact: true }).inputValue(), link)
   assert.deepEqual(await mine.axe(), [])
   await mine.page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()

@@ -1,4 +1,4 @@
-/** What charts draw of a result: the columns, the order, exact values beside doubles, and bounds. */
+/** What charts draw of a result: the columns, the order, exact values next to doubles, and bounds. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { chooseColumns } from '../../packages/console/src/chart/choose.ts'
@@ -78,7 +78,7 @@ test('a series for each value of a column; equal x are one place, and no point i
   )
 })
 
-test('bars stand in the order of the rows, those of a series beside each other', () => {
+test('bars are in the order of the rows, with those of a series next to each other', () => {
   const rows = [
     ['b', 'one', 1],
     ['a', 'one', 2],

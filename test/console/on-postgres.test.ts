@@ -20,7 +20,7 @@ for (const name of files)
     assert.equal(status, 0, output)
   })
 
-/** As a run of its own: this process is one of a run already. */
+/** As a separate run, because this process already belongs to one. */
 async function run(file: string): Promise<{ status: number | null; output: string }> {
   const { NODE_TEST_CONTEXT: _, ...environment } = process.env
   const child = spawn(process.execPath, ['--test', '--test-timeout=90000', '--test-reporter=spec', file], {

@@ -37,7 +37,7 @@ test('values and labels are read, with escapes, infinities and times; other line
   assert.equal(sumOf(scrape, 'd'), undefined)
 })
 
-test('a counter that begins anew and one that is new count from zero', () => {
+test('a counter that was reset and a new counter count from zero', () => {
   const before = parseMetrics('a{x="1"} 10\na{x="2"} 100')
   const after = parseMetrics('a{x="1"} 15\na{x="2"} 3\na{x="3"} 2')
   assert.equal(increaseOf(before, after, 'a'), 5 + 3 + 2)

@@ -142,7 +142,7 @@ test('a link resets a password, and a new one can be demanded', async () => {
   await admin.admin.users.create({ username: 'forgetful', password: PASSWORD } as object)
   const view = await scene.open('/people/forgetful')
   const { page } = view
-  await choose(page, 'Demand a new password')
+  await choose(page, 'Require a new password')
   await page.locator('.page-title').getByText('New password due').waitFor()
   await page.getByRole('button', { name: 'Reset link' }).click()
   await page.getByRole('dialog').getByText('chooses a new password').waitFor()
@@ -169,7 +169,7 @@ test('what another user changed meanwhile is not overwritten, but shown', async 
   await page.getByLabel('Name', { exact: true }).fill('Mine')
   await admin.admin.users.update('shared', { name: 'Theirs' })
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Another user changed this meanwhile').waitFor()
+  await page.getByText('Another user has changed this in the meantime').waitFor()
   await page.locator('.facts').getByText('Theirs').waitFor()
   assert.equal((await admin.admin.users.get('shared')).name, 'Theirs')
   await page.getByRole('button', { name: 'Edit' }).click()

@@ -79,7 +79,7 @@ test('tables, columns and functions are completed; the statement runs, also with
   await summary().getByText('3 rows').waitFor()
   assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '4')
   await run('select id, price from trades where id < 0')
-  await page.getByText('nothing fits it').waitFor()
+  await page.getByText('No rows match the statement.').waitFor()
   await page.getByRole('columnheader', { name: /price/ }).waitFor()
 })
 
@@ -155,7 +155,7 @@ test('a statement that takes long is cancelled, here and on the server', async (
   await until('nothing runs', LATE_MS, async () => (await Array.fromAsync(admin.admin.queries.list())).length === 0)
 })
 
-test('hundreds of thousands of rows stream in and scroll; typing goes on, and no frame waits for them', async () => {
+test('hundreds of thousands of rows stream in and scroll; typing still works, and no frame waits for them', async () => {
   await run('select * from trades')
   await summary().getByText('4,000 rows').waitFor()
   const longest = await longestTask(page, async () => {
@@ -207,7 +207,7 @@ test('a saved query survives a reload, is shared with others, and is not overwri
   await page.getByRole('textbox', { name: ':symbol' }).fill('B')
   await page.keyboard.press('Control+S')
   await page.getByRole('textbox', { name: 'Name' }).fill('Ticks of a symbol')
-  await page.getByRole('combobox', { name: 'Who may open it' }).selectOption('everyone')
+  await page.getByRole('combobox', { name: 'Who can open it' }).selectOption('everyone')
   await page.locator('dialog').getByRole('button', { name: 'Save' }).click()
   await page.getByText('was saved and is shared').waitFor()
   assert.match(page.url(), /\/console\/query\/saved\/[^/]+$/)

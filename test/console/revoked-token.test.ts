@@ -1,4 +1,4 @@
-/** An access token that is revoked while the console is open: each area goes on with another one, until the session ends. */
+/** An access token that is revoked while the console is open: each area continues with another one, until the session ends. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
@@ -61,7 +61,7 @@ test('Start stays, and the token is replaced at once', async () => {
   await page.getByText('Hello, Demo Administrator.').waitFor()
 })
 
-test('Query: a live result goes on', async () => {
+test('Query: a live result continues', async () => {
   await page.getByRole('link', { name: 'Query', exact: true }).click()
   await page.locator('.cm-content').click()
   await page.keyboard.insertText('select id, price from ticks')
@@ -86,7 +86,7 @@ test('Boards: the tiles go on', async () => {
   await prices.getByText('101.2400').waitFor()
 })
 
-test('Streams: the connection of the inspector goes on', async () => {
+test('Streams: the connection of the inspector continues', async () => {
   await page.getByRole('link', { name: 'Streams', exact: true }).click()
   const online = page.locator('.inspector-connection .badge', { hasText: 'Connected' })
   await online.waitFor()
@@ -107,7 +107,7 @@ test('Operations: the audit log is followed on', async () => {
   await page.getByRole('row', { name: /user\.created.*eve/s }).waitFor()
 })
 
-test('a session that ends: nothing is shown any more, and the way back is the sign-in page', async () => {
+test('when the session ends, nothing is shown any longer, and the way back is the sign-in page', async () => {
   view.check(/status of 401/)
   assert.equal(view.complaints.length, refused, 'nothing but the requests that were under way')
   await admin.request('/admin/users/admin/sessions', { method: 'DELETE' })

@@ -76,7 +76,7 @@ test('an administrator sees the connections of everyone, and closes those of a u
   const { page } = admin
   await page.getByRole('cell', { name: 'alice' }).first().waitFor()
   assert.deepEqual(await admin.axe(), [])
-  await page.getByLabel('User or client, by its whole name').fill('alice')
+  await page.getByLabel('Full name of a user or client').fill('alice')
   await page.getByRole('button', { name: 'Show', exact: true }).click()
   await page.waitForURL(/connections\?user=alice$/)
   await page.getByRole('button', { name: 'Close all of alice' }).click()

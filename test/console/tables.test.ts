@@ -180,7 +180,7 @@ test('of many tables the tree shows a page at a time', async () => {
   view.check()
 })
 
-test('a user without the right to write reads, and is told what is missing', async () => {
+test('a user without the right to write can read, and sees which right is missing', async () => {
   const alice = await scene.open('/tables/instruments', { user: ALICE, width: 390 })
   await alice.page.getByText('read only').waitFor()
   await alice.page.getByRole('gridcell', { name: 'ACME', exact: true }).waitFor()

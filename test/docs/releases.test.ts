@@ -11,7 +11,7 @@ test('tags and images on the pages are of releases in the changelog', async () =
   const wrong: string[] = []
   for await (const file of glob(['*.md', 'docs/**/*.md', 'examples/**/*', 'compose.yaml', 'Dockerfile'], {
     cwd: root,
-    // Packages of the samples, and what was built of them, have versions of their own.
+    // Packages of the samples, and what was built from them, have separate versions.
     exclude: ['**/node_modules/**', '**/go.{mod,sum}', 'examples/rust/target/**'],
   })) {
     const text = await readFile(root + file, 'utf8').catch(() => '')

@@ -70,7 +70,7 @@ async function serve(t: TestContext, routes: readonly Route[], isReady: Promise<
   }
 }
 
-/** A route whose handler waits for `answer`, and tells when it was called. */
+/** A route whose handler waits for `answer` and reports when it was called. */
 function waitingRoute(path: string, more: Partial<Route> = {}) {
   const called: Context[] = []
   const answers: (() => void)[] = []

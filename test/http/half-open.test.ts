@@ -1,4 +1,4 @@
-/** Connections that are opened and not used: each is closed in time, with and without TLS, and an address has only so many. */
+/** Connections that are opened and not used: each is closed in time, with and without TLS, and their number per address is limited. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

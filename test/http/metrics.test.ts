@@ -126,7 +126,7 @@ describe('the metrics port', () => {
   })
 })
 
-test('Prometheus text format: quantile and le belong to summaries and histograms, not to labels of ours', () => {
+test('Prometheus text format: quantile and le belong to summaries and histograms, not to our own labels', () => {
   for (const [name, { labels }] of Object.entries(METRICS))
     for (const label of labels) assert.ok(!['quantile', 'le'].includes(label), `${name}: ${label}`)
 })

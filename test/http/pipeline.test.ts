@@ -1,4 +1,4 @@
-/** The HTTP pipeline with routes of its own: matching, lazy groups, bodies, access rules, errors. */
+/** The HTTP pipeline with test routes: matching, lazy groups, bodies, access rules, errors. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { get } from 'node:http'

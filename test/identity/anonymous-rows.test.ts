@@ -1,4 +1,4 @@
-/** Rows that callers without an account can cause: their size and their number are bounded, and nobody is locked out by the flood of another. */
+/** Rows that callers without an account can cause: their size and number are bounded, and one caller's flood does not lock out others. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
@@ -90,7 +90,7 @@ onEveryEngine('rows of anonymous callers', (place) => {
     assert.equal((await visit(other, shown, ALICE)).end.kind, 'left')
   })
 
-  test('a flood from one network is bounded, and somebody elsewhere signs in as ever', async () => {
+  test('a flood from one network is bounded, and users elsewhere sign in as usual', async () => {
     const other = gate.newAgent({ 'x-forwarded-for': '198.51.100.2' })
     const shown = pageOf(await other.get(authorizeUrl(gate.server.issuer)))
     const before = (await flows()).length

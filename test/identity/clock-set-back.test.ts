@@ -1,4 +1,4 @@
-/** A system clock that is set back makes nobody wait longer. */
+/** Setting the system clock back does not make anyone wait longer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSecretThrottle } from '../../packages/server/src/identity/clients/client-request.ts'

@@ -93,13 +93,13 @@ describe('an outage of PostgreSQL', () => {
         /read-only/,
       ],
       [
-        'has no connection left',
+        'has no free connections',
         async () => {
           await alter('connection limit 0')
           await disconnect()
         },
         () => alter('connection limit -1'),
-        /no connection left/,
+        /no free connections/,
       ],
     ]
   for (const [name, begin, end, reason] of OUTAGES) {

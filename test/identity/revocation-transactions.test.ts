@@ -1,4 +1,4 @@
-/** A change that takes rights away is committed together with the event that tells every node, or not at all. */
+/** A change that takes rights away is committed together with the event that notifies every node, or not at all. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'

@@ -114,7 +114,7 @@ onEveryEngineInLongRuns('set-up links', (at) => {
     assert.equal((await place.stores.users.findById(person.id))?.mustChangePassword, false)
   })
 
-  test('a person with rights goes on to the console', async () => {
+  test('a person with rights continues to the console', async () => {
     const person = await newPerson({ roles: ['reader'] })
     const { path } = await newLink(person.id)
     const agent = place.newAgent()

@@ -85,7 +85,7 @@ onEveryEngineInLongRuns('sign-out', (at) => {
     assert.ok(left.kind === 'left' && left.url.href === `${POST_LOGOUT}?state=kept`)
   })
 
-  test('C-113: a cross-site POST, which carries no Lax cookie, signs nobody out and does not break open pages', async () => {
+  test('C-113: a cross-site POST, which carries no Lax cookie, does not sign anyone out and does not break open pages', async () => {
     const { agent, hint } = await signedIn()
     const account = await agent.get('/account')
     assert.ok(account.kind === 'page')

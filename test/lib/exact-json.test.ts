@@ -13,7 +13,7 @@ function parsed(text: string): unknown {
 
 function outcome(parse: (text: string) => unknown, text: string): unknown {
   try {
-    // Whether -0 keeps its text is not told from here: both are the same value of every type.
+    // This cannot show whether -0 keeps its text: both are the same value in every type.
     return JSON.stringify(parse(text)).replace(/-0(?![.\d])/g, '0')
   } catch (error) {
     assert.ok(error instanceof SyntaxError, String(error))

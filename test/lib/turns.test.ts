@@ -47,7 +47,7 @@ test('work that fails rejects its own promise only', async () => {
   assert.equal(await next, 'next')
 })
 
-test('background work leaves two turns to others after each of its own', async () => {
+test('background work yields two turns to other work after each turn', async () => {
   let steps = 0
   function* slow(): Steps<void> {
     for (; steps < 3; steps++) {

@@ -1,4 +1,4 @@
-/** Nodes that must not serve a database beside others: of a version before its schema, or with another issuer. */
+/** Nodes that must not share a database with others: with a version older than its schema, or with another issuer. */
 import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ onEveryEngine('a node that others have overtaken', (place, engine) => {
     const response = await get('/readyz')
     return { status: response.status, text: await response.text() }
   }
-  const reasonLogged = () => server.log.find((line) => line.includes('does not serve any more')) ?? ''
+  const reasonLogged = () => server.log.find((line) => line.includes('no longer serves requests')) ?? ''
 
   /** It says why at /readyz and in the log, refuses requests, and has closed its streams; it still says that it lives. */
   async function assertClosed(reason: RegExp): Promise<void> {
@@ -52,7 +52,7 @@ onEveryEngine('a node that others have overtaken', (place, engine) => {
     assert.equal((await get('/healthz')).status, 200)
   }
 
-  test('a newer version has migrated the database: it stops serving, says why, and ends when it is told to', async () => {
+  test('a newer version has migrated the database: it stops serving, says why, and ends on request', async () => {
     const { access_token: token } = await signIn(server)
     const stream = await connect(server.port, bearer(token))
     const live = await openEvents(`http://127.0.0.1:${server.port}/query`, {

@@ -138,7 +138,7 @@ describe('a market on the query service', () => {
     await second.stop()
   })
 
-  test('a trade of somebody else under the next id delays it, and a dropped table is one line in the log', async () => {
+  test('a trade that another user inserts with the next id delays it, and a dropped table is one line in the log', async () => {
     const market = startMarket(optionsFor(server, log))
     const before = await lastId(server)
     await until('it trades', LATE_MS, async () => (await lastId(server)) > before)
@@ -161,7 +161,7 @@ describe('a market on the query service', () => {
   })
 })
 
-test('while the database is away the market is silent, and it goes on afterwards', async (t) => {
+test('the market is silent while the database is unavailable, and continues afterwards', async (t) => {
   const { place, leave } = await openPlace('postgres')
   const url = new URL(place.databaseUrl)
   const proxy = await startTcpProxy(url.hostname, Number(url.port || 5432))

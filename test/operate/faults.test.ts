@@ -1,4 +1,4 @@
-/** Errors that nobody caught: what is known to be local ends there; after anything else the process stops in order. */
+/** Uncaught errors: those known to be local end there; after any other error the process stops in an orderly way. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -27,7 +27,7 @@ const linesOf = (server: RunningProcess, message: string) =>
     .filter((line) => line.includes(`"msg":"${message}`))
     .map((line) => JSON.parse(line))
 
-/** Each topic fails in a way of its own; `Echo` answers. */
+/** Each topic fails in a different way; `Echo` answers. */
 const CONTROLLER = `
 import { EventEmitter } from 'node:events'
 import { connect } from 'node:net'
@@ -84,7 +84,7 @@ describe('a custom controller', () => {
     return [...counts].reduce((sum, [, count]) => sum + Number(count), 0)
   }
 
-  test('what fails outside of its handlers is logged and counted, and harms nobody else', async () => {
+  test('an error outside its handlers is logged and counted, and affects nothing else', async () => {
     await until('its own timers have failed', 1000, async () => (await faults()) === 2)
     const other = await connect(server.port)
     const client = await connect(server.port)
@@ -187,7 +187,7 @@ for (const fault of ['thrown', 'rejected'])
     const [code] = await closed
     assert.equal(code, 1012)
     assert.equal(await server.ended, 1)
-    const [fatal] = linesOf(server, 'internal error with unknown effects: the process stops')
+    const [fatal] = linesOf(server, 'internal error with unknown effects: stopping the process')
     assert.deepEqual([fatal.level, fatal.err.message], ['fatal', 'injected'])
     assert.equal(linesOf(server, 'stopped').length, 1)
   })

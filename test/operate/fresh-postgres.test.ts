@@ -24,7 +24,7 @@ interface Case {
 
 const CASES: readonly Case[] = [
   {
-    name: 'install.md: a user that may not create roles, on a server without the role, runs queries itself',
+    name: 'install.md: a user without the right to create roles, on a server without the role, runs queries itself',
     user: '',
     roleExists: false,
     queriesRunAs: 'gatehouse',
@@ -101,7 +101,7 @@ describe('a PostgreSQL server that has never seen the product', () => {
     })
   }
 
-  test('a user who may not create schemas is told what to grant', async () => {
+  test('for a user without the right to create schemas, the error says what to grant', async () => {
     const { place, admin } = await install({ user: '' })
     await admin.query('alter database gatehouse owner to postgres')
     await admin.end()
@@ -110,7 +110,7 @@ describe('a PostgreSQL server that has never seen the product', () => {
     assert.equal(status, 1)
     assert.match(
       stderr,
-      /^gatehouse: The database user gatehouse may not create the schema gatehouse: run GRANT CREATE ON DATABASE/,
+      /^gatehouse: The database user gatehouse has no permission to create the schema gatehouse: run GRANT CREATE ON DATABASE/,
     )
     assert.equal(stderr.trimEnd().split('\n').length, 1, stderr)
   })
@@ -120,7 +120,7 @@ async function hasRole(admin: pg.Client): Promise<boolean> {
   return (await admin.query(`select 1 from pg_roles where rolname = 'gatehouse_query'`)).rowCount !== 0
 }
 
-/** Whether the role may read the table tells which of the two was prepared. */
+/** Whether the role can read the table shows which of the two was prepared. */
 async function queryUser({ databaseUrl }: TestPlace): Promise<string> {
   const client = new pg.Client({ connectionString: databaseUrl })
   await client.connect()

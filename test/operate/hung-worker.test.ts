@@ -35,7 +35,7 @@ test('a worker that hangs is killed and replaced', async (t) => {
   await until('it is replaced', 20_000, () => lines('started').length === 3)
   assert.ok(!isRunning(hung))
   assert.deepEqual(
-    lines('a worker does not respond').map(({ pid }) => pid),
+    lines('killing a worker that does not respond').map(({ pid }) => pid),
     [hung],
   )
   for (let n = 0; n < 4; n++) assert.equal((await freshRequest(server.port, '/healthz')).status, 200)

@@ -136,7 +136,7 @@ describe('an installation', {
     }
   })
 
-  test('everything that was built can be read by everybody, also what an earlier set-up has left closed', async () => {
+  test('all users can read everything that was built, including what an earlier set-up left unreadable', async () => {
     await chmod(join(folder, 'packages/console/dist'), 0o700)
     await chmod(join(folder, 'packages/server/dist/main.js'), 0o600)
     setUp()

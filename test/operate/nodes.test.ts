@@ -204,7 +204,7 @@ onEveryEngine('the command line beside a server', (place) => {
 
   test('lists and closes streaming connections without a login', async () => {
     const stream = await connect(server.port, bearer((await signIn(server)).access_token))
-    // As a process of its own, like an operator; the others run in this one.
+    // As a separate process, as an operator would run it; the others run in this process.
     const { stdout, stderr } = await runGatehouse(['session', 'list', '--json', ...local()])
     const { items } = JSON.parse(stdout || '{}')
     assert.partialDeepStrictEqual(items, [{ username: 'alice', node: `${hostname()}:${process.pid}` }], stderr)
@@ -213,7 +213,7 @@ onEveryEngine('the command line beside a server', (place) => {
     assert.equal((await stream.closed).code, 4000)
   })
 
-  test('sessions are named by username, an unknown one is an error, and the number closed is told', async () => {
+  test('sessions are selected by username, an unknown one is an error, and the number closed is reported', async () => {
     const streams = await Promise.all(
       [1, 2].map(async () => connect(server.port, bearer((await signIn(server)).access_token))),
     )
@@ -222,7 +222,7 @@ onEveryEngine('the command line beside a server', (place) => {
       return [status, stdout + stderr]
     }
     const kick = (user: string) => told('session', 'kick', '--user', user, '--yes')
-    assert.deepEqual(await kick('admin'), [0, 'There was no session to close.\n'])
+    assert.deepEqual(await kick('admin'), [0, 'There were no sessions to close.\n'])
     assert.deepEqual(await kick('alice'), [0, '2 sessions were closed.\n'])
     for (const { closed } of streams) assert.equal((await closed).code, 4000)
     const unknown = [1, 'gatehouse: There is no user or client "alcie"\n']
@@ -250,6 +250,6 @@ onEveryEngine('the command line beside a server', (place) => {
     await server.stop()
     const { status, stderr } = await run('session', 'list')
     assert.equal(status, 1)
-    assert.match(stderr, /No node with the streaming service runs on this data/)
+    assert.match(stderr, /No node that uses this data runs the streaming service/)
   })
 })

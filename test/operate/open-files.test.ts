@@ -41,7 +41,7 @@ for (const workers of ['1', '2'])
         .stdout.split('\n')
         .filter((line) => line.includes(text))
 
-    /** On a connection of its own. */
+    /** On a separate connection. */
     async function ask(
       path: string,
       { port = server.port, method = 'GET' } = {},
@@ -51,7 +51,7 @@ for (const workers of ['1', '2'])
       return { status: reply.statusCode, text: (await Array.fromAsync(reply)).join('') }
     }
 
-    /** A supervisor hands them out one after the other, and loses what it may not open: it gets a hundred at a time. */
+    /** A supervisor hands them out one by one, and loses those that it cannot open, so it gets a hundred at a time. */
     async function open(count: number): Promise<void> {
       for (let index = 0; index < count; index++) {
         const socket = connect(server.port, '127.0.0.1')
@@ -62,11 +62,11 @@ for (const workers of ['1', '2'])
     }
 
     test('the start warns, and so does doctor', async () => {
-      const [warning = '{}'] = lines('the limit of open files is low')
+      const [warning = '{}'] = lines('the open-file limit is low')
       assert.partialDeepStrictEqual(JSON.parse(warning), { level: 'warn', openFiles: OPEN_FILES })
-      // With a higher limit of its own: that of the server counts.
+      // The command has a higher limit, but that of the server counts.
       const { stdout } = await runGatehouse(['doctor', '--data', folder])
-      assert.match(stdout, /warning {2}The server may open 256 files, .* \[process\.open_files\]/)
+      assert.match(stdout, /warning {2}The server can open only 256 files, .* \[process\.open_files\]/)
     })
 
     test('probes and metrics are answered, other requests on new connections get 503, those on old ones go on', async () => {
@@ -112,7 +112,7 @@ for (const workers of ['1', '2'])
       }
     })
 
-    test('when the others have left, everybody is served again', async () => {
+    test('when the others have disconnected, all requests are served again', async () => {
       for (const socket of sockets) socket.destroy()
       await until('requests are served', 2000, async () => (await ask('/openapi.json')).status === 200)
     })

@@ -44,7 +44,7 @@ interface Kind {
   readonly only?: 'sqlite' | 'postgres'
   /** Found in files, flags and ports alone: on PostgreSQL in long runs only. */
   readonly isOfSettings?: true
-  /** Refused late, when much is open: a process of its own must end by itself. */
+  /** Refused late, when much is already open: a separate process must end without being killed. */
   readonly isLate?: true
 }
 
@@ -216,7 +216,7 @@ const KINDS: readonly Kind[] = [
     name: 'a database user without privileges',
     only: 'postgres',
     flags: (_folder, { databaseUrl }) => ({ '--database-url': as(databaseUrl, plainUser) }),
-    says: /belongs to postgres.*database user plain_[0-9a-f]+ may not change it/,
+    says: /belongs to postgres.*database user plain_[0-9a-f]+ cannot change it/,
   },
   {
     name: 'a read-only database',

@@ -257,7 +257,7 @@ function createSubject(server: RunningProcess) {
       .stdout.split('\n')
       .filter((line) => line.startsWith('{') && line.endsWith('}'))
       .map((line): LogLine => JSON.parse(line))
-  /** Each from an address of its own, unless one is given; returns those that are accepted. */
+  /** Each from a different address, unless one is given; returns those that are accepted. */
   const open = async (count: number, headers = {}, addressOf = (n: number) => `127.0.1.${n + 1}`) => {
     const opened: StreamClient[] = []
     for (let n = 0; n < count; n++) {
@@ -320,7 +320,7 @@ function createSubject(server: RunningProcess) {
   }
 }
 
-test('every setting of the list has a probe, or a test of its own', () => {
+test('every setting of the list has a probe or a separate test', () => {
   const elsewhere = ['tlsCertificate', 'tlsKey', 'stopDelay', 'streamDrainTime']
   assert.deepEqual(
     [...Object.keys(PROBES), ...elsewhere].toSorted(),
@@ -332,7 +332,7 @@ test('every setting of the list has a probe, or a test of its own', () => {
 
 for (const workers of [1, 2])
   describe(`SIGHUP, with ${workers} process(es)`, () => {
-    test('brings each setting of the list into force, and names those that need a restart', async (t) => {
+    test('applies each setting of the list, and names those that need a restart', async (t) => {
       const { place, leave } = await openPlace('sqlite')
       const file = join(place.dataFolder, 'gatehouse.json')
       const declare = (which: 0 | 1, others: object, declared: object = DECLARED) => {
@@ -381,7 +381,7 @@ for (const workers of [1, 2])
       await see(1)
 
       const token = await subject.token('c1')
-      const { settings } = logged('settings that need a restart were changed')[0] ?? {}
+      const { settings } = logged('some changed settings need a restart')[0] ?? {}
       assert.deepEqual(settings, workers === 1 ? ['issuer', 'brand_name'] : ['issuer'])
       assert.equal((await subject.send('/admin/roles/writer', { token })).status, 200, 'the file is applied')
       const shown = JSON.parse((await subject.send('/admin/settings', { token })).body)

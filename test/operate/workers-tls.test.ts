@@ -1,4 +1,4 @@
-/** `serve --workers` with TLS and a port of its own for metrics. */
+/** `serve --workers` with TLS and a separate port for metrics. */
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import https from 'node:https'

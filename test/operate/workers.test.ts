@@ -88,7 +88,7 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
     const nodes = await list('/admin/nodes')
     return nodes.map(({ node }) => Number(String(node).slice(hostname().length + 1))).toSorted()
   }
-  /** One after another: while nobody else connects, they are handed out in turn. */
+  /** One after another: while there are no other connections, they are handed out in turn. */
   const openStreams = async (count: number, accessToken = token): Promise<StreamClient[]> => {
     const streams: StreamClient[] = []
     while (streams.length < count) streams.push(await connect(server.port, bearer(accessToken)))
@@ -136,7 +136,7 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
     await close(streams)
   })
 
-  test('a live statement learns of commits of the other worker as soon as of its own', async () => {
+  test('a live statement learns of commits of the other worker as quickly as of its own worker', async () => {
     const streams = await openStreams(2)
     const delays: number[][] = [[], []]
     for (const stream of streams) {
@@ -280,11 +280,11 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
     assert.match((await send('/', { headers: { accept: 'text/html' } })).body, /After/)
   })
 
-  test('what cannot be reloaded is logged, and all goes on', async () => {
+  test('settings that cannot be reloaded are logged, and the server continues', async () => {
     const old = await pids()
     await declare({ stream_controllers: '/no/such/module.js' })
     server.child.kill('SIGHUP')
-    const failure = 'settings could not be reloaded; the earlier ones stay in force'
+    const failure = 'settings could not be reloaded; the previous settings stay in effect'
     await until('the failure is logged', 5000, () => logged(failure).length === 1)
     assert.deepEqual(await pids(), old)
   })
@@ -295,7 +295,7 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
       // Others connect too, so that it is left to chance on which worker each is.
       const streams = await openStreams(12)
       process.kill(pid, 'SIGSTOP')
-      // A connection is handed to the worker that cannot take it any more: its client must learn of that.
+      // A connection is handed to a worker that can no longer accept it: its client must notice that.
       let answered = 0
       const waiting = Promise.allSettled(
         [1, 2, 3].map(() => send('/.well-known/openid-configuration').then(() => answered++)),

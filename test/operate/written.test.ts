@@ -76,7 +76,7 @@ test('the test command fails when a server of a passing test has logged a token'
   }
 })
 
-test('a file that fails is run again by itself, and named if it passes then', async () => {
+test('a file that fails is run again alone, and reported if it then passes', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-planted-'))
   const file = join(folder, 'file.test.ts')
   const first = JSON.stringify(join(folder, 'first'))

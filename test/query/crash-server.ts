@@ -1,4 +1,4 @@
-/** A query server in a process of its own, to be killed; prints its address. */
+/** A query server in a separate process that tests kill; prints its address. */
 import { startQueryServer } from './query-server.ts'
 
 const [, , dataFolder = '', databaseUrl = ''] = process.argv

@@ -102,7 +102,7 @@ test('a long write in its own process starts when the short ones before it are o
   assert.equal((await long).json.RowsAffected, 7)
 })
 
-test('a failed sync fails all waiting writes, and nothing is written any more, even if later syncs would succeed', async () => {
+test('a failed sync fails all waiting writes, and no further writes are accepted, even if later syncs would succeed', async () => {
   const check = server.service.check()
   await untilHeld(1)
   held[0]?.(null)

@@ -41,7 +41,7 @@ inLongRuns('time limits of results', (place) => {
   }
 
   test('a result for whole tables that takes longer than query_seconds is complete; a JSON result is not', async () => {
-    // PostgreSQL has a limit of its own, two seconds longer.
+    // PostgreSQL enforces a separate limit, two seconds longer.
     const ndjson = await readLate(server, 'application/x-ndjson', LIMIT_MS + 2500)
     assert.equal(ndjson.trimEnd().split('\n').length, 150 * 150)
     const { Code, detail } = JSON.parse(await readLate(server, 'application/json', LIMIT_MS + 1000)).Error

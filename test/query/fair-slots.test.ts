@@ -116,7 +116,7 @@ test('a full queue refuses the owner with the most queries, not a new one', asyn
   assert.equal(fair.waiting, 4)
 })
 
-test('work in the background starts when nobody waits, leaves the last slot, and does not wait for ever', async (t) => {
+test('background work starts when nothing else waits, leaves the last slot free, and does not wait forever', async (t) => {
   let now = 0
   t.mock.method(performance, 'now', () => now)
   const { fair, granted, ask, owners } = openSlots(3)
@@ -322,7 +322,7 @@ test('on a busy machine work has half a second of its own time, unless short wor
   assert.deepEqual([stopped, fair.waiting], [['b'], 1])
 })
 
-test('a wait until the time limit is over is told from a query that ran so long', async () => {
+test('a query that waited until its time limit is distinguished from one that ran until then', async () => {
   const { fair } = openSlots(1)
   await fair.acquire({ owner: 'a' }, NEVER)
   const late = new AbortController()

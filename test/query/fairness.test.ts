@@ -168,7 +168,7 @@ onEveryEngine('fairness', (place, engine) => {
       assert.equal((await one.query("INSERT INTO nums VALUES (-3, 'x')")).status, 200)
     })
 
-    test('a slow update goes on while only writes of the same user wait', async () => {
+    test('a slow update continues while only writes of the same user wait', async () => {
       const slow = server.query(SLOW_UPDATE, { as: 'trader' })
       await until('it is running', 10_000, () => server.service.running.size === 1)
       const own = server.query("INSERT INTO nums VALUES (-2, 'x')", { as: 'trader' })

@@ -59,7 +59,7 @@ test('a pipe is read no faster than frames are consumed', async () => {
 function* pieces(bytes: Buffer): Generator<Buffer> {
   for (let from = 0; from < bytes.byteLength; ) {
     const size = 1 + randomInt(randomInt(2) === 0 ? 20 : 100_000)
-    // Each with memory of its own, as data from a socket has.
+    // Each with separate memory, like data from a socket.
     const piece = Buffer.allocUnsafeSlow(Math.min(size, bytes.byteLength - from))
     from += bytes.copy(piece, 0, from)
     yield piece

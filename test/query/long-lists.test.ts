@@ -112,7 +112,7 @@ onEveryEngine('long lists', (place) => {
       }
   })
 
-  test('statements of one shape have the rows of their own lists', async () => {
+  test('statements of the same shape return the rows of their own lists', async () => {
     for (const first of [-3, 0, 4])
       assert.deepEqual(
         await rows(`SELECT id FROM listed WHERE d > 0 AND id IN (${first}, ${fill((i) => `${i + 1000}`)})`),
@@ -125,7 +125,7 @@ onEveryEngine('long lists', (place) => {
       )
   })
 
-  test('a call with a long list of values has the rows of its own values', async () => {
+  test('a call with a long list of values returns the rows of its own values', async () => {
     const filler = Array.from({ length: ITEMS }, (_item, index) => index + 1000)
     const call = async (column: string, operator: string, value: readonly unknown[]): Promise<unknown> => {
       const { json } = await server.call('/query/listed/select?columns=id', [

@@ -23,7 +23,7 @@ export async function createNums(server: QueryServer): Promise<void> {
   await server.service.tables.insert('nums', ['n', 't'], rows)
 }
 
-/** A socket that has sent a query and reads nothing by itself. */
+/** A socket that has sent a query and reads nothing until asked. */
 export function sendQuery({ url }: QueryServer, sql: string, as: string, headers = ''): Socket {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.pause()

@@ -102,7 +102,7 @@ test('with no connection left, every query is 503 with the same answer, and no r
     const replies = await Promise.all(ask())
     assert.deepEqual(
       replies.map(({ json, headers }) => [json.Code, json.detail, headers.get('retry-after')]),
-      replies.map(() => ['Data.Unavailable', 'The database is not available: it has no connection left', '5']),
+      replies.map(() => ['Data.Unavailable', 'The database is not available: it has no free connections', '5']),
     )
     assert.deepEqual(
       limited.log.filter((line) => line.includes('"stack"')),

@@ -67,7 +67,7 @@ export const CALLERS: Readonly<Record<string, Principal>> = {
   market: caller('market', ['Platform/Market'], []),
   news: caller('news', ['Platform/News'], []),
   definer: caller('definer', ['Platform/Admin'], []),
-  /** A client by itself has no username. */
+  /** A client that acts for itself has no username. */
   service: { ...caller('service', ['Platform/Market'], []), kind: 'client', username: undefined },
   nobody: caller('nobody', ['openid'], []),
   elsewhere: { ...caller('elsewhere', ['Platform/Admin'], []), audiences: ['another'] },
@@ -115,7 +115,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     clock: options.clock ?? Date.now,
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
     onAvailability: logAvailability(logger, 'query'),
-    onStuck: (stuck) => logger.warn(stuck, 'a statement that was given up still runs in the database'),
+    onStuck: (stuck) => logger.warn(stuck, 'an abandoned statement is still running in the database'),
     database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
     deriveKey,
     ...(options.limits === undefined ? {} : { limits: options.limits }),

@@ -34,7 +34,7 @@ async function start(t: TestContext, options?: ServerOptions): Promise<QueryServ
 }
 
 test('a reader writes its compile cache for the next one, although it will be killed', async (t) => {
-  // Where it is set, as for the tests, the cache is there.
+  // If the variable is set, as in the tests, the cache is there.
   const { NODE_COMPILE_CACHE } = process.env
   delete process.env.NODE_COMPILE_CACHE
   t.after(() => Object.assign(process.env, NODE_COMPILE_CACHE === undefined ? {} : { NODE_COMPILE_CACHE }))
@@ -148,7 +148,7 @@ test('every thread of a reader has a lower priority than the server', async (t) 
   for (const thread of threads) assert.equal(getPriority(Number(thread)), constants.priority.PRIORITY_BELOW_NORMAL)
 })
 
-test('a query that runs for long goes on with the lowest priority while others ask too', async (t) => {
+test('a long-running query continues with the lowest priority while others run queries too', async (t) => {
   if (process.platform !== 'linux') return t.skip('there is no /proc')
   const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority
   const server = await start(t)

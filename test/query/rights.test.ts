@@ -1,4 +1,4 @@
-/** What a caller may not read does not exist for that caller, in any call. */
+/** What a caller is not allowed to read does not exist for that caller, in any call. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { onEveryEngine } from '../support/engines.ts'
@@ -159,7 +159,7 @@ onEveryEngine('rights', (place) => {
   })
 
   test('a condition that would fail on a hidden row does not fail: it is not evaluated there', async () => {
-    // Row 2, which market may not see, has qty 0.
+    // Row 2, which market is not allowed to see, has qty 0.
     assert.equal((await server.query('SELECT id FROM orders WHERE 100 / qty > 1', { as: 'market' })).status, 200)
     assert.equal((await server.query('SELECT 100 / qty AS x FROM orders', { as: 'market' })).status, 200)
     assert.equal((await server.query('UPDATE orders SET qty = qty WHERE 100 / qty > 1', { as: 'market' })).status, 200)
@@ -196,7 +196,7 @@ onEveryEngine('rights', (place) => {
   /** Of WAYS, those that name the table only to define or to describe it. */
   const isDefinition = (way: string): boolean => /^(DESCRIBE|SHOW|DROP|ALTER|CREATE)/.test(way)
 
-  test('who may define tables reads and writes no row without the scope, in any way, and is told which scope', async () => {
+  test('a caller with the right to define tables cannot read or write rows without the scope in any way, and the error names the scope', async () => {
     const ways = [
       ...WAYS.filter((way) => !isDefinition(way)),
       'INSERT INTO $ VALUES (2, 1) ON CONFLICT (id) DO UPDATE SET v = $.v RETURNING v',

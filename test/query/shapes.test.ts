@@ -182,7 +182,7 @@ onEveryEngine('plans by shape', (place) => {
     seen.set(shared.emitted, first)
   }
 
-  test('the SQL, the values, the columns, the cost class and the errors are those of a plan of its own', async () => {
+  test('the SQL, the values, the columns, the cost class and the errors are those of a separate plan', async () => {
     const choice = new Choice(SEED)
     for (let round = 0; round < 15; round++) {
       await turn()

@@ -1,4 +1,4 @@
-/** Backends of PostgreSQL that ignore their cancellation: they count until they are gone, and are told to end at the stop. */
+/** Backends of PostgreSQL that ignore their cancellation: they count until they are gone, and are terminated when the server stops. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
@@ -57,7 +57,7 @@ const logged = (word: string): Record<string, unknown>[] =>
     .filter((line) => line.includes('still runs in the database') && line.includes(word))
     .map((line) => JSON.parse(line))
 
-test('a backend that ignores its cancellation counts until it is gone, and is told to end at the stop', async () => {
+test('a backend that ignores its cancellation counts until it is gone, and is terminated when the server stops', async () => {
   const leaving = new AbortController()
   const begin = (name: string): Promise<number> => {
     const body = `SELECT count(*) AS ${name} FROM generate_series(1, 1000000) AS a, generate_series(1, 1000000) AS b`

@@ -8,7 +8,7 @@ import { type QueryServer, startQueryServer } from './query-server.ts'
 const MIB = 1024 * 1024
 const LIMIT = 8 * MIB
 
-/** Sorts texts of so many bytes together. */
+/** Sorts texts with this number of bytes in total. */
 const sorted = (bytes: number) =>
   `SELECT row_number() OVER (ORDER BY rpad('x', 1000) || CAST(v AS Text)) AS r FROM generate_series(1, ${Math.round(bytes / 1000)}) AS v`
 
@@ -67,7 +67,7 @@ describe('temporary files of the embedded engine', {
     await opened.leave()
   })
 
-  /** Holds so many files for as long as it runs, which is past any limit of time. The first 16 MB of each stay in memory. */
+  /** Holds this number of files while it runs, which is longer than any time limit. The first 16 MB of each stay in memory. */
   const holding = (files: number, bytes: number) => {
     const rows = `SELECT rpad('x', 1000) || CAST(v AS Text) AS t FROM generate_series(1, ${Math.round(bytes / 1000)}) AS v LIMIT 999999`
     const held = Array.from({ length: files }, (_, index) => `CROSS JOIN (${rows}) AS q${index}`)

@@ -99,7 +99,7 @@ describe('the documentation', () => {
     assert.deepEqual([slash.status, slash.headers.get('location')], [308, '/docs'])
   })
 
-  test('RFC 9110 §13.1.2: a browser that has a page is told that it has not changed; each language is another page', async () => {
+  test('RFC 9110 §13.1.2: a browser that has a page gets 304 while it is unchanged; each language is a different page', async () => {
     const first = await fetch(`${server.issuer}/docs/tokens`, html)
     const etag = first.headers.get('etag') ?? ''
     assert.equal(first.headers.get('cache-control'), 'no-cache')
@@ -118,7 +118,7 @@ describe('the documentation', () => {
     assert.match(await german.text(), /<html lang="de">.*<article class="article" lang="en">/s)
   })
 
-  test('the policy allows a script of ours and nothing else', async () => {
+  test('the policy allows only our own script', async () => {
     const policy = (await fetch(`${server.issuer}/docs`, html)).headers.get('content-security-policy')
     assert.equal(
       policy,

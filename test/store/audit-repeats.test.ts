@@ -1,4 +1,4 @@
-/** What repeats in the audit log is counted: nobody can fill the log, every occurrence is in it, and its chain is intact. */
+/** Repeated events in the audit log are counted: no one can fill the log, every occurrence is in it, and its chain is intact. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import type { AuditEvent } from 'gatehouse-protocol'
@@ -56,7 +56,7 @@ onEveryEngine('repeats in the audit log', (place) => {
     ...(more as object),
   })
 
-  test('the first refusals have rows of their own; then one row an interval has their number, as long as it goes on', async () => {
+  test('the first refusals get a row each; while they continue, one row per interval has their number', async () => {
     for (let count = 0; count < 1000; count++) log.record(refusal('192.0.2.1', { requestId: `r${count}` }))
     assert.equal((await rows()).length, 10)
     clock.advance(10 * MINUTE)

@@ -295,7 +295,7 @@ async function blockBackups({ engine, dataFolder, databaseUrl }: TestPlace): Pro
   return () => client.end()
 }
 
-/** Makes somebody an administrator. */
+/** Makes a user an administrator. */
 async function changeRole(file: string): Promise<void> {
   if (file.endsWith('.db')) {
     const database = new SqliteDatabase(file)

@@ -61,7 +61,7 @@ test('writes of different owners take turns, and a group that takes long leaves 
   database.close()
 })
 
-test('beside other workers: a write that waits for their lock can be stopped, and one that does not wait reads no signal', async () => {
+test('with other workers: a write that waits for their lock can be stopped, and one that does not wait never reads the signal', async () => {
   const file = join(folder, 'shared.db')
   const [database, other] = [new Sqlite(file), new Sqlite(file)]
   database.pragma('journal_mode = WAL')

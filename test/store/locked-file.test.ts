@@ -1,4 +1,4 @@
-/** A SQLite file that another process has locked: the event loop goes on, writes wait for a while, then they are refused. */
+/** A SQLite file that another process has locked: the event loop keeps running, writes wait for a while, and are then refused. */
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'

@@ -1,4 +1,4 @@
-/** Rows that anybody can have stored: who has most of them loses the oldest, nobody else does. */
+/** Rows that anyone can cause to be stored: only the caller with the most rows loses the oldest. */
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { sql } from 'kysely'

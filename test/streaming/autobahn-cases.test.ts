@@ -18,7 +18,7 @@ after(() => gate.stop())
 
 interface Case {
   readonly send: readonly Buffer[]
-  /** Written in pieces of so many bytes. */
+  /** Written in pieces of this number of bytes. */
   readonly chop?: number
   /** The frames expected before the close, as opcode and content. */
   readonly echo?: readonly (readonly [number, Buffer | string])[]

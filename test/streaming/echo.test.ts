@@ -14,7 +14,7 @@ test('a client of the echo endpoint that does not read is not read until it does
   const message = frame({ opcode: binary, payload: Buffer.alloc(MEBIBYTE / 2) })
   peer.socket.pause()
   let sent = 0
-  // The buffers of the system and the send queue are full when a message is not taken any more.
+  // When a message is no longer accepted, the system buffers and the send queue are full.
   for (let taken = -1; taken !== peer.socket.bytesWritten - peer.socket.writableLength; sent++) {
     taken = peer.socket.bytesWritten - peer.socket.writableLength
     peer.write(message)

@@ -1,4 +1,4 @@
-/** Rare orders of events: late results, overlapping token checks, changing sessions, faults of ours. */
+/** Rare orders of events: late results, overlapping token checks, changing sessions, server faults. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Principal } from 'gatehouse-protocol'
@@ -77,7 +77,7 @@ function afterMicrotasks(count: number, then: () => void): void {
   else queueMicrotask(() => afterMicrotasks(count - 1, then))
 }
 
-test('a fault of ours closes one connection with 1011; the others still receive the event', async (t) => {
+test('a server fault closes one connection with 1011; the others still receive the event', async (t) => {
   let isBroken = false
   const broken = {
     summary: 'A topic of a faulty controller.',

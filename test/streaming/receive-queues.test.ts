@@ -102,7 +102,7 @@ test('messages that have been answered no longer count', async (t) => {
   assert.deepEqual([...gateway.counters.floodCloses], [])
 })
 
-test('a client that goes on sending after the close frame is cut off', async (t) => {
+test('a client that keeps sending after the close frame is disconnected', async (t) => {
   const { port, gateway } = await startGateway(t)
   const socket = connectTcp({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {})
   t.after(() => socket.destroy())

@@ -89,7 +89,7 @@ test('a queued frame counts with the objects that hold it, so that many short on
   peer.write(frame({ opcode: OPCODE.text, payload: '{"Controller":"Test","Topic":"Open","Action":"Sub"}' }))
   await until('it is subscribed', 5_000, () => controller.subscribers('Open') === 1)
   const queued = (): number => gateway.connections()[0]?.queuedBytes ?? 0
-  // The system takes nothing any more when the queue stays the same.
+  // When the queue stops changing, the system accepts no more data.
   let before = -1
   while (queued() === 0 || queued() !== before) {
     if (queued() < 4 * MEBIBYTE) controller.publish('Open', 'x'.repeat(200_000))

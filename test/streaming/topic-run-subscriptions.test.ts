@@ -14,7 +14,7 @@ import { until } from '../support/until.ts'
 interface Feed {
   readonly topic: string
   readonly sink: SubscriberSink<JsonText>
-  /** What the connection told it. */
+  /** What the connection sent to it. */
   readonly told: string[]
 }
 
@@ -95,7 +95,7 @@ test('the confirmation comes first, then messages; a name in use is refused, and
   await until('the connection closes what is open', 5_000, () => feeds.every(({ told }) => told.at(-1) === 'close'))
 })
 
-test('until it is confirmed the topic may not send', async (t) => {
+test('the topic cannot send until the subscription is confirmed', async (t) => {
   const { client, feeds, feed, release } = await start(t)
   client.send(own('wait', 'Sub', { Confirm: true }))
   await until('it is opening', 5_000, () => feeds.length === 1)
@@ -151,7 +151,7 @@ test('what opens after its request was cancelled, timed out or its connection cl
   }
 })
 
-test('it is paused while the token is expired, resumed by another, told of changed rights, ended by lost ones', async (t) => {
+test('it is paused while the token is expired, resumed with another, notified of changed rights, ended when they are lost', async (t) => {
   const { client, clock, bus, mint, feed, feeds } = await start(t)
   await client.request(own('a', 'Sub', { Confirm: true }))
   clock.advance(50_000)
@@ -179,7 +179,7 @@ test('it is paused while the token is expired, resumed by another, told of chang
   assert.equal(feeds.length, 1)
 })
 
-test('a slow reader stops its topic at half of the send queue, harms no other subscription, and is told when to go on', async (t) => {
+test('a slow reader stops its topic at half of the send queue, affects no other subscription, and is notified when to continue', async (t) => {
   const { client, feed, gateway } = await start(t, { streamSendQueueBytes: 1024 * 1024 })
   await client.request(own('a', 'Sub', { Confirm: true }))
   client.socket.pause()

@@ -156,7 +156,7 @@ test('an unknown provider gets 401', async (t) => {
   }
 })
 
-test('Bearer without a token gets an error of its own, not that of an unknown provider', async (t) => {
+test('Bearer without a token gets a specific error, not that of an unknown provider', async (t) => {
   const { port } = await startGateway(t)
   for (const Authorization of ['Bearer', 'bearer ']) {
     const { status, headers, body } = await refusedUpgrade(port, { headers: { Authorization } })

@@ -1,4 +1,4 @@
-/** Runs a statement on the identity database of a test, beside the servers that use it. */
+/** Runs a statement on the identity database of a test while servers use it. */
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'

@@ -86,7 +86,7 @@ async function environmentOf(folder: string): Promise<Record<string, string>> {
   return { LD_LIBRARY_PATH: libraries.join(':'), HOME: folder, ...(await writeFontconfig(CACHE)) }
 }
 
-/** Test files start at the same time: each unpacks into a folder of its own, the first to finish gives it the name. */
+/** Test files start at the same time: each unpacks into a separate folder, and the first to finish renames it. */
 async function unpackOnce(): Promise<string> {
   const about = await readFile(join(MODULES, '@sparticuz', 'chromium', 'package.json'), 'utf8')
   const { version } = JSON.parse(about) as { version: string }

@@ -53,7 +53,7 @@ export async function makeClone({ copy, change = (text) => text, environment = {
     await mkdir(join(folder, path))
     for (const entry of await readdir(join(root, path), { withFileTypes: true })) {
       const to = join(path, entry.name)
-      // Packages that somebody has installed there: the tests use those of the repository.
+      // Packages that were installed there: the tests use those of the repository.
       if (entry.name === 'node_modules') continue
       if (entry.isDirectory()) await copyFolder(to)
       else await writeFile(join(folder, to), change(await readFile(join(root, to), 'utf8')))
@@ -110,7 +110,7 @@ set -ae
 [ ! -f '${place}' ] || cd "$(cat '${place}')"
 trap 'status=$?; export -p > "${variables}"; pwd > "${place}"; exit $status' EXIT
 ${commands}`
-  // A process group of its own, so that all of a pipeline can be ended.
+  // A separate process group, so that a whole pipeline can be ended.
   const child = spawn('sh', ['-c', script], { cwd: folder, env: environment, detached: true })
   let output = ''
   for (const stream of [child.stdout, child.stderr])

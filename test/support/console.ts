@@ -25,7 +25,7 @@ export interface OpenOptions {
   readonly user?: { readonly username: string; readonly password: string }
   readonly dark?: boolean
   readonly width?: number
-  /** Another page of the same browser: its cookies, so nobody has to sign in again. */
+  /** Another page of the same browser: it shares the cookies, so no new sign-in is needed. */
   readonly beside?: ConsolePage
 }
 

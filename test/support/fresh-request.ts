@@ -1,4 +1,4 @@
-/** A request on a connection of its own, which a server with several workers hands to the next one. */
+/** A request on a new connection, which a server with several workers hands to the next worker. */
 import http from 'node:http'
 
 export interface Reply {

@@ -38,7 +38,7 @@ export interface Guide {
   readonly folder: string
   /** Runs commands to their end. Fails unless they succeed and print what the guide shows in a `text` block after them. */
   run(contains: string, options?: { readonly stdin?: string }): Promise<string>
-  /** Starts a command that goes on, as in a terminal of its own, and waits for what it prints. */
+  /** Starts a command that keeps running, as in a separate terminal, and waits for its output. */
   start(contains: string, ready: RegExp): Promise<Command>
   /** Saves a file under the name that the guide gives it. */
   save(file: string): Promise<void>

@@ -1,4 +1,4 @@
-/** Runs a command of the program in this process, which takes a tenth of the time of a process of its own. For tests of what a
+/** Runs a command of the program in this process, which takes a tenth of the time of a separate process. For tests of what a
  *  command does and prints; signals, terminals and the end of the process need a real one. */
 import { Readable, Writable } from 'node:stream'
 import { main } from '../../packages/server/src/cli/main.ts'
@@ -52,7 +52,7 @@ class Collector extends Writable {
   }
 }
 
-/** The test runner holds the streams themselves, not the property, and goes on writing to them. */
+/** The test runner holds the streams themselves, not the property, and keeps writing to them. */
 function replace(name: 'stdin' | 'stdout' | 'stderr' | 'env', value: unknown): () => void {
   const earlier = Object.getOwnPropertyDescriptor(process, name)
   Object.defineProperty(process, name, { value, configurable: true, enumerable: true, writable: true })

@@ -136,7 +136,7 @@ export async function openSignInPlace(place: TestPlace, options: SignInPlaceOpti
   }
 }
 
-/** The same on SQLite in a folder of its own, for tests that storage does not matter to. */
+/** The same on SQLite in a separate folder, for tests that do not depend on the database. */
 export async function openSqlitePlace(options: SignInPlaceOptions = {}): Promise<SignInPlace> {
   const { place, leave } = await openPlace('sqlite')
   const opened = await openSignInPlace(place, options)

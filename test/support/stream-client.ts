@@ -34,7 +34,7 @@ export async function connect(port: number, options: ConnectOptions = {}): Promi
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
     socket.on('close', (code, reason) => {
       resolve({ code, reason: reason.toString() })
-      // A timer that goes on would keep the process of the test alive.
+      // A running timer would keep the test process alive.
       for (const waiter of waiting.splice(0)) waiter.fail(`no message arrived before the close with ${code}`)
     })
   })

@@ -1,4 +1,4 @@
-/** Whether two kinds of request can be told apart by their time, robustly: a busy machine slows both alike. */
+/** Whether two kinds of request can be distinguished by their response time. Robust: a busy machine slows both equally. */
 import { randomInt } from 'node:crypto'
 
 export interface Comparison {

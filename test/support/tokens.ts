@@ -1,4 +1,4 @@
-/** Access tokens for tests of a part without the identity server: RS256 with a key of its own, really verified. */
+/** Access tokens for tests of a part without the identity server: RS256 with a separate key, and real verification. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { type Authenticate, audiencesOf, type Clock } from 'gatehouse-protocol'
 import { jwtVerify, SignJWT } from 'jose'
@@ -25,7 +25,7 @@ export interface TokenMint {
 }
 
 const ISSUER = 'https://issuer.test'
-/** By which withdrawing the key of these tokens is told. */
+/** Names the key of these tokens, also in the event that withdraws it. */
 export const KEY_ID = 'key-1'
 
 /** One pair for the process: making it takes longer than most tests. */

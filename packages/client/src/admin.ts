@@ -93,7 +93,7 @@ export class Collection<Item = Row> {
     await this.#send('DELETE', pathOf(id), undefined, options)
   }
 
-  /** Deletes all, or those that the query names. */
+  /** Deletes all, or only those that match the query. */
   async clear(query: Search = {}, options: CallOptions = {}): Promise<void> {
     await this.#send('DELETE', withSearch('', query), undefined, options)
   }

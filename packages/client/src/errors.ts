@@ -170,7 +170,7 @@ export function problemError(document: unknown, reply: Reply = {}): GatehouseErr
     requestId: text(members.RequestId) ?? reply.requestId,
     hint:
       text(members.Hint) ?? (Array.isArray(members.Expected) ? `Expected: ${members.Expected.join(', ')}` : undefined),
-    // Stopped writes need somebody to act, although their status promises otherwise.
+    // Stopped writes need an operator, although their status suggests a retry.
     retryable:
       ([429, 502, 503, 504].includes(status ?? 0) || code === 'Data.Conflict') && code !== 'Data.WritesStopped',
     retryAfter: reply.seconds,

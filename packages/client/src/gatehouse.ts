@@ -29,7 +29,7 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
   readonly live: LiveTag
   /** Users, clients, roles and the rest, for administrators. */
   readonly admin: Admin
-  /** Saved queries and boards: own ones, and those that others share. */
+  /** Saved queries and boards: the user's own, and those shared by others. */
   readonly saved: Collection<SavedDocument>
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {

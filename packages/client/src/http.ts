@@ -78,7 +78,7 @@ const LONGEST_WAIT_S = 60
 const IDEMPOTENT = ['GET', 'HEAD', 'PUT', 'DELETE']
 
 /**
- * The server, its tokens and its requests: the part of `Gatehouse` that the others stand on. Use it with `createQuery`,
+ * The server, its tokens and its requests: the part of `Gatehouse` that the other parts build on. Use it with `createQuery`,
  * `createTable`, `createAdmin` or `Stream` where the size of a page matters.
  *
  * @example
@@ -225,7 +225,7 @@ function waitBefore(error: unknown, attempt: number, idempotent: boolean): numbe
   return seconds * 1000 + backoff(attempt, 250)
 }
 
-/** Reads a body; a connection that breaks meanwhile is a ConnectionError. */
+/** Reads a body; if the connection breaks meanwhile, throws a ConnectionError. */
 export async function read<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await act()

@@ -85,7 +85,7 @@ export class Values {
 const MARK = random()
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
 
-/** Few texts have such a long number; JSON.parse reads the others. */
+/** Few texts contain such long numbers; JSON.parse reads all other texts. */
 export function parseExact(text: string): unknown {
   if (!/\d{16}/.test(text)) return JSON.parse(text)
   const marked = text.replace(TOKEN, (token) =>
@@ -113,7 +113,7 @@ export function encode(value: unknown): unknown {
       if (value === null || Array.isArray(value)) return value
       if (value instanceof Date) return value.toISOString()
       if (value instanceof Uint8Array) return btoa(Array.from(value, (byte) => String.fromCharCode(byte)).join(''))
-      // Decimal classes and Temporal are known by a text of their own; other objects are Json.
+      // Class instances, such as decimals and Temporal, are sent as their text; plain objects are Json.
       return [Object.prototype, null].includes(Object.getPrototypeOf(value)) ? value : String(value)
     case 'undefined':
       return null

@@ -9,7 +9,7 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
   return abortable(passed, signal).finally(() => clearTimeout(timer))
 }
 
-/** A promise that also ends when the signal is aborted; the work behind it goes on for others who wait for it. */
+/** A promise that also ends when the signal is aborted; the work behind it continues for other callers. */
 export function abortable<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {

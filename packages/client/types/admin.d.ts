@@ -57,7 +57,7 @@ export declare class Collection<Item = Row> {
         readonly [Name in keyof Item]?: Item[Name] | null;
     }, options?: ChangeOptions): Promise<Item>;
     delete(id: string, options?: ChangeOptions): Promise<void>;
-    /** Deletes all, or those that the query names. */
+    /** Deletes all, or only those that match the query. */
     clear(query?: Search, options?: CallOptions): Promise<void>;
 }
 /** `gate.admin`. */

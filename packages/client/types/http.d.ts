@@ -64,7 +64,7 @@ export interface RequestOptions {
     readonly signal?: AbortSignal | undefined;
 }
 /**
- * The server, its tokens and its requests: the part of `Gatehouse` that the others stand on. Use it with `createQuery`,
+ * The server, its tokens and its requests: the part of `Gatehouse` that the other parts build on. Use it with `createQuery`,
  * `createTable`, `createAdmin` or `Stream` where the size of a page matters.
  *
  * @example
@@ -93,7 +93,7 @@ export declare class Http<Source extends TokenSource = TokenSource> {
     /** Ends what is open. Everything that waits rejects. */
     close(): void;
 }
-/** Reads a body; a connection that breaks meanwhile is a ConnectionError. */
+/** Reads a body; if the connection breaks meanwhile, throws a ConnectionError. */
 export declare function read<T>(act: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 /** What can be in the query string of an address. */
 export type Search = Readonly<Record<string, string | number | boolean | undefined>>;

@@ -11,7 +11,7 @@ export interface CallOptions {
 /** Of a statement or call that writes. */
 export interface WriteOptions extends CallOptions {
     /**
-     * The write is made once, however often it is sent with this key. Calls on a table have a key of their own by default, so
+     * The write is made once, however often it is sent with this key. Calls on a table generate a key by default, so
      * that a retry after a lost reply changes nothing; give one to make a repetition by your program safe as well. A statement
      * that writes is retried only with a key.
      */

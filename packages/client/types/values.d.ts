@@ -27,7 +27,7 @@ export declare class Values {
     /** Decodes a row in place, by names or by places; undefined when nothing has to be done. */
     decoder(columns: readonly Column[], isArray?: boolean): ((row: object) => void) | undefined;
 }
-/** Few texts have such a long number; JSON.parse reads the others. */
+/** Few texts contain such long numbers; JSON.parse reads all other texts. */
 export declare function parseExact(text: string): unknown;
 /** What a parameter or a value to be written can be. */
 export type Value = string | number | bigint | boolean | null | Date | Uint8Array | {

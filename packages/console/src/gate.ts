@@ -130,7 +130,7 @@ interface Authority {
   readonly Scope?: readonly string[]
 }
 
-/** Leaves the page; it comes back to the same address. */
+/** Leaves the page; the user returns to the same address. */
 export function askToSignIn(): Promise<void> {
   const { pathname, search } = location
   const returnTo = new URL(`${server.base}/console`, location.origin)
@@ -148,7 +148,7 @@ export async function signOut(): Promise<void> {
 async function readUser(): Promise<void> {
   const found = await gate.auth.user()
   const scopes = await gate.auth.scopes()
-  // The user may have signed out meanwhile. Equal rights need no new drawing.
+  // The user may have signed out in the meantime. If the rights are the same, nothing is redrawn.
   if (found === undefined || session.value.kind === 'signed-out') return
   const known = session.value.kind === 'signed-in' ? [session.value.user, [...session.value.rights]] : undefined
   if (JSON.stringify(known) === JSON.stringify([found, scopes])) return

@@ -5,7 +5,7 @@ export interface ValueFormat {
   convert(text: string): string | undefined
 }
 
-/** The formats that most of the values have; of these, those that the most have. */
+/** The formats that fit most of the values; among these, the ones that fit the most. */
 export function formatsOfMost(
   formats: readonly ValueFormat[],
   values: readonly string[],

@@ -8,7 +8,7 @@ export const AUDIT_EVENTS = {
     'methods',
   ),
   'signin.delayed': event(
-    'Too many failures: the password or code was not checked. `scope` has what must wait: `address`, `account`, `pair` (the account from this address) or `second factor`. The entered name is recorded only if the user exists.',
+    'After too many failures, the password or code was not checked. `scope` says what is delayed: `address`, `account`, `pair` (the account from this address) or `second factor`. The entered name is recorded only if the user exists.',
     'scope',
     'seconds',
     'username',
@@ -30,7 +30,7 @@ export const AUDIT_EVENTS = {
     'grant',
   ),
   'authorization.refused': event('The authorization endpoint refused a request.', 'response_type', 'error', 'reason'),
-  'consent.granted': change('A user consented to scopes of a client.', 'scope'),
+  'consent.granted': change('A user granted scopes to a client.', 'scope'),
   'consent.refused': event('A user refused consent to a client.', 'scope'),
   'consent.withdrawn': change(
     'Consent to a client was withdrawn, and its grants were revoked.',
@@ -62,7 +62,7 @@ export const AUDIT_EVENTS = {
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),
   'query.cancelled': event('An operator cancelled a running query or ended a live statement.', 'query'),
-  'live.refused': event('A live statement on a stream was refused: the caller has no right of the platform.', 'reason'),
+  'live.refused': event('A live statement on a stream was refused: the caller has no platform scope.', 'reason'),
   'query.defined': change(
     'A table or index was created, changed or dropped.',
     'statement',
@@ -70,7 +70,7 @@ export const AUDIT_EVENTS = {
     'changed',
     'request',
   ),
-  'saved.shared': change('A saved query or board was shared, or is no longer shared.', 'kind', 'shared'),
+  'saved.shared': change('The sharing of a saved query or board was changed.', 'kind', 'shared'),
   'saved.changed': change(
     'An administrator changed a saved query or board of another user.',
     'kind',
@@ -104,7 +104,7 @@ export const AUDIT_EVENTS = {
   'backup.taken': event('A backup was written.', 'rows', 'bytes'),
   'backup.restored': change('The data was restored from a backup.', 'rows', 'taken'),
   'audit.pruned': event(
-    'Rows past their retention were removed; the chain continues from this hash.',
+    'Rows older than the retention period were removed; the chain continues from this hash.',
     'through',
     'hash',
     'removed',
@@ -157,7 +157,7 @@ function event<const Member extends string>(meaning: string, ...members: Member[
   return { meaning, members, isChange: false }
 }
 
-/** What an operator or a person changed, as opposed to sign-ins, refusals and what the server does by itself. */
+/** What an operator or a person changed, as opposed to sign-ins, refusals and automatic actions of the server. */
 function change<const Member extends string>(meaning: string, ...members: Member[]) {
   return { meaning, members, isChange: true }
 }

@@ -14,7 +14,7 @@ export const CLOSE_CODES = {
   normal: { code: 1000, when: 'The client closed the connection.', client: 'Nothing.' },
   goingAway: {
     code: 1001,
-    when: 'The client is going away, for example because its page was left; the server echoes the code.',
+    when: 'The client is going away, for example because the user left the page; the server echoes the code.',
     client: 'Nothing.',
   },
   protocolError: {

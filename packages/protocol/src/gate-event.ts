@@ -3,7 +3,7 @@
  * names must not change, and a listener ignores kinds that it does not know.
  */
 
-/** Times are milliseconds since the epoch. An event is stored until no node can need it any more. */
+/** Times are milliseconds since the epoch. An event is stored until no node needs it any longer. */
 export type GateEvent =
   /** One access token is revoked. */
   | { readonly kind: 'token-revoked'; readonly tokenId: string; readonly expiresAt: number }

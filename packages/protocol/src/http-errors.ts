@@ -40,7 +40,7 @@ export const HTTP_ERRORS = {
   'http.too_many_connections': {
     status: 503,
     title: 'The server has too many connections',
-    advice: 'Retry after the seconds in `Retry-After`; the operator raises the limit of open files.',
+    advice: 'Retry after the seconds in `Retry-After`; the operator can raise the open-file limit.',
   },
   'server.fault': {
     status: 500,
@@ -54,13 +54,14 @@ export const HTTP_ERRORS = {
   },
   'server.closed': {
     status: 503,
-    title: 'This node does not serve any more',
-    advice: 'Retry: another node answers. The operator finds the reason in `detail`, in the log and at `/readyz`.',
+    title: 'This node no longer serves requests',
+    advice:
+      'Retry: another node will answer. The operator can find the reason in `detail`, in the log and at `/readyz`.',
   },
   'server.failed': {
     status: 503,
-    title: 'The server stops after an internal error',
-    advice: 'Retry after the seconds in `Retry-After`: another node, or this one after its restart, answers.',
+    title: 'The server is stopping after an internal error',
+    advice: 'Retry after the seconds in `Retry-After`: another node, or this one once restarted, will answer.',
   },
   'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },
   'access.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
@@ -92,7 +93,11 @@ export const HTTP_ERRORS = {
     title: 'If-Match is required',
     advice: 'Send `If-Match` with the `ETag` that you have read, or `*`.',
   },
-  'admin.too_many_waiting': { status: 429, title: 'Too many requests of the caller wait', advice: 'End one of them.' },
+  'admin.too_many_waiting': {
+    status: 429,
+    title: 'The caller has too many waiting requests',
+    advice: 'End one of them.',
+  },
   'admin.busy': { status: 503, title: 'Too many passwords are being hashed', advice: AGAIN },
   'page.expired': {
     status: 400,
@@ -104,7 +109,11 @@ export const HTTP_ERRORS = {
     title: 'The form does not belong to this browser',
     advice: 'Allow cookies, and open the page on the host of the issuer.',
   },
-  'stream.version': { status: 400, title: 'The version is not supported', advice: 'Use one of `SupportedVersions`.' },
+  'stream.version': {
+    status: 400,
+    title: 'The protocol version is not supported',
+    advice: 'Use one of `SupportedVersions`.',
+  },
   'stream.sub_protocol': {
     status: 400,
     title: 'No supported sub-protocol is offered',
@@ -116,7 +125,7 @@ export const HTTP_ERRORS = {
     advice: 'Use a WebSocket library that follows RFC 6455.',
   },
   'stream.token_needed': { status: 401, title: 'The header contains no token', advice: TOKEN },
-  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer`, the only one.' },
+  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer`, the only provider.' },
   'stream.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'stream.origin': {
     status: 403,
@@ -143,7 +152,7 @@ export const HTTP_ERRORS = {
   'stream.failure': {
     status: 500,
     title: 'The server failed',
-    advice: 'Look into its log; report the error if it persists.',
+    advice: 'Check its log; report the error if it persists.',
   },
   'stream.full': { status: 503, title: 'The node is full', advice: AGAIN },
   'stream.stopping': { status: 503, title: 'The node is stopping', advice: AGAIN },

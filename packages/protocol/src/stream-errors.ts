@@ -35,7 +35,7 @@ export const STREAM_ERRORS = {
   },
   'Operation.Abort': {
     context: '',
-    when: 'The operation was cancelled by the client, or a live statement was ended by an operator.',
+    when: 'The client cancelled the operation, or an operator ended a live statement.',
     advice: 'Nothing; this is the reply to the cancelled request, or the end of the live statement.',
   },
   Data: {

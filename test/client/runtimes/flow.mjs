@@ -97,5 +97,5 @@ await admin.query`drop table fills`
 await gate.auth.signOut()
 gate.close()
 admin.close()
-// The process ends by itself: nothing is left open.
+// The process ends without being stopped, because nothing is left open.
 console.log('done')

@@ -90,7 +90,7 @@ onEveryEngine('bounds of live statements', (place) => {
     assert.equal(isOver, false, 'ten changes were delivered while it ran')
   })
 
-  /** The turns of the event loop between the first of so many messages and the last. */
+  /** The turns of the event loop between the first and the last of the given number of messages. */
   const turnsBetween = async (clients: readonly LiveClient[], change: string, onMessage = (): void => {}) => {
     const seen: number[] = []
     let turns = 0

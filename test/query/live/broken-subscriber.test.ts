@@ -1,4 +1,4 @@
-/** A fault in one subscriber, wherever it happens: its statement ends with an error, the log says why, and nobody else notices. */
+/** A fault in one subscriber, wherever it happens: its statement ends with an error, the log says why, and other subscribers are not affected. */
 
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe, test } from 'node:test'
@@ -22,16 +22,17 @@ const ADMIN = CALLERS.admin ?? assert.fail()
 const PATIENCE_MS = 10_000
 let requests = 0
 
-/** A transport that fails when it is told to. */
+/** A transport that fails on request. */
 class BrokenSink implements SubscriberSink<LiveMessage> {
   readonly kinds: LiveMessage['kind'][] = []
   ended: Refusal | undefined
   maySend = true
-  breaks = { send: false, end: false }
+  /** Messages of this kind, and the end. */
+  breaks: { send?: LiveMessage['kind']; end?: boolean } = {}
   subscription: RunningSubscription | undefined
 
   send({ kind }: LiveMessage): void {
-    if (this.breaks.send) throw new Error(`${kind} could not be encoded`)
+    if (this.breaks.send === kind) throw new Error(`${kind} could not be encoded`)
     this.kinds.push(kind)
   }
 
@@ -98,13 +99,13 @@ onEveryEngineInLongRuns('a subscriber with a fault', (place) => {
 
   test('in the first message', async () => {
     const sink = new BrokenSink()
-    sink.breaks.send = true
+    sink.breaks.send = 'Snapshot'
     await endsWith(await open(sink), 'Snapshot')
   })
 
   test('in a change', async () => {
     const sink = await follow()
-    sink.breaks.send = true
+    sink.breaks.send = 'Change'
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     await endsWith(sink, 'Change')
   })
@@ -113,7 +114,7 @@ onEveryEngineInLongRuns('a subscriber with a fault', (place) => {
     const sink = await follow(5)
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     await until('the first change', PATIENCE_MS, () => sink.kinds.includes('Change'))
-    sink.breaks.send = true
+    sink.breaks.send = 'Change'
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     await endsWith(sink, 'Change')
   })
@@ -124,20 +125,20 @@ onEveryEngineInLongRuns('a subscriber with a fault', (place) => {
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     await good.until('others have the change', () => good.applier.isWhole)
     sink.maySend = true
-    sink.breaks.send = true
+    sink.breaks.send = 'Change'
     sink.subscription?.drained()
     await endsWith(sink, 'Change')
   })
 
   test('in a Progress', async () => {
     const sink = await follow()
-    sink.breaks.send = true
+    sink.breaks.send = 'Progress'
     await endsWith(sink, 'Progress')
   })
 
   test('in the end itself', async () => {
     const sink = await follow()
-    sink.breaks = { send: true, end: true }
+    sink.breaks = { send: 'Change', end: true }
     await run('UPDATE f SET v = v + 1 WHERE id = 1')
     await endsWith(sink, 'Change')
     await until('the log says so', PATIENCE_MS, () => server.log.some((line) => line.includes('the end could not be')))
@@ -148,7 +149,7 @@ describe('a fault in what subscribers share', () => {
   const read = [{ key: '[1]', route: '[]', row: '{"v":1}' }]
   const state = atOnce(stateOf(read, { hasKeys: true, isOrdered: false }))
 
-  test('a snapshot that cannot be encoded ends who waits for it, and is encoded anew for the next', async () => {
+  test('a snapshot that cannot be encoded ends the subscribers that wait for it, and is encoded again for the next', async () => {
     const target = targetWith(false, ['id'])
     let isBroken = true
     const plan = {

@@ -144,7 +144,7 @@ onEveryEngine('the change log', (place, kind) => {
     }
   })
 
-  test('a long row is not kept as it was: nobody knows it any more, and no result that had it', async () => {
+  test('the earlier values of a long row are not kept, so a former result that needs them cannot be computed', async () => {
     await live.run('CREATE TABLE letters (id Integer PRIMARY KEY, body Text)')
     await live.run("INSERT INTO letters VALUES (1, 'short'), (2, repeat('long', 1000))")
     const { positions } = await live.read('SELECT body FROM letters')
@@ -464,7 +464,7 @@ onEveryEngine('the change log', (place, kind) => {
     assert.deepEqual([...(await live.engine.live.changedSince(positions))], [['Quotes', 'lost']])
   })
 
-  test('a copy of the database has positions of its own', async () => {
+  test('a copy of the database has different positions', async () => {
     const { positions } = await live.read(BY_EVENT_LOOP)
     await live.close()
     const { databaseUrl } = place()

@@ -129,7 +129,7 @@ onEveryEngine('live queries', (place, engine) => {
     for (const client of [groups, joined, top, count]) client.close()
   })
 
-  test('clock: a statement with now() changes by itself', async () => {
+  test('clock: a statement with now() changes without any write', async () => {
     await run(
       'CREATE TABLE due (id Integer PRIMARY KEY, at Timestamp NOT NULL)',
       `INSERT INTO due VALUES (1, '2026-01-01T00:00:30Z')`,
@@ -149,7 +149,7 @@ onEveryEngine('live queries', (place, engine) => {
     client.close()
   })
 
-  test('every state of a system table has a position of its own, and each is resumed at', async () => {
+  test('every state of a system table has a different position, and each can be resumed from', async () => {
     const statement = `SELECT name, description FROM cataloguetables WHERE name = 'described'`
     const joined = `SELECT c.name, c.description, p.id FROM cataloguetables c JOIN described p ON c.name = 'described'`
     await run("CREATE TABLE described (id Integer PRIMARY KEY) COMMENT '0'", 'INSERT INTO described VALUES (1)')
@@ -182,7 +182,7 @@ onEveryEngine('live queries', (place, engine) => {
     }
   })
 
-  test('a position tells nothing of rows that the caller may not see', async () => {
+  test('a position reveals nothing about rows that the caller is not allowed to see', async () => {
     await run('CREATE TABLE hidden (id Integer PRIMARY KEY, owner Text NOT NULL) ROW FILTER (owner = :sub)')
     const statement = 'SELECT id FROM hidden'
     const client = await LiveClient.follow(server, statement, { as: 'trader' })
@@ -307,7 +307,7 @@ onEveryEngine('live queries', (place, engine) => {
     slow.close()
   })
 
-  test('a sink that is congested for too long is reset, and those beside it are not', async () => {
+  test('a sink that is congested for too long is reset, and other sinks are not', async () => {
     await run('CREATE TABLE o (id Integer PRIMARY KEY, t Text NOT NULL)', `INSERT INTO o VALUES (1, 'start')`)
     const good = await LiveClient.follow(server, 'SELECT t FROM o')
     const slow = await LiveClient.follow(server, 'SELECT t FROM o')
@@ -333,7 +333,7 @@ onEveryEngine('live queries', (place, engine) => {
     for (const client of [good, slow, brief]) client.close()
   })
 
-  test('a position is resumed at on the same node, the last one or an earlier one, also when nobody has followed since', async () => {
+  test('a client can resume on the same node from the last position or an earlier one, even without subscribers in between', async () => {
     await run(
       'CREATE TABLE p (id Integer PRIMARY KEY, v Integer NOT NULL)',
       'INSERT INTO p VALUES (1, 1), (2, 1), (3, 1)',
@@ -441,7 +441,7 @@ onEveryEngine('live queries', (place, engine) => {
           else last = client
         }
       }
-      // What another node told is as good here.
+      // A position from another node is equally valid here.
       const told = await LiveClient.follow(third, statements[2] ?? '')
       await run('DELETE FROM n WHERE id = 5')
       const back = await LiveClient.follow(server, statements[2] ?? '', { resumes: told })
@@ -480,7 +480,7 @@ onEveryEngine('live queries', (place, engine) => {
     }
   })
 
-  test('a node that is behind the one that told the position catches up first', async () => {
+  test('a node that is behind the one that sent the position catches up first', async () => {
     await run('CREATE TABLE b (id Integer PRIMARY KEY, v Integer NOT NULL)', 'INSERT INTO b VALUES (1, 0)')
     const other = await startQueryServer(place(), { bus, clock: () => time })
     try {
@@ -614,7 +614,7 @@ onEveryEngine('live queries', (place, engine) => {
     await narrow.stop()
   })
 
-  test('Progress tells the position when nothing else is sent, and the position moves on', async () => {
+  test('Progress sends the position when nothing else is sent, and the position advances', async () => {
     await run('CREATE TABLE g (id Integer PRIMARY KEY, s Text NOT NULL)')
     const client = await LiveClient.follow(server, 'SELECT id FROM g WHERE s = :s', { parameters: { s: 'A' } })
     const start = client.applier.position

@@ -18,7 +18,7 @@ onEveryEngineInLongRuns('a crowd of live subscribers', (place) => {
   })
   after(() => crowd.close())
 
-  test('after a crash everybody comes back at once, gets what was missed, and nobody a snapshot', async (t) => {
+  test('after a crash all subscribers reconnect at once and get what they missed, none of them a snapshot', async (t) => {
     const left = await crowd.subscribe(SUBSCRIBERS)
     await crowd.restart('SIGKILL')
     for (const change of CHANGES) await crowd.query(change)
@@ -34,7 +34,7 @@ onEveryEngineInLongRuns('a crowd of live subscribers', (place) => {
     crowd.hangUp()
   })
 
-  test('SIGTERM during writes: streams are closed with 1012, event streams end, and everybody continues without a gap', async () => {
+  test('SIGTERM during writes: streams are closed with 1012, event streams end, and all subscribers continue without a gap', async () => {
     const left = await crowd.subscribe(16)
     const events = await crowd.followEvents(ABOVE)
     let isStopped = false
@@ -60,7 +60,7 @@ onEveryEngineInLongRuns('a crowd of live subscribers', (place) => {
     crowd.hangUp()
   })
 
-  test('those who do not read cost bounded memory, delay nobody, and go on when they read again', async (t) => {
+  test('subscribers that do not read use bounded memory, delay no one, and continue when they read again', async (t) => {
     await crowd.query("UPDATE ticks SET note = repeat('x', 1000) ALL")
     const statement = 'SELECT id, price, note FROM ticks'
     const { client: reader } = await crowd.follow(statement)

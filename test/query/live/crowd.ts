@@ -1,4 +1,4 @@
-/** Many live subscribers over real sockets of a server in a process of its own: they come back at once, or do not read. */
+/** Many live subscribers over real sockets to a server in a separate process: they reconnect all at once, or do not read. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { ADMIN, signIn } from '../../support/demo-user.ts'
@@ -95,7 +95,7 @@ export class Crowd {
     )
   }
 
-  /** The times of lookups while something goes on, as the 50th and the 99th percentile. */
+  /** The times of lookups while other work runs, as the 50th and 99th percentiles. */
   async timesBeside<Result>(work: Promise<Result>): Promise<{ result: Result; p50: number; p99: number }> {
     let isDone = false
     const ended = work.finally(() => {
@@ -136,7 +136,7 @@ export class Crowd {
     return codes
   }
 
-  /** One subscriber on a connection of its own. */
+  /** One subscriber on a separate connection. */
   async follow(text: string, maxRate = 20): Promise<{ client: ModelClient; transport: Transport }> {
     return this.#follow(text, maxRate, await this.connect())
   }

@@ -90,7 +90,7 @@ for (const isOrdered of [false, true]) {
     )
   })
 
-  test(`rows without keys are told apart by their occurrence, ${order}`, async () => {
+  test(`rows without keys are distinguished by their occurrence, ${order}`, async () => {
     const values = fc.array(fc.array(fc.nat(3), { maxLength: 10 }), { minLength: 1, maxLength: 8 })
     await fc.assert(
       fc.asyncProperty(values, attendance, async (sequence, steps) => {
@@ -255,7 +255,7 @@ test('a position shows neither how much was written nor how many digits that has
   assert.equal(new Set(texts).size, texts.length)
 })
 
-test('what cannot be a position is told apart', () => {
+test('texts that cannot be a position are recognised', () => {
   for (const text of ['', 'x', 'AAAA', '!', 'A'.repeat(513), 'ä'.repeat(40)])
     assert.equal(isPosition(text), false, text)
 })

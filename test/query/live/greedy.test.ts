@@ -68,7 +68,7 @@ describe('a user who fills the memory for live results and does not read', () =>
         greedy.push({ client: statement, transport })
       }
       await until('they fill the memory', PATIENCE_MS, async () => (await liveBytes()) > LIVE_BYTES / 4)
-      // The results grow beyond what there is, while nobody reads them.
+      // The results grow beyond the available memory while no client reads them.
       for (let from = 100; from < 160; from += 5) await insert(from, 5)
       const others: ModelClient[] = []
       for (let n = 0; n < 9; n++) {

@@ -43,14 +43,14 @@ onEveryEngine('live statements that take long to read', (place) => {
     return running + waiting
   }
 
-  test('are listed before they have a result; when the client leaves, nothing is read for it any more', async () => {
+  test('are listed before they have a result; when the client disconnects, nothing more is read for it', async () => {
     for (const as of ['trader', 'market']) for (const n of [1, 2, 3]) openHeavy(as, `${as} left ${n}`)
     await until('all are listed', PATIENCE_MS, () => listed() === 6 && reads() === 6)
     leave()
     await until('no read runs or waits', PATIENCE_MS, () => listed() === 0 && reads() === 0)
   })
 
-  test('of two users make nobody else wait', async () => {
+  test('of two users do not make other users wait', async () => {
     for (const as of ['trader', 'market']) for (const n of [1, 2, 3]) openHeavy(as, `${as} kept ${n}`)
     await until('all are listed', PATIENCE_MS, () => listed() === 6)
     const response = await Promise.race([

@@ -1,4 +1,4 @@
-/** Live statements beside queries: they count as queries, wait behind them, and a slow one ends in the time limit. */
+/** Live statements running alongside queries: they count as queries, wait behind them, and a slow one ends at the time limit. */
 import assert from 'node:assert/strict'
 import { after, afterEach, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../../support/engines.ts'

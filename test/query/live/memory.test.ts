@@ -57,7 +57,7 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     assert.ok(Math.abs(wide - narrow - 50_000) < 5_000, `${narrow} bytes for e, ${wide} for €`)
   })
 
-  test('empty results that nobody follows count too, and are dropped when there are many', async () => {
+  test('empty results without subscribers count too, and are dropped when there are many', async () => {
     for (let value = 0; value < 400; value++) {
       const client = await LiveClient.open(server, 'SELECT id FROM m WHERE v = :v', { parameters: { v: value } })
       client.close()
@@ -124,11 +124,11 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     assert.deepEqual([client.applier.size, client.applier.seen.Reset], [600, 0])
   })
 
-  test('a reader that is reset while its next piece waits for its turn goes on by itself', async () => {
+  test('a reader that is reset while its next piece is waiting continues without further changes', async () => {
     await run('DELETE FROM m ALL')
     await insert(0, 400)
     const client = await LiveClient.open(server, 'SELECT id, v, t FROM m', { as: 'trader' })
-    // Whenever a piece has arrived, everything changes: what it reads is not the result any more, and takes as much memory again.
+    // After each piece, everything changes: what the reader still has to read is no longer the result, and uses as much memory again.
     let round = 0
     client.onMessage(() => {
       if (++round <= 3) void run(`UPDATE m SET v = v + 1, t = '${'z'.repeat(1000)}${round}' WHERE id >= 0`)
@@ -140,7 +140,7 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     assert.ok(metric('gatehouse_live_bytes') <= LIMIT)
   })
 
-  test('then the largest statement of the user with the most ends, not that of somebody else', async () => {
+  test('then the largest statement of the user with the most memory ends, not one of another user', async () => {
     await run('DELETE FROM m ALL')
     await insert(0, 300)
     const greedy = await LiveClient.follow(server, 'SELECT t FROM m WHERE id < 200', { as: 'trader' })
@@ -204,7 +204,7 @@ onEveryEngineInLongRuns('the memory of live results', (place) => {
     assert.deepEqual(failures(), [])
   })
 
-  test('one user has at most half of the memory, also when nobody else wants any', async () => {
+  test('one user gets at most half of the memory, even if no one else needs any', async () => {
     await run('DELETE FROM m ALL')
     await insert(0, 300)
     const first = await LiveClient.follow(server, 'SELECT t FROM m', { as: 'trader' })

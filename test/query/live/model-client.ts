@@ -43,7 +43,7 @@ export class ModelClient {
     this.#onState = onState
   }
 
-  /** What it asks for, and where it goes on. */
+  /** What it requests, and where it resumes. */
   opening(resume: Held | undefined): { readonly Resume?: string } {
     this.applier = resume === undefined ? new Applier() : Applier.resumed(resume.applier)
     this.#awaitsAnswer = resume !== undefined
@@ -193,7 +193,7 @@ interface Message {
   readonly Problem?: unknown
 }
 
-/** A row that is longer by itself goes alone. */
+/** A row that exceeds the limit on its own is sent alone. */
 function isLong(data: Data | undefined): boolean {
   return (data?.Put?.length ?? 0) + (data?.Remove?.length ?? 0) > 1
 }

@@ -17,7 +17,7 @@ export interface Ledger {
   /** The last step that was recorded. */
   readonly step: number
   /**
-   * The step that a position shows; `between`: some commits of a step that has several. A position that is told during a
+   * The step that a position shows; `between`: some commits of a step that has several. A position that is sent during a
    * step can be asked for when the step is recorded.
    */
   stepOf(tables: readonly string[], position: string): number | 'between'

@@ -201,7 +201,7 @@ export function makeWrite(choice: Choice): string {
     () => transfer(choice),
     () => `INSERT INTO f VALUES (${id}, ${n}) ON CONFLICT (id) DO UPDATE SET n = excluded.n`,
   ]
-  // On SQLite each of these runs in a process of its own, which takes a while to start.
+  // On SQLite each of these runs in a separate process, which takes a while to start.
   const byCondition: (() => string)[] = [
     () => `UPDATE t SET n = n + 1 WHERE g = ${group}`,
     () => `UPDATE t SET g = ${group} WHERE n = ${n}`,

@@ -1,6 +1,6 @@
 /**
  * The model of live queries: random commits against random live statements over the real transports. At each position that a
- * client is told it must hold exactly what a query returned there.
+ * client is sent it must hold exactly what a query returned there.
  */
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -48,12 +48,12 @@ export interface ModelReport {
   readonly transports: Record<string, number>
 }
 
-/** A state that a client was told of, to be compared when the step is recorded. */
+/** A state that a client was sent, compared when the step is recorded. */
 interface Observation {
   readonly client: ModelClient
   readonly position: string
   readonly text: string
-  /** A client that came back may be told an earlier state than before. */
+  /** A client that reconnected may be sent an earlier state than before. */
   readonly life: number
 }
 
@@ -120,7 +120,7 @@ export class LiveModel {
         return 'one'
       }
       case 1: {
-        // Writers at once, on every node and beside them.
+        // Concurrent writers, on every node and directly on the database.
         const writes = choice.list(2, 7, () => this.#write())
         writes.push(this.#ledger.write(makeForeign(choice, this.#ledger.schema), 'COMMIT').then(() => {}))
         await Promise.all(writes)
@@ -154,7 +154,7 @@ export class LiveModel {
     else assert.equal(status, 200, `${statement}: ${text}`)
   }
 
-  /** Notes what each statement returns now, and compares what the clients were told before. */
+  /** Records what each statement returns now, and compares it with what the clients were sent before. */
   async #record(commits: 'one' | 'several'): Promise<void> {
     // Those that arrive from here on may be of the next step.
     const observations = this.#observations
@@ -241,7 +241,7 @@ export class LiveModel {
     this.#paused.delete(transport)
   }
 
-  /** Its clients come back with a position that they were told, the last one or an earlier one, maybe on another node. */
+  /** Its clients reconnect with a position that they received, the last one or an earlier one, possibly on another node. */
   async #reconnect(transport: Transport, way: 'lost' | 'unsubscribed'): Promise<void> {
     const choice = this.#choice
     const clients = [...transport.clients]
@@ -342,7 +342,7 @@ export class LiveModel {
     for (const client of this.#clients()) this.#checkAlive(client)
   }
 
-  /** Clients that do not read while more is sent than buffers hold: they skip states, or start anew. */
+  /** Clients that do not read while more is sent than the buffers hold: they skip states, or start over. */
   async flood(): Promise<void> {
     const { nodes, tokens } = this.#options
     const [node] = nodes

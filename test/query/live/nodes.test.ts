@@ -134,7 +134,7 @@ describe('live statements on two nodes', () => {
     return items.find(({ id }) => id === 'watched-events')?.user
   }
 
-  test('a stop ends the responses at once and says when to come back: the other node goes on where they were', async () => {
+  test('a stop ends the responses at once and says when to reconnect: the other node continues where they ended', async () => {
     const token = (await signIn(a)).access_token
     // Of this table no node has a result that may be older than these rows.
     await write("INSERT INTO papers VALUES (11, 'kept'), (12, 'changed'), (13, 'deleted')")

@@ -1,4 +1,4 @@
-/** Rights of live statements while rows, roles and row filters change: nobody is sent, or told of, a row of somebody else. */
+/** Rights of live statements while rows, roles and row filters change: no user is sent a row of another user, or learns of one. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Principal } from 'gatehouse-protocol'
@@ -71,7 +71,7 @@ onEveryEngine('rights of live statements', (place) => {
     assert.equal(client.failure, undefined, String(client.failure))
   }
 
-  test('owners, roles and filters change at random: others see nothing of it, and everybody holds their own', async () => {
+  test('owners, roles and filters change at random: others see nothing of it, and all users keep their own rows', async () => {
     const choice = new Choice(Date.now() % 2 ** 31)
     const all = 'SELECT id, body FROM orders'
     const bob = [
@@ -139,7 +139,7 @@ onEveryEngine('rights of live statements', (place) => {
     assert.deepEqual([own.applier.recovered, own.applier.size], [true, 0])
   })
 
-  test('a read scope that is taken away ends those who lack it, and nobody else', async () => {
+  test('removing a read scope ends the statements of callers who lack it, and no others', async () => {
     const [alice, root] = [
       await follow('alice', 'SELECT id FROM orders'),
       await follow('root', 'SELECT id FROM orders'),

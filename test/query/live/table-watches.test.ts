@@ -1,4 +1,4 @@
-/** In whatever order commits, reads and joins come, everybody who is behind is marked in the end; and what that costs. */
+/** Whatever the order of commits, reads and joins, every statement that is behind is eventually marked; and what that costs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
@@ -76,7 +76,7 @@ const steps = fc.array(
   { maxLength: 40 },
 )
 
-test('everybody who is behind is marked, and those who are not come to rest', async () => {
+test('every statement that is behind is marked, and the others become idle', async () => {
   await fc.assert(
     fc.asyncProperty(steps, async (sequence) => {
       const database = createDatabase()

@@ -1,4 +1,4 @@
-/** Our own provider for conformance, browser and client tests: a whole server with a declarative file of its own. */
+/** Our own provider for conformance, browser and client tests: a whole server with a separate declarative file. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

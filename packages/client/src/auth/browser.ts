@@ -24,7 +24,7 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
   readonly scope: string
   /** A registered address of this page; by default the page without its query. */
   readonly redirectUri?: string | undefined
-  /** Where the user comes back to after signing out; by default `redirectUri`. */
+  /** Where the user returns to after signing out; by default `redirectUri`. */
   readonly postLogoutRedirectUri?: string | undefined
   /** `localStorage` by default, which all tabs share; `memory()` keeps them in this page only. */
   readonly storage?: TokenStorage | undefined
@@ -37,7 +37,7 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
 
 /** How to sign in this time. */
 export interface SignInOptions {
-  /** In a window of its own, instead of leaving the page. Call it in the handler of a click. */
+  /** Signs in in a separate window, without leaving the page. Call it in a click handler. */
   readonly popup?: boolean | undefined
   /** `login` asks for the password again, `select_account` for the account. */
   readonly prompt?: string | undefined
@@ -54,7 +54,7 @@ export interface SignOutOptions {
   readonly redirect?: boolean | undefined
 }
 
-/** What has to be known when the user comes back. */
+/** What must be known when the user returns. */
 interface Transaction {
   readonly state: string
   readonly verifier: string
@@ -123,7 +123,7 @@ export class Browser implements TokenSource {
   }
 
   async token(refused?: string): Promise<string> {
-    // Again after a failure, but then the address has no code any more.
+    // Also after a failure, but then the address no longer has a code.
     this.#returned ??= this.#finishRedirect().catch((error) => {
       this.#returned = undefined
       throw error
@@ -179,7 +179,7 @@ export class Browser implements TokenSource {
     return (await this.signedIn()) ? this.#granted.user() : undefined
   }
 
-  /** The scopes that were granted: what the client asked for, as far as the user holds it. */
+  /** The granted scopes: those that the client requested and the user has. */
   async scopes(): Promise<readonly string[]> {
     const { scope = '' } = (await this.#granted.current()) ?? {}
     return scope.match(/\S+/g) ?? []
@@ -223,7 +223,7 @@ export class Browser implements TokenSource {
       const answer = isHere ? await this.#request(url) : await this.#frame(url, transaction.state)
       return await this.#exchange(answer, transaction)
     } catch (error) {
-      // Cookies of other sites may be blocked, or somebody has to be asked.
+      // Third-party cookies may be blocked, or the user must interact.
       if (error instanceof AuthError && (error.code.endsWith('_required') || error.code === 'client.no_answer'))
         throw loginRequired()
       throw error
@@ -271,7 +271,7 @@ export class Browser implements TokenSource {
     })
   }
 
-  /** What is kept, and said between pages, is bound to the issuer and the client: an answer is for the one that asked. */
+  /** Stored values and messages between pages are bound to the issuer and the client, so that an answer reaches only the client that asked. */
   #keyOf(state: string): string {
     return `${this.#granted.key}:${state}`
   }
@@ -284,10 +284,10 @@ export class Browser implements TokenSource {
     if (!STATE.test(state)) return
     const key = this.#keyOf(state)
     if (!state.startsWith('r')) {
-      // This page is the pop-up or the hidden frame: the one that opened it goes on, if there is one.
+      // This page is the pop-up or the hidden frame: the page that opened it continues, if there is one.
       return talk(key, AbortSignal.timeout(OPENER_MS), location.search).then(
         () => {
-          // Not before it was heard: whoever sees a closed window expects no answer any more.
+          // Close only after the answer was received: a page that sees a closed window no longer expects one.
           this.#page.close()
           return forever
         },
@@ -296,7 +296,7 @@ export class Browser implements TokenSource {
     }
     const { sessionStorage } = this.#page
     const kept = sessionStorage.getItem(key)
-    // Opened from the history, or asked for by another client of this page.
+    // Opened from the history, or requested by another client of this page.
     if (kept === null) return
     sessionStorage.removeItem(key)
     const transaction = JSON.parse(kept) as Transaction
@@ -337,7 +337,7 @@ function start(kind: 'r' | 'p' | 'f', returnTo: string): Transaction {
   return { state: `${kind}.${random()}`, verifier: random(), nonce: random(), returnTo }
 }
 
-/** The query of the page that the pop-up or frame comes back to. */
+/** The query string of the page that the pop-up or frame returns to. */
 async function receive(key: string, signal: AbortSignal): Promise<URLSearchParams> {
   try {
     return new URLSearchParams(await talk(key, signal))

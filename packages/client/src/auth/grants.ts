@@ -69,7 +69,7 @@ export function refreshToken(options: ClientOptions & { readonly refreshToken: s
     )
 }
 
-/** What the user is asked to do elsewhere. */
+/** What the user must do elsewhere. */
 export interface DevicePrompt {
   readonly userCode: string
   /** Where the code is entered. */
@@ -130,7 +130,7 @@ async function startDevice(env: AuthEnv, { prompt, signal, ...client }: DeviceOp
 }
 
 /**
- * Tokens from elsewhere: another library, or a server of your own. It is asked for each request, so it should keep them.
+ * Tokens from elsewhere: another library, or your own server. It is called for each request, so it should cache them.
  *
  * @example
  * ```ts

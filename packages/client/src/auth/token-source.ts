@@ -53,7 +53,7 @@ export interface AuthEnv {
 /** What the option `auth` takes: made by `browser()`, `password()` and their like. */
 export type Auth<Source extends TokenSource = TokenSource> = (env: AuthEnv) => Source
 
-/** The registered client on whose behalf tokens are asked for. */
+/** The registered client that requests the tokens. */
 export interface ClientOptions {
   /** The id of the registered client. */
   readonly clientId: string
@@ -170,7 +170,7 @@ export class GrantedTokens implements TokenSource {
     }
     const signOuts = this.#signOuts
     const tokens = (await this.#refresh(stored)) ?? (await this.#start())
-    // The user has signed out meanwhile, which has revoked the grant of these tokens too.
+    // The user has signed out in the meantime, which also revoked the grant of these tokens.
     if (signOuts !== this.#signOuts) throw loginRequired()
     await this.keep(tokens)
     return tokens
@@ -209,7 +209,7 @@ export class GrantedTokens implements TokenSource {
   }
 }
 
-/** There is no token, and the user has to be asked. */
+/** There is no token, and the user must sign in. */
 export function loginRequired(): AuthError {
   return new AuthError('Nobody is signed in', { code: 'login_required' })
 }
@@ -224,7 +224,7 @@ export async function requestTokens(
   { scope, ...client }: ClientOptions,
   form: Readonly<Record<string, string>>,
 ): Promise<Tokens> {
-  // A refresh keeps the scope, and that of a code was asked for before.
+  // A refresh keeps the scope, and a code's scope was already requested.
   const asked = form.refresh_token ?? form.code ?? form.device_code
   return readTokens(
     await postForm(env, 'token', { ...form, scope: asked ? undefined : scope, ...credentialsOf(client) }),

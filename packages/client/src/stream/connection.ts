@@ -5,13 +5,13 @@ import { backoff, either, pause, unref } from '../wait.ts'
 import { afterClose, type Message, NO_WEBSOCKET, readTimeSpan, type State, type StateChange } from './protocol.ts'
 import { listenForWakes } from './wake.ts'
 
-/** What the connection tells those who use it. */
+/** The events of a connection for its users. */
 export interface ConnectionEvents {
   onState(change: StateChange): void
   /** Authenticated; `isNew` after a reconnect, when nothing is subscribed to on the server. */
   onOnline(isNew: boolean): void
   onMessage(message: Message): void
-  /** The socket is gone; there will be another. */
+  /** The socket was lost; another one will be opened. */
   onLost(error: GatehouseError): void
   onEnded(error: GatehouseError): void
 }
@@ -78,7 +78,7 @@ export class Connection {
     this.#socket?.send(JSON.stringify(message))
   }
 
-  /** For good: no attempt follows by itself. */
+  /** Permanently: the library does not reconnect automatically. */
   end(error: GatehouseError, code: number | string = error.code): void {
     if (this.#run === undefined) return
     this.#run.abort()
@@ -146,7 +146,7 @@ export class Connection {
     }
   }
 
-  /** From opening a socket until it is gone. */
+  /** From opening a socket until it is closed. */
   async #session(): Promise<{ lost: Lost; onlineMs: number }> {
     const { url, options } = this.#http
     const Socket: WebSocketClass | undefined =

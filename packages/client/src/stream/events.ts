@@ -5,7 +5,7 @@ import { type CallOptions, linesOf } from '../query.ts'
 import { backoff, either, pause } from '../wait.ts'
 import type { Channel, Channels } from './channel.ts'
 
-/** What is asked for, with the members of docs/live.md. */
+/** The request, with the members of docs/live.md. */
 export interface LiveRequest {
   readonly Statement: string
   readonly Parameters?: unknown
@@ -24,7 +24,7 @@ export interface EventOptions extends CallOptions {
   readonly onLost?: ((error: GatehouseError) => void) | undefined
 }
 
-/** The server sends something every 15 seconds: after this long without a line it is gone. */
+/** The server sends something every 15 seconds: if no line arrives for this long, the connection is lost. */
 const SILENCE_MS = 45_000
 
 /**
@@ -89,7 +89,7 @@ export async function* liveMessages(
     } catch (error) {
       wanted.throwIfAborted()
       if (!(error instanceof GatehouseError)) throw error
-      // If the server does not know the position any more, the whole result follows.
+      // If the server no longer knows the position, the whole result follows.
       if (error.code === 'Request.BadPosition' && position !== undefined) {
         position = undefined
         continue

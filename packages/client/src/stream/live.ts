@@ -18,7 +18,7 @@ export interface LiveOptions extends CallOptions {
 export interface LiveChange<R> {
   /** Rows that are new or different. */
   readonly put: readonly R[]
-  /** Rows that are gone: the same objects that were put. */
+  /** Removed rows: the same objects that were put. */
   readonly remove: readonly R[]
   /** For each row in `put` that was there: the row that it replaces. */
   readonly before: ReadonlyMap<R, R>
@@ -115,7 +115,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
           this.#end(error)
         }
       },
-      // If the server does not know the position any more, the whole result follows.
+      // If the server no longer knows the position, the whole result follows.
       onRefused: ({ code, message }) => {
         const again = this.#position !== undefined && code === 'Data' && message.endsWith(' Resume')
         if (again) this.#position = undefined
@@ -137,7 +137,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     return this.#rows
   }
 
-  /** What tells a row from the others as long as it is in the result: the same for the row that replaces it. */
+  /** Identifies a row as long as it is in the result; the row that replaces it has the same value. */
   keyOf(row: R): string | undefined {
     return this.#keys.get(row as object)
   }

@@ -20,9 +20,9 @@ export type State =
   | 'online'
   /** The token has expired or was revoked, and a fresh one is being fetched. */
   | 'lapsed'
-  /** No connection; the next attempt follows by itself. */
+  /** No connection; the library reconnects automatically. */
   | 'offline'
-  /** No connection, and none will be made by itself: signed out, ended by an operator, or closed. */
+  /** No connection, and the library does not reconnect: signed out, ended by an operator, or closed. */
   | 'ended'
 
 /** Passed to listeners of `on('state', …)`. */
@@ -38,7 +38,7 @@ export interface StateChange {
 /** The code of a state, where no WebSocket can be opened although the server can be reached. */
 export const NO_WEBSOCKET = 'client.no_websocket'
 
-/** What a client does after a close, or after an error with a code of its own: stop, get a fresh token, or come back later. */
+/** What a client does after a close, or after an error with a specific code: stop, get a fresh token, or reconnect later. */
 export function afterClose(code: number | string): 'end' | 'renew' | 'retry' {
   // 1002, 1003, 1007 and 1009 say that this client is at fault: the same bytes would fail again.
   if ([1002, 1003, 1007, 1009, 4000].includes(code as number)) return 'end'

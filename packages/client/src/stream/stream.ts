@@ -1,4 +1,4 @@
-/** The stream: requests and subscriptions on one connection that comes back by itself. */
+/** The stream: requests and subscriptions on one connection that reconnects automatically. */
 import { Emitter } from '../emitter.ts'
 import { ConnectionError, closedError, GatehouseError } from '../errors.ts'
 import type { Http } from '../http.ts'
@@ -68,7 +68,7 @@ export class Stream implements Channels {
     return this.#states.on(listener)
   }
 
-  /** Resolves once the connection is online. Everything else connects by itself. */
+  /** Resolves once the connection is online. All other calls connect automatically. */
   async connect({ signal }: CallOptions = {}): Promise<void> {
     const wanted = either(signal, this.http.closed)
     wanted.throwIfAborted()
@@ -152,7 +152,7 @@ export class Stream implements Channels {
         Object.assign(subscribed, { phase: 'open', wasOpen: true, failures: 0 })
       },
       (error: GatehouseError) => {
-        // A lost connection subscribes again by itself.
+        // After a lost connection, the library subscribes again automatically.
         if (this.#subscribed.get(keyOf(channel)) !== subscribed || error instanceof ConnectionError) return
         subscribed.phase = 'waiting'
         this.#onEndOf(subscribed, error)
@@ -160,7 +160,7 @@ export class Stream implements Channels {
     )
   }
 
-  /** A subscription was refused, or ended by the server: it comes back if that can help. */
+  /** A subscription was refused, or ended by the server: it is opened again if that can help. */
   #onEndOf(subscribed: Subscribed, error: GatehouseError): void {
     subscribed.phase = 'waiting'
     // With a fresh token it is opened again.

@@ -25,8 +25,8 @@ export interface Shared {
 }
 
 /**
- * Messages of one topic, for `for await`. It survives reconnects; what was published meanwhile is not sent later, which
- * `onResume` tells.
+ * Messages of one topic, for `for await`. It survives reconnects; messages published in between are not sent later, which
+ * `onResume` reports.
  *
  * @example
  * ```ts

@@ -3,7 +3,7 @@
 export interface Wakes {
   /** Time may have passed, or the network is back: everything that waits should try now. */
   wake(): void
-  /** The network is gone. */
+  /** The network is unavailable. */
   offline(): void
 }
 

@@ -6,7 +6,7 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
     readonly scope: string;
     /** A registered address of this page; by default the page without its query. */
     readonly redirectUri?: string | undefined;
-    /** Where the user comes back to after signing out; by default `redirectUri`. */
+    /** Where the user returns to after signing out; by default `redirectUri`. */
     readonly postLogoutRedirectUri?: string | undefined;
     /** `localStorage` by default, which all tabs share; `memory()` keeps them in this page only. */
     readonly storage?: TokenStorage | undefined;
@@ -18,7 +18,7 @@ export interface BrowserOptions extends Omit<ClientOptions, 'clientSecret'> {
 }
 /** How to sign in this time. */
 export interface SignInOptions {
-    /** In a window of its own, instead of leaving the page. Call it in the handler of a click. */
+    /** Signs in in a separate window, without leaving the page. Call it in a click handler. */
     readonly popup?: boolean | undefined;
     /** `login` asks for the password again, `select_account` for the account. */
     readonly prompt?: string | undefined;
@@ -69,7 +69,7 @@ export declare class Browser implements TokenSource {
     signOut({ redirect }?: SignOutOptions): Promise<void>;
     /** The user who is signed in, according to the server; undefined if there is none. */
     user(): Promise<User | undefined>;
-    /** The scopes that were granted: what the client asked for, as far as the user holds it. */
+    /** The granted scopes: those that the client requested and the user has. */
     scopes(): Promise<readonly string[]>;
     refuse(token: string): void;
     close(): void;

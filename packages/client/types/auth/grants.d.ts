@@ -36,7 +36,7 @@ export declare function password(options: PasswordOptions): Auth<GrantedTokens>;
 export declare function refreshToken(options: ClientOptions & {
     readonly refreshToken: string;
 }): Auth<GrantedTokens>;
-/** What the user is asked to do elsewhere. */
+/** What the user must do elsewhere. */
 export interface DevicePrompt {
     readonly userCode: string;
     /** Where the code is entered. */
@@ -63,7 +63,7 @@ export interface DeviceOptions extends ClientOptions {
  */
 export declare function device(options: DeviceOptions): Auth<GrantedTokens>;
 /**
- * Tokens from elsewhere: another library, or a server of your own. It is asked for each request, so it should keep them.
+ * Tokens from elsewhere: another library, or your own server. It is called for each request, so it should cache them.
  *
  * @example
  * ```ts

@@ -43,7 +43,7 @@ export interface AuthEnv {
 }
 /** What the option `auth` takes: made by `browser()`, `password()` and their like. */
 export type Auth<Source extends TokenSource = TokenSource> = (env: AuthEnv) => Source;
-/** The registered client on whose behalf tokens are asked for. */
+/** The registered client that requests the tokens. */
 export interface ClientOptions {
     /** The id of the registered client. */
     readonly clientId: string;
@@ -85,7 +85,7 @@ export declare class GrantedTokens implements TokenSource {
     /** RFC 7009: the refresh token takes its access tokens with it. Forgotten first, should the server be away. */
     signOut(): Promise<void>;
 }
-/** There is no token, and the user has to be asked. */
+/** There is no token, and the user must sign in. */
 export declare function loginRequired(): AuthError;
 /** POST to the token endpoint (RFC 6749 §3.2). */
 export declare function requestTokens(env: AuthEnv, { scope, ...client }: ClientOptions, form: Readonly<Record<string, string>>): Promise<Tokens>;

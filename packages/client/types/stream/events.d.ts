@@ -3,7 +3,7 @@ import { GatehouseError } from '../errors.ts';
 import { type Http, type Search } from '../http.ts';
 import { type CallOptions } from '../query.ts';
 import type { Channel, Channels } from './channel.ts';
-/** What is asked for, with the members of docs/live.md. */
+/** The request, with the members of docs/live.md. */
 export interface LiveRequest {
     readonly Statement: string;
     readonly Parameters?: unknown;

@@ -11,7 +11,7 @@ export interface LiveOptions extends CallOptions {
 export interface LiveChange<R> {
     /** Rows that are new or different. */
     readonly put: readonly R[];
-    /** Rows that are gone: the same objects that were put. */
+    /** Removed rows: the same objects that were put. */
     readonly remove: readonly R[];
     /** For each row in `put` that was there: the row that it replaces. */
     readonly before: ReadonlyMap<R, R>;
@@ -45,7 +45,7 @@ export declare class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     constructor(channels: Channels, values: Values, statement: Statement, { maxRate, signal }?: LiveOptions);
     /** The current result, in the order of the statement. A new array after each change, the same until then. */
     get rows(): readonly R[];
-    /** What tells a row from the others as long as it is in the result: the same for the row that replaces it. */
+    /** Identifies a row as long as it is in the result; the row that replaces it has the same value. */
     keyOf(row: R): string | undefined;
     /** Resolves when the first result is here; rejects when the statement is refused. */
     ready(): Promise<this>;

@@ -18,9 +18,9 @@ export type State =
  | 'online'
 /** The token has expired or was revoked, and a fresh one is being fetched. */
  | 'lapsed'
-/** No connection; the next attempt follows by itself. */
+/** No connection; the library reconnects automatically. */
  | 'offline'
-/** No connection, and none will be made by itself: signed out, ended by an operator, or closed. */
+/** No connection, and the library does not reconnect: signed out, ended by an operator, or closed. */
  | 'ended';
 /** Passed to listeners of `on('state', …)`. */
 export interface StateChange {
@@ -33,7 +33,7 @@ export interface StateChange {
 }
 /** The code of a state, where no WebSocket can be opened although the server can be reached. */
 export declare const NO_WEBSOCKET = "client.no_websocket";
-/** What a client does after a close, or after an error with a code of its own: stop, get a fresh token, or come back later. */
+/** What a client does after a close, or after an error with a specific code: stop, get a fresh token, or reconnect later. */
 export declare function afterClose(code: number | string): 'end' | 'renew' | 'retry';
 /** The error that a message with the action `Error` carries. */
 export declare function errorOfMessage({ Data, Problem, Controller, Topic }: Message, statement?: string): GatehouseError;

@@ -27,7 +27,7 @@ export declare class Stream implements Channels {
     get state(): State;
     /** Tells each change of state. Returns what ends that. */
     on(_event: 'state', listener: (change: StateChange) => void): () => void;
-    /** Resolves once the connection is online. Everything else connects by itself. */
+    /** Resolves once the connection is online. All other calls connect automatically. */
     connect({ signal }?: CallOptions): Promise<void>;
     /** Sends a request and resolves with the `Data` of its reply. */
     request<T = unknown>(controller: string, topic: string, data?: unknown, options?: StreamRequestOptions): Promise<T>;

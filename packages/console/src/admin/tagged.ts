@@ -1,4 +1,4 @@
-/** One thing of the administration with its ETag, so that a change by another user meanwhile is not overwritten. */
+/** One administration resource with its ETag, so that a concurrent change by another user is not overwritten. */
 import { useCallback, useRef } from 'preact/hooks'
 import { GatehouseError } from '../../../client/src/index.ts'
 import { gate } from '../gate.ts'
@@ -45,9 +45,12 @@ export function useTagged<Item>(path: string): Tagged<Item> {
           return false
         }
         reload()
-        toast('Another user changed this meanwhile. It is shown as it is now: please check, and try again.', {
-          kind: 'error',
-        })
+        toast(
+          'Another user has changed this in the meantime. The current version is now shown: check it and try again.',
+          {
+            kind: 'error',
+          },
+        )
         return false
       }
     },

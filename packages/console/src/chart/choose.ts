@@ -1,4 +1,4 @@
-/** Which columns of a result a chart draws: those that the view names, or else those that suit it. */
+/** Which columns of a result a chart draws: those that the view names, or else suitable ones. */
 import type { SavedQuery } from '../../../client/src/index.ts'
 
 /** The members of a saved query or tile that concern a chart; a `table`, or none, is drawn as lines. */

@@ -121,7 +121,7 @@ class PointTable {
     for (const series of this.#series.values()) put(series, slot, row[columns[at++] ?? 0])
   }
 
-  /** Series share the places of equal x; a second point of a series at one x gets a place of its own. */
+  /** Series share a place for equal x; a second point of a series at the same x gets a separate place. */
   addPoint(x: number, exactX: unknown, name: string, value: unknown): void {
     const series = this.addSeries(name)
     if (series === undefined) return

@@ -1,4 +1,4 @@
-/** What uPlot does not draw by itself: groups of bars, and candles. */
+/** Shapes that uPlot does not provide: groups of bars, and candles. */
 import type uPlot from 'uplot'
 import type { Colours } from './colours.ts'
 

@@ -142,7 +142,7 @@ function functionOption(name: string, signature: string, description: string, ex
   }
 }
 
-/** The cursor goes between the parentheses, or behind those that are there. */
+/** The cursor moves between the new parentheses, or past existing ones. */
 function insertCall(view: EditorView, name: string, from: number, to: number): void {
   const hasParenthesis = view.state.sliceDoc(to, to + 1) === '('
   view.dispatch({

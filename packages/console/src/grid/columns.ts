@@ -9,7 +9,7 @@ import type { GridModel } from './model.ts'
 export interface ColumnWindow {
   readonly pinned: readonly PlacedColumn[]
   readonly scrolled: readonly PlacedColumn[]
-  /** Where the first of `scrolled` begins, from the left end of those that scroll. */
+  /** Where the first of `scrolled` begins, from the left edge of the scrolling columns. */
   readonly start: number
   readonly pinnedWidth: number
 }
@@ -34,7 +34,7 @@ export class Columns {
   readonly #widths: number[]
   #pinned: readonly number[] = []
   #scrolled: readonly number[]
-  /** Left ends of those that scroll, and the right end of the last. */
+  /** The left edges of the scrolling columns, and the right edge of the last. */
   #starts: number[] = []
   #window: ColumnWindow | undefined
   #windowOf = ''
@@ -105,7 +105,7 @@ export class Columns {
     this.#place()
   }
 
-  /** From the first rows, once there are some; later only on request, since widths that change by themselves irritate. */
+  /** From the first rows, once there are some; later only on request, because widths that change on their own are distracting. */
   measure(): void {
     if (this.isMeasured || this.#model.size === 0) return
     this.isMeasured = true

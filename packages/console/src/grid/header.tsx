@@ -20,7 +20,7 @@ export interface HeaderProps {
   readonly onFit: (column: number) => void
   /** The types below the names. */
   readonly types: boolean
-  /** The column whose filter has been asked for; undefined while filters are not shown. */
+  /** The column whose filter was opened; undefined while filters are not shown. */
   readonly filtering: number | undefined
   readonly onFilter: (column: number | undefined) => void
 }
@@ -179,7 +179,7 @@ function FilterField({
         ref={input}
         aria-label={`Filter ${column.name}`}
         aria-invalid={problem === undefined ? undefined : true}
-        title={problem ?? 'Text that the cell contains, or = != < <= > >= and a value, null, not null'}
+        title={problem ?? 'Text contained in the cell; or = != < <= > >= with a value; or null, not null'}
         placeholder="Filter"
         spellcheck={false}
         autocomplete="off"

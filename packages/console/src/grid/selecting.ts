@@ -32,7 +32,7 @@ export function useSelection(
   useEffect(() => {
     onSelect?.(range === undefined || range.bottom < 0 ? undefined : { top: range.top, bottom: range.bottom })
   }, [range?.top, range?.bottom])
-  // Rows that are gone cannot be selected.
+  // Removed rows cannot be selected.
   useEffect(() => {
     if (selection !== undefined && Math.max(selection.from.row, selection.to.row) >= rows) setSelection(undefined)
   }, [rows])

@@ -18,7 +18,7 @@ export interface Command {
 
 const sources = signal<readonly (() => readonly Command[])[]>([])
 
-/** All commands; those that were added last come first. */
+/** All commands, the most recently added first. */
 export const commands = computed(() => sources.value.flatMap((source) => source()))
 
 /** Adds commands; the function that it returns removes them. `source` may read signals. */

@@ -78,7 +78,7 @@ function OpenPalette() {
           aria-autocomplete="list"
           autocomplete="off"
           spellcheck={false}
-          placeholder="Where to, or what to do?"
+          placeholder="Go to a page or run a command"
           value={text}
           onInput={(event) => {
             setText(event.currentTarget.value)

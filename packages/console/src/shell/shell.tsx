@@ -69,7 +69,7 @@ function AreaPage({ area }: { readonly area: Area }) {
       <Page title={area.title}>
         <ErrorNotice title={`${area.title} could not be loaded`} error={loaded.error} onRetry={load} />
         <p>
-          If the server has another version now, <Button onClick={() => location.reload()}>load the page again</Button>
+          If the server has been upgraded, <Button onClick={() => location.reload()}>load the page again</Button>
         </p>
       </Page>
     )
@@ -131,14 +131,14 @@ function shellCommands(areas: readonly Area[]): readonly Command[] {
     { id: 'theme-dark', title: 'Dark theme', group: 'Console', icon: 'moon', act: () => setTheme('dark') },
     {
       id: 'theme-system',
-      title: 'Theme of the system',
+      title: 'Use the system theme',
       group: 'Console',
       icon: 'system',
       act: () => setTheme('system'),
     },
     {
       id: 'navigation',
-      title: 'Narrow or widen the navigation',
+      title: 'Collapse or expand the navigation',
       group: 'Console',
       icon: 'sidebar',
       act: toggleNavigation,

@@ -29,8 +29,8 @@ export function SignedOut({ session }: { readonly session: Exclude<Session, { ki
               <h1>You are signed out</h1>
               <p class="quiet">
                 {session.why === 'left'
-                  ? 'Nothing of yours is kept in this page.'
-                  : 'Your session has ended: it was signed out elsewhere or by an administrator, or its time is over.'}
+                  ? 'None of your data is kept on this page.'
+                  : 'Your session has ended: it was signed out elsewhere or by an administrator, or it has expired.'}
               </p>
               <Button kind="primary" onClick={() => void askToSignIn()}>
                 Sign in again

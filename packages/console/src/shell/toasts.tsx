@@ -27,7 +27,7 @@ export function toast(text: ComponentChildren, options: ToastOptions = {}): void
 }
 
 /** Says that something failed, with the code and the request id. */
-export function toastError(error: unknown, title = 'This did not work'): void {
+export function toastError(error: unknown, title = 'Something went wrong'): void {
   const { message, code, requestId } = explain(error)
   const facts = [code, requestId && `request ${requestId}`].filter((fact) => fact !== undefined)
   toast(

@@ -10,7 +10,7 @@ export interface ButtonProps extends NativeButton {
   readonly kind?: 'primary' | 'danger' | 'plain' | undefined
   readonly icon?: IconName | undefined
   readonly size?: 'small' | undefined
-  /** Shows that it is at work, and cannot be pressed meanwhile. */
+  /** Shows that work is in progress, and disables the button. */
   readonly busy?: boolean | undefined
   readonly children?: ComponentChildren
 }

@@ -135,7 +135,7 @@ export function Keys({ of }: { readonly of: string }) {
 
 export const IS_MAC = /Mac|iPhone|iPad/.test(navigator.platform)
 
-/** The progress of long work. Without `of`, it only shows that the work goes on. */
+/** The progress of long work. Without `of`, it only shows that work is in progress. */
 export function Progress({
   label,
   value,

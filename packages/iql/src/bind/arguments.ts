@@ -81,7 +81,7 @@ export function matchArguments(
   return { definition: chosen, arguments: args, type }
 }
 
-/** Widens the arguments of the kind `common`, and leaves the others. */
+/** Widens the arguments of the kind `common`, and leaves the others unchanged. */
 function widenCommon(
   binding: Binding,
   call: Call,
@@ -190,7 +190,7 @@ function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression
   return number.kind === 'number' ? literals.number?.test(number.text) === true : literals.untyped
 }
 
-/** Arguments that are widened to a common type take that of the first with a type of its own. */
+/** Arguments that are widened to a common type take the type of the first typed argument. */
 function expectedOf(
   kind: ArgumentKind,
   definition: FunctionDefinition,

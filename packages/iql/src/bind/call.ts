@@ -302,7 +302,7 @@ function comparable(binding: Binding, expression: BoundExpression, at: number): 
   throw binding.fail('TypeMismatch', at, `PARTITION BY cannot compare ${typeName(expression.type)}`)
 }
 
-/** Functions that look back to the last known value have a frame of their own. */
+/** Functions that look back to the last known value use a fixed frame. */
 function frameOf(binding: Binding, { id }: FunctionDefinition, { frame, at }: Window): Frame | undefined {
   if (!FILLING.has(id)) return frame === undefined ? undefined : bindFrame(binding, frame, at)
   if (frame === undefined) return { unit: 'rows', start: { kind: 'unbounded-preceding' }, end: { kind: 'current-row' } }

@@ -54,7 +54,7 @@ function bindTable(binding: Binding, outer: Scope, { name, alias }: TableRef): B
       throw binding.fail(
         'TooComplex',
         name.at,
-        `The WITH queries use one another more than ${MAX_WITH_USES} times in all; each use counts those inside it`,
+        `The WITH queries use one another more than ${MAX_WITH_USES} times in total, including nested uses`,
       )
     return { source: { kind: 'cte', id, cte: cte.id, columns }, entries: [entry(id, alias?.text ?? cte.name, columns)] }
   }
@@ -115,7 +115,7 @@ function bindJoin(binding: Binding, outer: Scope, written: Join): BoundFrom {
     throw binding.fail(
       'TooComplex',
       written.at,
-      `A statement has at most ${DEFAULT_LIMITS.joins} joins, with those of its views`,
+      `A statement can have at most ${DEFAULT_LIMITS.joins} joins, including those of its views`,
     )
   const left = bindItem(binding, outer, written.left)
   const right = bindItem(binding, outer, written.right)

@@ -1,4 +1,4 @@
-/** Types literals: by themselves, or as the type that the context expects. */
+/** Types literals: on their own, or as the type that the context expects. */
 
 import type { Literal, WrittenAt } from '../bound/bound-leaf.ts'
 import type { BoundExpression } from '../bound/bound-query.ts'

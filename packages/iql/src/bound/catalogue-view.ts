@@ -2,11 +2,11 @@
 import type { Expression, Query } from '../syntax/ast-query.ts'
 import type { IqlType } from '../types/types.ts'
 
-/** A table that the caller may not read is not part of the view. */
+/** A table that the caller is not allowed to read is not part of the view. */
 export interface CatalogueView {
   /** Names are case-insensitive. */
   lookup(name: string): TableView | undefined
-  /** A table whose definition the caller may see, but whose rows the caller may not read. */
+  /** A table whose definition the caller can see, but not its rows. */
   hidden(name: string): HiddenTable | undefined
   /** The names of all definitions that the caller may see. */
   tableNames(): Iterable<string>
@@ -49,7 +49,7 @@ export interface TableView {
   readonly isWritable: boolean
   /** Whether changes are logged, so that live queries can read only what has changed. */
   readonly isLive: boolean
-  /** Set for a view: it has no rows of its own, and the query takes its place. */
+  /** Set for a view: it stores no rows, and the query takes its place. */
   readonly view?: ViewQuery | undefined
 }
 
@@ -69,7 +69,7 @@ export interface ColumnView {
   readonly hasDefault: boolean
 }
 
-/** No tables, and every right: for binding a definition by itself. */
+/** No tables, and every right: for binding a definition on its own. */
 export const NO_TABLES: CatalogueView = {
   lookup: () => undefined,
   hidden: () => undefined,

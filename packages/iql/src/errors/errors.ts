@@ -11,7 +11,7 @@ export interface ErrorEntry {
 
 /** Keys are the codes without the prefix `IQL.`. Engines raise those of the last block at run time. */
 export const ERRORS = {
-  Syntax: entry('The statement cannot be parsed', 'Expected lists what can follow at the position.'),
+  Syntax: entry('The statement cannot be parsed', 'Expected lists what can follow at that position.'),
   TooLong: entry('The statement is too long', 'Shorten it, or pass large values as parameters.', 413),
   TooComplex: entry('The statement is too complex', 'Split it, or nest less. The message names the limit.'),
 
@@ -67,7 +67,7 @@ export const ERRORS = {
     'ON CONFLICT does not name a key',
     'Name the columns of the primary key or of a UNIQUE constraint.',
   ),
-  NotLive: entry('The statement cannot be live', 'The message says which part is in the way. See Hint.'),
+  NotLive: entry('The statement cannot be live', 'The message says which part prevents it. See Hint.'),
   BadDefinition: entry('The definition is not valid', 'The message says why.'),
   SystemTable: entry('A system table cannot be changed', 'Create a table of your own.', 403),
 

@@ -72,7 +72,7 @@ export const AGGREGATE_FUNCTIONS = {
   median: aggregate(
     ['number'],
     averageType,
-    'The value in the middle, or the mean of the two in the middle: percentile_cont(0.5, x). NULLs are ignored.',
+    'The middle value, or the mean of the two middle values: percentile_cont(0.5, x). NULLs are ignored.',
     'median(price)',
   ),
   percentile_cont: aggregate(
@@ -204,7 +204,7 @@ export const WINDOW_FUNCTIONS = {
     ['number', 'moment'],
     averageType,
     'always',
-    'The value, or if it is NULL the value at this time on the line between the last known value before and the next after; NULL where one of them is missing. For Integer and Decimal calculated exactly and rounded to the scale of avg. The rows are ordered by the second argument.',
+    'The value or, if it is NULL, the value interpolated linearly at this time between the previous and the next known value; NULL if either is missing. For Integer and Decimal calculated exactly and rounded to the scale of avg. The rows are ordered by the second argument.',
     'interpolate(price, executed_at) OVER (ORDER BY executed_at)',
   ),
   interpolate_integer: {

@@ -18,7 +18,7 @@ export type FunctionDefinition =
   | (FunctionEntry & { readonly kind: 'window'; readonly id: WindowId })
   | (FunctionEntry & { readonly kind: 'table'; readonly id: TableFunctionId })
 
-/** Forms that look like calls but have rules of their own. */
+/** Forms that look like calls but have special rules. */
 export const SPECIAL_FORMS = [
   { name: 'coalesce', description: 'The first argument that is not NULL.', example: "coalesce(NULL, 'x')" },
   { name: 'nullif', description: 'NULL if both are equal, otherwise the first.', example: 'nullif(5, 0)' },
@@ -26,7 +26,7 @@ export const SPECIAL_FORMS = [
   {
     name: 'time_bucket_gapfill',
     description:
-      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Where there are no rows the aggregates are NULL; locf(x) and interpolate(x) fill them along the buckets, within the other keys.',
+      'In GROUP BY: time_bucket of the width and the time, with a row for every bucket from that of the start to the last before the end. Aggregates of buckets without rows are NULL; locf(x) and interpolate(x) fill them from the neighbouring buckets with the same other keys.',
     example: "time_bucket_gapfill('1 hour', executed_at, '2026-01-30T00:00:00Z', '2026-01-31T00:00:00Z')",
   },
 ] as const

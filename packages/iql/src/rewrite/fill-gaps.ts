@@ -40,7 +40,7 @@ interface Names {
   readonly columnsOf: ColumnsOf
 }
 
-/** The WITH names of the query are in `scope`; those that it gets are at their end. */
+/** The WITH names of the query are in `scope`; new names are appended to them. */
 export function fillGaps(binding: Binding, scope: Scope, query: Query): Query {
   const { body: select } = query
   if (select.kind !== 'select' || select.groupBy.length === 0) return query
@@ -212,7 +212,7 @@ class Filling {
     throw this.#binding.fail(
       'BadArguments',
       startOf(value),
-      `The width, the start and the end of ${GAPFILL} are values: they see no columns`,
+      `The width, start and end of ${GAPFILL} cannot use columns`,
       { hint: 'write a literal, a parameter, or a sub-query such as (SELECT min(executed_at) FROM trades)' },
     )
   }
@@ -263,14 +263,14 @@ class Filling {
     return withChildren(expression, (child) => this.#rewrite(child))
   }
 
-  /** Its outputs are computed over the grid, where the sources are not visible any more. */
+  /** Its outputs are computed over the grid, where the sources are no longer visible. */
   #refuseCorrelated(query: Query): void {
     const column = outerColumn(query, this.#names.sources, this.#names.columnsOf)
     if (column === undefined) return
     throw this.#binding.fail(
       'NotGrouped',
       startOf(column),
-      `A sub-query beside ${GAPFILL} cannot use the columns of the query around it, such as ${column.name.text}`,
+      `A sub-query in a query with ${GAPFILL} cannot use the columns of that query, such as ${column.name.text}`,
       { hint: 'select the buckets in a WITH query, and write the sub-query in a select from it' },
     )
   }

@@ -59,7 +59,7 @@ function merge(
     const size = sizes.get(column.ordinal)
     if (size !== undefined) added += size
     else sizes.set(column.ordinal, isPlain(expression) ? 0 : sizeOf(expression))
-    // Not one of the literals that become parameters: as an output it has a type of its own, which its digits decide.
+    // Not one of the literals that become parameters: as an output, its type depends on its digits.
     if (expression.kind === 'literal') return { ...expression, written: undefined }
     // LATEST ON knows more than the definition.
     return column.nullable || !expression.nullable ? expression : { ...expression, nullable: false }

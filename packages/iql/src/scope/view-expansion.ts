@@ -36,10 +36,10 @@ export class ViewExpansion {
   excessOf({ text, nesting }: ViewQuery): string | undefined {
     this.#characters += text.length
     if (this.#characters > DEFAULT_LIMITS.statementBytes)
-      return `A statement has at most ${DEFAULT_LIMITS.statementBytes} characters, with the text of each use of a view`
+      return `A statement can have at most ${DEFAULT_LIMITS.statementBytes} characters, including the text of each use of a view`
     this.#nesting ??= nestingOf(this.#statement)
     if (this.#nesting + nesting > DEFAULT_LIMITS.nesting)
-      return `A statement nests at most ${DEFAULT_LIMITS.nesting} levels deep, with those of its views`
+      return `A statement can nest at most ${DEFAULT_LIMITS.nesting} levels deep, including those of its views`
     return undefined
   }
 
@@ -56,7 +56,7 @@ export class ViewExpansion {
     }
   }
 
-  /** Whether there are more joins than a statement can have. The parser counts only those that are written in it. */
+  /** Whether there are more joins than a statement can have. The parser counts only the joins that are written in it. */
   addJoin(): boolean {
     return ++this.#joins > DEFAULT_LIMITS.joins
   }

@@ -238,7 +238,7 @@ export interface Cte {
   readonly query: Query
 }
 
-/** A Query here is in parentheses and has WITH, ORDER BY, LIMIT or OFFSET of its own. */
+/** A Query here is in parentheses and has its own WITH, ORDER BY, LIMIT or OFFSET. */
 export type Body = Select | SetOperation | Query
 
 /** SELECT [DISTINCT] item, … [FROM …] [WHERE …] [LATEST ON …] [GROUP BY …] [HAVING …] */

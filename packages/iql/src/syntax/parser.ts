@@ -14,7 +14,7 @@ export function parse(statement: string, limits: Limits = DEFAULT_LIMITS): State
   return parseWhole(statement, limits, parseStatement)
 }
 
-/** Parses an expression by itself: a row filter or a default. */
+/** Parses a standalone expression: a row filter or a default. */
 export function parseExpressionText(text: string, limits: Limits = DEFAULT_LIMITS): Expression {
   return parseWhole(text, limits, parseExpression)
 }

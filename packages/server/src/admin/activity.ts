@@ -38,7 +38,7 @@ export const activityRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/streams/{connection}',
     scope: 'Platform/Admin',
-    summary: 'Closes a streaming connection, on whichever node it is.',
+    summary: 'Closes a streaming connection on any node.',
     reply: KICK_REPLY,
     async run(call, env) {
       const connectionId = part(call, 'connection')
@@ -90,7 +90,7 @@ export const activityRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/queries/{query}',
     scope: 'Platform/Admin',
-    summary: 'Cancels a running query, or ends a live statement, on whichever node it is.',
+    summary: 'Cancels a running query or ends a live statement, on any node.',
     async run(call, env) {
       const query = part(call, 'query')
       if (!(await env.activity.cancel(query))) throw notFound('running query', query)

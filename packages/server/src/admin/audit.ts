@@ -21,7 +21,7 @@ import { requireActor, targetsOf } from './subjects.ts'
 
 const FILTERS = {
   event: 'An event name such as token.refused, or its first part, such as token.',
-  changes: 'true: only what people changed, without sign-ins, tokens and refusals.',
+  changes: 'true: only changes made by people, without sign-ins, tokens and refusals.',
   outcome: 'success or refused.',
   actor: 'The user or client who did it, by name or id.',
   client: 'The client through which it was done.',

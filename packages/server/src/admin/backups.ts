@@ -10,7 +10,7 @@ export const backupRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/backups',
     scope: 'Platform/Admin',
-    summary: 'Lists the last backups and restores, newest first, as far as the audit log is kept.',
+    summary: 'Lists the latest backups and restores that are still in the audit log, newest first.',
     query: { limit: `How many: 1 to 1000, default ${DEFAULT_COUNT}.` },
     reply: '{"items": [{"kind": "taken or restored", "at", "rows", "bytes", "node"}]}',
     async run({ query }, { database, audit }) {

@@ -19,11 +19,11 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/clients',
     scope: 'Identity/Admin',
-    summary: 'Lists clients page by page, ordered by id. Those that are built in have built_in and cannot be changed.',
+    summary: 'Lists clients page by page, ordered by id. Built-in clients have `built_in` and cannot be changed.',
     query: {
       ...pageQuery('Clients', 'client_id'),
       search:
-        'Only clients whose id or name contains this; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
+        'Only clients whose id or name contains this; case is ignored. A page can be short or empty even if there is a `next`.',
     },
     reply: PAGE_REPLY,
     async run(call, env) {
@@ -39,7 +39,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/clients',
     scope: 'Identity/Admin',
-    summary: 'Registers a client. A confidential one gets a secret, which is shown only once.',
+    summary: 'Registers a client. A confidential client gets a secret, which is shown only once.',
     body: CLIENT_SCHEMA,
     reply: 'The client, with client_secret if it has one.',
     status: 201,

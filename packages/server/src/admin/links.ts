@@ -43,7 +43,7 @@ export const linkRoutes: readonly AdminRoute[] = [
     path: '/admin/links',
     scope: 'Identity/Admin',
     summary:
-      'Creates a one-time link with which a person chooses a password: for the existing `user`, for a new one with this `username` and the other members, or for the first administrator. It replaces earlier links of the user.',
+      'Creates a one-time link that lets a person choose a password: for the existing `user`, for a new one with this `username` and the other members, or for the first administrator. It replaces earlier links of the user.',
     body: INVITED_SCHEMA,
     reply: 'The link, with its url, which is shown only once.',
     status: 201,
@@ -103,7 +103,7 @@ async function createForExisting(
 async function createForNew(call: AdminCall, env: AdminEnv, body: JsonObject, lifetimeMs: number): Promise<AdminReply> {
   const faults = ['password', 'password_hash', 'reset_password', 'must_change_password']
     .filter((path) => Object.hasOwn(body, path))
-    .map((path) => ({ path, text: 'is not for an invitation: the link lets the person choose a password' }))
+    .map((path) => ({ path, text: 'is not allowed in an invitation: the person chooses a password with the link' }))
   if (faults.length > 0) throw badBody(faults)
   const made = await change(env, async (stores) => {
     const target = userTarget(readUser(body, await roleNames(stores)))

@@ -139,7 +139,7 @@ function itemsOf({ replies, timedOut }: ClusterReplies, service: string, limit: 
 }
 
 function notHere(service: string): Refusal {
-  return new Refusal('admin.not_here', 409, `No node with the ${service} service runs on this data`)
+  return new Refusal('admin.not_here', 409, `No node that uses this data runs the ${service} service`)
 }
 
 function isObject(value: unknown): value is JsonObject {

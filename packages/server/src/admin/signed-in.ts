@@ -36,7 +36,7 @@ export const signedInRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/grants',
     scope: 'Identity/Admin',
-    summary: 'Lists what applications may do for users now, page by page, newest first: each grant and its scopes.',
+    summary: 'Lists the current grants of applications and their scopes, page by page, newest first.',
     query: { user: USER, ...cursorQuery('Grants') },
     reply: PAGE_REPLY,
     async run(call, env) {

@@ -28,13 +28,13 @@ export const userRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/users',
     scope: 'Identity/Admin',
-    summary: 'Lists users page by page, ordered by username, or those whom a search finds.',
+    summary: 'Lists users page by page, ordered by username, or the users that a search finds.',
     query: {
       ...pageQuery('Users', 'username'),
       after: 'The username of the last one on the previous page; in a search, as in `next` of it.',
       prefix: 'Only users whose username begins with this; upper and lower case are the same.',
       search:
-        'Only users whose username, name, family name or e-mail address begins with this, ordered by what does; upper and lower case are the same. A page can be short, or empty, although `next` is there.',
+        'Only users whose username, name, family name or e-mail address begins with this, ordered by what does; case is ignored. A page can be short or empty even if there is a `next`.',
       role: 'Only users with this role.',
     },
     reply: PAGE_REPLY,
@@ -260,7 +260,10 @@ function withoutPassword({ password, must_change_password, ...rest }: JsonObject
     throw badBody([{ path: 'password_hash', text: 'is allowed only in declarative files; send password' }])
   if ('reset_password' in rest)
     throw badBody([
-      { path: 'reset_password', text: 'is allowed only in declarative files; a password sent here is set' },
+      {
+        path: 'reset_password',
+        text: 'is allowed only in declarative files; a password sent here always replaces the current one',
+      },
     ])
   return rest
 }

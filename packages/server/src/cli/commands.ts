@@ -17,13 +17,13 @@ them.`,
   {
     name: 'health',
     options: {
-      '--ready': { help: 'ask whether the server is ready for requests, not only whether it runs' },
+      '--ready': { help: 'check whether the server is ready for requests, not only whether it is running' },
       '--timeout': { value: 'SECONDS', help: 'how long to wait for the answer (default 2)' },
     },
     settings: true,
-    summary: 'Asks the server on this machine whether it is alive; the exit status is 0 if it is.',
+    summary: 'Checks whether the server on this machine is alive; the exit status is 0 if it is.',
     notes: `
-For health checks of containers. Run it with the settings of the server: it uses its host, port and TLS.`,
+For container health checks. Run it with the settings of the server: it uses their host, port and TLS files.`,
     examples: ['health', 'health --ready --port 8443'],
     load: async () => (await import('./health.ts')).health,
   },
@@ -32,7 +32,7 @@ For health checks of containers. Run it with the settings of the server: it uses
     options: { '--json': { help: 'print the settings as JSON' } },
     settings: true,
     summary: 'Shows the settings in effect and where each comes from.',
-    notes: 'Secrets are masked. Flags have the same effect as for "gatehouse serve".',
+    notes: 'Secrets are masked. Flags have the same effect as with "gatehouse serve".',
     examples: ['config', 'config --port 8080 --json'],
     load: async () => (await import('./config.ts')).config,
   },
@@ -58,7 +58,7 @@ For health checks of containers. Run it with the settings of the server: it uses
     positionals: ['FOLDER'],
     options: { '--json': { help: 'print a summary as JSON' } },
     settings: true,
-    summary: 'Writes a verified backup of the data folder and the databases, even while the server runs.',
+    summary: 'Writes a verified backup of the data folder and the databases; the server can be running.',
     notes: `
 The folder must not exist yet. The backup contains the keys of this installation: protect it like the data folder.`,
     examples: ['backup /var/backups/gatehouse/monday', 'backup ./before-upgrade --data /var/lib/gatehouse'],
@@ -112,12 +112,13 @@ warnings.`,
     name: 'login',
     options: {
       '--scope': { value: 'SCOPE', repeatable: true, help: 'ask for this scope only; repeatable (default: all)' },
-      '--username': { value: 'NAME', help: 'log in with the password of this user instead of a page' },
+      '--username': { value: 'NAME', help: 'log in with the password of this user instead of on a page' },
       '--password-file': { value: 'FILE', help: 'read the password from the first line of a file' },
       '--client': { value: 'ID', help: 'the client to log in with (default gatehouse-cli)' },
     },
     settings: true,
-    summary: 'Logs in to a server, for later commands: queries, imports, exports, streams and administration.',
+    summary:
+      'Logs in to a server so that later commands can use it: queries, imports, exports, streams and administration.',
     notes: `
 Prints a code to confirm on a page of the server, then who you are logged in as, and with which rights. The login has
 every right that you hold and the client may have; with --scope it has less, and without the scope offline_access it

@@ -63,7 +63,7 @@ export function explained(error: unknown): unknown {
 /** Node's own does not help: the launcher may be an older Node, which does not know the option. */
 const NODE_CA_HINT = /; if the root CA is installed locally, try running Node\.js with --use-system-ca/
 const CA_HINT =
-  '; if your own CA has signed it, set NODE_EXTRA_CA_CERTS to its file, in the environment of this command'
+  '; if the certificate was signed by your own CA, set NODE_EXTRA_CA_CERTS to the file of the CA certificate in the environment of this command'
 
 /** Texts of a server are printed in one line each, without control characters. */
 function textOf(error: GatehouseError): string {

@@ -87,7 +87,7 @@ export function explain(error: unknown): string | undefined {
   if (code === 'EADDRINUSE')
     return `Port ${port} is in use: stop the program that listens on it, or choose another port with --port or GATEHOUSE_PORT.`
   if (code === 'EACCES' && port !== undefined)
-    return `This user may not listen on port ${port}: choose one above 1023 with --port or GATEHOUSE_PORT.`
+    return `This user has no permission to listen on port ${port}: choose a port above 1023 with --port or GATEHOUSE_PORT.`
   if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address of --host or GATEHOUSE_HOST.'
   const databaseError = DATABASE_ERRORS.get(code)
   if (databaseError !== undefined) return `${databaseError} (${error.message || code}). Check GATEHOUSE_DATABASE_URL.`
@@ -97,7 +97,7 @@ export function explain(error: unknown): string | undefined {
   if (/^The server does not support SSL/.test(error.message) || DATABASE_TLS_ERRORS.has(code))
     return `The database cannot be reached over TLS (${error.message}). Check sslmode and sslrootcert in GATEHOUSE_DATABASE_URL.`
   if (error.message.startsWith('SASL: '))
-    return `The database wants a password (${error.message}). Check GATEHOUSE_DATABASE_URL.`
+    return `The database requires a password (${error.message}). Check GATEHOUSE_DATABASE_URL.`
   const fileError = FILE_ERRORS.get(code)
   if (fileError !== undefined && 'path' in error) return `${fileError}: ${'dest' in error ? error.dest : error.path}`
   const sqliteError = SQLITE_ERRORS.find(([prefix]) => code.startsWith(prefix))?.[1]
@@ -108,8 +108,8 @@ export function explain(error: unknown): string | undefined {
 /** Errors of the file system by code. */
 const FILE_ERRORS: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'No such file or folder'],
-  ['EACCES', 'This user may not read or write'],
-  ['EPERM', 'This user may not change'],
+  ['EACCES', 'This user has no permission to read or write'],
+  ['EPERM', 'This user has no permission to change'],
   ['EROFS', 'The file system is read-only'],
   ['ENOTDIR', 'Not a folder'],
   ['EEXIST', 'Already exists'],
@@ -134,13 +134,13 @@ const DATABASE_ERRORS: ReadonlyMap<string, string> = new Map([
   ['28P01', 'The database rejected the user or the password'],
   ['28000', 'The database does not allow this user to connect'],
   ['3D000', 'The database does not exist'],
-  ['42501', 'The database user lacks a privilege that is needed'],
+  ['42501', 'The database user lacks a required privilege'],
   ['ECONNRESET', 'The database closed the connection'],
   ['EHOSTUNREACH', 'The host of the database cannot be reached'],
   ['ENETUNREACH', 'The host of the database cannot be reached'],
-  ['EAI_AGAIN', 'The name of the host of the database cannot be resolved at the moment'],
+  ['EAI_AGAIN', 'The host name of the database cannot be resolved at the moment'],
   ['25006', 'The database is read-only'],
-  ['53300', 'The database has no connection left'],
+  ['53300', 'The database has no free connections'],
   ['53100', 'The disk of the database is full'],
   ['57P03', 'The database is starting up or shutting down'],
   ['57P01', 'The database is shutting down'],
@@ -150,10 +150,10 @@ const DATABASE_ERRORS: ReadonlyMap<string, string> = new Map([
 const SQLITE_ERRORS: readonly (readonly [prefix: string, text: string])[] = [
   ['SQLITE_NOTADB', 'A database in the data folder is damaged: restore the folder from a backup'],
   ['SQLITE_CORRUPT', 'A database in the data folder is damaged: restore the folder from a backup'],
-  ['SQLITE_READONLY', 'A database in the data folder cannot be written: make its files writable for this user'],
+  ['SQLITE_READONLY', 'A database in the data folder is read-only: make its files writable for this user'],
   ['SQLITE_CANTOPEN', 'A database in the data folder cannot be opened: make its files writable for this user'],
   ['SQLITE_PERM', 'A database in the data folder cannot be opened: make its files writable for this user'],
-  ['SQLITE_BUSY', 'A database in the data folder is in use by another program for too long: try again'],
+  ['SQLITE_BUSY', 'Another program has locked a database in the data folder for too long: try again'],
   ['SQLITE_FULL', 'The disk of the data folder is full: free some space'],
   ['SQLITE_IOERR', 'The disk of the data folder failed: check its file system'],
 ]

@@ -35,7 +35,7 @@ export const REMOTE_COMMANDS: readonly Command[] = [
       '--version': { value: 'VERSION', help: 'the protocol version (default 1.1)' },
       '--wait': {
         value: 'SECONDS',
-        help: 'in a pipe: how long to wait for messages after the end of the input (default 5)',
+        help: 'in a pipe: seconds to wait for messages after the end of the input (default 5)',
       },
     },
     summary: 'Opens a streaming session in a terminal or in a pipe.',
@@ -64,8 +64,11 @@ session, or if the connection is lost in the end.`,
       ...PARAMETER,
       '--json': { help: 'print the result as JSON, as the server sends it' },
       '--csv': { help: 'print the result as CSV' },
-      '--live': { help: 'keep the result up to date until Ctrl-C; with --json print each message in a line' },
-      '--max-rate': { value: 'NUMBER', help: 'with --live: the most changes per second, from 1 to 50 (default 20)' },
+      '--live': { help: 'keep the result up to date until Ctrl-C; with --json, print each message on one line' },
+      '--max-rate': {
+        value: 'NUMBER',
+        help: 'with --live: the maximum number of changes per second, from 1 to 50 (default 20)',
+      },
       ...SERVER,
     },
     summary: 'Runs IQL statements on a server and prints the results, or opens a shell.',
@@ -107,7 +110,7 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
       '--null': { value: 'TEXT', repeatable: true, help: 'a text that means no value, such as n/a; repeatable' },
       '--delimiter': { value: 'NAME', help: 'comma, semicolon, tab or bar (default: detected)' },
       '--dry-run': { help: 'print how the file is read and stop' },
-      '--yes': { help: 'with --create: continue although a few values turn a column into Text' },
+      '--yes': { help: 'with --create: continue even if a few values make a column Text' },
       '--rejected': {
         value: 'FILE',
         help: 'where to write rejected rows, with the reasons (default FILE.rejected.csv)',
@@ -122,7 +125,7 @@ The first line of FILE names the columns. An interrupted import resumes when the
 records how far it got, and no row is inserted twice. The exit status is 1 if rows were rejected. Their file can be corrected
 and imported: its first two columns, the line and the reason, are left out.
 Delimiter, types, and how dates and numbers are written are detected from the first 10,000 rows and shown. Where a column of
-a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be told apart, nothing
+a new table becomes Text because of a few values, or because days and months, or 1,5 and 1,500, cannot be distinguished, nothing
 is written without --yes. An empty field is NULL.
 ${LOGIN}`,
     examples: [
@@ -137,7 +140,10 @@ ${LOGIN}`,
     options: {
       '--table': { value: 'NAME', help: 'export this table instead of the result of a statement' },
       '--format': { value: 'FORMAT', help: 'csv, ndjson or arrow (default: by the extension of the file, else csv)' },
-      '--output': { value: 'FILE', help: 'the file to write, which appears when it is complete (default stdout)' },
+      '--output': {
+        value: 'FILE',
+        help: 'the file to write, created only once the output is complete (default stdout)',
+      },
       ...PARAMETER,
       ...SERVER,
     },
@@ -153,7 +159,7 @@ ${LOGIN}`,
   {
     name: 'whoami',
     options: { '--json': { help: 'print it as JSON' }, ...SERVER },
-    summary: 'Shows which user commands act as on a server, and with which rights.',
+    summary: 'Shows the user that commands act as on a server, and the rights of that user.',
     notes: LOGIN,
     examples: ['whoami', 'whoami --server https://gate.example.com', 'whoami --token-file token.txt --json'],
     load: async () => (await import('./sign-in/whoami.ts')).whoami,
@@ -161,13 +167,13 @@ ${LOGIN}`,
   {
     name: 'types',
     options: {
-      '--integer': { value: 'FORM', help: 'what Integers are: number, bigint or text (default number)' },
-      '--timestamp': { value: 'FORM', help: 'what Timestamps are: text or date (default text)' },
+      '--integer': { value: 'FORM', help: 'the form of Integers: number, bigint or text (default number)' },
+      '--timestamp': { value: 'FORM', help: 'the form of Timestamps: text or date (default text)' },
       ...SERVER,
     },
     summary: 'Writes TypeScript interfaces of the tables that you may read.',
     notes: `
-For programs with the client library: gate.query<Tables['trades']>. Give the forms that its option "values" asks for.
+For programs with the client library: gate.query<Tables['trades']>. Use the same forms as in its option "values".
 ${LOGIN}`,
     examples: ['types > tables.ts', 'types --username alice --integer bigint > tables.ts'],
     load: async () => (await import('./types.ts')).types,

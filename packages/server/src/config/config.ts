@@ -60,25 +60,25 @@ export const SETTINGS = {
   masterKey: setting(
     '',
     parseMasterKey,
-    'Key that protects keys and secrets at rest, 32 random bytes in Base64; all nodes on one database need the same. Empty: a file generated in the data folder.',
+    'Key that protects keys and secrets at rest, 32 random bytes in Base64; all nodes that share a database need the same key. Empty: a file generated in the data folder.',
     'secret',
   ),
   settingsFile: setting(
     '',
     parseText,
-    'File with settings as GATEHOUSE_PORT=8080, one per line, in the syntax of systemd (EnvironmentFile). The environment overrides it.',
+    'File with settings such as GATEHOUSE_PORT=8080, one per line, in the syntax of the EnvironmentFile of systemd. Environment variables override it.',
   ),
   config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start and on SIGHUP.'),
   services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),
   workers: setting(
     '1',
     parseWorkers,
-    'Processes that serve the port together, for machines with several cores; auto: one per core. They share the maxima of the node; those of one user or address hold for each of them.',
+    'Processes that serve the port together, for machines with several cores; auto: one per core. Limits for the node are divided among them; limits for one user or address apply to each process separately.',
   ),
   workerTimeout: setting(
     '30',
     parseSeconds,
-    'Seconds without a sign of life after which a worker is killed and replaced, because its event loop is blocked; ten times as long during its start. 0: never.',
+    'Seconds without a sign of life after which a worker is killed and replaced, because its event loop is blocked; during start-up, ten times as long. 0: never.',
   ),
   tlsCertificate: setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),
   tlsKey: setting('', parseText, 'File with the TLS private key (PEM).'),
@@ -90,19 +90,19 @@ export const SETTINGS = {
   maxConnectionsPerAddress: setting(
     '2000',
     parseInteger,
-    'Maximum HTTP connections from one address to this node, except from trusted_proxies and limit_exempt; 0: no maximum. Streams have a limit of their own.',
+    'Maximum HTTP connections from one address to this node, except from trusted_proxies and limit_exempt; 0: no maximum. Streams have a separate limit.',
   ),
   stopDelay: setting(
     '5',
     parseSeconds,
-    'Seconds after SIGTERM in which requests are still served while /readyz says 503 and every reply closes its connection, so that load balancers send no more. The demonstration does not wait by default.',
+    'Seconds after SIGTERM during which requests are still served, but /readyz returns 503 and every reply closes its connection, so that load balancers stop sending requests. The demonstration does not wait by default.',
   ),
   logLevel: setting('info', oneOf(LOG_LEVELS), 'Minimum level of log messages.'),
   logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object per line, or human-readable lines.'),
   logSlowQuery: setting(
     '',
     parseOptionalSeconds,
-    'Seconds from which a statement is logged with its text, duration and caller; 0: every statement. Empty: none. Literals in a text may be personal data; values of parameters are never logged.',
+    'Statements that take at least this many seconds are logged with their text, duration and caller; 0: every statement. Empty: none. Literals in the text may be personal data; parameter values are never logged.',
   ),
   server: setting(
     '',
@@ -133,18 +133,18 @@ export const SETTINGS = {
   limitExempt: setting(
     '127.0.0.0/8,::1',
     parseAddresses,
-    'Addresses or networks exempt from rate limits. Requests that they forward for others are not exempt: list proxies in trusted_proxies.',
+    'Addresses or networks exempt from rate limits. Requests that they forward for other addresses are not exempt: list proxies in trusted_proxies instead.',
   ),
   accessTokenLifetime: setting(
     '3600',
     parseTokenLifetime,
-    'Lifetime of access tokens in seconds, at most a day. A client may have its own. Existing tokens keep their lifetime.',
+    'Lifetime of access tokens in seconds, at most one day. A client can override it. Existing tokens keep their lifetime.',
   ),
   refreshTokenIdle: setting('2592000', parseSeconds, 'Seconds after which an unused refresh token expires.'),
   refreshTokenLifetime: setting(
     '15552000',
     parseSeconds,
-    'Seconds after which a refresh token and all its successors expire, used or not.',
+    'Seconds after which a refresh token and all its successors expire, whether used or not.',
   ),
   refreshTokenGrace: setting(
     '10',
@@ -166,7 +166,11 @@ export const SETTINGS = {
   ),
   console: setting('true', parseBoolean, 'Serve the console at /console, and let its built-in client sign users in.'),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
-  sessionLifetime: setting('604800', parseSeconds, 'Seconds after which a browser session expires in any case.'),
+  sessionLifetime: setting(
+    '604800',
+    parseSeconds,
+    'Seconds after which a browser session expires, even if it is in use.',
+  ),
   logoutPrivate: setting(
     'false',
     parseBoolean,
@@ -176,12 +180,12 @@ export const SETTINGS = {
   demoMarket: setting(
     'true',
     parseBoolean,
-    'Let the demonstration trade: quotes and trades a few times a second, and the feed Ticker. Without demo it has no effect.',
+    'Simulate a market in the demonstration: quotes and trades a few times a second, and the feed Ticker. Has no effect without demo.',
   ),
   queryRows: setting(
     '100000',
     parseInteger,
-    'Maximum rows of a JSON query result. A longer one is truncated and marked so.',
+    'Maximum rows of a JSON query result. A longer result is truncated and marked as truncated.',
   ),
   queryResultBytes: setting('1073741824', parseInteger, 'Maximum bytes of a query result in any format.'),
   queryStatementBytes: setting('65536', parseInteger, 'Maximum bytes of an IQL statement.'),
@@ -189,7 +193,7 @@ export const SETTINGS = {
   querySeconds: setting(
     '30',
     parseSeconds,
-    'Timeout of a query in seconds, counted from its turn; in CSV, NDJSON and Arrow, until the first rows are sent. A query that waits this long for its turn gets 503.',
+    'Timeout of a query in seconds, from when it starts to run; for CSV, NDJSON and Arrow, until the first rows are sent. A query that waits this long to start gets 503.',
   ),
   queryExportSeconds: setting(
     '600',
@@ -200,23 +204,23 @@ export const SETTINGS = {
   queryConcurrency: setting(
     '4',
     parseInteger,
-    'Maximum long queries executed at once: reader processes for SQLite, connections for PostgreSQL. A few more serve short ones. One user gets at most one less, and half of the connections while others query too.',
+    'Maximum long queries executed at once: reader processes for SQLite, connections for PostgreSQL. A few more serve short queries. One user gets at most one fewer than this, and at most half of the connections while other users run queries.',
   ),
   queryWaiting: setting('256', parseInteger, 'Maximum queued queries; further ones get 503.'),
   queryStall: setting(
     '5',
     parseSeconds,
-    'Seconds after which a result that its client does not read is aborted while other queries wait; 0: never.',
+    'Seconds after which a result is aborted if its client does not read it and other queries are waiting; 0: never.',
   ),
   querySendQueueBytes: setting(
     '134217728',
     parseInteger,
-    'Maximum bytes of HTTP replies queued for clients that do not read them, on this node. Beyond it, the connections of the user or address with the most are closed.',
+    'Maximum bytes of HTTP replies queued for clients that do not read them, on this node. Above this, the connections of the user or address with the most queued bytes are closed.',
   ),
   queryWriteWait: setting(
     '5',
     parseSeconds,
-    'Seconds that a write waits for a long write of another user on SQLite before the long one is stopped; 0: it is never stopped.',
+    'On SQLite, seconds that a write waits for a long write of another user before the long write is stopped; 0: never.',
   ),
   queryTempBytes: setting(
     '1073741824',
@@ -226,7 +230,7 @@ export const SETTINGS = {
   queryTempBytesPerUser: setting(
     '3221225472',
     parseInteger,
-    'Maximum bytes of the temporary files of all running queries of one user. On PostgreSQL each connection that a user can have gets an equal share.',
+    'Maximum bytes of the temporary files of all running queries of one user. On PostgreSQL the limit is divided equally among the connections that a user can have.',
   ),
   liveStatementsPerConnection: setting('100', parseInteger, 'Maximum live statements of one connection.'),
   liveStatementsPerUser: setting('1000', parseInteger, 'Maximum live statements of one user on this node.'),
@@ -235,14 +239,14 @@ export const SETTINGS = {
   liveBytes: setting(
     '268435456',
     parseInteger,
-    'Memory for the results of all live statements of this node. One user has at most half of it. Results without subscribers are dropped first.',
+    'Memory for the results of all live statements of this node. One user gets at most half of it. Results without subscribers are dropped first.',
   ),
   liveLogTime: setting(
     '600',
     parseSeconds,
-    'Seconds that the changes of a table are kept, for live statements that are resumed.',
+    'Seconds that the changes of a table are kept so that live statements can resume.',
   ),
-  liveLogChanges: setting('1000000', parseInteger, 'Maximum changes that are kept of each table.'),
+  liveLogChanges: setting('1000000', parseInteger, 'Maximum changes kept for each table.'),
   streamVendor: setting(
     'Vendor',
     parseText,
@@ -284,28 +288,28 @@ export const SETTINGS = {
   streamReceiveQueueBytes: setting(
     '4194304',
     parseInteger,
-    'Bytes of unanswered requests after which a connection is not read any further.',
+    'Bytes of unanswered requests above which the server stops reading from a connection.',
   ),
   streamReceiveQueueBytesPerAddress: setting(
     '67108864',
     parseInteger,
-    'Maximum bytes of unread input, incomplete messages and unanswered requests of one address; past it the longest is closed.',
+    'Maximum bytes of unread input, incomplete messages and unanswered requests of one address; above this, the connection with the most is closed.',
   ),
   streamReceiveQueueBytesPerNode: setting(
     '134217728',
     parseInteger,
-    'Maximum bytes of unread input, incomplete messages and unanswered requests on this node; past it the longest is closed.',
+    'Maximum bytes of unread input, incomplete messages and unanswered requests on this node; above this, the connection with the most is closed.',
   ),
   streamSendQueueBytes: setting('1048576', parseInteger, 'Maximum bytes queued for a client that reads slowly.'),
   streamSendQueueBytesPerAddress: setting(
     '67108864',
     parseInteger,
-    'Maximum bytes queued for all streaming clients of one address; past it the slowest is closed.',
+    'Maximum bytes queued for all streaming clients of one address; above this, the slowest connection is closed.',
   ),
   streamSendQueueBytesPerNode: setting(
     '268435456',
     parseInteger,
-    'Maximum bytes queued for all streaming clients of this node; past it the slowest is closed.',
+    'Maximum bytes queued for all streaming clients of this node; above this, the slowest connection is closed.',
   ),
   streamMaxSubscriptions: setting('1000', parseInteger, 'Maximum subscriptions of one connection.'),
   streamMessagesPerSecond: setting(
@@ -340,11 +344,7 @@ export const SETTINGS = {
   streamRestoreTokens: setting('true', parseBoolean, 'Answer AuthToken with a token that restores the connection.'),
   streamEcho: setting('false', parseBoolean, 'Serve /echo, which returns every message; for conformance suites only.'),
   streamControllers: setting('', parseText, 'Module, or folder of modules, with additional streaming controllers.'),
-  streamSweepInterval: setting(
-    '0.25',
-    parseSeconds,
-    'Seconds between checks of the timeouts of streaming connections.',
-  ),
+  streamSweepInterval: setting('0.25', parseSeconds, 'Seconds between timeout checks of streaming connections.'),
 } as const satisfies Record<string, Setting<unknown>>
 
 export type SettingName = keyof typeof SETTINGS

@@ -20,7 +20,7 @@ export function parseDatabaseUrl(text: string): string {
   const address = URL.parse(text)
   if (address === null || !['postgres:', 'postgresql:'].includes(address.protocol) || !isWellFormed(text, address))
     throw new BadSetting(
-      'it must look like postgres://user:password@host:5432/database, with every character of the user and the password percent-encoded that is not a letter or a digit',
+      'it must look like postgres://user:password@host:5432/database, with every character of the user and password that is not a letter or digit percent-encoded',
     )
   for (const [name, value] of address.searchParams) {
     if (!PARAMETERS.includes(name)) throw unknownParameter(name, address)

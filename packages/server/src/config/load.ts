@@ -57,8 +57,8 @@ function isOurs(name: string): boolean {
 }
 
 /**
- * Kubernetes describes every Service of the namespace to its containers, in the form of Docker's links: for one named `gatehouse` or
- * `gatehouse-…` these names begin like ours, and GATEHOUSE_PORT is a URL.
+ * Kubernetes sets environment variables for every Service of the namespace, in the format of Docker links: for a Service named `gatehouse`
+ * or `gatehouse-…` their names begin like our settings, and GATEHOUSE_PORT is a URL.
  */
 export function isOfPlatform(name: string, text: string): boolean {
   return OF_PLATFORM.test(name) || (/_PORT$/.test(name) && /^(tcp|udp|sctp):\/\//.test(text))

@@ -61,20 +61,20 @@ export function reloadOf(name: SettingName): Reload {
 }
 
 export interface Reloaded {
-  /** The settings that are in force from now on. */
+  /** The settings that apply from now on. */
   readonly settings: LoadedConfig
-  /** Those that have changed since the start, and need a restart. */
+  /** The settings that have changed since the start and need a restart. */
   readonly waiting: readonly SettingName[]
 }
 
-/** `kinds` are those that can be taken over. `current` are the settings in force, if they are not those of the start. */
+/** `kinds` are the kinds of settings that can be applied. `current` are the effective settings, if they differ from those of the start. */
 export function takeOver(
   kinds: readonly Reload[],
   started: LoadedConfig,
   next: LoadedConfig,
   current = started,
 ): Reloaded {
-  // A port either has TLS or not.
+  // TLS cannot be turned on or off for an open port.
   const isTlsSwitched = (current.texts.tlsCertificate === '') !== (next.texts.tlsCertificate === '')
   const isKept = (name: SettingName): boolean =>
     !kinds.includes(reloadOf(name)) || (isTlsSwitched && (name === 'tlsCertificate' || name === 'tlsKey'))

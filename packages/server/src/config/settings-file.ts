@@ -10,7 +10,7 @@ export interface SettingsFile {
 export function readSettingsFile(path: string): SettingsFile {
   let text: string
   try {
-    // Opening a pipe would wait until somebody writes to it.
+    // Opening a pipe would block until another process writes to it.
     if (!statSync(path).isFile()) throw new Error('it is not a file')
     text = readFileSync(path, 'utf8')
   } catch (error) {

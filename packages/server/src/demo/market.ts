@@ -17,7 +17,7 @@ export interface DemoMarket {
 }
 
 export interface RunningMarket {
-  /** Resolves when the market writes nothing any more. */
+  /** Resolves when the market has stopped writing. */
   stop(): Promise<void>
 }
 
@@ -137,7 +137,7 @@ class Market {
     return this.#options.clock() - Math.max(0, ...this.#quotedAt.values()) > this.#patienceMs
   }
 
-  /** Returns when no trader is running any more. */
+  /** Returns when all traders have stopped. */
   async #follow(): Promise<void> {
     let changedAt = performance.now()
     while (!this.#signal.aborted) {

@@ -42,7 +42,7 @@ export class ListenerClose {
     Server.prototype.close.call(server, () => closed.abort())
     const cut = setTimeout(() => {
       server.closeAllConnections()
-      // And those that were upgraded.
+      // Upgraded connections as well.
       for (const socket of this.#open) socket.destroy()
     }, graceMs)
     await closeUnused(server, this.#open, closed.signal)

@@ -67,7 +67,7 @@ export class Listener {
     return listen(this.server, this.#options.host, this.#options.port)
   }
 
-  /** From now on requests are answered; those that came earlier have waited. May be called again, with another pipeline. */
+  /** From now on requests are answered; earlier requests have waited until now. May be called again, with another pipeline. */
   answerWith({ handle, upgrade }: Pick<Pipeline, 'handle'> & Partial<Pipeline>): void {
     const { server } = this
     const before = this.#answer

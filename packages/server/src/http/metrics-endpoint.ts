@@ -1,4 +1,4 @@
-/** `/metrics` for Prometheus: on a port of its own without a token, or on the main port with a scope. */
+/** `/metrics` for Prometheus: on a separate port without a token, or on the main port with a scope. */
 import type { Route } from './route.ts'
 
 export function metricsRoute(render: () => string | Promise<string>, access?: Route['access']): Route {

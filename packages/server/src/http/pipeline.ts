@@ -77,7 +77,7 @@ export class Pipeline {
       return
     }
     response.on('close', observe)
-    // Without a listener the error would end the process; the client is gone.
+    // Without a listener the error would end the process; the client has disconnected.
     response.on('error', ignore)
     try {
       checkHost(request)

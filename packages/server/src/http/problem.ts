@@ -11,7 +11,7 @@ export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8'
 export const FAULT = new Refusal(
   'server.fault',
   500,
-  'The server failed to answer; the fault is logged under the request id',
+  'The server failed to answer; the log has the error under the request id',
 )
 
 /** The database is unavailable: the caller learns why and when to retry; the log has one line about it, not one per request. */

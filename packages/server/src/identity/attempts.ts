@@ -5,15 +5,15 @@ export type Attempted<T> =
   | { readonly outcome: 'made'; readonly result: T }
   /** Not made, after too many failures of the keys in `blocked`. */
   | { readonly outcome: 'delayed'; readonly seconds: number; readonly blocked: readonly string[] }
-  /** Not made: too many attempts are under way, and none of them was decided in time. */
+  /** Not made: too many attempts are in progress, and none of them finished in time. */
   | { readonly outcome: 'busy' }
 
-/** For `Retry-After` where too many attempts are under way. */
+/** For `Retry-After` when too many attempts are in progress. */
 export const BUSY_SECONDS = 5
 
 type NotMade = Exclude<Attempted<never>, { outcome: 'made' }>
 
-/** The attempts of this node against one key: under way (counted, or being counted), and waiting for one of those. */
+/** The attempts of this node against one key: in progress (counted, or being counted), and waiting for one of those. */
 interface Line {
   underWay: number
   /** Places freed so far. */

@@ -19,7 +19,7 @@ export const OAUTH_ERRORS = {
   invalid_client: {
     status: 401,
     when: 'The client is unknown or disabled, or failed to authenticate.',
-    advice: 'Check id, secret and the way it is sent; the audit log has the reason under `client.refused`.',
+    advice: 'Check the client id, the secret and how it is sent; the audit log has the reason under `client.refused`.',
   },
   invalid_grant: {
     status: 400,
@@ -39,7 +39,7 @@ export const OAUTH_ERRORS = {
   unauthorized_client: {
     status: 400,
     when: 'The client is not registered for this grant.',
-    advice: 'An operator adds it: `gatehouse client set ID --grant …`.',
+    advice: 'Have an operator add it: `gatehouse client set ID --grant …`.',
   },
   unsupported_grant_type: {
     status: 400,
@@ -69,7 +69,7 @@ export const OAUTH_ERRORS = {
   expired_token: { status: 400, when: 'The device code has expired.', advice: 'Request a new one.' },
   temporarily_unavailable: {
     status: 503,
-    when: 'The database is not available, the server is overloaded, or there were too many failed attempts (429, as for a rate limit).',
+    when: 'The database is not available, the server is overloaded, or there were too many failed attempts (with status 429, like a rate limit).',
     advice: 'Wait as long as `Retry-After` says, then try again.',
   },
 } as const satisfies Readonly<Record<string, OAuthError>>

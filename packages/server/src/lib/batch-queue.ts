@@ -8,7 +8,7 @@ export interface BatchQueueOptions {
   readonly start: () => void
 }
 
-/** Requests arrive in bursts, and callers that were just answered come back within a turn or two: waiting for them costs little. */
+/** Requests arrive in bursts, and callers that just got an answer send again within a turn or two: waiting for them costs little. */
 export class BatchQueue<Item> {
   readonly #options: BatchQueueOptions
   #items: Item[] = []
@@ -42,7 +42,7 @@ export class BatchQueue<Item> {
     return this.#items.splice(0, count)
   }
 
-  /** Puts items that were taken before those that have arrived since. */
+  /** Puts taken items back in front of those that have arrived since. */
   putBack(items: readonly Item[]): void {
     this.#items = [...items, ...this.#items]
   }

@@ -106,7 +106,7 @@ export class TurnQueue {
       do due[next++]?.()
       while (next < due.length && performance.now() < end)
     } finally {
-      // An error must not cost the others their turn.
+      // An error must not deprive the others of their turn.
       if (next < due.length) this.#waiting = [...due.slice(next), ...this.#waiting]
       if (this.#waiting.length > 0) this.#schedule()
     }

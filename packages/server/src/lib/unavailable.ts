@@ -6,7 +6,7 @@ const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
   [/^(SQLITE_FULL|53100|ENOSPC)/, 'its disk is full'],
   [/^(SQLITE_IOERR|SQLITE_CANTOPEN|58030)/, 'its disk failed'],
   [/^(SQLITE_(BUSY|LOCKED)|55P03)/, 'another process has locked it'],
-  [/^53300/, 'it has no connection left'],
+  [/^53300/, 'it has no free connections'],
   [/^53[14]/, 'its resources are exhausted'],
   [/^(ETIMEDOUT)/, 'it does not answer'],
   [
@@ -16,7 +16,7 @@ const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
 ]
 /** Errors of the driver that have no code. */
 const MESSAGES: readonly (readonly [message: RegExp, reason: string])[] = [
-  [/^timeout exceeded when trying to connect/, 'it has no connection left, or does not answer'],
+  [/^timeout exceeded when trying to connect/, 'it has no free connections, or does not answer'],
   [/^(timeout expired|Query read timeout|Connection terminated due to connection timeout)/, 'it does not answer'],
   [/^(Connection terminated|Client (has encountered a connection error|was closed))/, 'it cannot be reached'],
 ]

@@ -24,8 +24,8 @@ export const QUERY_ERRORS = {
   ),
   'Request.BadPosition': entry(
     400,
-    'The position is not one of a live statement',
-    'Resume with a position that was sent, or without one.',
+    'The position does not belong to a live statement',
+    'Resume with a position from the server, or without one.',
   ),
   'Request.TooLarge': entry(413, 'The request is too large', 'Send less at once, or raise the limit in the settings.'),
   'Request.Unsupported': entry(
@@ -41,7 +41,7 @@ export const QUERY_ERRORS = {
   'Request.WritesRefused': entry(
     422,
     'The statement writes, and the request refuses writes',
-    'Run it by itself, without `writes=refused`; a board shows statements that read.',
+    'Run it on its own, without `writes=refused`; boards show only statements that read.',
   ),
   'Request.UnknownRequest': entry(404, 'No running query has this Request-Id', 'It may have finished already.'),
   'Request.IdempotencyMismatch': entry(
@@ -97,8 +97,8 @@ export const QUERY_ERRORS = {
   ),
   'Saved.NotOwner': entry(
     403,
-    'The saved document belongs to somebody else',
-    'Save a copy of your own, or ask the owner or an administrator.',
+    'The saved document belongs to another user',
+    'Save your own copy, or ask the owner or an administrator.',
   ),
   'Saved.Changed': entry(
     412,
@@ -118,7 +118,7 @@ export const QUERY_ERRORS = {
   ),
   'Limit.WriteTime': entry(
     408,
-    'A long write was stopped because others waited',
+    'A long write was stopped because other writes were waiting',
     'Split the write into smaller ones, repeat it at a quieter time, or raise query_write_wait.',
   ),
   'Limit.Cancelled': entry(499, 'The query was cancelled', 'You or an administrator cancelled it.'),
@@ -142,18 +142,18 @@ export const QUERY_ERRORS = {
   'Limit.Bytes': entry(
     422,
     'The result is too large for its format',
-    'Request pages with `limit`, or NDJSON, which reports where it was cut.',
+    'Request pages with `limit`, or request NDJSON, which reports where the result was cut off.',
   ),
   'Limit.Memory': entry(422, 'The query needs too much memory', 'Request less data at once.'),
   'Limit.Disk': entry(
     422,
     'The query needs too much disk space',
-    'Sort, group or join less data, or shorter texts, at once; run fewer such queries at a time; or raise the setting that the detail names: `query_temp_bytes`, or `query_temp_bytes_per_user`.',
+    'Sort, group or join less data or shorter texts at once, run fewer such queries at the same time, or raise the setting that the detail names: `query_temp_bytes`, or `query_temp_bytes_per_user`.',
   ),
   'Limit.Value': entry(
     422,
     'A text is too long',
-    'Create a shorter text, or fewer texts in one statement: together they have at most 16 MiB for each row, and a row of a result 32 MiB. The texts of a key, or of an entry of an index, have at most 2,500 bytes together. Search for a shorter text, or in a part of the text: the bytes of both, multiplied, are at most 2^30.',
+    'Create a shorter text, or fewer texts in one statement: all texts created for a row have at most 16 MiB, and a row of a result has at most 32 MiB. The texts of a key, or of an entry of an index, have at most 2,500 bytes together. Search for a shorter text, or in a part of the text: the product of their lengths in bytes is at most 2^30.',
   ),
   'Limit.Overload': entry(503, 'The service is busy', 'Try again after the seconds in Retry-After.'),
 } as const satisfies Record<string, ErrorEntry>

@@ -54,7 +54,7 @@ function explain(error: SchemaError, whole: unknown, before: number, { schema, p
   const fault = (text: string): Fault[] => [{ path, text }]
   switch (error.keyword) {
     case 'additionalProperties':
-      // Each unknown member has an error of its own, below.
+      // Each unknown member gets a separate error below.
       return []
     case 'boolean':
       return fault(

@@ -55,7 +55,7 @@ export async function openBase(config: Config, port: number, options: StartOptio
   const unlock = await lockStart({
     dataFolder: config.data,
     url: config.databaseUrl,
-    onWait: () => logger.info('waiting for another node that is starting'),
+    onWait: () => logger.info('waiting for another node to finish starting'),
     signal,
   })
   cleanup.add(unlock)

@@ -48,11 +48,14 @@ export function limitConnections(
   const openFiles = openFilesLimit()
   const most = mostConnections(config, openFiles)
   if (areFew(most))
-    logger.warn({ openFiles, connections: most }, 'the limit of open files is low: raise it (ulimit -n, LimitNOFILE)')
+    logger.warn({ openFiles, connections: most }, 'the open-file limit is low: raise it (ulimit -n, LimitNOFILE)')
   // Without a listener the process would end; the connection is lost, and the next one is accepted.
   server.on('error', (error) => logger.error({ err: error }, 'a connection could not be accepted'))
   const report = atMostEvery(REPORT_EVERY_MS, (refused) =>
-    logger.error({ refused, openFiles, connections: most }, 'refusing connections: the limit of open files is reached'),
+    logger.error(
+      { refused, openFiles, connections: most },
+      'refusing connections: the open-file limit has been reached',
+    ),
   )
   const setBound = boundConnections(server, boundOf(config), () =>
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'address' }),

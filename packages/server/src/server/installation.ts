@@ -42,11 +42,11 @@ export async function faultsOf(parts: readonly PartOfInstallation[]): Promise<re
 export function describeFault({ name, kind, path }: InstallationFault): string {
   return kind === 'missing'
     ? `the ${name} has not been built: ${path} is missing`
-    : `this user may not read ${path}, of the ${name}`
+    : `this user has no permission to read ${path}, which is part of the ${name}`
 }
 
 export const SET_UP_AGAIN =
-  'Run "npm run setup -- --production" in the folder of gatehouse as the user that owns it: it builds what is missing, and lets everybody read it.'
+  'Run "npm run setup -- --production" in the folder of gatehouse as the user that owns it: it builds the missing files and makes them readable for all users.'
 
 /** Looks once, without delaying the start, and again for each probe as long as something is wrong. */
 export function watchInstallation(config: Config, logger: Logger): ReadinessCheck {

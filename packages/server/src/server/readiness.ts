@@ -49,7 +49,7 @@ async function failureOf(check: Promise<void>): Promise<string | undefined> {
     return undefined
   } catch (error) {
     return error instanceof WritesStopped
-      ? 'the disk failed, restart the server'
+      ? 'the disk failed: restart the server'
       : (unavailableReason(error) ?? 'failed')
   }
 }

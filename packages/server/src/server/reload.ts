@@ -39,7 +39,7 @@ export interface ReloadParts {
   readonly applyDeclared: () => Promise<void>
 }
 
-/** Returns the settings in force. Rejects, and changes nothing, if something cannot be used. */
+/** Returns the effective settings. Rejects, and changes nothing, if something cannot be used. */
 export async function reloadSettings(
   started: LoadedConfig,
   next: LoadedConfig,
@@ -48,7 +48,7 @@ export async function reloadSettings(
   const { listener, expiry, logger } = parts
   const { settings, waiting } = takeOver(['always'], started, next)
   const { config } = settings
-  // Files that are no longer named may be gone.
+  // Files that are no longer named may have been deleted.
   const certificate = next.config.tlsCertificate === '' ? undefined : readTls(config)
   await parts.applyDeclared()
   if (certificate !== undefined) {
@@ -63,8 +63,7 @@ export async function reloadSettings(
   parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))
   changeLevel(logger, config.logLevel, () => {
     logger.info('settings and certificates reloaded')
-    if (waiting.length > 0)
-      logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+    if (waiting.length > 0) logger.warn({ settings: waiting.map(fileName) }, 'some changed settings need a restart')
   })
   return settings
 }

@@ -33,7 +33,7 @@ export interface RouteParts {
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
-  /** Those in force. */
+  /** The effective settings. */
   readonly settings: () => LoadedConfig
   readonly builtInClients: BuiltInClients
   readonly pages: LazyPages

@@ -40,7 +40,7 @@ export interface RunningServer {
 export type StopReason = 'stopped' | 'replaced' | 'failed'
 
 export interface Running {
-  /** Those in force. */
+  /** The effective settings. */
   settings: LoadedConfig
   readonly state: ServerState
   readonly ports: {
@@ -111,7 +111,7 @@ function reload(
 }
 
 /**
- * Closes everything except the ports, where replies say why: this node must not touch the database any more. Returns a function that
+ * Closes everything except the ports, where replies say why: this node must no longer touch the database. Returns a function that
  * waits until everything is closed.
  */
 function closeOnConflict(running: Running, { basePath, addresses }: Front): () => Promise<void> | undefined {
@@ -119,7 +119,7 @@ function closeOnConflict(running: Running, { basePath, addresses }: Front): () =
   const { cluster, logger } = base
   let closing: Promise<void> | undefined
   const close = async (reason: string): Promise<void> => {
-    logger.error({ reason }, 'this node does not serve any more: upgrade it, or correct its settings, and restart it')
+    logger.error({ reason }, 'this node no longer serves requests: upgrade it or correct its settings, then restart it')
     answerClosed(ports.listener, reason, {
       logger,
       metrics: services.metrics,
@@ -171,9 +171,9 @@ async function endStreams({ query, streaming }: Services): Promise<void> {
 
 /** How long requests are served after the stop has begun. */
 function stopDelayOf({ config, sources }: LoadedConfig, reason: StopReason, isWorker: boolean): number {
-  // A worker that failed is not missed: the others answer.
+  // A failed worker can close at once: the others answer.
   if (reason === 'failed' && isWorker) return 0
-  // A demonstration has no load balancer that must notice.
+  // A demonstration has no load balancer that must notice the stop.
   const delay = config.demo && sources.stopDelay === 'default' ? 0 : config.stopDelay
   return reason === 'replaced' ? Math.max(delay, HAND_OVER_MS) : delay
 }
@@ -185,5 +185,5 @@ async function failAfter(milliseconds: number, what: string): Promise<never> {
 
 function failed(): Refusal {
   const headers = { 'retry-after': '1' }
-  return new Refusal('server.failed', 503, 'The server stops after an internal error', { headers })
+  return new Refusal('server.failed', 503, 'The server is stopping after an internal error', { headers })
 }

@@ -78,7 +78,7 @@ function openQueryService({ config, resources, bus, clock, worker, logger }: Bas
     onError: (error) => logger.error({ err: error }, 'query service error'),
     onAvailability: logAvailability(logger, 'query'),
     onSlow: (slow) => logger.warn(slow, 'slow statement'),
-    onStuck: (stuck) => logger.warn(stuck, 'a statement that was given up still runs in the database'),
+    onStuck: (stuck) => logger.warn(stuck, 'an abandoned statement is still running in the database'),
   })
 }
 

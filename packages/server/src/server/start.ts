@@ -32,7 +32,7 @@ export interface StartOptions extends BaseOptions {
 }
 
 const UNLISTED_PROXY =
-  'a proxy at an address in limit_exempt forwards requests: they share one limit until trusted_proxies lists the proxy and it sends X-Forwarded-For'
+  'a proxy at an address in limit_exempt forwards requests: they share one rate limit until the proxy is listed in trusted_proxies and sends X-Forwarded-For'
 /** How long a statement of the identity store may take once the server answers requests. */
 const STATEMENT_MS = 5_000
 
@@ -108,11 +108,11 @@ async function finishStart(base: Base, { query, window, metrics }: Services, cle
 interface Answering {
   readonly state: ServerState
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
-  /** Those in force. */
+  /** The effective settings. */
   readonly settings: () => LoadedConfig
 }
 
-/** From now on the listener answers requests; those that came earlier have waited. */
+/** From now on the listener answers requests; earlier requests have waited until now. */
 function answerRequests(
   base: Base,
   services: Services,

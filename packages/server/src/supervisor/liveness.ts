@@ -1,4 +1,4 @@
-/** Finds workers that hang: those that send no message within the timeout. A worker sends several signs of life in that time. */
+/** Finds workers that hang: they send no message within the timeout. A worker sends several signs of life in that time. */
 import type { WorkerProcess } from './worker-process.ts'
 
 /** Signs of life within the timeout. */

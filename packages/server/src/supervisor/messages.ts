@@ -17,7 +17,7 @@ export interface StartOrder extends Pick<LoadedConfig, 'texts' | 'sources'> {
 export type ToWorker =
   | { readonly kind: 'start'; readonly order: StartOrder }
   | { readonly kind: 'stop'; readonly isReplaced: boolean }
-  /** No connections are handed out any more. */
+  /** No further connections are handed out. */
   | { readonly kind: 'ports closed' }
   /** Another worker has committed. */
   | { readonly kind: 'committed'; readonly file: SharedFileName }
@@ -25,9 +25,9 @@ export type ToWorker =
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
   /** What another worker has counted. */
   | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
-  /** Its own metrics are wanted. */
+  /** The supervisor requests the metrics of this worker. */
   | { readonly kind: 'metrics wanted'; readonly id: number }
-  /** The metrics of all, which it asked for. */
+  /** The metrics of all workers, which it requested. */
   | { readonly kind: 'all metrics'; readonly id: number; readonly text: string }
 
 export type FromWorker =

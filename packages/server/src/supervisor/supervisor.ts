@@ -77,7 +77,7 @@ export class Supervisor {
       .catch((error: unknown) => {
         if (this.#stopping.signal.aborted) return
         const reason = error instanceof StartRefused ? { reason: error.message } : { err: error }
-        this.#logger.error(reason, 'settings could not be reloaded; the earlier ones stay in force')
+        this.#logger.error(reason, 'settings could not be reloaded; the previous settings stay in effect')
       })
     return this.#reloading
   }
@@ -98,7 +98,7 @@ export class Supervisor {
     await quietTurn(() => {
       const before = handed
       handed = workers.reduce((sum, { connections }) => sum + connections.count, 0)
-      // Waiting connections go to a worker that has confirmed all of its own.
+      // Waiting connections go to a worker that has confirmed all its connections.
       return (
         handed !== before || !workers.some(({ state, connections }) => state !== 'ended' && connections.areConfirmed)
       )
@@ -133,7 +133,7 @@ export class Supervisor {
     changeLevel(this.#logger, logLevel, () => {
       this.#logger.info('settings and certificates reloaded')
       if (waiting.length > 0)
-        this.#logger.warn({ settings: waiting.map(fileName) }, 'settings that need a restart were changed')
+        this.#logger.warn({ settings: waiting.map(fileName) }, 'some changed settings need a restart')
     })
   }
 
@@ -163,7 +163,7 @@ export class Supervisor {
 
   #killHung(worker: WorkerProcess): void {
     const { number, pid, state } = worker
-    this.#logger.error({ worker: number, pid, state }, 'a worker does not respond and is killed')
+    this.#logger.error({ worker: number, pid, state }, 'killing a worker that does not respond')
     worker.kill()
   }
 
@@ -185,7 +185,7 @@ export class Supervisor {
       const pause = failures === 0 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS)
       await sleep(pause, undefined, { signal }).catch(() => {})
       try {
-        // A reload may have started one meanwhile.
+        // A reload may have started one in the meantime.
         if (!this.#current.has(number)) await this.#startWorker(number)
       } catch (error) {
         if (signal.aborted) return

@@ -48,7 +48,7 @@ export class WorkerProcess {
       }
       this.#onMessage(message)
     })
-    // The process is gone already; the event `exit` reports its end.
+    // The process has already ended; the event `exit` reports it.
     worker.on('error', () => {})
     worker.once('exit', (code, signal) => {
       this.state = 'ended'

@@ -4,7 +4,7 @@ const SLOW = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const
 
 export const METRICS = {
   gatehouse_build_info: processGauge(
-    'Always 1; the labels have the versions of Gatehouse and Node, and the name of this node.',
+    'Always 1; the labels give the versions of Gatehouse and Node, and the name of this node.',
     'version',
     'node',
     'name',
@@ -17,7 +17,7 @@ export const METRICS = {
   ),
   gatehouse_http_request_seconds: histogram('Time from a request to the end of its reply.', FAST, 'route'),
   gatehouse_http_connections_refused_total: counter(
-    'Connections refused because their address has too many ("address"), or the process, which may open no more files ("node").',
+    'Connections refused because their address has too many connections ("address"), or because the process cannot open more files ("node").',
     'limit',
   ),
   gatehouse_http_rejected_total: counter(
@@ -52,7 +52,7 @@ export const METRICS = {
   gatehouse_streaming_queue_bytes: gauge('Bytes in the send queues of all streaming connections.'),
   gatehouse_streaming_subscriptions: gauge('Live subscriptions of streaming connections.'),
   gatehouse_streaming_signins_total: counter('Tokens presented to streaming: "accepted" or "rejected".', 'outcome'),
-  gatehouse_streaming_displaced_total: counter('Streaming sessions closed for a newer one of the same user.'),
+  gatehouse_streaming_displaced_total: counter('Streaming sessions closed because the same user opened a newer one.'),
   gatehouse_streaming_flood_closes_total: counter(
     'Streaming connections closed because a limit of receive queues was reached: "address" or "node".',
     'limit',
@@ -80,7 +80,7 @@ export const METRICS = {
   gatehouse_live_bytes: gauge('Approximate memory of live results.'),
   gatehouse_live_evaluations_total: counter('Evaluations of live results, by method.', 'method'),
   gatehouse_live_delivery_seconds: histogram(
-    'Time from a commit, as this node learned of it, to the messages for the subscribers.',
+    'Time from when this node learned of a commit to when it sent the messages to subscribers.',
     FAST,
   ),
   gatehouse_live_resumes_total: counter(
@@ -102,13 +102,13 @@ export const METRICS = {
     'Connections of the identity database: "busy", "idle" and callers "waiting" for one.',
     'state',
   ),
-  gatehouse_audit_waiting_rows: gauge('Audit rows that are not yet durable.'),
+  gatehouse_audit_waiting_rows: gauge('Audit rows waiting to be made durable.'),
   gatehouse_audit_lost_total: counter('Audit rows lost because the database was unavailable for too long.'),
   gatehouse_tls_certificate_expiry_seconds: sharedGauge(
-    'Time until the TLS certificate expires; negative once it has. Only where TLS is set.',
+    'Time until the TLS certificate expires; negative after expiry. Only if TLS is configured.',
   ),
   gatehouse_pruned_rows_total: counter('Expired rows removed, by table.', 'table'),
-  gatehouse_disk_free_bytes: sharedGauge('Bytes that the server may still write to the disk of the data folder.'),
+  gatehouse_disk_free_bytes: sharedGauge('Bytes still available to the server on the disk of the data folder.'),
   gatehouse_disk_size_bytes: sharedGauge('Size of the disk of the data folder.'),
   gatehouse_last_backup_timestamp_seconds: sharedGauge(
     'When the last backup in the audit log was taken, in Unix time; absent if there is none.',
@@ -120,7 +120,7 @@ export const METRICS = {
   process_heap_bytes: processGauge('JavaScript heap in use.'),
   process_start_time_seconds: processGauge('When this process started, in Unix time.'),
   nodejs_eventloop_lag_seconds: processGauge(
-    'How late timers ran since the last scrape: "mean", "p99" and "max".',
+    'Delay of timers since the last scrape: "mean", "p99" and "max".',
     'statistic',
   ),
 } as const

@@ -45,7 +45,7 @@ export function AddressFields({
       <AddressList
         legend="Redirect URIs"
         item="redirect URI"
-        about={`${info.redirectHint} It is compared character by character; http is allowed on this computer only.`}
+        about={`${info.redirectHint} It must match character by character; http is allowed only on this computer.`}
         rule="redirect"
         placeholder={PLACEHOLDERS[info.kind]}
         values={addresses.redirectUris}
@@ -54,7 +54,7 @@ export function AddressFields({
       <AddressList
         legend="After sign-out"
         item="address"
-        about="Where people may go after they sign out. Optional."
+        about="Where people can be sent after they sign out. Optional."
         rule="redirect"
         values={addresses.signedOutUris}
         onValues={(signedOutUris) => onChange({ signedOutUris })}

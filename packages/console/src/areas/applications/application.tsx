@@ -44,7 +44,8 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
     >
       {isOwn && (
         <Notice>
-          This application is part of the server. It cannot be changed; the setting <code>console</code> removes it.
+          This application is part of the server. It cannot be changed; to remove it, turn off the setting{' '}
+          <code>console</code>.
         </Notice>
       )}
       {part === 'code' && !isOwn ? (

@@ -27,11 +27,11 @@ export interface KindInfo {
   readonly title: string
   readonly about: string
   readonly icon: IconName
-  /** Whether people are sent to the server and come back. */
+  /** Whether people are redirected to the server and back. */
   readonly redirects: boolean
   /** Whether it can keep a secret. */
   readonly confidential: boolean
-  /** Whether its requests come from pages of its own origin. */
+  /** Whether its requests come from pages on its own origin. */
   readonly origins: boolean
   /** What a redirect URI looks like, and why. */
   readonly redirectHint: string
@@ -48,7 +48,7 @@ export const KINDS: readonly KindInfo[] = [
     redirects: true,
     confidential: false,
     origins: true,
-    redirectHint: 'The page to which people come back, such as https://app.example.com/ or http://localhost:5173/.',
+    redirectHint: 'The page that people return to, such as https://app.example.com/ or http://localhost:5173/.',
   },
   {
     kind: 'server',
@@ -63,18 +63,18 @@ export const KINDS: readonly KindInfo[] = [
   {
     kind: 'native',
     title: 'Native app',
-    about: 'Installed on a computer or a telephone. It opens the system browser to sign in.',
+    about: 'Installed on a computer or phone. It opens the system browser for sign-in.',
     icon: 'system',
     redirects: true,
     confidential: false,
     origins: false,
     redirectHint:
-      'http://127.0.0.1/callback (the app may listen at any port), a scheme of your own with a dot such as com.example.app:/callback, or an https address that opens the app.',
+      'http://127.0.0.1/callback (the app can listen on any port), your own scheme with a dot such as com.example.app:/callback, or an https address that opens the app.',
   },
   {
     kind: 'device',
     title: 'Device or terminal',
-    about: 'Without a browser of its own: people confirm a code on another device.',
+    about: 'For devices without a browser: people confirm a code on another device.',
     icon: 'code',
     redirects: false,
     confidential: false,

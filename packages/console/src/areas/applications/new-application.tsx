@@ -67,7 +67,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
     <Form onSubmit={() => isComplete && submit()}>
       <TextField
         label="Name"
-        hint={info.kind === 'service' ? 'For the lists in this console.' : 'Shown to people when they sign in.'}
+        hint={info.kind === 'service' ? 'Shown in the lists of this console.' : 'Shown to people when they sign in.'}
         value={draft.name}
         onValue={(name) => setDraft({ ...draft, name })}
         required
@@ -75,7 +75,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
       />
       <TextField
         label="Client id"
-        hint="What the application sends as client_id. It is suggested from the name and cannot be changed later."
+        hint="What the application sends as client_id. It is derived from the name by default and cannot be changed later."
         error={faults?.get('client_id')}
         value={id}
         onValue={(text) => {
@@ -91,7 +91,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
         about={
           info.kind === 'service'
             ? 'What the service may do. It acts for itself, so no role is needed.'
-            : 'What it may ask for. Users give it no more than their own roles allow.'
+            : 'What it can request. Users can grant only what their own roles allow.'
         }
         scopes={draft.scopes}
         onScopes={(scopes) => setDraft({ ...draft, scopes })}
@@ -99,7 +99,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
       {info.kind !== 'service' && (
         <Checkbox
           label="Stay signed in"
-          hint="With a refresh token (offline_access), also when the user has left."
+          hint="With a refresh token (offline_access), even when the user is away."
           checked={draft.offline}
           onChecked={(offline) => setDraft({ ...draft, offline })}
         />

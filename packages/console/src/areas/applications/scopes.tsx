@@ -39,7 +39,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   profile: 'Name, language, time zone',
   email: 'E-mail address',
   roles: 'Names of the roles',
-  offline_access: 'A refresh token, which outlives the session of the browser',
+  offline_access: 'A refresh token, which outlives the browser session',
   'Identity/Admin': 'Administer users, roles and applications',
   'Platform/Market': 'Market data',
   'Platform/News': 'News',

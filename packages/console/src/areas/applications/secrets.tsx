@@ -38,8 +38,8 @@ export function Secrets({ client, onChange }: { readonly client: Application; re
         title: 'Remove this secret?',
         text:
           valid.length > 1
-            ? 'Whatever still uses it cannot get tokens any more, from this moment on. The other secret stays.'
-            : 'It is the only valid one: the application cannot get tokens until it has another secret.',
+            ? 'Programs that still use it can no longer get tokens. The other secret stays valid.'
+            : 'This is the only valid secret: the application cannot get tokens until it has another one.',
         action: 'Remove',
       },
       () => gate.request(`${path}/${encodeURIComponent(id)}`, { method: 'DELETE' }),
@@ -113,8 +113,8 @@ function AddSecret({
   }, toastError)
   return (
     <FormDialog title="Add a secret" size="small" action="Add" busy={isBusy} onClose={onClose} onSubmit={submit}>
-      <p>The server makes it up, and it is shown once.</p>
-      {hasOther && <Select label="The secret that there is" value={ending} onValue={setEnding} choices={ENDINGS} />}
+      <p>The server generates it and shows it once.</p>
+      {hasOther && <Select label="The existing secret" value={ending} onValue={setEnding} choices={ENDINGS} />}
     </FormDialog>
   )
 }
@@ -124,7 +124,7 @@ export function ShownOnce({ secret }: { readonly secret: string }) {
   return (
     <div class="shown-once">
       <Notice kind="warning">
-        <strong>The client secret is shown only now.</strong> Store it where the application finds it, such as the
+        <strong>The client secret is shown only now.</strong> Store it where the application can find it, such as the
         environment variable <code>CLIENT_SECRET</code>.
       </Notice>
       <div class="shown-once-secret">

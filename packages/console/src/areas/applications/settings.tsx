@@ -119,7 +119,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
   return (
     <Section
       title="Settings"
-      about="A change takes effect at once. A scope that is removed is removed from its tokens too."
+      about="Changes take effect at once. A removed scope is also removed from existing tokens."
     >
       <Form onSubmit={() => isComplete && save()}>
         <TextField label="Name" value={name} onValue={setName} hint="Shown to people when they sign in." />
@@ -130,11 +130,11 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
             onChange={(part) => setAddresses({ ...addresses, ...part })}
           />
         )}
-        <ScopeChoice about="What it may ask for." scopes={scopes} onScopes={setScopes} claims />
+        <ScopeChoice about="What it can request." scopes={scopes} onScopes={setScopes} claims />
         {info.kind !== 'service' && (
           <Checkbox
             label="Do not ask for consent"
-            hint="For applications of your own organisation."
+            hint="For applications that belong to your organisation."
             checked={skipConsent}
             onChecked={setSkipConsent}
           />

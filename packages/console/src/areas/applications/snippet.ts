@@ -36,5 +36,5 @@ export function insecureOption({ issuer }: Values): string {
 /** How to get the library, which is not on npm. */
 export const LIBRARY = {
   install: 'npm install /path/to/gatehouse/client',
-  note: 'The library is not on npm: it is the folder client of your copy of Gatehouse. Write its path.',
+  note: 'The library is not on npm: it is in the folder client of your copy of Gatehouse. Replace the path with yours.',
 } as const

@@ -1,7 +1,7 @@
 /** The code of programs without a page: devices and services. */
 import { insecureOption, LIBRARY, quote, type Snippet, type Values } from './snippet.ts'
 
-const SECRET_NOTE = 'The secret is read from the environment: set CLIENT_SECRET to it before you start the code.'
+const SECRET_NOTE = 'The code reads the secret from the environment: set CLIENT_SECRET before you start it.'
 
 /** A first call that the scopes allow. A token is never printed: it would stay in logs and in the history of a terminal. */
 function gatehouseCall({ scope }: Values): string {

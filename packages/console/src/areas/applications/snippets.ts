@@ -182,7 +182,7 @@ session = OAuth2Session(
 verifier = generate_token(48)
 url, state = session.create_authorization_url(gate["authorization_endpoint"], code_verifier=verifier)
 print("Open", url)
-callback = input("The address to which you came back: ")
+callback = input("The address you were redirected to: ")
 session.fetch_token(gate["token_endpoint"], authorization_response=callback, state=state, code_verifier=verifier)
 print(session.get(gate["userinfo_endpoint"]).json())
 `,

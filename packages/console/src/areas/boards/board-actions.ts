@@ -20,7 +20,7 @@ export async function discardChanges(board: OpenBoard): Promise<void> {
     !board.isChanged.value ||
     (await confirm({
       title: 'Discard your changes?',
-      text: `“${board.document.value.name}” is shown as it was saved last.`,
+      text: `“${board.document.value.name}” is shown as last saved.`,
       action: 'Discard',
       danger: true,
     }))
@@ -31,7 +31,7 @@ export async function deleteBoard(board: OpenBoard): Promise<void> {
   const { name, tiles } = board.edited.value
   const isSure = await confirm({
     title: `Delete “${name}”?`,
-    text: `Its ${tiles.length} tiles are lost, and links to it lead nowhere. The data stays.`,
+    text: `Its ${tiles.length} tiles are lost, and links to it stop working. The data itself is not deleted.`,
     action: 'Delete',
     danger: true,
   })
@@ -51,6 +51,6 @@ export async function copyBoard(board: OpenBoard, name: string): Promise<void> {
   const copy = await createBoard(name, board.body)
   board.conflict.value = undefined
   board.discard()
-  toast(`“${name}” was saved, and belongs to you`)
+  toast(`“${name}” was saved as your own board`)
   go(href('boards', copy.id))
 }

@@ -36,7 +36,7 @@ export function BoardPage({ id, query }: { readonly id: string; readonly query: 
       {error instanceof GatehouseError && error.code === 'Saved.NotFound' ? (
         <Empty
           icon="board"
-          title="There is no such board for you"
+          title="This board does not exist, or you have no access to it"
           actions={<ButtonLink href={href('boards')}>All boards</ButtonLink>}
         >
           It was deleted, or its owner has not shared it with you. Ask the person who sent the link.

@@ -29,7 +29,7 @@ export function NameDialog({
   readonly title: string
   readonly action: string
   readonly name?: string
-  /** Left out where it is not asked for. */
+  /** Omitted if the dialog does not ask for it. */
   readonly description?: string
   readonly onSave: (name: string, description: string) => Promise<void> | void
   readonly onClose: () => void
@@ -78,13 +78,13 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
   return (
     <FormDialog title={`Share “${name}”`} size="small" action="Save" onClose={onClose} onSubmit={save}>
       <Select
-        label="Who may open it"
+        label="Who can open it"
         hint="Everyone sees the rows that their own rights allow."
         value={kind}
         onValue={setKind}
         choices={[
           { value: 'private', title: 'Only you' },
-          { value: 'everyone', title: 'Everyone who may query' },
+          { value: 'everyone', title: 'Everyone with the right to query' },
           { value: 'roles', title: 'People with certain roles' },
         ]}
       />
@@ -107,7 +107,7 @@ export function ShareDialog({ board, onClose }: { readonly board: OpenBoard; rea
   )
 }
 
-/** A user shares with roles of their own, an administrator with any. */
+/** A user can share with their own roles, an administrator with any role. */
 async function rolesOf(signal: AbortSignal): Promise<readonly string[]> {
   if (!may('Platform/Admin') || !may('Identity/Admin')) return userRoles.value
   const names: string[] = []
@@ -144,7 +144,7 @@ export function ConflictDialog({
       onClose={close}
       actions={
         <>
-          <Button onClick={onCopy}>Save mine as a copy</Button>
+          <Button onClick={onCopy}>Save my version as a copy</Button>
           <Button kind="danger" onClick={overwrite}>
             Overwrite
           </Button>
@@ -152,7 +152,7 @@ export function ConflictDialog({
             kind="primary"
             onClick={() => {
               board.take(theirs)
-              toast('The board is shown as it was saved last')
+              toast('The board is shown as last saved')
             }}
           >
             Discard mine
@@ -164,7 +164,7 @@ export function ConflictDialog({
         It was saved as version {theirs.version} on <Time at={theirs.updated} />, after you opened it. Your changes are
         not saved.
       </p>
-      <p class="quiet">“Overwrite” replaces that version by yours: the other changes are lost.</p>
+      <p class="quiet">“Overwrite” replaces that version with yours: the other changes are lost.</p>
     </Dialog>
   )
 }

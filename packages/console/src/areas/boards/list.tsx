@@ -1,4 +1,4 @@
-/** The list of boards: own ones, and those that others share. */
+/** The list of boards: the user's own, and those shared by others. */
 import { useState } from 'preact/hooks'
 import { gate, user } from '../../gate.ts'
 import { useCommands } from '../../shell/commands.ts'

@@ -136,7 +136,7 @@ export async function createBoard(name: string, body: Board): Promise<BoardDocum
   return (await gate.saved.create({ kind: 'board', name, body })) as BoardDocument
 }
 
-/** The board that was opened last, so that its unsaved changes are still there when the user comes back. */
+/** The board that was opened last, so that its unsaved changes are still there when the user returns. */
 const kept = new Map<string, OpenBoard>()
 
 /** The board as the server has it now, or as it was left with changes. */

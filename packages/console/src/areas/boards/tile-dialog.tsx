@@ -143,7 +143,7 @@ function ColumnFields({
       <Select label="x axis" value={x} onValue={(name) => change({ x: name })} choices={choices(x, 'Automatic')} />
       {view !== 'candles' && (
         <Select
-          label="One series for each"
+          label="One series per value of"
           value={series}
           onValue={(name) => change({ series: name })}
           choices={choices(series, 'No column')}
@@ -156,7 +156,7 @@ function ColumnFields({
           chosen={y}
           onChosen={(names) => change({ y: [...names] })}
         />
-        {y.length === 0 && <p class="hint">None chosen: all numbers are drawn.</p>}
+        {y.length === 0 && <p class="hint">None selected: all numeric columns are drawn.</p>}
       </fieldset>
     </div>
   )

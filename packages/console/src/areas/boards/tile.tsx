@@ -58,7 +58,7 @@ export function TileContent({
   return (
     <>
       <Rows model={model} label={tile.title} />
-      {isTruncated && <p class="tile-remark">Only the first rows: the service returns no more at once</p>}
+      {isTruncated && <p class="tile-remark">Only the first rows are shown: the service limits the size of a result</p>}
     </>
   )
 }

@@ -40,7 +40,9 @@ export function AuditDetails({
           {item?.actor !== undefined && (
             <Button onClick={() => onFilter({ actor: item.actor ?? '' })}>All by this actor</Button>
           )}
-          {item !== undefined && <Button onClick={() => onFilter({ event: item.event })}>All of this event</Button>}
+          {item !== undefined && (
+            <Button onClick={() => onFilter({ event: item.event })}>All events of this type</Button>
+          )}
           <Button kind="primary" onClick={onClose}>
             Close
           </Button>

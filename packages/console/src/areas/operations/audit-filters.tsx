@@ -1,4 +1,4 @@
-/** The filters of the audit log; the address of the page has those that are in force. */
+/** The filters of the audit log; the current ones are in the URL of the page. */
 import { useState } from 'preact/hooks'
 import { Button, Form, Select, TextField } from '../../ui/index.ts'
 import { type AuditFilter, FILTERS } from './audit-log.ts'

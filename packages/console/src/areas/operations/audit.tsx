@@ -81,7 +81,7 @@ function Explorer({ seq, query }: { readonly seq: string | undefined; readonly q
           Verify the log…
         </ButtonLink>
       </div>
-      {error !== undefined && <ErrorNotice error={error} title="Following is interrupted; it is tried again" />}
+      {error !== undefined && <ErrorNotice error={error} title="Live updates are interrupted; reconnecting" />}
       <Await of={loaded} title="The audit log could not be read">
         {(rows) => (
           <>
@@ -126,7 +126,7 @@ function useFollowing(
   const [error, setError] = useState<unknown>()
   const rows = useRef(data)
   rows.current = data
-  // While the rows are loaded again, another filter may be in force.
+  // The filter may change while the rows are reloaded.
   const isLoaded = data !== undefined && !loading
   useEffect(() => {
     setError(undefined)

@@ -13,7 +13,7 @@ export function Backups() {
       title="Backups"
       about={
         <>
-          As the audit log has them.{' '}
+          As recorded in the audit log.{' '}
           <a href={`${server.base}/docs/backup`} target="_blank" rel="noreferrer">
             How to back up and restore
           </a>
@@ -39,7 +39,7 @@ export function Backups() {
               {items.length === 0 ? (
                 <Empty icon="save" title="No backups yet">
                   <p>If the disk is lost, so is everything: users, keys and tables.</p>
-                  <p>Take one on the machine with the data, while the server runs:</p>
+                  <p>Take one on the machine with the data; the server can keep running:</p>
                   <Code label="Command" text="gatehouse backup /var/backups/gatehouse/$(date +%F)" />
                 </Empty>
               ) : (

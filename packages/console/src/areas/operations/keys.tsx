@@ -26,7 +26,7 @@ const STATES: Readonly<
 > = {
   signing: { kind: 'good', about: 'Signs all new tokens' },
   waiting: { kind: 'accent', about: 'Published, signs later' },
-  outlived: { about: 'A newer key signs; its tokens are valid' },
+  outlived: { about: 'Replaced by a newer key; its tokens are still valid' },
   retired: { about: 'Published until its last token has expired' },
   removed: { about: 'No longer published' },
   compromised: { kind: 'danger', about: 'Withdrawn; its tokens are rejected' },
@@ -59,7 +59,7 @@ export function Keys() {
       text: (
         <>
           <p>
-            Do this when others may know the private key <code>{short(kid)}</code>. It cannot be undone.
+            Do this if someone else may know the private key <code>{short(kid)}</code>. It cannot be undone.
           </p>
           <ul class="consequences">
             <li>Every token that it has signed is rejected at once: all users and applications need a new one.</li>
@@ -67,7 +67,7 @@ export function Keys() {
               It disappears from the published keys; validators that keep them longer accept its tokens until they fetch
               again.
             </li>
-            {state === 'signing' && <li>A new key is made and signs from now on.</li>}
+            {state === 'signing' && <li>A new key is created and signs from now on.</li>}
           </ul>
         </>
       ),
@@ -80,7 +80,7 @@ export function Keys() {
   return (
     <Section
       title="Signing keys"
-      about="They sign ID tokens and access tokens. Rotation happens by itself; rotate here to do it earlier."
+      about="They sign ID tokens and access tokens. They are rotated automatically; you can also rotate them here."
       actions={
         <Button kind="primary" icon="refresh" onClick={() => setRotates(true)}>
           Rotate…
@@ -163,7 +163,7 @@ function Rotate({ onClose }: { readonly onClose: (isDone: boolean) => void }) {
       onClose={() => onClose(false)}
       onSubmit={submit}
     >
-      <p>A new key is made and published now. The one that signs today stays valid for its tokens.</p>
+      <p>A new key is created and published now. Tokens signed with the current key stay valid.</p>
       <Select
         label="The new key signs"
         value={after}

@@ -69,7 +69,7 @@ export function Overview() {
         title="Metrics"
         about={
           <>
-            The last ten minutes that this page was open, of {node || 'the node that answers'}.{' '}
+            The last ten minutes while this page was open, from {node || 'the node that answers'}.{' '}
             <a href={`${server.base}/docs/metrics`} target="_blank" rel="noreferrer">
               All metrics, and alerts
             </a>

@@ -3,7 +3,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Polled<T> {
   readonly data: T | undefined
-  /** The error of the last attempt; the data of the one before stays. */
+  /** The error of the last attempt; the data of the previous attempt is kept. */
   readonly error: unknown
   readonly reload: () => void
 }

@@ -66,7 +66,7 @@ export function Queries({ query }: AreaProps) {
           ]}
         />
         <SearchField
-          label="User or client, by its whole name"
+          label="Full name of a user or client"
           value={typed}
           onValue={(value) => {
             setTyped(value)
@@ -84,7 +84,9 @@ export function Queries({ query }: AreaProps) {
         {({ items, total, silent }) => (
           <>
             {silent.length > 0 && (
-              <Notice kind="warning">Without an answer, and missing below: {silent.join(', ')}.</Notice>
+              <Notice kind="warning">
+                These nodes did not answer and are not included below: {silent.join(', ')}.
+              </Notice>
             )}
             {items.length === 0 ? (
               <Empty icon="query" title="Nothing runs now">
@@ -196,7 +198,7 @@ async function cancelQuery(item: QueryItem): Promise<boolean> {
     await gate.request(`/admin/queries/${encodeURIComponent(item.id)}`, { method: 'DELETE' })
     toast(item.kind === 'live' ? 'The live statement was ended' : 'The query was cancelled')
   } catch (failure) {
-    if (failure instanceof GatehouseError && failure.status === 404) toast('It had ended already')
+    if (failure instanceof GatehouseError && failure.status === 404) toast('It had already ended')
     else toastError(failure, 'It could not be cancelled')
   }
   return true
@@ -208,13 +210,13 @@ function confirmCancel({ kind, username, user, client }: QueryItem): Promise<boo
     kind === 'live'
       ? {
           title: 'End this live statement?',
-          text: `${who} gets the message that it ended, and no further changes of this result.`,
+          text: `${who} is notified that it ended, and gets no further changes to this result.`,
           action: 'End statement',
           danger: true,
         }
       : {
           title: 'Cancel this query?',
-          text: `${who} gets an error in place of the rest of the result. What it would have written is not written.`,
+          text: `${who} gets an error instead of the rest of the result. Nothing is written.`,
           action: 'Cancel query',
           danger: true,
         },

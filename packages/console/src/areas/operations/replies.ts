@@ -29,7 +29,7 @@ export interface NodeItem {
   readonly audit_waiting_rows: number
 }
 
-/** Of all nodes; those that did not reply are named. */
+/** From all nodes; nodes that did not reply are listed. */
 export interface FromNodes<Item> {
   readonly items: readonly Item[]
   readonly total: number

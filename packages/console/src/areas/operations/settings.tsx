@@ -1,4 +1,4 @@
-/** The settings in force: each with its value, where that came from, and its documentation. */
+/** The effective settings: each with its value, its source and its documentation. */
 import { useState } from 'preact/hooks'
 import { read } from '../../admin/requests.ts'
 import { server } from '../../server.ts'

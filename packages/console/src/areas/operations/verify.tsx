@@ -69,7 +69,7 @@ export function Verify() {
           value={recorded}
           onValue={setRecorded}
           disabled={isRunning}
-          hint="A head that you kept elsewhere: it must still be in the log. Without one, a log that was rewritten as a whole looks intact."
+          hint="A head that you stored elsewhere: it must still be in the log. Without it, a completely rewritten log looks intact."
           error={wrong ? 'A head has the form SEQ:HASH' : undefined}
         />
         {/* Two elements: one that became a submit button while it is pressed would start the verification again. */}

@@ -23,7 +23,10 @@ export function UserAccess({
       <Section title="Browser sessions">
         <SessionTable key={round} path={withQuery('/admin/sessions', { user: person.id, limit: 20 })} ofOne />
       </Section>
-      <Section title="Applications" about="Those that may act for the user, by consent or because they need none.">
+      <Section
+        title="Applications"
+        about="Applications that can act for the user, with consent or because they need none."
+      >
         <Consents key={round} person={person} />
       </Section>
       {may('Platform/Admin') && (
@@ -48,7 +51,7 @@ function Consents({ person }: { readonly person: Person }) {
         action: 'End access',
       },
       () => gate.admin.of(person.id, 'consents').delete(client),
-      `${client} has no access to ${person.username} any more`,
+      `${client} no longer has access to ${person.username}`,
     )
     if (isEnded) consents.reload()
   }
@@ -89,7 +92,7 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
     const isRemoved = await confirmAndAttempt(
       {
         title: `Remove ${label || 'this factor'}?`,
-        text: `${person.username} cannot sign in with it any more.`,
+        text: `${person.username} can no longer sign in with it.`,
         action: 'Remove',
       },
       () => gate.admin.of(person.id, 'factors').delete(id),

@@ -29,7 +29,7 @@ export function actionsOf(context: Context): {
     },
     items: [
       {
-        title: isDue ? 'Do not demand a new password' : 'Demand a new password at sign-in',
+        title: isDue ? 'Do not require a new password' : 'Require a new password at sign-in',
         icon: 'key',
         disabled: !person.has_password,
         act: () =>
@@ -95,7 +95,7 @@ async function removeFactors({ person, user, onEnded }: Context): Promise<void> 
   }
   const isAgreed = await confirm({
     title: `Remove ${some(ids.length, 'second factor')} of ${person.username}?`,
-    text: 'Until they set up another one, the password alone is enough, unless a role or an application demands a second factor.',
+    text: 'Until they set up another one, the password alone is enough, unless a role or an application requires a second factor.',
     action: 'Remove',
     danger: true,
   })

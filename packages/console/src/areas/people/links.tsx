@@ -20,7 +20,7 @@ export function Links() {
     const isRevoked = await confirmAndAttempt(
       {
         title: 'Revoke this link?',
-        text: `It cannot be used any more. ${username ?? 'The person'} stays; another link can be made.`,
+        text: `It can no longer be used. ${username ?? 'The person'} is not deleted; you can create another link.`,
         action: 'Revoke',
       },
       () => gate.admin.links.delete(id),

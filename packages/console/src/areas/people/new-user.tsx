@@ -79,18 +79,18 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
   return (
     <Form onSubmit={submit}>
       <Segments
-        label="How they get in"
+        label="How they first sign in"
         value={how}
         onValue={setHow}
         choices={[
-          { value: 'invite', title: 'Invite by a link' },
+          { value: 'invite', title: 'Invite with a link' },
           { value: 'password', title: 'Set a password' },
         ]}
       />
       <p class="quiet">
         {how === 'invite'
-          ? 'You get a link to hand over, on paper or by any messenger. With it, they choose a password of their own.'
-          : 'You choose the first password and tell it to them.'}
+          ? 'You get a link to pass on, on paper or by any messenger. They use it to choose their own password.'
+          : 'You choose the first password and give it to them.'}
       </p>
       <TextField
         label="Username"
@@ -106,7 +106,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
         value={name}
         onValue={setName}
         error={faults?.get('name')}
-        hint="As others know them. Optional."
+        hint="The name that others know them by. Optional."
       />
       <TextField
         label="E-mail address"
@@ -128,7 +128,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
             required
           />
           <Checkbox
-            label="They must choose another one at the first sign-in"
+            label="They must choose a new one at first sign-in"
             checked={mustChange}
             onChecked={setMustChange}
           />

@@ -58,9 +58,9 @@ function Details({ user, person }: Props) {
             'Password',
             person.has_password
               ? person.must_change_password
-                ? 'Set; a new one is due at the next sign-in'
+                ? 'Set; must be changed at the next sign-in'
                 : 'Set'
-              : 'None yet: hand over an invitation link',
+              : 'None yet: send them an invitation link',
           ],
           ['Second factor', person.has_second_factor ? 'Set up' : 'None'],
           [
@@ -135,7 +135,7 @@ function Roles({ user, person }: Props) {
   return (
     <Section
       title="Roles"
-      about="What they may do. A change takes effect at once, also in open sessions."
+      about="What they are allowed to do. Changes take effect at once, even in open sessions."
       actions={
         draft === undefined && (
           <Button size="small" icon="edit" onClick={() => setDraft(person.roles)}>

@@ -54,9 +54,9 @@ export function Rights({ person }: { readonly person: Person }) {
               {person.username} is disabled and can do nothing now. This is what they could do if they were enabled.
             </Notice>
           )}
-          <Section title="Scopes" about="Through which role each comes. An application may be allowed less.">
+          <Section title="Scopes" about="The role that grants each scope. An application may be allowed less.">
             {found.roles.length === 0 ? (
-              <p class="quiet">No role, so no scope.</p>
+              <p class="quiet">The user has no role, so no scopes.</p>
             ) : (
               <Facts
                 of={found.roles.map(({ name, scopes }) => [
@@ -71,9 +71,9 @@ export function Rights({ person }: { readonly person: Person }) {
               />
             )}
           </Section>
-          <Section title="Tables" about="With what they may do, and the rows that they see.">
+          <Section title="Tables" about="What they can do with each table, and which rows they see.">
             {found.tables === null ? (
-              <p class="quiet">No node with the query service runs.</p>
+              <p class="quiet">No node runs the query service.</p>
             ) : (
               <>
                 <div class="people-search">
@@ -85,9 +85,9 @@ export function Rights({ person }: { readonly person: Person }) {
           </Section>
           <Section title="Topics" about="Of the stream, by controller.">
             {found.topics === null ? (
-              <p class="quiet">No node with the streaming service runs.</p>
+              <p class="quiet">No node runs the streaming service.</p>
             ) : found.topics.length === 0 ? (
-              <p class="quiet">None: the stream needs a right of the platform.</p>
+              <p class="quiet">None: the stream needs a platform scope.</p>
             ) : (
               <Facts of={found.topics.map(({ controller, topics }) => [controller, <TopicNames topics={topics} />])} />
             )}
@@ -148,7 +148,7 @@ function Tables({ first }: { readonly first: TablePage }) {
             title: 'Rows',
             cell: ({ rights, rowfilter: filter }) =>
               !rights.includes('select') ? (
-                <span class="quiet">none, without its read scope</span>
+                <span class="quiet">none: the read scope is missing</span>
               ) : filter === null ? (
                 <span class="quiet">all</span>
               ) : (

@@ -79,7 +79,7 @@ export function RolePage({ name }: { readonly name: string }) {
 function touched({ users }: Role): string {
   if (users.count === 0) return 'No user has this role.'
   const number = `${count(users.count)}${users.more ? ' or more' : ''} user${users.count === 1 ? ' has' : 's have'}`
-  return `${number} this role. A change takes effect at once, also in open sessions.`
+  return `${number} this role. Changes take effect at once, even in open sessions.`
 }
 
 async function save(role: Tagged<Role>, { name, scopes, users }: Role, draft: Draft): Promise<void> {
@@ -200,7 +200,7 @@ function RoleForm({
       />
       <ScopeChoice scopes={draft.scopes} onScopes={(scopes) => setDraft({ ...draft, scopes })} />
       <Checkbox
-        label="Demand a second factor"
+        label="Require a second factor"
         hint="Users with this role must sign in with one."
         checked={draft.require_second_factor}
         onChecked={(isOn) => setDraft({ ...draft, require_second_factor: isOn })}

@@ -152,7 +152,7 @@ function GrantTable({ path }: ListProps) {
         { title: 'Since', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         dangerColumn(() => 'Revoke', revoke),
       ]}
-      empty={<Empty icon="application" title="No application acts for a user now" />}
+      empty={<Empty icon="application" title="No application is acting for a user" />}
     />
   )
 }
@@ -163,7 +163,7 @@ export function ConnectionTable({ path, ofOne = false }: ListProps) {
     const isClosed = await confirmAndAttempt(
       {
         title: 'Close this connection?',
-        text: `The connection of ${username ?? 'an unknown user'} from ${address} is closed with all its subscriptions. The session goes on: to keep a user out, disable them.`,
+        text: `The connection of ${username ?? 'an unknown user'} from ${address} is closed with all its subscriptions. The session continues: to lock a user out, disable them.`,
         action: 'Close it',
       },
       () => gate.admin.streams.delete(id),

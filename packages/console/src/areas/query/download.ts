@@ -12,7 +12,7 @@ export interface Download {
   readonly cancel: () => void
 }
 
-/** The one that is under way. */
+/** The download in progress. */
 export const download: Signal<Download | undefined> = signal(undefined)
 
 /** Runs the statement again: the server writes the file, with all rows and exact values. */

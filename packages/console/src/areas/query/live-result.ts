@@ -1,4 +1,4 @@
-/** A result that keeps itself up to date, in the model of a grid. */
+/** A live result in the model of a grid. */
 import { type Signal, signal } from '@preact/signals'
 import { type Live, type Row, statement as statementOf } from '../../../../client/src/index.ts'
 import { scan } from '../../editor/scan.ts'
@@ -48,7 +48,7 @@ async function follow(live: Live<Row>, ordered: boolean, state: Signal<LiveState
   }
 }
 
-/** Whether the rows have places of their own: the last ORDER BY outside of parentheses. */
+/** Whether the statement determines the order of the rows: the last ORDER BY outside parentheses. */
 function isOrdered(text: string): boolean {
   let depth = 0
   let ordered = false

@@ -102,7 +102,7 @@ export function valueFor(values: Parameters, name: string): string | null {
   return known === undefined ? '' : (values[known] ?? null)
 }
 
-/** Only those that the text names, as it names them. */
+/** Only the parameters in the text, spelled as they are there. */
 export function valuesFor(text: string, values: Parameters): Parameters {
   return Object.fromEntries(parametersOf(text).map((name) => [name, valueFor(values, name)]))
 }

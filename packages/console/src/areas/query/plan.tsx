@@ -46,7 +46,10 @@ export function Plan({ outcome: { text, parameters } }: { readonly outcome: Outc
               <Facts
                 of={[
                   ['Live', methodText(String(live.method))],
-                  ['Rows are known by', live.key === null ? 'nothing' : <code key="key">{keyText(live.key)}</code>],
+                  [
+                    'Rows are identified by',
+                    live.key === null ? 'nothing' : <code key="key">{keyText(live.key)}</code>,
+                  ],
                   ['Why', String(live.reason)],
                 ]}
               />

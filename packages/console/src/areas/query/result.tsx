@@ -230,9 +230,7 @@ function Rows({
   return (
     <>
       <Grid model={model} label={`Rows of ${name}`} />
-      {isComplete && model.total === 0 && (
-        <p class="query-no-rows quiet">No rows: the statement is right, but nothing fits it.</p>
-      )}
+      {isComplete && model.total === 0 && <p class="query-no-rows quiet">No rows match the statement.</p>}
     </>
   )
 }

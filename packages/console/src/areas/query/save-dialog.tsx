@@ -70,12 +70,12 @@ function SharedField({ value, onValue }: { readonly value: Shared; readonly onVa
   return (
     <>
       <Select
-        label="Who may open it"
+        label="Who can open it"
         value={kind}
         onValue={(wanted) => onValue(wanted === 'roles' ? roles.slice(0, 1) : (wanted as 'private' | 'everyone'))}
         choices={[
           { value: 'private', title: 'Only you' },
-          { value: 'everyone', title: 'Everyone who may query' },
+          { value: 'everyone', title: 'Everyone with the right to query' },
           ...(roles.length > 0 ? [{ value: 'roles', title: 'Users with one of your roles' }] : []),
         ]}
         hint="Others run it with their own rights, and see the rows that they may read."

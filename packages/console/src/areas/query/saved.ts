@@ -69,7 +69,7 @@ export async function updateSaved(tab: QueryTab, change: Change): Promise<SavedP
 function askToOverwrite(name: string): Promise<boolean> {
   return confirm({
     title: `“${name}” was changed in the meantime`,
-    text: 'Another user, or another window of yours, has saved it since you opened it. If you overwrite it, that change is lost. To see it first, open the query again in another tab.',
+    text: 'Another user, or you in another window, saved it after you opened it. If you overwrite it, that change is lost. To see it first, open the query again in another tab.',
     action: 'Overwrite',
     danger: true,
   })

@@ -48,7 +48,7 @@ function SavedList() {
   return (
     <>
       <SearchField
-        label="Find by first letters"
+        label="Find names that begin with"
         value={prefix.value}
         onValue={(value) => {
           prefix.value = value
@@ -106,8 +106,8 @@ async function askToDelete({ id, name, shared, username }: Listed): Promise<void
     title: `Delete “${name}”?`,
     text:
       shared === 'private'
-        ? 'The saved query is lost. A tab that shows it keeps its text.'
-        : `The saved query of ${username ?? 'a former user'} is lost, also for those with whom it is shared. A tab that shows it keeps its text.`,
+        ? 'The saved query is deleted. A tab that shows it keeps its text.'
+        : `The saved query of ${username ?? 'a former user'} is deleted for everyone it is shared with. A tab that shows it keeps its text.`,
     action: 'Delete',
     danger: true,
   })
@@ -130,7 +130,7 @@ function HistoryList() {
   const wanted = useSignal('')
   const found = history.value.filter(({ text }) => text.toLowerCase().includes(wanted.value.trim().toLowerCase()))
   if (history.value.length === 0)
-    return <p class="query-side-empty">What you run is listed here. It is kept in this browser only.</p>
+    return <p class="query-side-empty">The statements you run are listed here. They are stored only in this browser.</p>
   return (
     <>
       <SearchField

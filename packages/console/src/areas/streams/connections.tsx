@@ -47,7 +47,7 @@ export function Connections({ user }: { readonly user: string | undefined }) {
     close(
       {
         title: 'Close this connection?',
-        text: `The connection of ${username ?? client ?? 'a client without a token'} is closed with code 4000, which asks its program not to reconnect by itself.`,
+        text: `The connection of ${username ?? client ?? 'a client without a token'} is closed with code 4000, which tells the client not to reconnect automatically.`,
         action: 'Close connection',
       },
       `/admin/streams/${encodeURIComponent(id)}`,
@@ -68,7 +68,9 @@ export function Connections({ user }: { readonly user: string | undefined }) {
         {({ silent, total }) => (
           <>
             {silent.length > 0 && (
-              <Notice kind="warning">Without an answer, and missing below: {silent.join(', ')}.</Notice>
+              <Notice kind="warning">
+                These nodes did not answer and are not included below: {silent.join(', ')}.
+              </Notice>
             )}
             {items.length === 0 ? (
               <Empty icon="stream" title="No connections">
@@ -138,7 +140,7 @@ function Filter({
   const show = (wanted: string) => go(href('streams', 'connections', { user: wanted || undefined }))
   return (
     <Form class="connections-bar" onSubmit={() => show(typed.trim())}>
-      <SearchField label="User or client, by its whole name" value={typed} onValue={setTyped} />
+      <SearchField label="Full name of a user or client" value={typed} onValue={setTyped} />
       <Button type="submit">Show</Button>
       {user !== undefined && (
         <>

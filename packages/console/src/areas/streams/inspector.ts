@@ -26,7 +26,7 @@ export interface Entry {
 const KEPT = 2_000
 /** Longer messages are cut, because the page would take too long to show them. */
 const LONGEST = 100_000
-/** Above those that the library gives to its own requests. */
+/** Above the ids that the library gives to its own requests. */
 const FIRST_ID = 1_000_000
 
 export class Inspector {

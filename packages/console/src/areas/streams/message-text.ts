@@ -5,7 +5,7 @@ export function withoutTokens(raw: string): string {
   return raw.replace(/("AccessToken"\s*:\s*")[^"]*"/g, '$1…"')
 }
 
-/** The beginning of the data of a message, whose other members have columns of their own. */
+/** The beginning of the data of a message; its other members have separate columns. */
 export function dataOf(text: string): string {
   const at = text.indexOf('"Data":')
   return (at === -1 ? text : text.slice(at + 7).replace(/\}$/, '')).slice(0, 300)

@@ -99,7 +99,7 @@ export function AddColumn({ table, ...rest }: AlterProps) {
       </Field>
       <TextField
         label="Default"
-        hint="An expression; without one, a column of a table with rows must allow NULL."
+        hint="An expression. Without one, a column added to a table with rows must allow NULL."
         value={column.default}
         onValue={(value) => set({ default: value })}
       />
@@ -133,7 +133,7 @@ export function AddIndex({ table, ...rest }: AlterProps) {
     <AlterDialog {...rest} title={`Add an index to ${table.name}`} text={text} done={`Added the index ${own}`}>
       <TextField label="Name" placeholder={own} value={name} onValue={setName} />
       <fieldset class="index-columns">
-        <legend>Columns, in the order in which they are chosen</legend>
+        <legend>Columns, in the order you select them</legend>
         <Checkboxes items={table.columns.map(({ name }) => ({ name }))} chosen={columns} onChosen={setColumns} />
       </fieldset>
       <Checkbox label="Unique: no two rows have the same values" checked={isUnique} onChecked={setUnique} />

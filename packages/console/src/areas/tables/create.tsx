@@ -83,14 +83,17 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
     <Page title="Create a table" parents={parents}>
       <Form class="define" onSubmit={submit}>
         {waitingFile.value === undefined ? (
-          <FileDrop label="To begin with the columns of a CSV file, drop it here" onFile={takeFile} />
+          <FileDrop label="To start with the columns of a CSV file, drop it here" onFile={takeFile} />
         ) : (
           <Notice>
             The columns are those of {waitingFile.value.name}; its rows can be imported when the table exists.
           </Notice>
         )}
         <TextField label="Name" value={draft.name} onValue={(name) => set({ name })} required autofocus />
-        <Section title="Columns" about="Those of the primary key identify a row; it can only be edited with one.">
+        <Section
+          title="Columns"
+          about="The columns of the primary key identify a row; without a primary key, rows cannot be edited."
+        >
           <datalist id="column-types">
             {COLUMN_TYPES.map((type) => (
               <option key={type} value={type} />
@@ -111,7 +114,7 @@ export function CreateTable({ onDefined }: { readonly onDefined: () => void }) {
             Add a column
           </Button>
         </Section>
-        <Section title="Rights" about="Which scope of a token lets its holder read and write, and which rows.">
+        <Section title="Rights" about="The scopes needed to read and write, and which rows each caller can see.">
           <ScopeFields draft={draft} onChange={set} />
         </Section>
         <Code label="IQL" text={text} />
@@ -198,7 +201,7 @@ export function ScopeFields({
     <div class="form">
       <TextField
         label="Read scope"
-        hint="Empty: any scope of the platform."
+        hint="Empty: any platform scope."
         placeholder="Platform/Market"
         value={draft.readScope}
         onValue={(readScope) => onChange({ readScope })}

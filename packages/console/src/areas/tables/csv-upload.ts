@@ -1,4 +1,4 @@
-/** Sends the rows of a CSV file in batches, each once, and finds those that the table rejects. */
+/** Sends the rows of a CSV file in batches, each exactly once, and finds the rows that the table rejects. */
 
 import { rowFields, rowJson, type TargetColumn, withoutNotes } from 'gatehouse-csv'
 import { GatehouseError } from '../../../../client/src/index.ts'

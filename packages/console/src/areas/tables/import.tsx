@@ -117,7 +117,7 @@ function Mapping(props: FileProps) {
   return (
     <div class="import-mapping">
       <ColumnTable table={table} sample={sample} mapping={mapping} />
-      {twice !== undefined && <Notice kind="warning">Two columns of the file lead into {twice}.</Notice>}
+      {twice !== undefined && <Notice kind="warning">Two columns of the file are mapped to {twice}.</Notice>}
       {unsure.length > 0 && (
         <Notice kind="warning">
           The values of {unsure.join(', ')} can be read in two ways: choose the format of the file.
@@ -128,7 +128,7 @@ function Mapping(props: FileProps) {
         <Button kind="primary" icon="upload" disabled={!isReady} onClick={start}>
           Import into {table.name}
         </Button>
-        <span class="quiet">Rows that do not fit are left out and listed; the others are inserted.</span>
+        <span class="quiet">Rows that do not fit are skipped and listed; the others are inserted.</span>
       </div>
     </div>
   )
@@ -292,10 +292,10 @@ function Outcome({
     <div class="row-form">
       {state.kind === 'running' && <Progress label={`Import into ${table.name}`} value={read} of={file.size} />}
       {state.kind === 'failed' && (
-        <ErrorNotice error={state.error} title="The import ended before the end of the file" />
+        <ErrorNotice error={state.error} title="The import stopped before the end of the file" />
       )}
       {state.kind === 'cancelled' && (
-        <Notice kind="warning">The import was cancelled. The rows that were inserted before remain.</Notice>
+        <Notice kind="warning">The import was cancelled. Rows that were already inserted remain.</Notice>
       )}
       <p role="status">
         {count(inserted)} rows inserted, {count(rejected.length)} rejected

@@ -57,8 +57,8 @@ export default function Tables({ path, query }: AreaProps) {
               }
             >
               {mayCreate
-                ? 'The list shows all tables. Those with a lock you may define, but not read.'
-                : 'The list shows the tables that your rights let you read. To create tables, the right Platform/Admin is needed.'}
+                ? 'The list shows all tables. You can change the definition of tables with a lock, but not read them.'
+                : 'The list shows the tables that your rights let you read. To create tables, you need the right Platform/Admin.'}
             </Empty>
           </Page>
         )}

@@ -59,6 +59,6 @@ export function typedValue({ name, type }: TableColumn, text: string): unknown {
 }
 
 function hintOf({ type, nullable, default: value }: TableColumn): string {
-  if (value !== null) return `${type}; empty is the default, ${value}`
+  if (value !== null) return `${type}; if empty, the default ${value}`
   return nullable ? `${type}; empty is NULL` : `${type}, required`
 }

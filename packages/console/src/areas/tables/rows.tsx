@@ -90,7 +90,7 @@ export function Rows({ table }: { readonly table: TableDetail }) {
         <span class="rows-said quiet">
           {isSlow && <Spinner />}
           {pages.isAll ? `${countOf(model.total)}, all of them` : `The first ${countOf(model.total)}; scroll for more`}
-          {model.filters.value.size > 0 && ` · ${count(model.size)} match the filter of the rows loaded`}
+          {model.filters.value.size > 0 && ` · ${count(model.size)} of the loaded rows match the filter`}
         </span>
       </div>
       {pages.error !== undefined && (
@@ -102,7 +102,7 @@ export function Rows({ table }: { readonly table: TableDetail }) {
             ? 'The row filter of the table may hide rows from you.'
             : has('insert')
               ? 'Add one, or import a CSV file.'
-              : `To write to this table, the right ${table.writescope ?? 'Platform/Admin'} is needed.`}
+              : `To write to this table, you need the right ${table.writescope ?? 'Platform/Admin'}.`}
         </Empty>
       ) : (
         <div class="rows-grid">

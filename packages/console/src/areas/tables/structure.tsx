@@ -163,7 +163,7 @@ function mayAlter({ rights, isview }: TableDetail): boolean {
   return rights.includes('alter') && !isview
 }
 
-/** The column with the menu of each row; none where the user may not change the table. */
+/** The column with the menu of each row; none if the user is not allowed to change the table. */
 function menuColumn<Row extends { readonly name: string }>(
   table: TableDetail,
   menuOf: (row: Row) => readonly MenuItem[],
@@ -182,12 +182,12 @@ function ColumnName({ column: { name, isprimarykey } }: { readonly column: Table
   )
 }
 
-/** A view has no rows that could be written, and no changes of its own. */
+/** A view has no rows to write, and no change log. */
 function writeFacts({ writescope, rowfilter, live }: TableDetail): [string, ComponentChildren][] {
   return [
     ['Write scope', <code key="write">{writescope ?? 'Platform/Admin'}</code>],
     ['Row filter', rowfilter === null ? <None /> : <code>{rowfilter}</code>],
-    ['Changes are logged', live ? 'yes, for live queries' : 'no: live queries run again as a whole'],
+    ['Changes are logged', live ? 'yes, for live queries' : 'no: live queries run again in full'],
   ]
 }
 

@@ -41,7 +41,7 @@ export function Tree({
             {own.items.length === 0 && (prefix === '' || system.items.length === 0) && (
               <li class="tree-none quiet">
                 {prefix === ''
-                  ? 'There is no table that your rights let you read.'
+                  ? 'There are no tables that you have the right to read.'
                   : `No table begins with “${prefix}”.`}
               </li>
             )}

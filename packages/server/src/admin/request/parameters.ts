@@ -13,7 +13,7 @@ export function readQuery(url: string, route: AdminRoute): Record<string, string
       throw new Refusal(
         'admin.bad_parameter',
         400,
-        `Unknown parameter ${name}; there are ${Object.keys(route.query ?? {}).join(', ') || 'none'}`,
+        `Unknown parameter ${name}; the known ones are ${Object.keys(route.query ?? {}).join(', ') || 'none'}`,
       )
     if (parameters.repeated.has(name)) throw new Refusal('admin.bad_parameter', 400, `${name} is repeated`)
     const value = parameters.get(name)

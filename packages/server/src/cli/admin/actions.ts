@@ -35,7 +35,7 @@ export function create(path: string | PathOf, bodyOf: (args: Arguments) => JsonO
   }
 }
 
-/** Changes a resource. A list that is given replaces the one before: what it leaves out is printed. */
+/** Changes a resource. A given list replaces the previous one; the removed entries are printed. */
 export function change(collection: string, bodyOf: (args: Arguments) => JsonObject): Run {
   return async (call) => {
     const body = bodyOf(call.args)

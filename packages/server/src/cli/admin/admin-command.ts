@@ -41,8 +41,8 @@ export type Output =
   | { readonly kind: 'lines'; readonly lines: AsyncIterable<string> }
 
 export const PAGE_OPTIONS = {
-  '--limit': { value: 'COUNT', help: 'the number of entries (default 100)' },
-  '--after': { value: 'LAST', help: 'start after this entry, the last one of the page before' },
+  '--limit': { value: 'COUNT', help: 'the maximum number of entries (default 100)' },
+  '--after': { value: 'LAST', help: 'start after this entry, the last one of the previous page' },
 } as const
 
 /** The path of a paged list, with the options of the command and other parameters that have a value. */

@@ -64,7 +64,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     name: 'client set',
     positionals: ['CLIENT'],
     options: METADATA,
-    summary: 'Changes a client; a list that is given replaces the earlier one.',
+    summary: 'Changes a client; a given list replaces the previous list.',
     examples: ['client set desk-app --redirect https://desk.example/new', 'client set desk-app --skip-consent true'],
     run: change(CLIENTS, readMetadata),
   },
@@ -95,7 +95,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     name: 'client secret',
     positionals: ['CLIENT'],
     options: {
-      '--others-expire-in': { value: 'SECONDS', help: 'let the other secrets expire after this time' },
+      '--others-expire-in': { value: 'SECONDS', help: 'make the other secrets expire after this time' },
       '--remove': { value: 'SECRET', help: 'remove the secret with this id instead of adding one' },
     },
     summary: 'Adds a second secret, which is shown only once, or removes one.',

@@ -14,7 +14,7 @@ import {
 
 const FILTERS: OptionTable = {
   '--event': { value: 'NAME', help: 'a name such as token.refused, or its first part' },
-  '--changes': { help: 'only what people changed, without sign-ins, tokens and refusals' },
+  '--changes': { help: 'only changes made by people, without sign-ins, tokens and refusals' },
   '--outcome': { value: 'OUTCOME', help: 'success or refused' },
   '--actor': { value: 'USER', help: 'the user who acted, by name or id, or the client' },
   '--target': { value: 'NAME', help: 'what was acted on: a user by name or id, a client, a role, …' },
@@ -33,7 +33,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'keys rotate',
     options: {
-      '--active-in': { value: 'SECONDS', help: 'when it starts to sign (default: in a day)' },
+      '--active-in': { value: 'SECONDS', help: 'how long until it starts to sign (default: one day)' },
     },
     summary: 'Creates a signing key that is published now and signs later.',
     examples: ['keys rotate', 'keys rotate --active-in 0'],
@@ -86,7 +86,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
       const { closed } = membersOf(body)
       const text =
         closed === 0
-          ? 'There was no session to close.'
+          ? 'There were no sessions to close.'
           : `${closed} ${closed === 1 ? 'session was' : 'sessions were'} closed.`
       return { kind: 'text', text, body }
     },
@@ -107,7 +107,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'audit list',
-    options: { ...FILTERS, '--limit': { value: 'COUNT', help: 'the number of rows (default 100)' } },
+    options: { ...FILTERS, '--limit': { value: 'COUNT', help: 'the maximum number of rows (default 100)' } },
     summary: 'Shows the audit log, newest first.',
     examples: [
       'audit list --event signin',
@@ -122,14 +122,14 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'audit follow',
     options: FILTERS,
-    summary: 'Prints what is added to the audit log from now on, as one JSON object per line.',
+    summary: 'Prints new entries of the audit log as they are written, one JSON object per line.',
     examples: ['audit follow', 'audit follow --event signin --server https://gate.example.com'],
     run: async (call) => ({ kind: 'lines', lines: followLog(call) }),
   },
   {
     name: 'audit export',
     options: FILTERS,
-    summary: 'Writes the audit log, oldest first, as one JSON object per line.',
+    summary: 'Writes the audit log, oldest first, one JSON object per line.',
     examples: ['audit export > audit.ndjson', 'audit export --since 2026-11-01T00:00:00Z'],
     async run({ args, request }) {
       const { lines } = await request('GET', `/admin/audit/export?${filter(args)}`)
@@ -140,7 +140,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'audit verify',
     options: { '--head': { value: 'SEQ:HASH', help: 'a head recorded earlier, which the log must still contain' } },
-    summary: 'Verifies the audit log; the exit status is 1 if it was altered.',
+    summary: 'Verifies the audit log; the exit status is 1 if the log was altered.',
     examples: ['audit verify', 'audit verify --head 1042:9f86d081…'],
     async run({ args, request }) {
       const head = args.value('--head')
@@ -170,8 +170,8 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'backups list',
-    options: { '--limit': { value: 'COUNT', help: 'the number of entries (default 20)' } },
-    summary: 'Lists the last backups and restores that the audit log knows of.',
+    options: { '--limit': { value: 'COUNT', help: 'the maximum number of entries (default 20)' } },
+    summary: 'Lists the latest backups and restores in the audit log.',
     examples: ['backups list'],
     run: list(
       (args) => {

@@ -171,7 +171,8 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     name: 'user grants',
     positionals: ['[USER]'],
     options: { '--revoke': { value: 'GRANT', help: 'revoke this grant and its tokens' }, ...PAGE_OPTIONS },
-    summary: 'Lists what applications may do for a user or for all users now, newest first, or revokes a grant.',
+    summary:
+      'Lists what applications are currently allowed to do for one user or all users, newest first, or revokes a grant.',
     examples: ['user grants', 'user grants alice', 'user grants --revoke 5Tq…'],
     run: removeOr(
       '--revoke',
@@ -230,7 +231,7 @@ function rightsText(body: unknown): string {
   const { items, next } = membersOf(tables)
   const after = typeof next === 'string' ? new URLSearchParams(next.split('?')[1]).get('after') : null
   return [
-    `${username}${disabled === true ? ' (disabled: may do nothing until enabled)' : ''}`,
+    `${username}${disabled === true ? ' (disabled: has no access until enabled)' : ''}`,
     '',
     'Scopes by role:',
     ...indented(objects(roles).map(({ name, scopes: given }) => `${name}: ${words(given) || 'none'}`)),

@@ -15,13 +15,11 @@ export async function checkAuditCopy(config: Config, database: Database): Promis
     const { rows, different } = await compare(copy, database)
     const [first] = different
     if (first === undefined)
-      return rows === 0
-        ? undefined
-        : ok('audit.copy', `The copy of the audit log for queries matches the log (${rows} rows)`)
+      return rows === 0 ? undefined : ok('audit.copy', `The query copy of the audit log matches the log (${rows} rows)`)
     return fault(
       'audit.copy_differs',
-      `${different.length} rows of the copy of the audit log for queries differ from the log, the first is ${first}`,
-      `Find out who can write to the query database, then delete all rows of ${copy.table}: the next query of auditlog copies the log again.`,
+      `${different.length} rows in the query copy of the audit log differ from the log; the first is ${first}`,
+      `Find out who can write to the query database, then delete all rows of ${copy.table}: the next query on auditlog copies the log again.`,
     )
   } finally {
     copy.close()

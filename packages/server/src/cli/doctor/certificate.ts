@@ -21,7 +21,7 @@ export function checkCertificate({ tlsCertificate, tlsKey, issuer }: Config, now
       fault(
         'certificate.unreadable',
         `The certificate ${tlsCertificate} cannot be read (${reasonOf(error)})`,
-        'Set GATEHOUSE_TLS_CERTIFICATE to a PEM file that this user may read.',
+        'Set GATEHOUSE_TLS_CERTIFICATE to a PEM file that this user can read.',
       ),
     ]
   }
@@ -58,7 +58,7 @@ function checkKey(certificate: X509Certificate, file: string): Checked {
     return fault(
       'certificate.key_unreadable',
       `The key ${file} cannot be read (${reasonOf(error)})`,
-      'Set GATEHOUSE_TLS_KEY to a PEM file that this user may read.',
+      'Set GATEHOUSE_TLS_KEY to a PEM file that this user can read.',
     )
   }
 }

@@ -33,7 +33,7 @@ async function checkKeys(database: Database, { config, now, unseal }: ContentOpt
     return warning(
       'keys.none',
       'There is no active signing key',
-      'Start the server, which creates one, and run the doctor again.',
+      'Start the server, which creates one, then run "gatehouse doctor" again.',
     )
   const sealed = keys.filter(({ sealedPrivateKey }) => sealedPrivateKey !== '')
   if (unseal === undefined)
@@ -53,8 +53,8 @@ async function checkKeys(database: Database, { config, now, unseal }: ContentOpt
   if (age > config.keyRotation + 2 * DAY)
     return warning(
       'keys.old',
-      `The signing key has been active for ${Math.floor(age / DAY)} days; it should be rotated after ${config.keyRotation / DAY}`,
-      'Keep a server running, which rotates keys, or run "gatehouse keys rotate".',
+      `The signing key has been active for ${Math.floor(age / DAY)} days; it should have been rotated after ${config.keyRotation / DAY}`,
+      'Keep a server running, because it rotates keys automatically, or run "gatehouse keys rotate".',
     )
   return ok('keys', `The signing key ${signing.kid} is active and can be read`)
 }
@@ -82,7 +82,7 @@ async function checkAudit(database: Database, now: number): Promise<Finding> {
     return fault(
       'clock.behind',
       `The last audit row is ${Math.round((last.at - now) / 1000)} s in the future`,
-      'Correct the clock of this machine: tokens expire by it.',
+      'Correct the clock of this machine: token expiry depends on it.',
     )
   return ok('audit', `The audit log is intact (${rows} rows, head ${head.seq})`)
 }
@@ -104,7 +104,7 @@ async function* checkAccess(database: Database): AsyncGenerator<Finding> {
     yield fault(
       'access.no_secret',
       `${named(bare)} confidential but ${bare.length === 1 ? 'has' : 'have'} no secret`,
-      `Run "gatehouse client secret ${bare.length === 1 ? bare[0]?.id : 'ID" for each, or disable those that are not used: "gatehouse client disable ID'}".`,
+      `Run "gatehouse client secret ${bare.length === 1 ? bare[0]?.id : 'ID" for each, or disable unused clients: "gatehouse client disable ID'}".`,
     )
   const open = enabled.filter((client) => client.public && client.grantTypes.has('password'))
   if (open.length > 0)

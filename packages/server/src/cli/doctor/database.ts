@@ -57,7 +57,7 @@ export function checkUnused({ data, databaseUrl }: Config): Checked {
   return warning(
     'database.unused',
     `The data folder ${data} has a SQLite database (${unused.join(', ')}, last changed ${changed}), which the server does not use: GATEHOUSE_DATABASE_URL is set`,
-    'If you miss what was changed there, make the changes again. Then move these files away.',
+    'If changes were made there by mistake, make them again in PostgreSQL. Then move these files away.',
   )
 }
 
@@ -93,13 +93,13 @@ function checkVersion(version: number, location: string): Checked {
   if (version === 0)
     return fault(
       'database.empty',
-      `The database ${location} has no tables of gatehouse`,
-      'Set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA as for the server. The first "gatehouse serve" or "gatehouse migrate --create" creates them.',
+      `The database ${location} has no Gatehouse tables`,
+      'Set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA to the same value as for the server. The first "gatehouse serve" or "gatehouse migrate --create" creates them.',
     )
   if (version > MIGRATIONS.length)
     return fault(
       'database.too_new',
-      `The database has schema ${version}, but this version knows only up to ${MIGRATIONS.length}`,
+      `The database has schema ${version}, but the latest schema that this version knows is ${MIGRATIONS.length}`,
       'Run the newer version that wrote it, or restore the backup from before the upgrade.',
     )
   if (version < MIGRATIONS.length)
@@ -135,7 +135,7 @@ async function checkTempFiles({ db, engine }: Database): Promise<Checked> {
   if (isSettable || current >= 0) return undefined
   return warning(
     'database.temp_files',
-    'PostgreSQL does not limit the temporary files of queries, and the user of GATEHOUSE_DATABASE_URL may not set a limit',
+    'PostgreSQL does not limit the temporary files of queries, and the user of GATEHOUSE_DATABASE_URL has no permission to set a limit',
     `As a superuser: GRANT SET ON PARAMETER temp_file_limit TO ${user} (PostgreSQL 15 and later), or ALTER ROLE ${user} SET temp_file_limit = '1GB'.`,
   )
 }

@@ -43,7 +43,7 @@ function* checkPermissions(path: string, entries: readonly string[]): Generator<
   } catch {
     yield fault(
       'folder.readonly',
-      `This user may not write to ${path}`,
+      `This user has no permission to write to ${path}`,
       'Make the user that runs gatehouse the owner of the folder.',
     )
   }

@@ -12,7 +12,7 @@ export function checkOpenFiles(config: Config, running: readonly number[]): Chec
   if (!areFew(connections)) return undefined
   return warning(
     'process.open_files',
-    `The server may open ${openFiles} files, which is enough for ${connections} connections`,
+    `The server can open only ${openFiles} files, which is enough for ${connections} connections`,
     'Raise the limit: LimitNOFILE= of the systemd unit, --ulimit nofile= of the container, or "ulimit -n" before the start.',
   )
 }

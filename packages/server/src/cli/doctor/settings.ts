@@ -28,7 +28,7 @@ function* conflicts(config: Config): Generator<Finding> {
     yield warning(
       'settings.https_unserved',
       `The issuer is ${config.issuer}, but neither TLS nor a trusted proxy is set`,
-      'Set the TLS files, or name the proxy in GATEHOUSE_TRUSTED_PROXIES: otherwise every caller has the address of the proxy.',
+      'Set the TLS files, or name the proxy in GATEHOUSE_TRUSTED_PROXIES: otherwise every caller appears to have the address of the proxy.',
     )
   if (issuer?.protocol === 'http:' && config.tlsCertificate !== '')
     yield warning(
@@ -39,7 +39,7 @@ function* conflicts(config: Config): Generator<Finding> {
   if (config.demo)
     yield warning(
       'settings.demo',
-      'Demonstration users with publicly known passwords are created',
+      'The server creates demonstration users with publicly known passwords',
       'Remove --demo before anyone else can reach this server.',
     )
   if (config.settingsFile !== '' && (statSync(config.settingsFile).mode & 0o007) !== 0)
@@ -53,7 +53,7 @@ function* conflicts(config: Config): Generator<Finding> {
     yield warning(
       'settings.workers_many',
       `There are ${config.workers} workers for ${cores} ${cores === 1 ? 'core' : 'cores'}`,
-      'Set GATEHOUSE_WORKERS to auto or to fewer: more workers than cores take memory and answer no faster.',
+      'Set GATEHOUSE_WORKERS to auto or a lower number: more workers than cores use memory without being faster.',
     )
   if (config.databaseUrl !== '' && config.masterKey === undefined)
     yield warning(

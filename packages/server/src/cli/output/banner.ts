@@ -23,7 +23,7 @@ ${
   Streaming  ${stream}
   Query      ${issuer}/query
 
-Paste these lines into another terminal, in this order${hasMarket ? '; the market trades, so the fifth and the sixth move' : ''}:
+Paste these lines into another terminal, in this order${hasMarket ? '; the market is live, so the fifth and sixth keep updating' : ''}:
 
 ${pasteLines(issuer)
   .map((line) => `  ${line}`)

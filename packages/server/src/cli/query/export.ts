@@ -71,7 +71,7 @@ function bodyOf(response: Response): Readable {
 }
 
 const CUT = new CommandError(
-  'Cut: The server ended the result before it was complete\nhint: the reason is in the log of the server, and --format ndjson shows it; limits are the settings query_export_seconds and query_result_bytes',
+  'Cut: The server ended the result before it was complete\nhint: the server log has the reason, and --format ndjson shows it; the limits are the settings query_export_seconds and query_result_bytes',
 )
 
 /** Counts bytes, and detects an error at the end of an NDJSON result. */

@@ -42,7 +42,7 @@ export function readState(file: string, server: string, table: string): ImportSt
   const state = parseState(text)
   if (state === undefined || state.server !== server || state.table !== table || state.file !== fingerprint(file)) {
     throw new CommandError(
-      `${stateFile(file)} belongs to another import or another version of the file; --restart starts over`,
+      `${stateFile(file)} belongs to another import or another version of the file: use --restart to start over`,
     )
   }
   return state

@@ -241,7 +241,7 @@ export async function createTable(
     // Without a picture of the statement, for the same reason.
     if (!(error instanceof GatehouseError) || error.status !== 403) throw error
     throw new CommandError(
-      `You may not create the table ${table}: ${error.message}. Ask someone who may create tables to create it, then repeat the command without --create.`,
+      `You are not allowed to create the table ${table}: ${error.message}. Ask someone with that right to create it, then repeat the command without --create.`,
     )
   }
 }

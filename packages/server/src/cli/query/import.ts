@@ -232,6 +232,6 @@ function report({ inserted, rejected }: ImportState, file: string, rejectedFile:
     return
   }
   const were = rejected === 1 ? 'row was' : 'rows were'
-  process.stderr.write(`${rejected} ${were} rejected; see ${rejectedFile}, which can be corrected and imported\n`)
+  process.stderr.write(`${rejected} ${were} rejected: correct ${rejectedFile} and import it\n`)
   process.exitCode = 1
 }

@@ -68,7 +68,7 @@ function reloadOnSignal(args: Arguments, starting: Promise<RunningServer | undef
   let last = Promise.resolve()
   process.on('SIGHUP', () => {
     last = last.then(reload).catch((error) => {
-      logger.error({ err: error }, 'settings could not be reloaded; the earlier ones stay in force')
+      logger.error({ err: error }, 'settings could not be reloaded; the previous settings stay in effect')
     })
   })
 }

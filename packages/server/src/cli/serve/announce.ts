@@ -19,9 +19,9 @@ async function askForAdministrator(server: RunningServer, logger: Logger): Promi
     const link = await (terminal === undefined ? undefined : server.offerAdministrator())
     if (link !== undefined) terminal?.write(administratorBanner(link))
     else if (!(await server.hasAdministrator()))
-      logger.warn('there is no administrator: "gatehouse user first-admin" prints a link with which to create one')
+      logger.warn('there is no administrator: run "gatehouse user first-admin" to get a link that creates one')
   } catch (error) {
     // The database may already be unavailable; the server continues.
-    logger.warn({ err: error }, 'could not find out whether there is an administrator')
+    logger.warn({ err: error }, 'could not determine whether there is an administrator')
   }
 }

@@ -20,11 +20,11 @@ export function endOnFault({ logger, faults, stop, longestMs }: Ending): () => v
     if (faults?.take(error) === true) return
     process.exitCode = 1
     if (isEnding) {
-      logger.error({ err: error, origin }, 'another internal error while the process stops')
+      logger.error({ err: error, origin }, 'another internal error while stopping the process')
       return
     }
     isEnding = true
-    logger.fatal({ err: error, origin }, 'internal error with unknown effects: the process stops')
+    logger.fatal({ err: error, origin }, 'internal error with unknown effects: stopping the process')
     setTimeout(() => process.exit(1), longestMs)
     void end(stop, logger)
   }

@@ -18,7 +18,8 @@ export async function withCredentialsLocked<T>(credentials: string, act: () => T
   try {
     const end = performance.now() + LONGEST_WAIT_MS
     while (!tryLock()) {
-      if (performance.now() > end) throw new CommandError(`Another command has locked ${credentials} for a minute`)
+      if (performance.now() > end)
+        throw new CommandError(`Another command has held the lock on ${credentials} for a minute`)
       await sleep(POLL_MS)
     }
     return await act()

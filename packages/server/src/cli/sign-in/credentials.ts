@@ -11,7 +11,7 @@ import { claimsOf } from './token-claims.ts'
 export interface Login {
   readonly clientId: string
   readonly accessToken: string
-  /** Milliseconds since the epoch: from then on the token is not used any more, but renewed. */
+  /** Milliseconds since the epoch: from then on the token is renewed instead of used. */
   readonly expiresAt: number
   readonly refreshToken: string | undefined
 }

@@ -24,7 +24,7 @@ export async function login(args: Arguments): Promise<void> {
     const missing = requested.filter((scope) => !identity.scopes.includes(scope))
     if (missing.length > 0) lines.push(`Not granted: ${missing.join(' ')}`)
     if (tokens.refreshToken === undefined)
-      lines.push(`The login ends at ${identity.expiresAt}: the server gave no refresh token.`)
+      lines.push(`The login expires at ${identity.expiresAt}: the server issued no refresh token.`)
     lines.push(`The tokens are in ${credentialsFile()}`)
     process.stdout.write(lines.map((line) => `${printable(line)}\n`).join(''))
   })

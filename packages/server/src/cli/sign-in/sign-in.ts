@@ -20,7 +20,7 @@ import { claimsOf } from './token-claims.ts'
 
 /** The client that the command line is registered as. */
 const DEFAULT_CLIENT = 'gatehouse-cli'
-const SECOND_FACTOR_HINT = `a user with a second factor logs in on a page, by "${programName()} login" without --username`
+const SECOND_FACTOR_HINT = `a user with a second factor must log in on a page: run "${programName()} login" without --username`
 
 /** For commands that take SIGN_IN_OPTIONS; without them the tokens are those of `gatehouse login`. */
 export function authOf(server: string, args: Arguments): Auth<GrantedTokens> {
@@ -72,7 +72,7 @@ export function passwordAuth({ username, password: read, ...client }: PasswordSi
       return given
     },
   })
-  const what = `The server did not sign ${username} in`
+  const what = `The server did not sign in ${username}`
   return startedBy(source, client.clientId, (error) => {
     const refused = refusal(what, error)
     // The server gives every cause the same reply, so that a guesser learns nothing from it.
@@ -129,7 +129,7 @@ export function refusal(what: string, error: AuthError): Error {
   return typeof code === 'string' ? new CommandError(printable(`${what}: ${code} ${description}`.trim())) : error
 }
 
-/** A token that was read from a file; it is read again when it is not accepted any more. */
+/** A token that was read from a file; it is read again when the server no longer accepts it. */
 function tokenFileAuth(file: string): Auth<GrantedTokens> {
   return (env) =>
     new GrantedTokens(env, { clientId: '' }, async () => {
@@ -147,7 +147,7 @@ async function requireIssuer(env: AuthEnv, accessToken: string, file: string): P
   if (typeof iss !== 'string') return void (await env.endpoint('token'))
   if (iss !== env.issuer)
     throw new CommandError(
-      `The token in ${file} is for its issuer ${printable(iss)} and was not sent to ${env.issuer}: use that address.`,
+      `The token in ${file} was issued by ${printable(iss)}, so it was not sent to ${env.issuer}: use the address of its issuer.`,
     )
 }
 

@@ -78,5 +78,5 @@ export function nameOf({ subject, username, name }: Identity): string {
 }
 
 export function rightsText({ scopes }: Identity): string {
-  return scopes.filter(isRight).join(' ') || 'none; an administrator gives rights by roles'
+  return scopes.filter(isRight).join(' ') || 'none; an administrator can grant rights through roles'
 }

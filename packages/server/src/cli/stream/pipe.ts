@@ -8,7 +8,7 @@ import type { StreamSession } from './session.ts'
 
 /** Returns the exit status: 0, or 1 if requests were refused or not answered, or there is no connection in the end. */
 export async function runPipe(session: StreamSession, waitMs: number): Promise<number> {
-  // The reader of the pipe has gone.
+  // The reader of the pipe has closed it.
   process.stdout.once('error', () => process.exit())
   let onSettled = (): void => {}
   let failed = 0

@@ -43,7 +43,7 @@ export class StreamSession {
     this.#version = version
   }
 
-  /** Resolves when the session is over and does not come back, with the reason. */
+  /** Resolves with the reason when the session has ended permanently. */
   get ended(): Promise<string> {
     return this.#ended.promise
   }

@@ -22,7 +22,7 @@ interface Spare {
 
 /**
  * A full server must still say so. Beyond `most`, a connection may send one request to a probe; every other request is refused.
- * If too many arrive, those that have sent nothing for the longest time are closed.
+ * If too many arrive, the connections that have been silent longest are closed.
  */
 export function keepProbeConnections(server: http.Server, most: number, onRefused: () => void): Admission {
   let open = 0
@@ -47,7 +47,7 @@ export function keepProbeConnections(server: http.Server, most: number, onRefuse
   return {
     admit(request) {
       if (refusalOfAll !== undefined) throw refusalOfAll
-      // Other connections may have closed meanwhile.
+      // Other connections may have closed in the meantime.
       if (spareOf(request) === undefined || open - spare.size < most) return
       onRefused()
       throw new Refusal('http.too_many_connections', 503, 'The server has too many connections', {
@@ -92,7 +92,7 @@ export interface ConnectionBound {
 
 /**
  * Connections of an address beyond the bound are closed at once: a reply would cost what the bound saves. Streaming connections are
- * released: the gateway has bounds of its own. Returns a function that changes the bound.
+ * released: the gateway has separate bounds. Returns a function that changes the bound.
  */
 export function boundConnections(
   server: http.Server,

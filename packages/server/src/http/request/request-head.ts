@@ -135,7 +135,7 @@ export function checkTargetLength(target: string): void {
     throw new Refusal('request.url_too_long', 414, `The address is longer than ${LONGEST_TARGET} bytes`)
 }
 
-/** The parts of a path, each decoded by itself: an encoded slash separates nothing. */
+/** The parts of a path, each decoded separately: an encoded slash is not a separator. */
 export function segmentsOf(path: string): readonly string[] {
   const segments = path.split('/')
   return path.includes('%') ? segments.map((segment) => decodeURIComponent(segment)) : segments

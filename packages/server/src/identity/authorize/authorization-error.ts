@@ -31,19 +31,19 @@ export const AUTHORIZATION_ERRORS = {
   server_error: { when: 'The server failed.', advice: 'Search its log for the request id.' },
   temporarily_unavailable: { when: 'The server is overloaded.', advice: 'Try again in a moment.' },
   interaction_required: {
-    when: '`prompt=none`, but the user would have to interact.',
+    when: 'The request has `prompt=none`, but the user would have to interact.',
     advice: 'Repeat the request without `prompt=none`.',
   },
   login_required: {
-    when: '`prompt=none`, but no user is signed in, or the sign-in is too old.',
+    when: 'The request has `prompt=none`, but no user is signed in, or the sign-in is too old.',
     advice: 'Repeat the request without `prompt=none`.',
   },
   account_selection_required: {
-    when: '`prompt=none`, but the user would have to choose an account.',
+    when: 'The request has `prompt=none`, but the user would have to choose an account.',
     advice: 'Repeat the request without `prompt=none`.',
   },
   consent_required: {
-    when: '`prompt=none`, but the user has not consented yet.',
+    when: 'The request has `prompt=none`, but the user has not consented yet.',
     advice: 'Repeat the request without `prompt=none`.',
   },
   invalid_request_object: {

@@ -60,7 +60,7 @@ function refuseRepeated({ parameters }: UncheckedRequest): void {
 
 function refuseRegistration({ parameters }: UncheckedRequest): void {
   if (parameters.get('registration') !== undefined)
-    throw refuse('registration_not_supported', 'Clients cannot register with the request')
+    throw refuse('registration_not_supported', 'Clients cannot register within an authorization request')
 }
 
 /** OpenID Connect Core §3.1.2.2: the hint must be an ID token of this server. */

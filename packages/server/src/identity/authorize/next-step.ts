@@ -54,7 +54,7 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
     return { kind: 'sign-in', again: true }
   if (request.subjects?.includes(user.id) === false) {
     return isFresh
-      ? { kind: 'refuse', error: 'login_required', text: 'Another user signed in than the requested one' }
+      ? { kind: 'refuse', error: 'login_required', text: 'A different user signed in than was requested' }
       : { kind: 'sign-in', again: true }
   }
   if (request.prompt.includes('select_account') && !isFresh && progress.chosen !== session.id)

@@ -21,7 +21,7 @@ export interface PageSettings {
   readonly places: readonly Place[]
 }
 
-/** On all replies to browsers, redirects and files included; pages set a policy of their own. */
+/** On all replies to browsers, including redirects and files; pages set their own policy. */
 export const BROWSER_HEADERS = {
   'referrer-policy': 'no-referrer',
   'x-frame-options': 'DENY',
@@ -62,7 +62,7 @@ export interface FormReply {
   readonly error: FormErrorIn
 }
 
-/** For an attempt that was not made: too many have failed, or are under way. */
+/** For an attempt that was not made: too many have failed or are in progress. */
 export function replyLater(
   http: Context,
   { outcome, seconds = BUSY_SECONDS }: { readonly outcome: 'delayed' | 'busy'; readonly seconds?: number },

@@ -36,7 +36,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   if (needsSecondFactor) throw notAccepted('second factor required')
   // Said plainly: the holder of the right password can do something about it.
   if (user.mustChangePassword)
-    throw refuse('invalid_grant', 'The password must be changed first: sign in with a browser, on the account page', {
+    throw refuse('invalid_grant', 'The password must be changed first: sign in to the account page with a browser', {
       why: 'password must be changed',
     })
 

@@ -17,7 +17,7 @@ export type PasswordVerdict =
   | { readonly outcome: 'wrong' }
   /** Not checked, after too many failures. The reply is the same whether or not the password is right. */
   | { readonly outcome: 'delayed'; readonly seconds: number }
-  /** Not checked: too many checks are under way. */
+  /** Not checked: too many checks are in progress. */
   | { readonly outcome: 'busy' }
 
 export interface PasswordAttempt {

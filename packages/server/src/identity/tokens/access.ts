@@ -58,7 +58,7 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
   }
 
   async function verifyNew(token: string, digest: string): Promise<Principal | undefined> {
-    // forget() replaces the map: a verification that was under way then must not fill the new one.
+    // forget() replaces the map: a verification in progress at that time must not fill the new one.
     const byDigest = verifiedTokens
     const verified = await verify(token)
     if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined

@@ -122,7 +122,7 @@ export async function openSigner(options: SignerOptions) {
   }
 }
 
-/** The stored keys in memory, without those that were withdrawn. */
+/** The stored keys in memory, without withdrawn keys. */
 class LoadedKeys {
   readonly #options: SignerOptions
   #stored: readonly StoredKey[] = []

@@ -39,7 +39,7 @@ export function defineTable(table: TableInput, view: CatalogueView, now: bigint)
   return definitionOf(bindCreateTable(createTableText(table), view), now)
 }
 
-/** Binds an existing definition again: its defaults, and its row filter, which would make the table unreadable if it did not bind. */
+/** Binds an existing definition again: its defaults, and its row filter, because an invalid row filter would make the table unreadable. */
 export function rebind(table: TableDefinition): CreateTable {
   const columns = table.columns.map((column) => ({
     name: column.name,

@@ -82,7 +82,7 @@ export function viewSpecOf({ name, description, readScope, columns, view }: Tabl
   ]
 }
 
-/** Views that exist, and that the changes would break. */
+/** Existing views that the changes would break. */
 function brokenViews(wanted: ViewChanges, views: readonly CatalogueChange[], snapshot: Snapshot): ViewFault[] {
   const guard = new ViewGuard(snapshot.definitions)
   const tables = wanted.droppedTables.map((name): CatalogueChange => ({ kind: 'drop', name, isView: false }))
@@ -186,7 +186,7 @@ class ViewBinder {
   }
 }
 
-/** Its error has already been reported. */
+/** The error of the view was already reported. */
 class UsesFaultyView extends Error {}
 
 function parseQuery(text: string): Query {

@@ -25,7 +25,7 @@ interface Entry {
 
 /** Names are case-insensitive. */
 export class Snapshot {
-  /** Unique in the process. Plans made from another version are void. */
+  /** Unique in the process. Plans made from another version are invalid. */
   readonly version = ++versions
   /** All tables except system tables. */
   readonly definitions: readonly TableDefinition[]
@@ -58,7 +58,7 @@ export class Snapshot {
     for (const { view } of this.#entries.values()) yield view
   }
 
-  /** In the order of their names in lower case: those from this name on. */
+  /** The tables from this name on, ordered by their names in lower case. */
   *tablesFrom(key: string): Generator<TableView> {
     this.#sorted ??= [...this.#entries.keys()].sort()
     for (let at = firstFrom(this.#sorted, key); at < this.#sorted.length; at++) {
@@ -77,7 +77,7 @@ export class Snapshot {
     const known = this.#scopes.get(key)
     if (known !== undefined) return known
     const found = new Set<string>()
-    // Set before it is complete: views cannot use themselves, and if one did, this would still end.
+    // Set before it is complete, so that this ends even if a view used itself, which is not allowed.
     this.#scopes.set(key, found)
     const { readScope, view } = this.definitionOf(name) ?? {}
     if (readScope !== undefined) found.add(readScope)
@@ -145,7 +145,7 @@ export function visibleViews(snapshot: Snapshot, scopes: ReadonlySet<string>): s
 }
 
 /**
- * The view omits every table that these scopes may not read. A caller that may define tables sees every definition nevertheless:
+ * The view omits every table that these scopes do not allow to read. A caller with the right to define tables still sees every definition:
  * otherwise a table whose read scope no one holds could be neither found nor fixed.
  */
 export function viewFor(snapshot: Snapshot, scopes: ReadonlySet<string>): CatalogueView {
@@ -224,7 +224,7 @@ export function pageOfTables(
   { prefix, isSystem, after, limit }: TablePage,
 ): { readonly tables: readonly TableView[]; readonly next: string | undefined } {
   const start = prefix.toLowerCase()
-  // With a NUL it is the least name after it.
+  // Appending a NUL gives the next possible name.
   const following = after === '' ? '' : `${after.toLowerCase()}\0`
   const tables: TableView[] = []
   for (const { name } of snapshot.tablesFrom(following > start ? following : start)) {
@@ -242,7 +242,7 @@ export interface TablePage {
   readonly prefix: string
   /** Only system tables, or only others. */
   readonly isSystem?: boolean | undefined
-  /** The name of the last table on the page before; empty at the start. */
+  /** The name of the last table on the previous page; empty at the start. */
   readonly after: string
   readonly limit: number
 }

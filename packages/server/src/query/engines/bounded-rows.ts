@@ -89,7 +89,7 @@ export class ReturnedRows<Raw> {
     if (this.#request.returning.length > 0) this.#rows.add(raw)
   }
 
-  /** Call before the commit: a format that cannot say that rows are missing undoes the write. */
+  /** Call before the commit: if the format cannot report missing rows, the write is rolled back. */
   outcome(rowsAffected: number): WriteOutcome {
     const { returning: columns, mustBeWhole } = this.#request
     const isTruncated = this.#rows.truncated !== 'no'

@@ -17,7 +17,7 @@ export function logName(table: string): string {
 
 /** What happened to the row with this key. */
 export const LOG_OP = {
-  /** Nothing: the first row of a log, so that there always is a last one. */
+  /** No change: the first row of a log, so that a log always has a last row. */
   start: 0,
   insert: 1,
   update: 2,

@@ -46,7 +46,7 @@ export interface ResponseCleanup {
 }
 
 export interface EngineLoad {
-  /** Processes or connections that are running queries now, and all that exist. */
+  /** The processes or connections that are running queries now, and their total number. */
   readonly busy: number
   readonly total: number
   /** Queries that wait for one. */
@@ -136,15 +136,15 @@ export interface WriteRequest {
 /** The signal may be created on first access: code that does not wait does not read it. */
 export interface Stoppable {
   readonly signal: AbortSignal
-  /** It has waited for its turn, and runs from now on: so does its time limit. */
+  /** Its wait is over: it runs, and its time limit counts, from now on. */
   restart?(): void
   /** What the log shows of it. */
   readonly statement?: string
-  /** The database continues it although it was stopped: it is listed, and counts, until the returned function is called. */
+  /** The database keeps running it after it was stopped: it is listed and counted until the returned function is called. */
   outlive?(): () => void
 }
 
-/** A statement that the database continues although it was asked to stop. */
+/** A statement that the database keeps running after a request to stop. */
 export interface StuckStatement {
   readonly owner: string
   /** Its first characters. */

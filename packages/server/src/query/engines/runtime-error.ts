@@ -14,8 +14,7 @@ export type RangedType = 'Integer' | 'Decimal' | 'Double' | 'Timestamp' | 'Date'
 /** Errors that both engines report. */
 export const overflowError = (type: RangedType): Refusal =>
   iqlError('Overflow', `The result is out of range for ${type}`)
-export const underflowError = (): Refusal =>
-  iqlError('Underflow', 'The result is too small for a Double, and is not zero')
+export const underflowError = (): Refusal => iqlError('Underflow', 'The result is too close to zero for a Double')
 export const rowFilterError = (): Refusal =>
   iqlError('RowFilter', 'The row filter of the table would hide the written row from its writer')
 export const rowTwiceError = (): Refusal =>
@@ -54,7 +53,7 @@ export const tempFilesError = (
   )
 /** A group of a median or a percentile. */
 export const manyValuesError = (): Refusal =>
-  refuse('Limit.Memory', 'A group has more values than the medians and percentiles of a statement may hold')
+  refuse('Limit.Memory', 'A group has more values than the medians and percentiles of a statement can hold')
 
 /** The arguments of generate_series. */
 export const seriesStepError = (): Refusal => iqlError('BadValue', 'The step of a series must be positive')
@@ -82,7 +81,7 @@ export const heldTextsError = (maxBytes: number | bigint | string): Refusal =>
   )
 /** The least or the greatest text of a group. */
 export const groupTextError = (maxBytes: number | bigint | string): Refusal =>
-  refuse('Limit.Value', `The minima and maxima of a group can be texts of at most ${maxBytes} bytes`)
+  refuse('Limit.Value', `Texts in the min and max of a group can have at most ${maxBytes} bytes`)
 /** The rows of a query with which NOT IN compares. */
 export const longListError = (maxBytes: number | bigint | string): Refusal =>
   refuse(

@@ -22,7 +22,7 @@ const ROUTE = '/query as events'
 /** Proxies and clients close a connection that is silent for long. */
 const COMMENT_MS = 15_000
 const COMMENT = ': \n\n'
-/** A client that reads nothing for this long counts as gone. */
+/** A client that reads nothing for this long counts as disconnected. */
 const STALLED_MS = 60_000
 
 export class EventResponse implements SubscriberSink<LiveMessage> {
@@ -89,7 +89,7 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
     else this.#finish(reason)
   }
 
-  /** The server stops. The clients do not all come back at once. */
+  /** The server is stopping. The delays keep the clients from reconnecting all at once. */
   stop(): void {
     const retryMs = 1_000 + Math.floor(Math.random() * 4_000)
     this.#finish(refuse('Limit.Overload', 'The service is shutting down'), `retry: ${retryMs}\n`)
@@ -169,7 +169,7 @@ function encoded(message: LiveMessage): Buffer {
   return event
 }
 
-/** A Reset clears the id: a client that comes back then must not resume at a state that it no longer holds. */
+/** A Reset clears the id: a client that then reconnects must not resume from a state that it no longer holds. */
 function idOf({ kind, position }: LiveMessage): string {
   if (kind === 'Reset') return 'id\n'
   return position === undefined ? '' : `id: ${position}\n`

@@ -56,7 +56,7 @@ export class LiveEndpoint {
     return this.#answer(context, { text, values: queryParameters(context) })
   }
 
-  /** Ends every response: the clients come back to another node. */
+  /** Ends every response: the clients reconnect to another node. */
   stop(): void {
     this.#isStopping = true
     for (const response of [...this.#open.keys()]) response.stop()
@@ -68,7 +68,7 @@ export class LiveEndpoint {
     if (this.#isStopping) throw shuttingDown()
     const response = new EventResponse(context, { clock, onClosed: () => this.#remove(response) })
     const left = new AbortController()
-    const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client has left'))
+    const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client disconnected'))
     context.response.once('close', leave)
     const request = {
       principal,
@@ -130,7 +130,7 @@ export class LiveEndpoint {
     if (token === undefined) return
     try {
       const principal = await this.#env.authenticate(token)
-      if (principal === undefined) throw refuse('Auth.InvalidToken', 'The access token is not valid any more')
+      if (principal === undefined) throw refuse('Auth.InvalidToken', 'The access token is no longer valid')
       requirePlatformAccess(principal)
       response.setPrincipal(principal)
     } catch (error) {
@@ -183,7 +183,7 @@ function readMaxRate(given: Json | undefined): number {
 
 const POSITION = /^[\x21-\x7e]{1,512}$/
 
-/** A browser that comes back sends the id of the last event that it received. */
+/** A browser that reconnects sends the id of the last event that it received. */
 function readLastEventId({ headers }: Context): string | undefined {
   const given = headers['last-event-id']
   if (given === undefined || given === '') return undefined

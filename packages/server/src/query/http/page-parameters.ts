@@ -12,7 +12,7 @@ export function readListParameters<Name extends string>(
 ): (name: Name) => string | undefined {
   for (const [name, value] of query) {
     if (!names.some((known) => known === name))
-      throw refuse('Request.BadParameter', `Unknown parameter ${name}; there are ${names.join(', ')}`)
+      throw refuse('Request.BadParameter', `Unknown parameter ${name}; the known ones are ${names.join(', ')}`)
     if (typeof value !== 'string') throw refuse('Request.BadParameter', `The parameter ${name} occurs twice`)
     if (/\p{C}/u.test(value)) throw refuse('Request.BadParameter', `The parameter ${name} has a control character`)
   }

@@ -82,7 +82,7 @@ interface WriteCall {
 }
 
 const MAX_ROWS = 100_000
-/** Each set of columns is a statement of its own. */
+/** Each set of columns is a separate statement. */
 const MAX_SHAPES = 50
 
 /** One object of assignments, or an array of them. Consecutive rows with the same columns share a statement. */

@@ -14,7 +14,7 @@ export const DEFAULT_LIVE_LIMITS = {
   rows: 100_000,
   /** The memory of all results of this node. */
   bytes: 256 * 1024 * 1024,
-  /** A result without followers is kept this long, for clients that come back. */
+  /** A result without subscribers is kept this long, for clients that reconnect. */
   keepMs: 600_000,
   /** A Progress message with the current position is sent this long after the last message. */
   progressMs: 15_000,
@@ -63,11 +63,11 @@ export function shareOf({ bytes }: LiveLimits): number {
 }
 
 export function tooManyBytes(): Refusal {
-  return refuse('Limit.Memory', 'The live results of this server take too much memory, and yours take the most')
+  return refuse('Limit.Memory', 'The live results of this server use too much memory, and yours use the most')
 }
 
 export function tooManyOwnBytes(): Refusal {
-  return refuse('Limit.Memory', 'Your live results take more than half of the memory for live results of this server')
+  return refuse('Limit.Memory', 'Your live results use more than half of the memory for live results on this server')
 }
 
 export function shuttingDown(): Refusal {

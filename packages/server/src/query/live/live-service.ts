@@ -256,7 +256,7 @@ export class LiveService implements LiveQueries {
     const isHidden = [...plan.tables, ...plan.views].some(
       ({ name }) => view.lookup(name) === undefined && snapshot.table(name) !== undefined,
     )
-    if (isHidden) return refuse('Auth.MissingScope', 'You may not read the tables of this statement any more')
+    if (isHidden) return refuse('Auth.MissingScope', 'You are no longer allowed to read the tables of this statement')
     return error instanceof Refusal ? error : failed()
   }
 

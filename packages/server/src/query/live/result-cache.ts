@@ -169,7 +169,7 @@ export class ResultCache {
     const isLost = [...found.values()].includes('lost')
     if (isLost)
       await evaluateWhole(result, reader, { startedAt: performance.now(), isLost, signal: entry.reading.signal })
-    // Dropped meanwhile: it takes too much memory, and its users were ended.
+    // Dropped in the meantime: it used too much memory, and its statements were ended.
     if (this.#entries.get(result.target.identity) !== entry) throw tooManyOwnBytes()
     this.#tend(result)
     if (found.size > 0 && !isLost) await result.evaluator?.bringUpToDate()

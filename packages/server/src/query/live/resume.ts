@@ -1,4 +1,4 @@
-/** How a client that comes back with a position continues. */
+/** How a client that reconnects with a position continues. */
 
 import { Refusal } from 'gatehouse-protocol'
 import { BACKGROUND, inTurns } from '../../lib/turns.ts'
@@ -21,7 +21,7 @@ export type Start =
 
 const EXPIRED: Start = { kind: 'expired' }
 
-/** Reads are shared: after a restart many clients come back at once, most of them with the same positions. */
+/** Reads are shared: after a restart many clients reconnect at once, most of them with the same positions. */
 export class Resumes {
   readonly #reader: LiveReader
   readonly #seal: PositionSeal

@@ -1,4 +1,4 @@
-/** Families of live statements: those that differ only in the values compared with columns share one read of the changed rows. */
+/** Families of live statements: statements that differ only in the values compared with columns share one read of the changed rows. */
 
 import {
   andOf,

@@ -85,7 +85,7 @@ function isLong(cell: Cell): cell is string {
 const escaped = (piece: string): string => JSON.stringify(piece).slice(1, -1)
 const withoutLineBreaks = (piece: string): string => piece.replace(/[\r\n]/g, ' ')
 
-/** Never cut between the two halves of a character, each of which would be escaped by itself. */
+/** Never cut between the two halves of a surrogate pair, which would then be escaped separately. */
 function* piecesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + PIECE_LENGTH, text.length)

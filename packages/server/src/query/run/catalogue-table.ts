@@ -302,7 +302,10 @@ function textOf(value: IqlValue | undefined): string | undefined {
 
 function returnedColumn({ expression }: OutputItem): string {
   if (expression.kind === 'column') return expression.name
-  throw refuse('Request.BadBody', 'RETURNING of a write to CatalogueTable takes its columns, not expressions over them')
+  throw refuse(
+    'Request.BadBody',
+    'In a write to CatalogueTable, RETURNING takes its columns, not expressions over them',
+  )
 }
 
 function cellOf(table: TableDefinition, column: string): Cell {

@@ -106,7 +106,7 @@ const OWNER = text({
   description: 'The id of a user or client; with Platform/Admin only.',
 })
 
-/** What a caller sends to change one: each member replaces the one before as a whole. */
+/** What a caller sends to change one: each member replaces the previous value completely. */
 export const DOCUMENT_CHANGE = {
   query: closed([], { name: DOCUMENT_NAME, shared: SHARED, body: QUERY_BODY, owner: OWNER }),
   board: closed([], { name: DOCUMENT_NAME, shared: SHARED, body: BOARD_BODY, owner: OWNER }),

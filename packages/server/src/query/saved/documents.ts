@@ -19,7 +19,7 @@ import {
 
 /** Users and clients, who own documents by the subject of their tokens. */
 export interface Owners {
-  /** The names of those that exist, by subject. */
+  /** The names of the users and clients that exist, by subject. */
   names(subjects: readonly string[]): Promise<ReadonlyMap<string, string>>
 }
 
@@ -75,7 +75,7 @@ export class Documents {
     { owner, ...page }: DocumentQuery,
   ): Promise<{ readonly items: readonly PresentedDocument[]; readonly next: DocumentPlace | undefined }> {
     if (owner !== undefined && owner !== principal.subject && !isAdmin(principal))
-      throw refuse('Auth.MissingScope', 'The documents of another owner are listed for administrators only', {
+      throw refuse('Auth.MissingScope', 'Only administrators can list the documents of another owner', {
         members: { Scope: ADMIN_SCOPE },
       })
     const readers = owner === undefined ? readersOf(principal) : [ownerReader(owner)]
@@ -180,7 +180,7 @@ export class Documents {
     }
   }
 
-  /** What the caller may not read does not exist for the caller. */
+  /** What the caller is not allowed to read does not exist for the caller. */
   async #readable(principal: Principal, id: string): Promise<DocumentRow> {
     const row = await this.#env.rows.find(id)
     const own = new Set(readersOf(principal))
@@ -192,7 +192,7 @@ export class Documents {
   async #changeable(principal: Principal, id: string, version: number | undefined): Promise<DocumentRow> {
     const row = await this.#readable(principal, id)
     if (row.owner !== principal.subject && !isAdmin(principal))
-      throw refuse('Saved.NotOwner', 'The document belongs to somebody else')
+      throw refuse('Saved.NotOwner', 'The document belongs to another user')
     if (version !== undefined && version !== row.version)
       throw refuse('Saved.Changed', `The document was changed in the meantime: it has version ${row.version}`, {
         headers: { etag: tagOf(row.version) },

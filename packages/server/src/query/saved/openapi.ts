@@ -79,7 +79,7 @@ export function describeSaved(): ApiRoute[] {
       ...COMMON,
       method: 'PATCH',
       path: '/saved/{id}',
-      summary: 'Changes a saved query or board: each member that is sent replaces the one before as a whole.',
+      summary: 'Changes a saved query or board: each member that is sent completely replaces the previous value.',
       parameters: [ifMatch(true)],
       body: { 'application/merge-patch+json': { anyOf: Object.values(DOCUMENT_CHANGE) } },
       replies: { 200: one('The changed document.'), ...refusals(400, 401, 403, 404, 412, 413, 422, 428, 429, 503) },

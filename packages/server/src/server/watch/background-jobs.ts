@@ -58,7 +58,7 @@ export async function openMetricsPort(
 
 const METRICS_PORT_ERRORS: ReadonlyMap<string, string> = new Map([
   ['EADDRINUSE', 'is in use'],
-  ['EACCES', 'may not be opened by this user'],
+  ['EACCES', 'cannot be opened by this user'],
   ['EADDRNOTAVAIL', 'is not an address of this machine'],
 ])
 

@@ -40,7 +40,7 @@ export function answerClosed(
   options: Pick<PipelineOptions, 'logger' | 'metrics' | 'addressOf' | 'base'>,
 ): void {
   const readiness = async () => ({ status: 'unavailable' as const, checks: { process: reason } })
-  const unmatched = new Refusal('server.closed', 503, `This node does not serve any more: ${reason}`)
+  const unmatched = new Refusal('server.closed', 503, `This node no longer serves requests: ${reason}`)
   const groups = [{ at: ['/healthz', '/readyz'], routes: healthRoutes(readiness) }]
   listener.announceClose()
   listener.answerWith(new Pipeline({ ...options, groups, unmatched }))

@@ -73,7 +73,7 @@ export function renderMarkdown({ tokens, headings }: ParsedPage, link: ResolveLi
       image({ href, text }) {
         const url = link(href)
         if (url === undefined) return escapeHtml(text)
-        // On a phone the details of a picture can be seen by itself only.
+        // On a phone, the details of a picture are visible only if it is opened separately.
         return `<a href="${escapeHtml(url)}"><img src="${escapeHtml(url)}" alt="${escapeHtml(text)}"></a>`
       },
       // In a table, short names are not broken.

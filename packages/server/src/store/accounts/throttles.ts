@@ -52,7 +52,7 @@ export function createThrottles(db: Kysely<Schema>, clock: Clock) {
       return Math.max(1, (row?.until ?? now) - now)
     },
 
-    /** Counts one attempt against several keys. If one of them requires a wait, none counts it, and `blocked` names those that do. */
+    /** Counts one attempt against several keys. If any of them requires a wait, none counts it, and `blocked` lists those that do. */
     async takeAll(counts: readonly ThrottleCount[]): Promise<{ waitMs: number; blocked: readonly string[] }> {
       // An attempt that must wait leaves no row. Otherwise a throttled caller could fill the table with other keys, such as invented
       // names.

@@ -152,7 +152,7 @@ function setPasswords(db: Kysely<Schema>, clock: Clock) {
   return {
     /**
      * Links with which a password could be chosen are void from then on. False, and nothing is changed, if another password than
-     * that of the time `since` is in force by now.
+     * that of the time `since` is now current.
      */
     async setPassword(
       id: string,

@@ -6,7 +6,7 @@ import type { UnchainedRow } from './chain.ts'
 
 /** A count is written when its interval is over, and then once per interval while the events continue. */
 const INTERVAL_MS = 10 * 60_000
-/** Refusals of one kind that have rows of their own before they are counted: more than people cause by mistake. */
+/** How many refusals of one kind get a row each before they are counted: more than people cause by mistake. */
 const OWN_ROWS = 10
 /** A page gets tokens each time it is loaded; the first row already names the user and the client. */
 const COUNTED_FROM_SECOND: ReadonlySet<AuditEventName> = new Set(['authorization.granted', 'token.issued'])
@@ -60,7 +60,7 @@ export class AuditRepeats {
     return rows
   }
 
-  /** All counts, of the intervals under way too. */
+  /** All counts, including those of the current intervals. */
   all(now: number): readonly UnchainedRow[] {
     return [...this.#kinds.values()].flatMap((kind) => restart(kind, now))
   }
@@ -113,7 +113,7 @@ function isOver({ began }: Kind, now: number): boolean {
   return now >= began + INTERVAL_MS || now < began
 }
 
-/** Begins the next interval; after one without a count, events have rows of their own again. */
+/** Begins the next interval; after an interval without a count, each event gets a row again. */
 function restart(kind: Kind, now: number): UnchainedRow[] {
   const { last, count, since, omitted } = kind
   kind.began = now

@@ -61,7 +61,7 @@ export function boundOpenRows(
     return known.rows === 0
   }
 
-  /** With the row that was added there are one more than those that match. */
+  /** With the added row there is one more than the rows that match. */
   function removeSurplus(where: RawBuilder<unknown>, limit: number): Promise<void> {
     return remove(sql`select digest from ${rows} where ${where}
       order by created_at desc, digest limit ${limits.server} offset ${limit - 1}`)

@@ -130,7 +130,7 @@ const TIMED_TOKEN = /^[\w-]{51}$/
 
 /**
  * A token contains its time of issue, and its digest begins with that time. So digests of the same time are neighbours in the indexes and
- * share pages. With random digests, each refresh would write two pages of its own (`npm run bench -- refresh`).
+ * share pages. With random digests, each refresh would write two separate pages (`npm run bench -- refresh`).
  */
 function withTime(secret: string, now: number): string {
   const time = Buffer.alloc(TIME_BYTES)

@@ -27,7 +27,7 @@ export interface Session {
 export interface SessionLifetimes {
   /** Milliseconds without a request after which a session expires. */
   readonly idle: number
-  /** Milliseconds after which it expires in any case. */
+  /** Milliseconds after which it expires even if it is in use. */
   readonly absolute: number
 }
 
@@ -192,7 +192,7 @@ function endSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifetim
       return row === undefined ? undefined : toSession(row)
     },
 
-    /** Ends all sessions of a user, also those that begin at the same time, and returns them. */
+    /** Ends all sessions of a user, including those that begin at the same time, and returns them. */
     async endAllOf(userId: string): Promise<Session[]> {
       const rows = await db
         .updateTable('sessions')

@@ -20,7 +20,7 @@ export type PublishInside = (event: GateEvent) => Promise<void>
 
 type Cut = Extract<GateEvent, { kind: 'subject-cut' | 'subjects-cut' | 'client-cut' }>
 
-/** Without the events, a crash after the commit would leave the rights that it takes away in force until the tokens expire. */
+/** Without the events, a crash after the commit would leave the removed rights in effect until the tokens expire. */
 export async function transactWithEvents<T>(
   { database, clock, receive }: EventTransactionEnv,
   work: (stores: Stores, publish: PublishInside, tx: Transaction<Schema>) => Promise<T>,

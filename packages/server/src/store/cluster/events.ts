@@ -15,7 +15,7 @@ export type Events = ReturnType<typeof createEvents>
 /** The NOTIFY channel for new events: sequence number, space, body (empty when it exceeds the limit of NOTIFY, 8000 bytes). */
 export const CHANNEL = 'gatehouse_events'
 const LONGEST_NOTIFIED = 7500
-/** For events without an expiry of their own. A node that was away for longer restarts and reads everything. */
+/** For events without an expiry. A node that was disconnected for longer restarts and reads everything. */
 const KEPT_MS = 24 * 3600 * 1000
 
 export function createEvents(db: Kysely<Schema>, engine: Engine, clock: Clock) {

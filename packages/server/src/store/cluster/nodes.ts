@@ -23,7 +23,7 @@ export function nodeName(pid = process.pid): string {
 
 export type Nodes = ReturnType<typeof createNodes>
 
-/** A node without a heartbeat for this long is considered gone. SQLite beats rarely, so that an idle disk can sleep. */
+/** A node without a heartbeat for this long is considered dead. On SQLite heartbeats are rare, so that an idle disk can sleep. */
 const EXPIRES_AFTER_MS: Readonly<Record<Engine, number>> = { postgres: 20_000, sqlite: 3_600_000 }
 /** For replies that the caller did not delete. */
 const REPLY_KEPT_MS = 60_000
@@ -42,7 +42,7 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
   return {
     heartbeatMs: EXPIRES_AFTER_MS[engine] / 4,
 
-    /** Nodes on a SQLite file are processes of this machine: removes those that were killed. Elsewhere the one that is known to be. */
+    /** Removes the named node, which is known to be dead. On SQLite, whose nodes are processes of this machine, also removes all that were killed. */
     async removeDead(name?: string): Promise<void> {
       if (name !== undefined) await db.deleteFrom('nodes').where('name', '=', name).execute()
       if (engine !== 'sqlite') return

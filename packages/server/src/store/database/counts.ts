@@ -18,7 +18,7 @@ export async function countRows(db: Kysely<Schema>, table: 'users' | 'clients' |
   return boundedCount(read, read)
 }
 
-/** Of the newest sessions that have not ended, or grants that are not revoked, those that match. */
+/** The matching ones among the newest open sessions or valid grants. */
 export async function countNewest(
   db: Kysely<Schema>,
   [table, endedAt]: readonly ['sessions', 'ended_at'] | readonly ['grants', 'revoked_at'],

@@ -109,7 +109,7 @@ function openSqlite(
   log: Logger | undefined,
 ): Database {
   const file = join(dataFolder, 'identity.db')
-  // Created here with mode 600, since SQLite would make it readable for everybody; its journals inherit the mode.
+  // Created here with mode 600, because SQLite would make it readable for all users; its journals inherit the mode.
   closeSync(openSync(file, 'a', 0o600))
   const dialect = createSqliteDialect(file, availability, shared)
   const db = new Kysely<Schema>({ dialect, ...(log && { log }) })

@@ -25,7 +25,7 @@ const FREE = `
   from pg_roles r, pg_database d, (values ($1::text)) unused(value)
   where r.rolname = current_user and d.datname = current_database()`
 
-/** `needed` are those that the start opens, besides those that are open already. */
+/** `needed` is the number of connections that the start opens in addition to those already open. */
 export async function checkFreeConnections(ask: Ask, needed: number): Promise<void> {
   const [row] = await ask(FREE, '')
   // The statement above names the columns of Limits.

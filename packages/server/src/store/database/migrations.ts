@@ -157,7 +157,7 @@ async function fillSearchKeys(db: Kysely<Schema>): Promise<void> {
   }
 }
 
-/** The lists of who is signed in: open sessions and valid grants, of everybody and of one user, newest first. */
+/** The lists of who is signed in: open sessions and valid grants, of all users and of one user, newest first. */
 const signedIn = statements('signed in', [
   'create index sessions_open on sessions (created_at, id) where ended_at is null',
   'create index sessions_by_user_id_created_at on sessions (user_id, created_at, id)',

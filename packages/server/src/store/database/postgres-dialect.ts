@@ -79,7 +79,7 @@ class PostgresDriver implements Driver {
 
   async rollbackTransaction(connection: PostgresConnection): Promise<void> {
     connection.inTransaction = false
-    // The database rolls back when it notices that the connection is gone.
+    // The database rolls back when it notices that the connection is closed.
     if (!connection.isBroken) await connection.send('rollback')
   }
 

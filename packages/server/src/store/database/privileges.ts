@@ -45,10 +45,10 @@ function faultOf(rights: Rights, schema: string): string | undefined {
   if (!rights.exists)
     return rights.mayCreateSchema
       ? undefined
-      : `The database user ${user} may not create the schema ${schema}: run GRANT CREATE ON DATABASE ${database} TO ${user}, or make it the owner of the database.`
+      : `The database user ${user} has no permission to create the schema ${schema}: run GRANT CREATE ON DATABASE ${database} TO ${user}, or make it the owner of the database.`
   if (rights.otherOwner !== null)
-    return `A table or function in the schema ${schema} belongs to ${rights.otherOwner}, and the database user ${user} may not change it: connect as ${rights.otherOwner}, or make ${user} the owner of everything in the schema.`
+    return `A table or function in the schema ${schema} belongs to ${rights.otherOwner}, and the database user ${user} cannot change it: connect as ${rights.otherOwner}, or make ${user} the owner of everything in the schema.`
   if (rights.mayUseSchema === false)
-    return `The database user ${user} may not create tables in the schema ${schema}: run GRANT USAGE, CREATE ON SCHEMA ${schema} TO ${user}.`
+    return `The database user ${user} has no permission to create tables in the schema ${schema}: run GRANT USAGE, CREATE ON SCHEMA ${schema} TO ${user}.`
   return undefined
 }

@@ -41,7 +41,7 @@ export function createSqliteDialect(
 
 interface OpenDatabase {
   readonly writer: CachedDatabase
-  /** A connection of its own, which never sees an open transaction of the writer. */
+  /** A separate connection, which never sees an open transaction of the writer. */
   readonly reader: CachedDatabase
   readonly commits: GroupCommit
 }

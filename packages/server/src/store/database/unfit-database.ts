@@ -14,6 +14,6 @@ export function noDatabaseIn(dataFolder: string): UnfitDatabase {
 
 export function noTablesIn(location: string): UnfitDatabase {
   return new UnfitDatabase(
-    `The database ${location} has no tables of gatehouse: set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA as for the server; otherwise ${CREATE}.`,
+    `The database ${location} has no Gatehouse tables: set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA as for the server; otherwise ${CREATE}.`,
   )
 }

@@ -82,7 +82,7 @@ export class ConnectionAuth {
     return describeAuthority(this.#authority, this.#identity.profile, settings.streamVendor, clock(), restoreToken)
   }
 
-  /** Checks a token and takes on its authority; a rejected token leaves the current authority in force. */
+  /** Checks a token and adopts its authority; a rejected token leaves the current authority unchanged. */
   async signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<SignInResult> {
     const events: GateEvent[] = []
     this.#eventsDuringCheck = events

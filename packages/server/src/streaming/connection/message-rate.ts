@@ -1,5 +1,5 @@
 /**
- * Limits what a connection may send. Messages over the rate are refused, and after as many refusals reading pauses. Frames
+ * Limits what a connection may send. Messages above the rate are refused, and after that many refusals reading pauses. Frames
  * that are not messages (pings, pongs, fragments) and the bytes of long messages cannot be refused: they have a separate
  * rate, and when it is exceeded, reading pauses until it allows more.
  */

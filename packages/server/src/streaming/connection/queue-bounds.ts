@@ -115,7 +115,7 @@ export class QueueBounds {
     return true
   }
 
-  /** Returns the network, undefined if nothing is queued for it any more. */
+  /** Returns the network, or undefined if nothing is queued for it any longer. */
   #count(key: string, owner: QueueOwner): Network | undefined {
     const bytes = this.#options.bytesOf(owner)
     let network = this.#networks.get(key)

@@ -28,7 +28,7 @@ export class Controllers {
     return topic
   }
 
-  /** The topics of each controller, without those that all have in common, that a caller with these scopes may use. */
+  /** The topics of each controller that a caller with these scopes can use, without the topics that all controllers share. */
   usableBy(scopes: ReadonlySet<string>): UsableController[] {
     return this.#all.flatMap(({ name, summary, topics }) => {
       const usable = Object.entries(topics).filter(([, { needs }]) => isMet(needs, scopes))

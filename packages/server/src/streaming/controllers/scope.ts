@@ -1,5 +1,5 @@
 /**
- * Runs the code of custom controllers in an asynchronous context of its own. Timers, promises and emitters that they start keep the
+ * Runs the code of custom controllers in a separate asynchronous context. Timers, promises and emitters that they start keep the
  * context, so an uncaught error can be attributed to them. No state of the server is changed in that context.
  */
 

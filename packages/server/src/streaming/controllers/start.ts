@@ -15,7 +15,7 @@ export interface StartedControllers {
   stop(): void
 }
 
-/** Throws BadController, after stopping those that had started. `onFault` is called for those that fail to stop. */
+/** Throws BadController after stopping the controllers that had started. `onFault` is called for each that fails to stop. */
 export function startControllers(
   given: readonly Controller[],
   clock: Clock,

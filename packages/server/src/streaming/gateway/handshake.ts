@@ -133,7 +133,7 @@ function readSubProtocol(request: IncomingMessage): SubProtocol {
 /** Only browsers send an Origin; for other clients it means nothing. */
 function checkOrigin(origin: string | undefined, origins: readonly string[]): void {
   if (origin === undefined || origins.length === 0 || origins.includes(origin)) return
-  throw new Refusal('stream.origin', 403, 'Pages of this origin may not connect')
+  throw new Refusal('stream.origin', 403, 'Pages of this origin are not allowed to connect')
 }
 
 const CREDENTIALS = /^(?<provider>\S+)[ \t]+(?<token>\S+)$/

@@ -1,4 +1,4 @@
-/** Upgrade requests: opens a connection for those that are accepted, and records those that are not. */
+/** Upgrade requests: opens a connection for accepted requests, and records refused ones. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'

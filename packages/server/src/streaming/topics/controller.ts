@@ -50,7 +50,7 @@ export type Need = 'nothing' | 'identity' | (string & {})
  */
 export type SlowPolicy = 'latest' | 'close'
 
-/** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber by itself. */
+/** Either all subscribers are sent what is published on the topic, or the topic serves each subscriber separately. */
 export type SubscriptionRules = SharedRules | TopicRunRules
 
 export interface SharedRules {
@@ -64,7 +64,7 @@ export interface SharedRules {
 }
 
 /**
- * A subscription that its topic runs for each subscriber by itself. It is not counted: a Sub of a topic that is open on the
+ * A subscription that its topic runs separately for each subscriber. It is not counted: a Sub of a topic that is open on the
  * connection is refused with `Data Topic`, and the first Unsub ends it.
  */
 export interface TopicRunRules {

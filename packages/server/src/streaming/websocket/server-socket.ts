@@ -58,7 +58,7 @@ type State =
   | 'open'
   /** Our close frame is sent; the client's is awaited. */
   | 'closing'
-  /** Nothing that the client sends is read any more. */
+  /** Nothing further that the client sends is read. */
   | 'deaf'
 
 export class ServerSocket {

@@ -29,7 +29,7 @@ export async function liveQuery(args: Arguments): Promise<void> {
   await withGate(args, (gate) => {
     if (!args.has('--json') && process.stdout.isTTY) return showLive(gate, query)
     return untilSignal((end) => {
-      // The reader of the pipe has gone.
+      // The reader of the pipe has closed it.
       process.stdout.once('error', () => end.abort())
       return args.has('--json') ? printMessages(gate, query, end.signal) : printChanges(gate, query, end.signal)
     })
@@ -106,7 +106,7 @@ async function printChanges(gate: Gate, query: LiveQuery, signal: AbortSignal): 
   let header = ''
   for await (const change of live) {
     if (change.reason !== undefined)
-      process.stderr.write(`gatehouse: the result starts anew (${printable(change.reason)})\n`)
+      process.stderr.write(`gatehouse: the result starts over (${printable(change.reason)})\n`)
     const changes = rows.apply(change, 0)
     const names = fields(
       ' ',

@@ -92,7 +92,7 @@ export class LiveRows {
   }
 }
 
-/** Whether it has an ORDER BY of its own, not only one in parentheses. */
+/** Whether it has an ORDER BY outside parentheses. */
 function isOrdered(statement: string): boolean {
   try {
     let depth = 0

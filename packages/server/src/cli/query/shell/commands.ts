@@ -43,7 +43,7 @@ const ENTRIES: ReadonlyMap<string, Entry> = new Map<string, Entry>(
     },
     '\\live': {
       argument: '[STATEMENT]',
-      help: 'shows a result that keeps itself up to date: of the statement, or of the last one; q ends it',
+      help: 'shows a result that updates itself, for this statement or else the last one; q ends it',
       read: (statement) => ({ kind: 'live', statement: statement?.replace(/;\s*$/, '') }),
     },
     '\\?': { help: 'shows this help', read: () => ({ kind: 'help' }) },

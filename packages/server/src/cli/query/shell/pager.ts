@@ -7,7 +7,7 @@ export interface Terminal {
   readonly output: NodeJS.WritableStream & { readonly columns?: number; readonly rows?: number }
 }
 
-const PROMPT = '-- more: Space for a page, Enter for a line, q to end --'
+const PROMPT = '-- more: Space for the next page, Enter for the next line, q to quit --'
 const CLEAR_LINE = '\r\u001b[K'
 const END_KEYS = new Set(['q', 'Q', '\u0003', '\u0004', '\u001b'])
 

@@ -12,11 +12,11 @@ export async function readScript(parameters: ReadonlyMap<string, string>): Promi
   const buffer = new InputBuffer()
   const lines = (await text(process.stdin)).split(/\r?\n/)
   const inputs = [...lines.flatMap((line) => buffer.push(line)), ...buffer.end()]
-  if (inputs.length === 0) throw new UsageError('The input is empty: it has no statement')
+  if (inputs.length === 0) throw new UsageError('The input contains no statement')
   const names = inputs.filter(({ kind }) => kind === 'statement').map((input) => parameterNames(input.text))
   for (const name of parameters.keys())
     if (names.every((used) => used !== undefined && !used.has(name)))
-      throw new UsageError(`--parameter ${name} is not in any statement`)
+      throw new UsageError(`--parameter ${name} is not used in any statement`)
   return inputs
 }
 

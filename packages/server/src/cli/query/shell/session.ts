@@ -1,4 +1,4 @@
-/** What the shell and a script have in common: the connection, the options in force, and the execution of inputs. */
+/** What the shell and a script have in common: the connection, the current options, and the execution of inputs. */
 
 import { DEFAULT_LIMITS, DEFINING, tokenize } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'

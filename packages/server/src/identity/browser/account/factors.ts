@@ -89,7 +89,7 @@ function needsOf(context: BrowserContext, env: BrowserEnv): OwnNeeds {
   return { fresh: !isFresh(context, env), secondFactor: context.user?.hasSecondFactor === true }
 }
 
-/** The challenge is kept in an interaction of its own, bound to this browser. */
+/** The challenge is kept in a separate interaction, bound to this browser. */
 async function showPasskeySetUp(context: SignedInBrowser, env: BrowserEnv, failed = false): Promise<void> {
   const known = (await env.factors.listOfUser(context.user.id)).filter(({ kind }) => kind === 'passkey')
   const { brand } = env.pages

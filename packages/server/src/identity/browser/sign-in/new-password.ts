@@ -109,7 +109,7 @@ function refuseNew(message: (text: Messages) => string): FormReply {
   return { status: 400, error: (text) => ({ text: message(text), field: 'new_password' }) }
 }
 
-/** C-67: a new password ends all sessions and tokens of the user at once. Returns the sessions, to be recorded; undefined if another password than that of `since` is in force. */
+/** C-67: a new password ends all sessions and tokens of the user at once. Returns the sessions, to be recorded; undefined if the password has changed since `since`. */
 export async function replacePassword(
   userId: string,
   passwordHash: string,

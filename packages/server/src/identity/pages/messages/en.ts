@@ -76,7 +76,7 @@ export const en = {
   wrongUserCode: 'That code is not valid or has expired. Check the code on your device.',
   deviceConfirm: (client: string) => `Connect ${client}?`,
   deviceConfirmLead:
-    'Allow this only if you started it yourself and your device shows exactly this code. Nobody else should ever ask you to enter one.',
+    'Allow this only if you started it yourself and your device shows exactly this code. No one else should ever ask you to enter one.',
   deviceApproved: 'Your device is connected',
   deviceApprovedLead: 'You can close this page and go back to your device.',
   deviceDenied: 'Access was denied',
@@ -102,7 +102,7 @@ export const en = {
     applications: 'Applications',
   },
   sectionLead: {
-    profile: 'Who you are here, and what applications may learn about you.',
+    profile: 'Your details on this server, and what applications can see of them.',
     security: 'How you prove that it’s you.',
     sessions: 'The browsers in which you are signed in.',
     applications: 'Applications that have access to your account, and what each may do.',
@@ -133,9 +133,9 @@ export const en = {
     locale: 'Language',
     zoneinfo: 'Time zone',
   },
-  localeHint: 'These pages use it if they are available in it.',
+  localeHint: 'These pages use this language if they are available in it.',
   localeFromBrowser: 'The language of the browser',
-  zoneinfoHint: 'Times on these pages are shown in it.',
+  zoneinfoHint: 'These pages show times in this time zone.',
   zoneNone: 'Not set (UTC)',
   zoneOther: 'Other',
   rights: 'Your permissions',
@@ -177,11 +177,11 @@ export const en = {
   endSession: 'Sign out',
   endSessionNamed: (label: string) => `Sign out of the session in ${label}`,
   endSessionAsk: (label: string) => `Sign out of the session in ${label}?`,
-  endSessionLead: 'Applications that were used in it are told to sign you out.',
+  endSessionLead: 'Applications used in it will be asked to sign you out.',
   endOthers: 'Sign out of all other sessions',
   endOthersAsk: 'Sign out of all other sessions?',
   endOthersLead:
-    'Only this browser stays signed in. Applications that were used in the other sessions are told to sign you out.',
+    'Only this browser stays signed in. Applications used in the other sessions will be asked to sign you out.',
   unknownBrowser: 'Unknown browser',
   noConsents: 'No application has access to your account.',
   accessSince: (date: string) => `Since ${date}`,
@@ -211,7 +211,7 @@ export const en = {
   /** The errors of addresses that are not pages, by their status. */
   problem: {
     title: 'This did not work',
-    lead: 'The server could not do what the address asks for.',
+    lead: 'The server could not complete this request.',
     notFound: 'Page not found',
     notFoundLead: 'Nothing is served at this address. It may have been mistyped or moved.',
     wrongMethod: 'Not a page',
@@ -230,8 +230,8 @@ export const en = {
     'This server signs people and applications in, answers queries and streams live data, all with one access token. Look around in the console, or connect an application of your own.',
   placeLead: {
     console: 'Query, watch and administer in this browser.',
-    account: 'Your profile, password and sessions, and the applications that you allowed.',
-    documentation: 'Guides and reference of this very version, searchable.',
+    account: 'Your profile, password and sessions, and the applications with access to your account.',
+    documentation: 'Searchable guides and reference for this version.',
   },
   developers: 'For programs',
   discovery: 'OpenID Connect discovery',

@@ -23,7 +23,7 @@ import type { Placeholders } from './parameters.ts'
 /** SQL text; values are placeholders of Placeholders. */
 export type Sql = string
 
-/** The arguments are emitted already; `node` has their types. */
+/** The arguments have already been emitted; `node` has their types. */
 export type ScalarSql = (args: readonly Sql[], node: BoundCall) => Sql
 export type AggregateSql = (args: readonly Sql[], node: Aggregate | WindowCall, shape: AggregateShape) => Sql
 
@@ -159,7 +159,7 @@ export interface Dialect {
   >
   /** The texts joined, NULL if one is; without a check if the result is known to be small. */
   readonly concat: (parts: readonly Sql[], check?: ConcatCheck) => Sql
-  /** Without those of the time, which is a parameter, and of those that can create long texts. */
+  /** Excludes the functions of the current time, which is a parameter, and those that can create long texts. */
   readonly scalars: Readonly<Record<Exclude<ScalarId, 'now' | 'current_date' | 'concat' | GrowingId>, ScalarSql>>
   /** `limit` is the number of bytes that the result may have; undefined if it is known to be small. */
   readonly growing: Readonly<Record<GrowingId, (args: readonly Sql[], node: BoundCall, limit: Sql | undefined) => Sql>>

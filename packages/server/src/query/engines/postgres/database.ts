@@ -50,7 +50,7 @@ export async function openDatabase(options: EngineOptions): Promise<OpenDatabase
   const owner = createPool({ ...common, max: CONNECTIONS.owner })
   const { role, limit } = await prepare(owner)
   const tempFiles = tempFileSetting(limit, options.temp, concurrency)
-  // The limit of temporary files comes before SET ROLE, because the role may not set it.
+  // The limit of temporary files is set before SET ROLE, because the role has no permission to set it.
   const settings = { ...tempFiles, ...(role === '' ? {} : { role }) }
   const { queries, reads, writes } = createPools({ ...common, settings }, options)
   // PostgreSQL runs all of them with the same priority.

@@ -1,4 +1,4 @@
-/** The PostgreSQL engine: short statements are batched, long ones have a connection of their own and can be cancelled. */
+/** The PostgreSQL engine: short statements are batched, long ones have a separate connection and can be cancelled. */
 import type { CatalogueRow } from '../../catalogue/definition.ts'
 import { AuditCopy } from '../audit-copy.ts'
 import { DocumentRows } from '../document-rows.ts'

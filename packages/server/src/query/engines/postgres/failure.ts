@@ -105,7 +105,7 @@ function tempFileLimit(error: DatabaseError): Refusal | undefined {
   return tempFilesError(1024 * Number(/\((\d+)kB\)/.exec(error.message)?.[1]))
 }
 
-/** What a query failed with: the reason why it was stopped, unless the database did not even answer the request to stop it. */
+/** Why a query failed: the reason for stopping it, unless the database did not even answer the cancel request. */
 export function failureOf(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted && !(error instanceof StatementTimeout)) return signal.reason
   return asRefusal(error) ?? error

@@ -41,7 +41,7 @@ export function createPool({ url, connectMs, max, availability, responsiveness, 
       .join(' '),
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 60_000,
-    // Detects a server that is gone without closing the connection.
+    // Detects a server that disappears without closing the connection.
     keepAlive: true,
     application_name: 'gatehouse query',
   })

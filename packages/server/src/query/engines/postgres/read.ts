@@ -1,4 +1,4 @@
-/** Reads a result of any size from a portal on a connection of its own, as fast as its rows are consumed. */
+/** Reads a result of any size from a portal on a separate connection, as fast as its rows are consumed. */
 import { setImmediate as immediate } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { isBounded } from '../../model/cost-class.ts'

@@ -1,4 +1,4 @@
-/** Runs a write on a connection of its own, and again after a serialization failure or a deadlock. */
+/** Runs a write on a separate connection, and again after a serialization failure or a deadlock. */
 import type { PoolClient } from 'pg'
 import { refuse } from '../../errors.ts'
 import type { Stoppable } from '../engine.ts'
@@ -44,8 +44,12 @@ export async function withRetries<T>(
 }
 
 function stillInConflict(cause: unknown): Error {
-  return refuse('Limit.Overload', 'Other writes to the same rows or tables were always first; nothing was changed', {
-    headers: { 'Retry-After': '1' },
-    cause,
-  })
+  return refuse(
+    'Limit.Overload',
+    'Other writes to the same rows or tables kept getting ahead of this one; nothing was changed',
+    {
+      headers: { 'Retry-After': '1' },
+      cause,
+    },
+  )
 }

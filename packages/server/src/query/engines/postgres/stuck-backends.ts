@@ -1,4 +1,4 @@
-/** Backends that continue a statement although they were asked to stop. Its slot stays taken until they are gone. */
+/** Backends that keep running a statement after a request to stop. Its slot stays occupied until they have ended. */
 import type { Pool, PoolClient } from 'pg'
 import type { Stoppable, StuckStatement } from '../engine.ts'
 import type { SlotRequest } from '../slots/fair-slots.ts'

@@ -1,4 +1,4 @@
-/** Writes on a connection of their own: one transaction, retried after serialization failures, and cancelled on demand. */
+/** Writes on a separate connection: one transaction, retried after serialization failures, and cancelled on demand. */
 
 import type { PoolClient } from 'pg'
 import { ReturnedRows } from '../bounded-rows.ts'

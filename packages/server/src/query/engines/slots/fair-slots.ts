@@ -57,12 +57,12 @@ const NOBODY: Served = { name: undefined, at: Number.NEGATIVE_INFINITY }
 
 /** Work that runs longer is long. */
 export const LONG_MS = 500
-/** How long half a second of its own time may take on a busy machine, if no short work waits. */
+/** How much elapsed time the first half second of the work's own time may take on a busy machine, if no short work waits. */
 const MAX_SHORT_MS = 5000
 const CHECK_MS = 100
 /** After this wait, background work and long work go before all other work. */
 const OVERDUE_MS = 1000
-/** Owners are expected to come back within this time. */
+/** Owners are expected to send again within this time. */
 const RECENT_MS = 10_000
 
 export interface FairSlotsOptions {
@@ -92,7 +92,7 @@ export class FairSlots {
   readonly #maxLong: number
   readonly #maxWaiting: number
   readonly #isHalfForOthers: boolean
-  /** Those that hold a slot or wait for one; the owner that was served last is last. */
+  /** The owners that hold a slot or wait for one; the most recently served is last. */
   readonly #owners = new Map<string, Owner>()
   readonly #background: Claim[] = []
   readonly #expected = new Expectations()
@@ -101,7 +101,7 @@ export class FairSlots {
   /** Slots with work in the background that is not long. */
   #shortInBackground = 0
   #waiting = 0
-  /** The owner that was served last, and the last one before it that is another. */
+  /** The owner that was served last, and the last different owner before it. */
   #lastServed: Served = NOBODY
   #servedBefore: Served = NOBODY
 
@@ -116,7 +116,7 @@ export class FairSlots {
     return this.#waiting + this.#background.length
   }
 
-  /** Whether somebody other than the owner waits. */
+  /** Whether another owner is waiting. */
   isWantedBeside(owner: string): boolean {
     return this.#waiting > (this.#owners.get(owner)?.waiting.length ?? 0)
   }

@@ -7,7 +7,7 @@ import { refuse } from '../../errors.ts'
 /** The reason to end a wait, as the error that the caller gets. */
 export function missedTurn(reason: unknown): unknown {
   if (!(reason instanceof Refusal) || reason.code !== 'Limit.Time') return reason
-  return refuse('Limit.Overload', 'The statement waited for its turn until its time was over: others are running', {
+  return refuse('Limit.Overload', 'The statement timed out while waiting to run: other statements are running', {
     headers: { 'Retry-After': '5' },
   })
 }

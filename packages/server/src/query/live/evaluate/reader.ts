@@ -26,7 +26,7 @@ export interface ReaderOptions {
 export interface ReadOptions {
   /** Called when the read begins. */
   readonly onStart?: (() => void) | undefined
-  /** Aborted when the result has no users any more. */
+  /** Aborted when the result no longer has users. */
   readonly signal?: AbortSignal | undefined
 }
 

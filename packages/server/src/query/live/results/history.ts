@@ -1,4 +1,4 @@
-/** The recent changes of a live result, for subscribers that are behind and clients that come back. */
+/** The recent changes of a live result, for subscribers that are behind and clients that reconnect. */
 import type { Changes } from './difference.ts'
 
 /** The bytes of changes that even a small result may keep. */

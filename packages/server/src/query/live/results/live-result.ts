@@ -107,7 +107,7 @@ export class LiveResult {
     return this.#ownBytes + this.#state.bytes + this.#history.bytes
   }
 
-  /** Frees memory: subscribers that are behind, and clients that come back, may then need a snapshot. Returns the bytes that are left. */
+  /** Frees memory: subscribers that are behind, and clients that reconnect, may then need a snapshot. Returns the remaining bytes. */
   shortenHistory(kept: 'last' | 'none'): number {
     this.#history.shorten(kept)
     return this.bytes

@@ -15,7 +15,7 @@ export interface MemoryUser {
 /** What memory is used for. */
 export interface Reclaimable {
   /**
-   * For a result: forgets the recent changes, all of them or all but the last. Subscribers that are behind, and clients that come back,
+   * For a result: forgets the recent changes, all of them or all but the last. Subscribers that are behind, and clients that reconnect,
    * then need a snapshot. Returns the bytes that are left.
    */
   shorten?(kept: 'last' | 'none'): number
@@ -76,7 +76,7 @@ export class MemoryBudget {
     this.#results.delete(charge)
   }
 
-  /** Counts messages that a subscriber has not been sent. A Reset, and the state that the result has, take no memory of their own. */
+  /** Counts messages that a subscriber has not been sent. A Reset and the current state of the result take no additional memory. */
   hold(messages: LiveMessages, user: MemoryUser): void {
     const { bytes } = messages
     let charge = this.#unsent.get(messages)

@@ -178,7 +178,7 @@ class Piece {
     return messageOf(this.#kind, `{"Kind":"${this.#kind}"${this.#members}${put}${removed}${end}}`, position)
   }
 
-  /** A longer entry gets a piece of its own. */
+  /** A longer entry gets a separate piece. */
   #hasRoom(entry: string): boolean {
     const bytes = Buffer.byteLength(entry) + 1
     const isEmpty = this.#put === '' && this.#removed === ''

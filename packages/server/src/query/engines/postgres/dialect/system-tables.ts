@@ -8,7 +8,7 @@ import { SCHEMA } from '../representation.ts'
 
 export const POSTGRES_AUDIT_TABLE = `${SCHEMA}._gh_auditlog`
 
-/** A condition of the statement that fails on a table which the caller may not see would reveal the table. */
+/** If a condition of the statement failed on a table that the caller is not allowed to see, it would reveal the table. */
 const FENCE = 'OFFSET 0'
 
 /** Definitions name it only where it is off. */

@@ -9,7 +9,7 @@ import { POSTGRES } from '../dialect/dialect.ts'
 import { columnType, ROLE, SCHEMA } from '../representation.ts'
 
 /**
- * One row for each log. `relation` is the log's oid: after a restore it is another. A TRUNCATE changes `epoch`. Rows of
+ * One row for each log. `relation` is the log's oid, which changes after a restore. A TRUNCATE changes `epoch`. Rows of
  * transactions before `floor` may have been deleted.
  */
 export const LOGS = `${SCHEMA}._gh_logs`
@@ -56,7 +56,7 @@ function statementsOf(table: TableDefinition): Sql[] {
   const names = keys.map(({ name }) => `, ${POSTGRES.identifier(name)}`).join('')
   const keysOnly = `INSERT INTO ${log} (op${keys.map((_key, index) => `, k${index}`).join('')})`
   const into = `${keysOnly.slice(0, -1)}, kept${others.map((_column, index) => `, o${index}`).join('')})`
-  // Without a key one row says that something has changed.
+  // Without a key, one row records that something has changed.
   const from = (op: number, rows: Sql): Sql => `SELECT ${op}${names} FROM ${rows}${keys.length === 0 ? ' LIMIT 1' : ''}`
   const kept = isKept(others, ({ name }) => POSTGRES.identifier(name))
   const former = others.map(({ name, type }) => {
@@ -100,7 +100,7 @@ function digestOf(table: TableDefinition): string {
   return createHash('sha256').update(statementsOf(table).join(';')).digest('hex')
 }
 
-/** Tables of earlier versions, and those that were restored, get a log; the log of a table that is gone is dropped. In a transaction. */
+/** Tables of earlier versions and restored tables get a log; the log of a dropped table is removed. In a transaction. */
 export async function prepareLogs(client: PoolClient, tables: readonly TableDefinition[]): Promise<void> {
   const { rows } = await client.query<{ name: string; definition: string }>(
     `SELECT l.name, l.definition FROM ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log

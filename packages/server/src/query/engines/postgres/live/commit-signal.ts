@@ -136,7 +136,7 @@ class Listening {
       application_name: 'gatehouse live',
       keepAlive: true,
       connectionTimeoutMillis: RECONNECT.longestMs,
-      // A server that is gone without closing the connection would never answer.
+      // A server that disappears without closing the connection would never answer.
       query_timeout: RECONNECT.longestMs,
     })
     this.#client = client

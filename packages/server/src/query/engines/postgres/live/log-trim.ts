@@ -44,7 +44,7 @@ export class LogTrim {
     const current = await xminOf(client)
     this.#notes.push({ at: now, xmin: current })
     const due = this.#notes.findLastIndex(({ at }) => at <= now - milliseconds)
-    // Older notes are not needed any more.
+    // Older records are no longer needed.
     if (due > 0) this.#notes.splice(0, due)
     const old = due === -1 ? 0n : (this.#notes[0]?.xmin ?? 0n)
     const { rows } = await client.query<{ log: string; former: string[] }>(

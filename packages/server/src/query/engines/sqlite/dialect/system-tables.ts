@@ -7,7 +7,7 @@ import type { Placeholders } from '../../emit/parameters.ts'
 
 export const SQLITE_AUDIT_TABLE = 'main._gh_auditlog'
 
-/** A condition of the statement that fails on a table which the caller may not see would reveal the table. */
+/** If a condition of the statement failed on a table that the caller is not allowed to see, it would reveal the table. */
 const FENCE = 'LIMIT -1'
 
 /** Definitions name it only where it is off. */

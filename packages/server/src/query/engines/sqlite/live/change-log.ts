@@ -85,7 +85,7 @@ function objectsOf(table: TableDefinition): SchemaObject[] {
   ]
 }
 
-/** Tables of earlier versions get a log; the log of a table that is gone is dropped. In a transaction. */
+/** Tables of earlier versions get a log; the log of a dropped table is removed. In a transaction. */
 export function prepareLogs(database: Database, tables: readonly TableDefinition[]): void {
   const stored = new Map(
     database

@@ -166,7 +166,7 @@ export class SqliteLiveSource implements LiveSource {
     const last = this.#lastOfAll()
     this.#notes.push({ at: now, last })
     const due = this.#notes.findLastIndex(({ at }) => at <= now - milliseconds)
-    // Older notes are not needed any more.
+    // Older records are no longer needed.
     if (due > 0) this.#notes.splice(0, due)
     const old = due === -1 ? undefined : this.#notes[0]?.last
     const logged: number[] = []
