@@ -343,8 +343,7 @@ test('CSV', async () => {
   )
 })
 
-/** UTF-8 has no lone surrogates, and CSV no way to escape them. Empty bytes are an empty field, so they are read as NULL. */
+/** UTF-8 has no lone surrogates, and CSV no way to escape them. */
 function asInCsv(cell: Cell): Cell {
-  if (cell instanceof Uint8Array && cell.length === 0) return null
   return typeof cell === 'string' ? cell.toWellFormed() : cell
 }

@@ -205,7 +205,7 @@ function csvRowWriter(width: number): RowWriter {
 export function csvField(cell: Cell): string {
   if (cell === null) return ''
   if (typeof cell === 'string') return csvText(cell)
-  if (cell instanceof Uint8Array) return Buffer.from(cell).toString('base64')
+  if (cell instanceof Uint8Array) return csvText(Buffer.from(cell).toString('base64'))
   return typeof cell === 'number' ? doubleText(cell) : String(cell)
 }
 
