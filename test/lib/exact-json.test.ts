@@ -1,7 +1,7 @@
 /** JSON that is parsed in steps has the values that JSON.parse gives it, and is refused where JSON.parse refuses it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseExactly, parseInSteps } from '../../packages/server/src/lib/exact-json.ts'
+import { parseExactly, parseInSteps, parseJson, parseNumbers } from '../../packages/server/src/lib/exact-json.ts'
 
 function parsed(text: string): unknown {
   const steps = parseInSteps(text)
@@ -112,5 +112,22 @@ test('escape sequences at every position of a long string, which is parsed in pi
       assert.ok(outcome(parsed, cut) === outcome(parseExactly, cut), `${sequence} cut at ${end}`)
       assert.equal(outcome(parsed, text.slice(0, end)), 'refused')
     }
+  }
+})
+
+test('an escaped name is read as it is, whatever names other texts have at its place', () => {
+  const name = 'größe'
+  const escaped = '[{"id":1,"text":"\\"a\\\\","gr\\u00f6\\u00dfe":2.50}]'
+  const parsers = {
+    parseJson,
+    parseExactly,
+    parseNumbers: (text: string) => parseNumbers(text, (value) => value),
+    parsed,
+  }
+  for (const [kind, parse] of Object.entries(parsers)) {
+    parse('[{"id":1,"text":"","gr\\\\u0":1}]')
+    const [object] = parse(escaped) as [Record<string, unknown>]
+    assert.deepEqual(Object.keys(object), ['id', 'text', name], kind)
+    assert.deepEqual([object.text, Number(JSON.stringify(object[name]))], ['"a\\', 2.5], kind)
   }
 })

@@ -1,10 +1,12 @@
 /** `/admin`: the administration routes over HTTP, each with its scope. */
+
 import { pipeline, Readable } from 'node:stream'
 import type { Authenticate, Principal } from 'gatehouse-protocol'
 import type { Context } from '../http/context.ts'
 import type { ApiRoute } from '../http/openapi.ts'
 import { authenticateRequest, requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
+import { parseJson } from '../lib/exact-json.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
 import { badBody } from './request/body.ts'
 import { HeldRequests } from './request/held-requests.ts'
@@ -100,7 +102,7 @@ function readJson(text: string): unknown {
   if (text === '') return undefined
   if (isDeeperThan(text, MAX_DEPTH)) throw badBody([{ path: '', text: `it nests more than ${MAX_DEPTH} levels deep` }])
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     // The parser's message would repeat the text, which may be a password.
     throw badBody([{ path: '', text: 'it is not JSON' }])

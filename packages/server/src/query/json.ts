@@ -1,7 +1,15 @@
 /** The JSON of requests: its limits, its errors, and its values as values of columns. No number is rounded. */
 
 import { FORMS, type IqlType, type IqlValue, type Read, readValue, typeName } from 'gatehouse-iql'
-import { endOfString, isRawNumber, type Json, losesDigits, parseExactly, parseInSteps } from '../lib/exact-json.ts'
+import {
+  endOfString,
+  isRawNumber,
+  type Json,
+  losesDigits,
+  parseExactly,
+  parseInSteps,
+  parseJson,
+} from '../lib/exact-json.ts'
 import type { Steps } from '../lib/turns.ts'
 import { refuse } from './errors.ts'
 
@@ -22,7 +30,7 @@ export function* readJsonInSteps(text: string): Steps<Json> {
   const { mayLoseDigits } = yield* measureJson(text)
   yield
   if (text.length <= (mayLoseDigits ? LONG_TEXT_OF_NUMBERS : LONG_TEXT))
-    return refuseSyntax(() => parseJson(text, mayLoseDigits))
+    return refuseSyntax(() => (mayLoseDigits ? parseExactly(text) : (parseJson(text) as Json)))
   const steps = parseInSteps(text)
   for (;;) {
     const step = refuseSyntax(() => steps.next())
@@ -38,11 +46,6 @@ function refuseSyntax<Result>(read: () => Result): Result {
     if (!(error instanceof SyntaxError)) throw error
     throw refuse('Request.BadJson', `The body is not JSON: ${error.message}`)
   }
-}
-
-/** A number that a double cannot hold keeps its text. */
-function parseJson(text: string, mayLoseDigits: boolean): Json {
-  return mayLoseDigits ? parseExactly(text) : JSON.parse(text)
 }
 
 /** A value nested much deeper could not be serialized again. */

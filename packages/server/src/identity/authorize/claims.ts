@@ -1,4 +1,5 @@
 /** The `claims` parameter (OpenID Connect Core §5.5): claims requested by name. */
+import { parseJson } from '../../lib/exact-json.ts'
 import { isDeeperThan } from '../../lib/json-depth.ts'
 import type { ClaimsRequest, RequestedClaim } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
@@ -59,7 +60,7 @@ function parse(text: string): unknown {
   // It is stored with the grant, and a value nested too deep could not be serialized again.
   if (isDeeperThan(text, MAX_DEPTH)) throw refuse('invalid_request', `claims nests more than ${MAX_DEPTH} levels deep`)
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch {
     throw refuse('invalid_request', 'claims is not JSON')
   }

@@ -1,6 +1,8 @@
 /** Passkeys (WebAuthn Level 3): options for the browser, and verification of its response. */
+
 import { randomBytes } from 'node:crypto'
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server'
+import { parseJson } from '../../lib/exact-json.ts'
 import type { Factor, Factors } from '../../store/accounts/factors.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Users } from '../../store/accounts/users.ts'
@@ -142,7 +144,7 @@ function readUserHandle(response: Readonly<Record<string, unknown>>): string | u
 function readJson(text: string | undefined): Readonly<Record<string, unknown>> | undefined {
   if (text === undefined) return undefined
   try {
-    const value: unknown = JSON.parse(text)
+    const value = parseJson(text)
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined
   } catch {
     return undefined

@@ -1,5 +1,7 @@
 /** Strict parser for the compact serialization of a JWS (RFC 7515 §5.2), and the check of its RS256 signature. */
+
 import { type KeyObject, verify } from 'node:crypto'
+import { parseJson } from '../../lib/exact-json.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
 export type Claims = JsonObject
@@ -29,7 +31,7 @@ export function isSignedBy(token: string, key: KeyObject): boolean {
 
 function parseObject(encoded: string): JsonObject | undefined {
   try {
-    const value: unknown = JSON.parse(Buffer.from(encoded, 'base64url').toString())
+    const value = parseJson(Buffer.from(encoded, 'base64url').toString())
     return isJsonObject(value) ? value : undefined
   } catch {
     return undefined

@@ -1,7 +1,9 @@
 /** Saved queries and boards: who may read and change them, their versions and their limits. */
+
 import { randomBytes } from 'node:crypto'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
 import type { Json } from '../../lib/exact-json.ts'
+import { parseJson } from '../../lib/exact-json.ts'
 import type { Fault } from '../../schema/check-schema.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import type { DocumentPlace, DocumentRow, DocumentRows, ListedDocument } from '../engines/document-rows.ts'
@@ -207,7 +209,7 @@ export class Documents {
   }
 
   async #shown(row: DocumentRow): Promise<PresentedDocument> {
-    const body: unknown = JSON.parse(row.body)
+    const body = parseJson(row.body)
     return { ...present(row, await this.#env.owners.names([row.owner])), body }
   }
 

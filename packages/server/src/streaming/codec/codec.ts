@@ -1,8 +1,9 @@
 /** Decodes and encodes messages for each sub-protocol and each way to write the default action. */
+
 import { createRequire } from 'node:module'
 import type { Encoder } from '@msgpack/msgpack'
 import { DEFAULT_ACTION, JsonText, type Message, type SubProtocol, type TransactionId } from 'gatehouse-protocol'
-import { endOfString } from '../../lib/exact-json.ts'
+import { endOfString, parseJson } from '../../lib/exact-json.ts'
 import { parseExactly } from './exact-json.ts'
 import { unpackMessage } from './message-pack.ts'
 
@@ -32,7 +33,7 @@ const json: Codec = {
   decode(payload) {
     const text = payload.toString()
     try {
-      const value: unknown = JSON.parse(text)
+      const value = parseJson(text)
       if (!isMembers(value)) return undefined
       const source = value.Action === 'Sub' && value.Data !== undefined ? text : undefined
       return { members: value, id: readJsonId(text, value.TransactionID), source }

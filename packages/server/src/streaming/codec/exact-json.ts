@@ -1,5 +1,5 @@
 /** JSON text as values that MessagePack can hold without losing digits. */
-import { parseNumbers } from '../../lib/exact-json.ts'
+import { parseJson, parseNumbers } from '../../lib/exact-json.ts'
 
 /** A run of digits that may be a number of more than 32 bits, or an exponent; a text that has neither is exact as it is. */
 const MAY_LOSE_DIGITS = /\d[\d.]{9}|\d[eE]/
@@ -9,7 +9,7 @@ const MAY_LOSE_DIGITS = /\d[\d.]{9}|\d[eE]/
  * A number that fits neither (only in a value of type Json) becomes its text.
  */
 export function parseExactly(text: string): unknown {
-  return MAY_LOSE_DIGITS.test(text) ? parseNumbers(text, keepDigits) : JSON.parse(text)
+  return MAY_LOSE_DIGITS.test(text) ? parseNumbers(text, keepDigits) : parseJson(text)
 }
 
 function keepDigits(value: number, source: string): unknown {
