@@ -54,7 +54,7 @@ async function isRunning(pid: number): Promise<boolean> {
 const listed = (): string[] => [...server.service.activity.list()].map(({ statement }) => statement)
 const logged = (word: string): Record<string, unknown>[] =>
   server.log
-    .filter((line) => line.includes('still runs in the database') && line.includes(word))
+    .filter((line) => line.includes('is still running in the database') && line.includes(word))
     .map((line) => JSON.parse(line))
 
 test('a backend that ignores its cancellation counts until it is gone, and is terminated when the server stops', async () => {
