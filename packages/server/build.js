@@ -23,6 +23,7 @@ const COMMANDS = { main: 'cli/main.ts' }
 const SERVERS = {
   serve: 'cli/main.ts',
   worker: 'cli/serve/worker.ts',
+  'verifier-thread': 'identity/tokens/verifier-thread.ts',
   'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
 }

@@ -1,8 +1,7 @@
-/** Signs and verifies our JWTs with RS256 and rotating keys. */
+/** Signs and verifies our JWTs with RS256 and rotating keys, off the event loop. */
 import { createPublicKey, type KeyObject, sign } from 'node:crypto'
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
-import { TurnQueue } from '../../lib/turns.ts'
 import {
   isPublished,
   isWithdrawn,
@@ -12,7 +11,8 @@ import {
   signingKeyOf,
 } from '../../store/keys/key-rotation.ts'
 import type { StoredKey } from '../../store/keys/signing-keys.ts'
-import { type Claims, isSignedBy, parseJwt } from './jwt.ts'
+import { type Claims, parseJwt } from './jwt.ts'
+import { createVerifier } from './verifier.ts'
 
 /** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
 export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt'
@@ -64,11 +64,7 @@ interface KeysInUse {
 export async function openSigner(options: SignerOptions) {
   const { clock, bus, audit, onError } = options
   const loaded = new LoadedKeys(options)
-  /**
-   * Many new tokens at once, as after a restart, take turns with other requests. On two cores a thread for them was not faster: about
-   * 10,000 sign-ins per second with it and without it (decision 14).
-   */
-  const checks = new TurnQueue()
+  const verifier = createVerifier({ onError })
   await rotate()
   if (loaded.isEmpty) await loaded.reload()
 
@@ -97,7 +93,7 @@ export async function openSigner(options: SignerOptions) {
       const { kid } = jwt.header
       const key = loaded.publicKey(kid)
       if (key === undefined) return undefined
-      const isValid = await checks.run(() => isSignedBy(token, key))
+      const isValid = await verifier.verify(token, key)
       // The key may have been withdrawn in the meantime.
       return isValid && loaded.publicKey(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
     },
@@ -108,6 +104,7 @@ export async function openSigner(options: SignerOptions) {
     close() {
       clearInterval(timer)
       unsubscribe()
+      verifier.close().catch(onError)
     },
   }
 
