@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Cell, Encoding } from '../../packages/server/src/query/model/result.ts'
-import { createEncoder } from '../../packages/server/src/query/results/encoders.ts'
+import { createEncoder } from '../../packages/server/src/query/results/byte-encoder.ts'
 import { LongRows } from '../../packages/server/src/query/results/long-rows.ts'
 
 const LENGTH = 300_000

@@ -89,7 +89,7 @@ const DAYS_PER_CYCLE = 146_097
  * The digits YYYYMMDD of a day of the years 0001 to 9999, as a number. A Date takes several times as long, and a long result has
  * one in each row.
  */
-function dateDigits(days: number): number {
+export function dateDigits(days: number): number {
   const since = days + DAYS_TO_1970
   const cycle = Math.floor(since / DAYS_PER_CYCLE)
   const day = since - cycle * DAYS_PER_CYCLE

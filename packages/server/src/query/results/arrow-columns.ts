@@ -262,6 +262,10 @@ function putDouble({ float64 }: Words, at: number, cell: NonNullable<Cell>): boo
 }
 
 function putTimestamp(words: Words, at: number, cell: NonNullable<Cell>): boolean {
+  if (typeof cell === 'bigint') {
+    putBigint(words, at, cell)
+    return true
+  }
   const text = String(cell)
   const length = text.length
   // As the engines write it: 2026-01-30T10:00:00.000001Z, with as many digits of the fraction as needed.
@@ -276,6 +280,10 @@ function putTimestamp(words: Words, at: number, cell: NonNullable<Cell>): boolea
 }
 
 function putTime(words: Words, at: number, cell: NonNullable<Cell>): boolean {
+  if (typeof cell === 'bigint') {
+    putBigint(words, at, cell)
+    return true
+  }
   const text = String(cell)
   if (text.length < 8) return putRead(words, at, readTime(text))
   putSafe(words, at, microsOf(text, 0, text.length))
@@ -284,7 +292,8 @@ function putTime(words: Words, at: number, cell: NonNullable<Cell>): boolean {
 
 function putDate({ int32 }: Words, at: number, cell: NonNullable<Cell>): boolean {
   const text = String(cell)
-  int32[at] = text.length === 10 ? daysOf(text) : Number(readDate(text) ?? 0n)
+  if (typeof cell === 'bigint') int32[at] = Number(cell)
+  else int32[at] = text.length === 10 ? daysOf(text) : Number(readDate(text) ?? 0n)
   return true
 }
 

@@ -1,13 +1,6 @@
-/** The text formats: rows as strings, and what stands before and after them. */
+/** The text formats: rows of small results as strings, and what stands before and after rows. `byte-encoder.ts` has long results. */
 import { doubleText, type ResultColumn, typeName } from 'gatehouse-iql'
-import type { Cell, Encoding, ReadOutcome, RowEncoder, TextRowEncoder } from '../model/result.ts'
-
-export async function createEncoder(encoding: Encoding, columns: readonly ResultColumn[]): Promise<RowEncoder> {
-  if (encoding.format !== 'arrow') return new TextEncoders(columns).create(encoding)
-  // Most servers never need it.
-  const { createArrowEncoder } = await import('./arrow.ts')
-  return createArrowEncoder(columns)
-}
+import type { Cell, Encoding, ReadOutcome, TextRowEncoder } from '../model/result.ts'
 
 /** Creates encoders for the results of one plan. What they derive from its columns is computed once. */
 export class TextEncoders {

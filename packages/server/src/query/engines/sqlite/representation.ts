@@ -75,7 +75,27 @@ export type RawRow = readonly unknown[]
 
 /** The array is reused: it holds the next row after the next call. */
 export function rowDecoder(columns: readonly ResultColumn[]): RowDecoder<RawRow> {
-  const decoders = columns.map(cellDecoder)
+  return decoderOf(columns.map(cellDecoder))
+}
+
+/** The same for a long result, whose encoder writes dates and times from their numbers. Those of the key become part of a cursor. */
+export function longRowDecoder(
+  columns: readonly ResultColumn[],
+  keyColumns: readonly ResultColumn[],
+): RowDecoder<RawRow> {
+  const decoders = columns.map((column) => (isTime(column.type) ? decodeBigint : cellDecoder(column)))
+  return decoderOf([...decoders, ...keyColumns.map(cellDecoder)])
+}
+
+function isTime({ kind }: IqlType): boolean {
+  return kind === 'Timestamp' || kind === 'Date' || kind === 'Time'
+}
+
+function decodeBigint(raw: unknown): Cell {
+  return typeof raw === 'bigint' ? raw : null
+}
+
+function decoderOf(decoders: readonly ((raw: unknown) => Cell)[]): RowDecoder<RawRow> {
   const row: Cell[] = []
   return (raw) => {
     for (let index = 0; index < decoders.length; index++) row[index] = decoders[index]?.(raw[index]) ?? null

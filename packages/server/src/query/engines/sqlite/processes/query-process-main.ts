@@ -4,7 +4,7 @@ import { serialize } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import Sqlite, { type Database } from 'better-sqlite3'
 import type { ReadOutcome, TextRowEncoder } from '../../../model/result.ts'
-import { createEncoder } from '../../../results/encoders.ts'
+import { createEncoder } from '../../../results/byte-encoder.ts'
 import { BoundedRows, CHUNK_BYTES } from '../../bounded-rows.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
 import type { WriteOutcome, WriteReply } from '../../engine.ts'
@@ -14,7 +14,7 @@ import { describeFailure } from '../failure.ts'
 import { type LiveJob, readLive } from '../read/live-read.ts'
 import { SplitHelper } from '../read/split-helper.ts'
 import { readSplit } from '../read/split-read.ts'
-import { type RawRow, rowDecoder } from '../representation.ts'
+import { longRowDecoder, type RawRow } from '../representation.ts'
 import { StatementCache } from '../statement-cache.ts'
 import { type ChangeJob, runChange, runWrite, type WriteJob } from '../write/write-job.ts'
 import { decodePayload, FRAME, readFrameSync, writeFrameSync } from './frames.ts'
@@ -100,7 +100,7 @@ async function read(
   job: ReadJob,
 ): Promise<ReadOutcome> {
   const encoder = await createEncoder(job.encoding, job.columns)
-  const rows = new BoundedRows(encoder, job.limits, rowDecoder([...job.columns, ...job.keyColumns]))
+  const rows = new BoundedRows(encoder, job.limits, longRowDecoder(job.columns, job.keyColumns))
   const send = (): void => writeFrameSync(OUTPUT, FRAME.chunk, rows.count(encoder.take()))
   const addAll = ({ sql, parameters }: SqlStatement): void => {
     for (const raw of statements.get(sql).iterate(...parameters) as Iterable<RawRow>) {
