@@ -25,23 +25,37 @@ interface VerifiedToken {
   checkedVersion: number
 }
 
+interface RecentToken {
+  readonly token: string
+  readonly verified: VerifiedToken
+}
+
 const MAX_VERIFIED = 20_000
+/** Tokens used again are kept whole: comparing one takes 0.2 µs, hashing it 1.4 µs. A whole token as the key would be hashed too. */
+const MAX_RECENT = 1_000
 /** A value that is never a version of the revocation list. */
 const NEVER = -1
 
 export function createAccess({ issuer, signer, revocationList, clock, namesOf }: AccessOptions) {
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
+  let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
 
   const authenticate: Authenticate = (token) => {
+    const end = endOf(token)
+    const recent = recentTokens.get(end)
+    if (recent?.token === token) return checkStillValid(recent.verified)
     const digest = hash('sha256', token, 'base64')
     const verified = verifiedTokens.get(digest)
-    return verified === undefined ? verifyNew(token, digest) : checkStillValid(verified)
+    if (verified === undefined) return verifyNew(token, digest)
+    recentTokens.set(end, { token, verified })
+    return checkStillValid(verified)
   }
   return {
     authenticate,
-    /** Clears the cache, for example because a signing key was withdrawn. */
+    /** Clears the caches, for example because a signing key was withdrawn. */
     forget() {
       verifiedTokens = new LruMap(MAX_VERIFIED)
+      recentTokens = new LruMap(MAX_RECENT)
     },
   }
 
@@ -86,6 +100,11 @@ function unchecked(principal: Principal): VerifiedToken {
 /** The ids that revocation events refer to. */
 function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt }: Principal): TokenOrigin {
   return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000) }
+}
+
+/** Part of the signature: enough to distinguish tokens. */
+function endOf(token: string): string {
+  return token.slice(-32)
 }
 
 /** How far the clock of another node may be ahead of this one's. */
