@@ -10,6 +10,7 @@ import WebSocket from 'ws'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { type RunningProcess, serveProcess } from '../support/process.ts'
 import { startTcpBalancer, type TcpBalancer } from '../support/tcp-balancer.ts'
+import { until } from '../support/until.ts'
 
 let folder: string
 let database: { url: string; drop(): Promise<void> }
@@ -87,6 +88,13 @@ test('a rolling restart under load loses no acknowledged write and closes stream
     headers: { ...authorized, 'content-type': 'text/plain' },
     body: 'CREATE TABLE ledger (id Text PRIMARY KEY, worker Integer NOT NULL)',
   })
+  // The node that did not create it hears of it a moment later.
+  for (const { port } of nodes)
+    await until('every node knows the table', 10_000, async () => {
+      const tables = await fetch(`http://127.0.0.1:${port}/catalogue/tables/ledger`, { headers: authorized })
+      await tables.arrayBuffer()
+      return tables.ok
+    })
 
   const acknowledged: string[] = []
   const issued: string[] = []

@@ -164,7 +164,7 @@ const MAX_TRACKED = 20_000
 
 /**
  * Slows down guessing of client secrets per client and address: the client itself, at another address, is not affected. In memory,
- * separately on each node: secrets are so long that guessing on all nodes does not help.
+ * separately on each node: secrets are too long to be guessed, even with the attempts of all nodes together.
  */
 export function createSecretThrottle(clock: Clock) {
   const failures = new LruMap<{ readonly count: number; readonly at: number }>(MAX_TRACKED)
