@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { FUNCTIONS, functionNames, INTEGER, RESERVED } from 'gatehouse-iql'
-import { pageOfTables, Snapshot, viewFor } from '../../packages/server/src/query/catalogue/snapshot.ts'
+import { CatalogueSnapshot, pageOfTables, viewFor } from '../../packages/server/src/query/catalogue/snapshot.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -161,7 +161,7 @@ onEveryEngine('the catalogue', (place) => {
 
 test('a page of 5,000 tables is found without going through all of them', () => {
   const column = { name: 'id', type: INTEGER, nullable: false, default: undefined }
-  const snapshot = new Snapshot(
+  const snapshot = new CatalogueSnapshot(
     Array.from({ length: 5000 }, (_table, index) => ({
       name: `T${String(index).padStart(4, '0')}`,
       columns: [column],

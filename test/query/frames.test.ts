@@ -7,13 +7,13 @@ import {
   decodePayload,
   encodeFrame,
   FRAME,
-  FrameReader,
+  PipeReader,
 } from '../../packages/server/src/query/engines/sqlite/processes/frames.ts'
 
 test('frames arrive complete and in order, however the pipe splits them', async () => {
   const values = Array.from({ length: 200 }, (_item, at) => randomBytes(at % 10 === 0 ? randomInt(200_000) : at))
   const source = Readable.from(pieces(Buffer.concat(values.map((value) => encodeFrame(FRAME.chunk, value)))))
-  const reader = new FrameReader(source)
+  const reader = new PipeReader(source)
   for (const value of values) {
     const frame = await reader.next()
     assert.equal(frame?.kind, FRAME.chunk)
@@ -25,7 +25,7 @@ test('frames arrive complete and in order, however the pipe splits them', async 
 test('the rest of the output of an ended process can still be read', async () => {
   const values = Array.from({ length: 20 }, () => randomBytes(50_000))
   const source = Readable.from(pieces(Buffer.concat(values.map((value) => encodeFrame(FRAME.chunk, value)))))
-  const reader = new FrameReader(source)
+  const reader = new PipeReader(source)
   // Node does this with the pipes of a child process when it ends.
   source.on('pause', () => source.resume())
   source.resume()
@@ -34,7 +34,7 @@ test('the rest of the output of an ended process can still be read', async () =>
 })
 
 test('an incomplete frame is not returned', async () => {
-  const reader = new FrameReader(Readable.from([encodeFrame(FRAME.done, 'all of it').subarray(0, -1)]))
+  const reader = new PipeReader(Readable.from([encodeFrame(FRAME.done, 'all of it').subarray(0, -1)]))
   assert.equal(await reader.next(), undefined)
 })
 
@@ -47,7 +47,7 @@ test('a pipe is read no faster than frames are consumed', async () => {
       this.push(Buffer.from(frame))
     },
   })
-  const reader = new FrameReader(source)
+  const reader = new PipeReader(source)
   for (let asked = 1; asked <= 20; asked++) {
     await reader.next()
     await new Promise(setImmediate)

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { encodeFrame, FRAME, FrameReader } from '../../packages/server/src/query/engines/sqlite/processes/frames.ts'
+import { encodeFrame, FRAME, PipeReader } from '../../packages/server/src/query/engines/sqlite/processes/frames.ts'
 import { openPlace } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { queryProcesses } from './query-processes.ts'
@@ -97,7 +97,7 @@ for (const task of ['read', 'write']) {
     try {
       child.stdin?.write(encodeFrame(FRAME.job, {}))
       assert.ok(child.stdout)
-      const output = new FrameReader(child.stdout)
+      const output = new PipeReader(child.stdout)
       if (task === 'read') assert.equal((await output.next())?.kind, FRAME.ready)
       assert.equal((await output.next())?.kind, FRAME.failed, 'it takes the job, which is none')
     } finally {

@@ -7,7 +7,7 @@ import type { GateEvent } from '../../packages/server/src/events/bus.ts'
 import { CODECS } from '../../packages/server/src/streaming/codec/codec.ts'
 import { profileFor } from '../../packages/server/src/streaming/codec/profile.ts'
 import { Connection } from '../../packages/server/src/streaming/connection/connection.ts'
-import { Sessions } from '../../packages/server/src/streaming/connection/sessions.ts'
+import { UserSessions } from '../../packages/server/src/streaming/connection/user-sessions.ts'
 import { authController } from '../../packages/server/src/streaming/controllers/auth.ts'
 import { Controllers } from '../../packages/server/src/streaming/controllers/registry.ts'
 import { StreamCounters } from '../../packages/server/src/streaming/metrics.ts'
@@ -56,7 +56,7 @@ async function run(steps: readonly Step[], principal: Principal | 'anonymous' = 
     hub,
     controllers: new Controllers([authController, controller]),
     counters: new StreamCounters(),
-    sessions: new Sessions(settings, () => {}),
+    sessions: new UserSessions(settings, () => {}),
     authenticate: async (token: string) =>
       token === 'good.token' ? { ...ALICE, expiresAt: START / 1000 + 7200 } : undefined,
     restoreToken: () => undefined,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Principal } from 'gatehouse-protocol'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
-import { Sessions } from '../../packages/server/src/streaming/connection/sessions.ts'
+import { UserSessions } from '../../packages/server/src/streaming/connection/user-sessions.ts'
 import { createTestController } from '../support/controllers.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect } from '../support/stream-client.ts'
@@ -11,7 +11,7 @@ import { connect } from '../support/stream-client.ts'
 const { config: SETTINGS } = loadConfig({})
 
 test('a connection that signs in again joins the newest session, which can displace an older one', () => {
-  const sessions = new Sessions({ ...SETTINGS, streamMaxSessionsPerUser: 1 }, () => {})
+  const sessions = new UserSessions({ ...SETTINGS, streamMaxSessionsPerUser: 1 }, () => {})
   const displaced: string[] = []
   const [first, second] = ['first', 'second'].map((name) => ({ displace: () => void displaced.push(name) }))
   assert.ok(first !== undefined && second !== undefined)

@@ -1,18 +1,18 @@
 /** Where the tiles of a board are: a grid of 12 columns, without overlaps. */
 import type { Tile } from '../../../../client/src/index.ts'
 
-export type Position = Tile['position']
+export type TilePosition = Tile['position']
 
 export const COLUMNS = 12
 const MOST_ROWS = 1000
 const HIGHEST = 50
 
 /** Moves tiles down that overlap with one before them. `first` keeps its place: it is the one being moved. */
-export function withoutOverlaps<T extends { readonly position: Position }>(tiles: readonly T[], first?: T): T[] {
+export function withoutOverlaps<T extends { readonly position: TilePosition }>(tiles: readonly T[], first?: T): T[] {
   const order = [...tiles].sort(
     (a, b) => Number(b === first) - Number(a === first) || a.position.y - b.position.y || a.position.x - b.position.x,
   )
-  const placed = new Map<T, Position>()
+  const placed = new Map<T, TilePosition>()
   for (const tile of order) {
     let position = tile.position
     for (let other = overlapping(position, placed); other !== undefined; other = overlapping(position, placed))
@@ -25,7 +25,7 @@ export function withoutOverlaps<T extends { readonly position: Position }>(tiles
   })
 }
 
-function overlapping(position: Position, placed: ReadonlyMap<unknown, Position>): Position | undefined {
+function overlapping(position: TilePosition, placed: ReadonlyMap<unknown, TilePosition>): TilePosition | undefined {
   for (const other of placed.values())
     if (
       position.x < other.x + other.w &&
@@ -38,21 +38,21 @@ function overlapping(position: Position, placed: ReadonlyMap<unknown, Position>)
 }
 
 /** By a number of columns and rows, inside the grid. */
-export function moved({ x, y, w, h }: Position, columns: number, rows: number): Position {
+export function moved({ x, y, w, h }: TilePosition, columns: number, rows: number): TilePosition {
   return { x: between(0, x + columns, COLUMNS - w), y: between(0, y + rows, MOST_ROWS - 1), w, h }
 }
 
-export function resized({ x, y, w, h }: Position, columns: number, rows: number): Position {
+export function resized({ x, y, w, h }: TilePosition, columns: number, rows: number): TilePosition {
   return { x, y, w: between(2, w + columns, COLUMNS - x), h: between(2, h + rows, HIGHEST) }
 }
 
 /** The first row below everything. */
-export function bottomOf(tiles: readonly { readonly position: Position }[]): number {
+export function bottomOf(tiles: readonly { readonly position: TilePosition }[]): number {
   return Math.max(0, ...tiles.map(({ position }) => position.y + position.h))
 }
 
 /** The order in which tiles are read: it is theirs in the document and on a telephone. */
-export function inReadingOrder<T extends { readonly position: Position }>(tiles: readonly T[]): T[] {
+export function inReadingOrder<T extends { readonly position: TilePosition }>(tiles: readonly T[]): T[] {
   return [...tiles].sort((a, b) => a.position.y - b.position.y || a.position.x - b.position.x)
 }
 

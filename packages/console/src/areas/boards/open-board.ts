@@ -2,7 +2,7 @@
 import { computed, signal } from '@preact/signals'
 import { type Board, GatehouseError, type SavedDocument, type Tile } from '../../../../client/src/index.ts'
 import { gate, may, user } from '../../gate.ts'
-import { bottomOf, inReadingOrder, type Position, withoutOverlaps } from './layout.ts'
+import { bottomOf, inReadingOrder, type TilePosition, withoutOverlaps } from './layout.ts'
 
 export type BoardDocument = Extract<SavedDocument, { readonly kind: 'board' }>
 
@@ -51,7 +51,7 @@ export class OpenBoard {
   }
 
   /** Moves a tile; others make room. */
-  place(key: number, position: Position): void {
+  place(key: number, position: TilePosition): void {
     const tiles = this.edited.value.tiles.map((tile) => (tile.key === key ? { ...tile, position } : tile))
     this.change({
       tiles: withoutOverlaps(
@@ -66,7 +66,7 @@ export class OpenBoard {
   }
 
   /** Adds a tile below all others. */
-  add(tile: Omit<Tile, 'position'>, { w, h }: Pick<Position, 'w' | 'h'>): void {
+  add(tile: Omit<Tile, 'position'>, { w, h }: Pick<TilePosition, 'w' | 'h'>): void {
     const { tiles } = this.edited.value
     this.change({ tiles: [...tiles, { ...tile, position: { x: 0, y: bottomOf(tiles), w, h }, key: ++lastKey }] })
   }

@@ -4,7 +4,7 @@ import { announce } from '../../shell/announce.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { classes, copyText, Icon, Menu, type MenuItem } from '../../ui/index.ts'
-import { moved, type Position, resized } from './layout.ts'
+import { moved, resized, type TilePosition } from './layout.ts'
 import type { HeldTile, OpenBoard } from './open-board.ts'
 import { Tile } from './tile.tsx'
 
@@ -41,7 +41,7 @@ function PlacedTile({
   readonly onEdit: () => void
 }) {
   const { title, position, key } = tile
-  const place = (changed: Position) => {
+  const place = (changed: TilePosition) => {
     if (changed.x === position.x && changed.y === position.y && changed.w === position.w && changed.h === position.h)
       return
     board.place(key, changed)
@@ -97,8 +97,8 @@ async function copyStatement(statement: string): Promise<void> {
 interface HandleProps {
   readonly kind: 'move' | 'resize'
   readonly label: string
-  readonly position: Position
-  readonly place: (position: Position) => void
+  readonly position: TilePosition
+  readonly place: (position: TilePosition) => void
 }
 
 const STEPS = new Map([
@@ -110,7 +110,7 @@ const STEPS = new Map([
 
 /** Dragged by pointer, or moved by the arrow keys. */
 function Handle({ kind, label, position, place }: HandleProps) {
-  const start = useRef<{ readonly x: number; readonly y: number; readonly position: Position }>(undefined)
+  const start = useRef<{ readonly x: number; readonly y: number; readonly position: TilePosition }>(undefined)
   const act = kind === 'move' ? moved : resized
   return (
     <button

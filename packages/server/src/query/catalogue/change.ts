@@ -13,10 +13,14 @@ import { refuse } from '../errors.ts'
 import { columnDefinitionOf, definitionOf } from './create-table.ts'
 import { viewDefinitionOf } from './create-view.ts'
 import type { AlterStep, CatalogueChange, TableDefinition } from './definition.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { CatalogueSnapshot } from './snapshot.ts'
 
 /** Undefined when there is nothing to do: IF EXISTS without such a table, or IF NOT EXISTS with one. */
-export function changeOf(statement: BoundStatement, snapshot: Snapshot, now: bigint): CatalogueChange | undefined {
+export function changeOf(
+  statement: BoundStatement,
+  snapshot: CatalogueSnapshot,
+  now: bigint,
+): CatalogueChange | undefined {
   switch (statement.kind) {
     case 'create-table':
       return statement.exists ? undefined : { kind: 'create', table: definitionOf(statement, now) }
@@ -78,7 +82,7 @@ function withoutIndex(table: TableDefinition, name: string): CatalogueChange {
   return altered(table, { ...table, indexes }, { kind: 'drop-index', index: name })
 }
 
-function existing(snapshot: Snapshot, name: string): TableDefinition {
+function existing(snapshot: CatalogueSnapshot, name: string): TableDefinition {
   const table = snapshot.definitionOf(name)
   if (table === undefined) throw new Error(`The table ${name} is not in the catalogue`)
   return table
@@ -89,7 +93,7 @@ export function altered(from: TableDefinition, table: TableDefinition, step: Alt
 }
 
 /** A view that is replaced keeps its read scope and its description where the statement names none. */
-function viewChange(statement: CreateView, snapshot: Snapshot, now: bigint): CatalogueChange {
+function viewChange(statement: CreateView, snapshot: CatalogueSnapshot, now: bigint): CatalogueChange {
   const { replaced, readScope, comment } = statement
   const from = replaced === undefined ? undefined : existing(snapshot, replaced.name)
   const table = viewDefinitionOf(statement, {

@@ -5,7 +5,7 @@ import { type Clock, Refusal } from 'gatehouse-protocol'
 import { altered } from './change.ts'
 import { bindView, unrestrictedCatalogue, viewDefinitionOf } from './create-view.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { CatalogueSnapshot } from './snapshot.ts'
 import { systemDefinitions } from './system-tables.ts'
 import { ViewGuard } from './view-guard.ts'
 
@@ -49,7 +49,7 @@ export interface ViewFault {
   readonly text: string
 }
 
-export function bindViews(wanted: ViewChanges, snapshot: Snapshot, clock: Clock): BoundViews {
+export function bindViews(wanted: ViewChanges, snapshot: CatalogueSnapshot, clock: Clock): BoundViews {
   const binder = new ViewBinder(wanted, snapshot, clock)
   for (const index of wanted.views.keys()) binder.define(index)
   const { faults, defined } = binder
@@ -83,7 +83,7 @@ export function viewSpecOf({ name, description, readScope, columns, view }: Tabl
 }
 
 /** Existing views that the changes would break. */
-function brokenViews(wanted: ViewChanges, views: readonly CatalogueChange[], snapshot: Snapshot): ViewFault[] {
+function brokenViews(wanted: ViewChanges, views: readonly CatalogueChange[], snapshot: CatalogueSnapshot): ViewFault[] {
   const guard = new ViewGuard(snapshot.definitions)
   const tables = wanted.droppedTables.map((name): CatalogueChange => ({ kind: 'drop', name, isView: false }))
   const steps: [path: string, changes: readonly CatalogueChange[]][] = [
@@ -107,7 +107,7 @@ class ViewBinder {
   /** In the order in which they can be created. */
   readonly defined: TableDefinition[] = []
   readonly #views: readonly ViewSpec[]
-  readonly #snapshot: Snapshot
+  readonly #snapshot: CatalogueSnapshot
   readonly #now: bigint
   /** Of tables and of views that are defined, by name in lower case. */
   readonly #definitions = new Map<string, TableDefinition>()
@@ -116,7 +116,7 @@ class ViewBinder {
   /** The views that are being defined, each used by the one before it. */
   readonly #open: number[] = []
 
-  constructor({ tables, views, droppedViews, droppedTables }: ViewChanges, snapshot: Snapshot, clock: Clock) {
+  constructor({ tables, views, droppedViews, droppedTables }: ViewChanges, snapshot: CatalogueSnapshot, clock: Clock) {
     this.#views = views
     this.#snapshot = snapshot
     this.#now = BigInt(clock()) * 1000n

@@ -24,7 +24,7 @@ interface Entry {
 }
 
 /** Names are case-insensitive. */
-export class Snapshot {
+export class CatalogueSnapshot {
   /** Unique in the process. Plans made from another version are invalid. */
   readonly version = ++versions
   /** All tables except system tables. */
@@ -131,14 +131,14 @@ function bindDefaults(definition: TableDefinition): ReadonlyMap<string, BoundExp
   return defaults
 }
 
-function mayReadTable(snapshot: Snapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {
+function mayReadTable(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {
   if (view !== undefined) return snapshot.readScopesOf(name).isSubsetOf(scopes)
   const scope = snapshot.definitionOf(name)?.readScope
   return scope === undefined || scopes.has(scope)
 }
 
 /** The names of the views whose definitions these scopes may see, in lower case. */
-export function visibleViews(snapshot: Snapshot, scopes: ReadonlySet<string>): string[] {
+export function visibleViews(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>): string[] {
   const views = snapshot.definitions.filter(({ view }) => view !== undefined).map(({ name }) => name.toLowerCase())
   if (scopes.has(ADMIN_SCOPE)) return views
   return views.filter((name) => snapshot.readScopesOf(name).isSubsetOf(scopes))
@@ -148,7 +148,7 @@ export function visibleViews(snapshot: Snapshot, scopes: ReadonlySet<string>): s
  * The view omits every table that these scopes do not allow to read. A caller with the right to define tables still sees every definition:
  * otherwise a table whose read scope no one holds could be neither found nor fixed.
  */
-export function viewFor(snapshot: Snapshot, scopes: ReadonlySet<string>): CatalogueView {
+export function viewFor(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>): CatalogueView {
   const mayDefine = scopes.has(ADMIN_SCOPE)
   const mayRead = (table: TableView): boolean => mayReadTable(snapshot, scopes, table)
   const maySee = (table: TableView): boolean => (mayDefine && !table.isSystem) || mayRead(table)
@@ -219,7 +219,7 @@ const WRITES = ['insert', 'update', 'delete'] as const
 
 /** One page of the definitions in the view, by name without case. `next` is the name of the last one if there are more. */
 export function pageOfTables(
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
   view: CatalogueView,
   { prefix, isSystem, after, limit }: TablePage,
 ): { readonly tables: readonly TableView[]; readonly next: string | undefined } {

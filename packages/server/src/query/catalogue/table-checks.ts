@@ -6,7 +6,7 @@ import { refuse } from '../errors.ts'
 import { defineTable, rebind } from './create-table.ts'
 import { type BoundViewSpec, type BoundViews, bindViews, type ViewSpec, viewSpecOf } from './declared-views.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { CatalogueSnapshot } from './snapshot.ts'
 
 export interface TableSpec {
   readonly name: string
@@ -53,7 +53,7 @@ export interface WantedCatalogue {
 
 type TextRows = AsyncIterable<TextRow> | Iterable<TextRow>
 
-export function createTableChecks(snapshot: () => Snapshot, clock: Clock): TableChecks {
+export function createTableChecks(snapshot: () => CatalogueSnapshot, clock: Clock): TableChecks {
   return {
     list: async () => [...snapshot().tables()].flatMap((view) => specOf(snapshot(), view)),
     check: (table) => problemsOf(table, snapshot(), clock),
@@ -69,7 +69,7 @@ export function createTableChecks(snapshot: () => Snapshot, clock: Clock): Table
   }
 }
 
-function specOf(snapshot: Snapshot, view: TableView): TableSpec[] {
+function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
   const table = snapshot.definitionOf(view.name)
   if (table === undefined || view.isSystem || table.view !== undefined) return []
   return [
@@ -104,7 +104,7 @@ export function define(table: TableSpec, clock: Clock): TableDefinition {
   return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
 }
 
-export function changesFor(spec: TableSpec, snapshot: Snapshot, clock: Clock): CatalogueChange[] {
+export function changesFor(spec: TableSpec, snapshot: CatalogueSnapshot, clock: Clock): CatalogueChange[] {
   const current = snapshot.definitionOf(spec.name)
   if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
   const wanted = define(spec, clock)
@@ -139,7 +139,7 @@ export function changesFor(spec: TableSpec, snapshot: Snapshot, clock: Clock): C
   return changes
 }
 
-function problemsOf(table: TableSpec, snapshot: Snapshot, clock: Clock): { path: string; text: string }[] {
+function problemsOf(table: TableSpec, snapshot: CatalogueSnapshot, clock: Clock): { path: string; text: string }[] {
   const view = snapshot.table(table.name)
   if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
   if (view?.view !== undefined) return [{ path: 'name', text: `${table.name} is a view` }]

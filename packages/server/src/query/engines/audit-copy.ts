@@ -2,8 +2,8 @@
 import type { AuditRow } from '../../store/database/schema.ts'
 import type { BuildSql, ServiceStore } from './service-store.ts'
 
-/** A row of the log. Its hash covers all earlier rows: equal positions mean equal logs up to there. */
-export type AuditPosition = Pick<AuditRow, 'seq' | 'hash'>
+/** A row of the log. Its hash covers all earlier rows: equal hashes mean equal logs up to there. */
+export type CopiedAuditRow = Pick<AuditRow, 'seq' | 'hash'>
 
 export const AUDIT_COLUMNS = 'seq, at, event, outcome, actor, client, target, address, request_id, node, details, hash'
 
@@ -21,8 +21,8 @@ export class AuditCopy {
     this.#lastHash = `coalesce((SELECT hash FROM ${this.#table} ORDER BY seq DESC LIMIT 1), '')`
   }
 
-  async last(): Promise<AuditPosition | undefined> {
-    const [last] = await this.#store.read<AuditPosition>(
+  async last(): Promise<CopiedAuditRow | undefined> {
+    const [last] = await this.#store.read<CopiedAuditRow>(
       () => `SELECT seq, hash FROM ${this.#table} ORDER BY seq DESC LIMIT 1`,
     )
     // PostgreSQL sends 64-bit integers as texts.
@@ -30,7 +30,7 @@ export class AuditCopy {
   }
 
   /** Adds the rows if the copy still ends with `after`; otherwise another node was faster, and the result is false. */
-  async append(after: AuditPosition | undefined, rows: readonly AuditRow[]): Promise<boolean> {
+  async append(after: CopiedAuditRow | undefined, rows: readonly AuditRow[]): Promise<boolean> {
     const appended = await this.#execute(
       (value) => `INSERT INTO ${this.#table} (${AUDIT_COLUMNS}) ${this.#rowsFrom(value(JSON.stringify(rows)))}
         WHERE ${this.#lastHash} = ${value(after?.hash ?? '')}`,
@@ -47,7 +47,7 @@ export class AuditCopy {
   }
 
   /** Deletes everything if the copy still ends with `last`. */
-  async clear({ hash }: AuditPosition): Promise<void> {
+  async clear({ hash }: CopiedAuditRow): Promise<void> {
     await this.#execute((value) => `DELETE FROM ${this.#table} WHERE ${this.#lastHash} = ${value(hash)}`)
   }
 

@@ -14,7 +14,7 @@ import {
 import type { Context } from '../../http/context.ts'
 import type { Route, RouteGroup } from '../../http/route.ts'
 import type { TableDefinition } from '../catalogue/definition.ts'
-import { pageOfTables, requireDefinition, rightsOn, type Snapshot, viewFor } from '../catalogue/snapshot.ts'
+import { type CatalogueSnapshot, pageOfTables, requireDefinition, rightsOn, viewFor } from '../catalogue/snapshot.ts'
 import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import { nextPage, readFlag, readListParameters, readPageSize } from './page-parameters.ts'
 import { replyToError } from './problem.ts'
@@ -40,7 +40,7 @@ export function catalogueGroup(catalogue: Pick<NodeCatalogue, 'snapshot'>): Rout
   }
 }
 
-function listTables({ principal, query }: Context, snapshot: Snapshot): object {
+function listTables({ principal, query }: Context, snapshot: CatalogueSnapshot): object {
   const text = readListParameters(query, ['prefix', 'system', 'after', 'limit'])
   const view = viewFor(snapshot, principal.scopes)
   const page = {
@@ -56,7 +56,7 @@ function listTables({ principal, query }: Context, snapshot: Snapshot): object {
   }
 }
 
-function showTable(context: Context, snapshot: Snapshot): object {
+function showTable(context: Context, snapshot: CatalogueSnapshot): object {
   const view = viewFor(snapshot, context.principal.scopes)
   const table = requireDefinition(view, context.param('table'))
   const definition = definitionOf(table, snapshot)
@@ -79,7 +79,7 @@ function showTable(context: Context, snapshot: Snapshot): object {
 }
 
 /** The members have the names of the columns of cataloguetables. */
-function summaryOf(table: TableView, snapshot: Snapshot, caller: CatalogueView): object {
+function summaryOf(table: TableView, snapshot: CatalogueSnapshot, caller: CatalogueView): object {
   const { description, readScope, writeScope, created, isLive, view } = definitionOf(table, snapshot)
   return {
     name: table.name,
@@ -96,7 +96,7 @@ function summaryOf(table: TableView, snapshot: Snapshot, caller: CatalogueView):
   }
 }
 
-function definitionOf({ name }: TableView, snapshot: Snapshot): TableDefinition {
+function definitionOf({ name }: TableView, snapshot: CatalogueSnapshot): TableDefinition {
   const definition = snapshot.definitionOf(name)
   if (definition === undefined) throw new Error(`The table ${name} is not in the catalogue`)
   return definition

@@ -10,7 +10,7 @@ import { pooledRandomBytes, seal, unseal } from '../../store/keys/opaque.ts'
 import { type Positions, packPositions, unpackPositions } from '../engines/live-source.ts'
 import type { LiveTarget } from './target.ts'
 
-export interface Position {
+export interface LivePosition {
   /** The id of the result that it is a position of. */
   readonly resultId: string
   readonly version: number
@@ -64,7 +64,7 @@ export class PositionSeal {
   }
 
   /** The tables are in a fixed order: the fingerprint determines them. */
-  write({ resultId, version, tables: positions }: Position, { fingerprint, tables }: Bound): string {
+  write({ resultId, version, tables: positions }: LivePosition, { fingerprint, tables }: Bound): string {
     const [form, body] = packed(tables, positions)
     const plain = Buffer.alloc(Math.ceil((TABLES_AT + body.length) / BLOCK_BYTES) * BLOCK_BYTES)
     plain.write(resultId, 'hex')
@@ -79,7 +79,7 @@ export class PositionSeal {
   }
 
   /** Undefined if it belongs to another result, or is not a position of this installation. */
-  read(text: string, { fingerprint, tables }: Bound): Position | undefined {
+  read(text: string, { fingerprint, tables }: Bound): LivePosition | undefined {
     const header = text.slice(0, DAY_LENGTH)
     try {
       const plain = unseal(text.slice(DAY_LENGTH), this.#keyOf(header), fingerprint)

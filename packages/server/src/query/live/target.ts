@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
-import { type Snapshot, visibleViews } from '../catalogue/snapshot.ts'
+import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import {
   type Bindable,
   type EmittedSql,
@@ -71,7 +71,7 @@ export interface TargetEnv {
 export function targetOf(
   request: Pick<LiveRequest, 'statement' | 'parameters' | 'encoding'>,
   principal: Principal,
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
   env: TargetEnv,
 ): LiveTarget {
   const { statement: text, encoding } = request

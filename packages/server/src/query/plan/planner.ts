@@ -20,7 +20,7 @@ import {
 } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import { LruMap } from '../../lib/lru-map.ts'
-import { type Snapshot, viewFor } from '../catalogue/snapshot.ts'
+import { type CatalogueSnapshot, viewFor } from '../catalogue/snapshot.ts'
 import { AUDIT_LOG } from '../catalogue/system-tables.ts'
 import { type Emission, emitExpression } from '../engines/emit/emission.ts'
 import { returningGiven } from '../engines/emit/given-row.ts'
@@ -41,7 +41,7 @@ export interface Planned {
   readonly text: string
   /** The scopes it was bound with. */
   readonly scopes: ReadonlySet<string>
-  readonly snapshot: Snapshot
+  readonly snapshot: CatalogueSnapshot
   readonly bound: Bound
   /** Undefined for statements that no engine runs as they are: definitions, EXPLAIN, SHOW, writes to system tables. */
   readonly emitted: EmittedSql | undefined
@@ -93,7 +93,7 @@ export class Planner {
   }
 
   /** `text` is empty for a built statement. */
-  plan({ scopes }: Principal, snapshot: Snapshot, text: string, built?: BuiltStatement): Planned {
+  plan({ scopes }: Principal, snapshot: CatalogueSnapshot, text: string, built?: BuiltStatement): Planned {
     this.#follow(snapshot)
     if (built !== undefined) return this.#built.find(built.key, scopes) ?? this.#planBuilt(scopes, snapshot, built)
     const known = this.#statements.find(text, scopes)
@@ -103,12 +103,12 @@ export class Planner {
   }
 
   /** A plan with all literals in it: for live statements, which share results if their plans are equal. */
-  planWithLiterals({ scopes }: Principal, snapshot: Snapshot, text: string): Planned {
+  planWithLiterals({ scopes }: Principal, snapshot: CatalogueSnapshot, text: string): Planned {
     this.#follow(snapshot)
     return this.#statements.find(text, scopes) ?? this.#planText(scopes, snapshot, text, undefined)
   }
 
-  #follow({ version }: Snapshot): void {
+  #follow({ version }: CatalogueSnapshot): void {
     if (version === this.#version) return
     this.#statements.clear()
     this.#shapes.clear()
@@ -121,7 +121,7 @@ export class Planner {
     return text.length <= MAX_KEY_LENGTH && text.length * 3 <= this.#limits.statementBytes
   }
 
-  #planText(scopes: ReadonlySet<string>, snapshot: Snapshot, text: string, shape: Shape | undefined): Planned {
+  #planText(scopes: ReadonlySet<string>, snapshot: CatalogueSnapshot, text: string, shape: Shape | undefined): Planned {
     const statement = parse(text, this.#limits)
     const written = shape === undefined ? undefined : literalsOf(statement, shape)
     const bound = bind(statement, text, viewFor(snapshot, scopes), written)
@@ -132,7 +132,7 @@ export class Planner {
     return planned
   }
 
-  #planBuilt(scopes: ReadonlySet<string>, snapshot: Snapshot, built: BuiltStatement): Planned {
+  #planBuilt(scopes: ReadonlySet<string>, snapshot: CatalogueSnapshot, built: BuiltStatement): Planned {
     const bound = bind(built.statement(), '', viewFor(snapshot, scopes))
     const given = { text: '', scopes, snapshot, bound, autoParameters: [], literals: [] }
     const planned = this.#emit(given, built.keys?.(bound) ?? [])
@@ -215,7 +215,7 @@ export class Planner {
 
 /** What is known about a caller's statement. */
 interface Finished {
-  readonly snapshot: Snapshot
+  readonly snapshot: CatalogueSnapshot
   readonly autoParameters: readonly AutoParameter[]
   readonly statement: Weighed
 }
@@ -228,7 +228,7 @@ function slotsOf(parameters: readonly AutoParameter[]): Emission['autoParameters
 function emitWrite(
   statement: Insert | Update | Delete,
   emission: Emission,
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
   isBounded: boolean,
 ): string {
   switch (statement.kind) {

@@ -1,9 +1,9 @@
 /** The tables that a user could use, for administrators: with the rights of the user's roles, and the row filter as it applies. */
 import { isPlatformScope } from 'gatehouse-protocol'
 import {
+  type CatalogueSnapshot,
   pageOfTables,
   rightsOn,
-  type Snapshot,
   type TablePage,
   type TableRight,
   viewFor,
@@ -24,7 +24,7 @@ export interface UserTable {
 
 /** `next` is the name of the last table of the page if there are more. */
 export function tablesOfUser(
-  snapshot: Snapshot,
+  snapshot: CatalogueSnapshot,
   user: TableUser,
   page: TablePage,
 ): { readonly items: readonly UserTable[]; readonly next: string | undefined } {

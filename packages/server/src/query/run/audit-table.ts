@@ -1,12 +1,12 @@
 /** Keeps the table `auditlog` up to date: rows that the audit log has gained or lost are copied before a statement reads it. */
 import { abortable } from '../../lib/abortable.ts'
 import type { AuditRow } from '../../store/database/schema.ts'
-import type { AuditCopy, AuditPosition } from '../engines/audit-copy.ts'
+import type { AuditCopy, CopiedAuditRow } from '../engines/audit-copy.ts'
 
 /** The audit log itself. The query service has no other access to it. */
 export interface AuditSource {
   /** At most `limit` rows after the given one, oldest first; undefined if the log does not contain that row. */
-  read(after: AuditPosition | undefined, limit: number): Promise<AuditPart | undefined>
+  read(after: CopiedAuditRow | undefined, limit: number): Promise<AuditPart | undefined>
 }
 
 export interface AuditPart {

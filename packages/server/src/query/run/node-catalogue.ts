@@ -1,14 +1,14 @@
 /** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
 import { readDefinition } from '../catalogue/definition.ts'
-import { Snapshot } from '../catalogue/snapshot.ts'
+import { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
 
 export class NodeCatalogue {
   readonly #engine: Engine
   readonly #bus: Bus
   /** Immutable. Each load replaces it. */
-  snapshot = new Snapshot([])
+  snapshot = new CatalogueSnapshot([])
   #loading: Promise<void> | undefined
   #isStale = false
   readonly #unsubscribe: () => void
@@ -67,7 +67,7 @@ export class NodeCatalogue {
     do {
       this.#isStale = false
       const rows = await this.#engine.loadCatalogue()
-      this.snapshot = new Snapshot(rows.map(readDefinition))
+      this.snapshot = new CatalogueSnapshot(rows.map(readDefinition))
       for (const listener of this.#listeners) listener()
     } while (this.#isStale)
   }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from 'gatehouse-protocol'
 import { type CatalogueRow, readDefinition } from '../catalogue/definition.ts'
-import { Snapshot } from '../catalogue/snapshot.ts'
+import { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import { createTableChecks, type TableChecks } from '../catalogue/table-checks.ts'
 
 export interface StoredTablesOptions {
@@ -15,7 +15,7 @@ export interface StoredTablesOptions {
 
 export async function checksOfStored({ dataFolder, url, clock }: StoredTablesOptions): Promise<TableChecks> {
   const rows = url === '' ? await readSqlite(join(dataFolder, 'query.db')) : await readPostgres(url)
-  const snapshot = new Snapshot(rows.map(readDefinition))
+  const snapshot = new CatalogueSnapshot(rows.map(readDefinition))
   return createTableChecks(() => snapshot, clock)
 }
 

@@ -3,7 +3,7 @@
 import { bind, type CatalogueView, type IqlValue, insertOf, NO_TABLES, type TableView } from 'gatehouse-iql'
 import type { Clock } from 'gatehouse-protocol'
 import { bindViews, type ViewSpec } from '../catalogue/declared-views.ts'
-import type { Snapshot } from '../catalogue/snapshot.ts'
+import type { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import {
   changesFor,
   createTableChecks,
@@ -164,7 +164,7 @@ const NO_CALLER: Omit<RunValues, 'parameters' | 'milliseconds'> = {
 }
 
 /** Every table, with every right. */
-function unrestrictedView(snapshot: Snapshot): CatalogueView {
+function unrestrictedView(snapshot: CatalogueSnapshot): CatalogueView {
   return {
     ...NO_TABLES,
     lookup: (name) => snapshot.table(name),

@@ -7,7 +7,7 @@ const FLOATS: readonly number[] = [0xca, 0xcb]
 
 /** Undefined if the bytes are not exactly one value. */
 export function unpackMessage(bytes: Buffer): unknown {
-  const reader = new Reader(bytes)
+  const reader = new MessagePackReader(bytes)
   try {
     const value = reader.value(0)
     return reader.atEnd() ? value : undefined
@@ -17,7 +17,7 @@ export function unpackMessage(bytes: Buffer): unknown {
   }
 }
 
-class Reader {
+class MessagePackReader {
   #at = 0
   readonly #bytes: Buffer
 

@@ -21,8 +21,8 @@ import {
   survives,
   withRights,
 } from './authority.ts'
-import type { SessionMember } from './sessions.ts'
 import type { ConnectionEnv, ConnectionIdentity } from './types.ts'
+import type { SessionConnection } from './user-sessions.ts'
 
 /** What the connection must do after an event or after time has passed. */
 export type AuthEffect =
@@ -46,7 +46,7 @@ const NOT_RENEWED: AuthEffect = { kind: 'close', code: 'policy', reason: 'not au
 
 export class ConnectionAuth {
   readonly #identity: ConnectionIdentity
-  readonly #member: SessionMember
+  readonly #member: SessionConnection
   readonly #env: ConnectionEnv
   #authority: Authority
   /** The user of this connection: set by the first sign-in and never changed. */
@@ -54,7 +54,7 @@ export class ConnectionAuth {
   /** Events that arrived while a token was being checked; the check may not have seen them. */
   #eventsDuringCheck: GateEvent[] | undefined
 
-  constructor(identity: ConnectionIdentity, member: SessionMember, env: ConnectionEnv) {
+  constructor(identity: ConnectionIdentity, member: SessionConnection, env: ConnectionEnv) {
     this.#identity = identity
     this.#member = member
     this.#env = env

@@ -9,9 +9,9 @@ import { CONTROL_FRAME_UNITS, FRAGMENT_UNITS, MessageRate } from './message-rate
 import { Operation, type OperationHost } from './operation.ts'
 import { type InvalidRequest, type Request, readRequest, UNREADABLE } from './request.ts'
 import { RequestQueue, type RequestQueueOwner } from './request-queue.ts'
-import type { SessionMember } from './sessions.ts'
 import { Subscriptions } from './subscriptions.ts'
 import type { ConnectionEnv, ConnectionIdentity, Transport } from './types.ts'
+import type { SessionConnection } from './user-sessions.ts'
 
 /** The memory of a waiting request besides its own bytes. */
 const REQUEST_BYTES = 256
@@ -21,7 +21,7 @@ const ANONYMOUS_FACTOR = 4
 /** After a failure of the database. */
 const RENAME_RETRY_MS = 1_000
 
-export class Connection implements OperationHost, RequestQueueOwner, SessionMember {
+export class Connection implements OperationHost, RequestQueueOwner, SessionConnection {
   readonly env: ConnectionEnv
   readonly transport: Transport
   readonly auth: ConnectionAuth

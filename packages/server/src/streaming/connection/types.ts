@@ -7,7 +7,7 @@ import type { StreamCounters } from '../metrics.ts'
 import type { StreamSettings } from '../settings.ts'
 import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast, Hub } from '../topics/hub.ts'
-import type { Sessions } from './sessions.ts'
+import type { UserSessions } from './user-sessions.ts'
 
 /** The socket side of a connection. */
 export interface Transport {
@@ -42,7 +42,7 @@ export interface ConnectionEnv {
   readonly counters: StreamCounters
   readonly controllers: Controllers
   readonly hub: Hub
-  readonly sessions: Sessions
+  readonly sessions: UserSessions
   readonly authenticate: Authenticate
   /** The current name of a user; undefined if there is no such user. */
   readonly usernameOf: (subject: string) => Promise<string | undefined>

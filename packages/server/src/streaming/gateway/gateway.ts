@@ -16,8 +16,8 @@ import { outageOf } from '../../http/problem.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { isBearer } from '../connection/authentication.ts'
 import { createQueues } from '../connection/queue-bounds.ts'
-import { Sessions } from '../connection/sessions.ts'
 import type { ConnectionEnv } from '../connection/types.ts'
+import { UserSessions } from '../connection/user-sessions.ts'
 import { authController } from '../controllers/auth.ts'
 import { createPlatformController, type ServerInfo } from '../controllers/platform.ts'
 import { Controllers, type UsableController } from '../controllers/registry.ts'
@@ -168,7 +168,7 @@ function connectionEnv(options: GatewayOptions, settings: StreamSettings, counte
       ...(options.queryController === undefined ? [] : [options.queryController]),
       ...started.controllers,
     ]),
-    sessions: new Sessions(settings, () => counters.sessionsDisplaced++),
+    sessions: new UserSessions(settings, () => counters.sessionsDisplaced++),
     // The access token itself, which is ASCII: it grants nothing that its holder does not already have.
     restoreToken: (accessToken) => (settings.streamRestoreTokens ? btoa(accessToken) : undefined),
     onFault: (error, connectionId) => {

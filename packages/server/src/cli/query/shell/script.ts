@@ -5,7 +5,7 @@ import type { Gate } from '../../gate.ts'
 import { programName } from '../../program.ts'
 import { copyToStdout } from '../result.ts'
 import { type Input, InputBuffer } from './input-buffer.ts'
-import { parameterNames, type Screen, Session, type SessionOptions } from './session.ts'
+import { parameterNames, type Screen, type ShellOptions, ShellSession } from './session.ts'
 
 /** Reads stdin to its end. Nothing runs if a parameter is not used, which may be misspelled. */
 export async function readScript(parameters: ReadonlyMap<string, string>): Promise<readonly Input[]> {
@@ -20,8 +20,8 @@ export async function readScript(parameters: ReadonlyMap<string, string>): Promi
   return inputs
 }
 
-export async function runScript(gate: Gate, inputs: readonly Input[], options: SessionOptions): Promise<void> {
-  const session = new Session(gate, SCREEN, options)
+export async function runScript(gate: Gate, inputs: readonly Input[], options: ShellOptions): Promise<void> {
+  const session = new ShellSession(gate, SCREEN, options)
   const { signal } = new AbortController()
   for (const input of inputs) if (!(await session.execute(input, signal))) return
 }

@@ -8,7 +8,7 @@ import { type Format, runForFormat, runForTable, showResult, summarise } from '.
 import { helpText, parseCommand } from './commands.ts'
 import type { Input } from './input-buffer.ts'
 
-export interface SessionOptions {
+export interface ShellOptions {
   /** Each statement gets those that it names. */
   readonly parameters: ReadonlyMap<string, string>
   readonly format: Format
@@ -25,7 +25,7 @@ export interface Screen {
   live(statement: string, parameters: ReadonlyMap<string, string>): Promise<void>
 }
 
-export class Session {
+export class ShellSession {
   readonly #gate: Gate
   readonly #screen: Screen
   readonly #parameters: ReadonlyMap<string, string>
@@ -34,7 +34,7 @@ export class Session {
   #isTimed = false
   #last: string | undefined
 
-  constructor(gate: Gate, screen: Screen, { parameters, format }: SessionOptions) {
+  constructor(gate: Gate, screen: Screen, { parameters, format }: ShellOptions) {
     this.#gate = gate
     this.#screen = screen
     this.#parameters = parameters

@@ -10,7 +10,7 @@ import { complete } from './complete.ts'
 import { History, MAX_ENTRIES } from './history.ts'
 import { type Input, InputBuffer, inOneLine, type Place } from './input-buffer.ts'
 import { needsPager, page, type Terminal } from './pager.ts'
-import { type Screen, Session, type SessionOptions } from './session.ts'
+import { type Screen, type ShellOptions, ShellSession } from './session.ts'
 
 const PROMPT = 'gatehouse> '
 /** For an incomplete statement: the construct that is still open. */
@@ -24,7 +24,7 @@ const CONTINUATIONS: Readonly<Record<Place, string>> = {
 
 export function runShell(
   gate: Gate,
-  options: SessionOptions,
+  options: ShellOptions,
   terminal: Terminal = { input: process.stdin, output: process.stdout },
   history = new History(),
 ): Promise<void> {
@@ -35,7 +35,7 @@ class Shell {
   readonly #gate: Gate
   readonly #terminal: Terminal
   readonly #history: History
-  readonly #session: Session
+  readonly #session: ShellSession
   readonly #catalogue: Catalogue
   readonly #buffer = new InputBuffer()
   /** The newest first; an entry is a statement or a command, not a line. */
@@ -50,13 +50,13 @@ class Shell {
   #wake: () => void = () => {}
   #running: AbortController | undefined
 
-  constructor(gate: Gate, options: SessionOptions, terminal: Terminal, history: History) {
+  constructor(gate: Gate, options: ShellOptions, terminal: Terminal, history: History) {
     this.#gate = gate
     this.#terminal = terminal
     this.#history = history
     this.#entries = history.read()
     this.#catalogue = new Catalogue(gate)
-    this.#session = new Session(gate, this.#screen(), options)
+    this.#session = new ShellSession(gate, this.#screen(), options)
   }
 
   async run(): Promise<void> {

@@ -6,7 +6,7 @@ import type { ClientDirectory } from '../../clients/client-directory.ts'
 import type { Issuer } from '../../tokens/issuer.ts'
 import { isPublicAddress } from '../public-address.ts'
 
-export interface EndedSession {
+export interface LogoutNotice {
   readonly sessionId: string
   readonly userId: string
   readonly clientIds: readonly string[]
@@ -53,7 +53,7 @@ export function createBackchannel(options: BackchannelOptions) {
 
   return {
     /** Returns at once: a client that does not answer does not delay the sign-out. */
-    tell(ended: EndedSession): void {
+    tell(ended: LogoutNotice): void {
       for (const clientId of ended.clientIds) waiting.push(() => tellOne(ended, clientId))
       pump()
     },
@@ -63,7 +63,7 @@ export function createBackchannel(options: BackchannelOptions) {
     },
   }
 
-  async function tellOne({ userId, sessionId }: EndedSession, clientId: string): Promise<void> {
+  async function tellOne({ userId, sessionId }: LogoutNotice, clientId: string): Promise<void> {
     try {
       const client = await clients.find(clientId)
       if (client?.backchannelLogoutUri === undefined || client.disabled) return

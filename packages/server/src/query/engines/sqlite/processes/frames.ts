@@ -42,7 +42,7 @@ export function decodePayload(payload: Buffer): unknown {
 }
 
 /** Reads a frame only when it is wanted, so that otherwise the pipe fills and the process waits. */
-export class FrameReader {
+export class PipeReader {
   readonly #source: Readable
   /** Data not yet consumed; more than one piece only after the process has ended and the rest of the pipe arrives at once. */
   readonly #pieces: Buffer[] = []

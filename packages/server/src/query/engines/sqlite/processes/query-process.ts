@@ -13,7 +13,7 @@ import type { OwnTime } from '../../slots/expectations.ts'
 import { type Failure, reviveFailure } from '../failure.ts'
 import type { LiveJob, LiveOutcome } from '../read/live-read.ts'
 import type { ChangeJob, WriteJob } from '../write/write-job.ts'
-import { decodePayload, encodeFrame, FRAME, FrameReader } from './frames.ts'
+import { decodePayload, encodeFrame, FRAME, PipeReader } from './frames.ts'
 import { couldNotRun, UseWatch, withLimits } from './process-limits.ts'
 import { BACKGROUND_PRIORITY, lowerPriority } from './process-priority.ts'
 import { processorTime } from './process-time.ts'
@@ -32,7 +32,7 @@ const PROGRAM = fileURLToPath(new URL('./query-process-main.ts', import.meta.url
 export class QueryProcess {
   readonly #process: ChildProcess
   readonly #input: Writable
-  readonly #output: FrameReader
+  readonly #output: PipeReader
   /** Resolves when the process has ended: with the signal that ended it, if any, or the error if it could not be started. */
   readonly exited: Promise<NodeJS.Signals | Error | null>
   readonly #budget: TempBudget
@@ -68,7 +68,7 @@ export class QueryProcess {
     this.#budget = budget
     this.#process = child
     this.#input = child.stdin
-    this.#output = new FrameReader(child.stdout)
+    this.#output = new PipeReader(child.stdout)
     this.#input.on('error', () => this.kill())
   }
 

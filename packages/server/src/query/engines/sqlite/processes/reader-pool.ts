@@ -23,7 +23,7 @@ type ReadTask = Exclude<QueryTask, 'write'>
 /** Two, because a process takes a moment to end, and another one to start. */
 const SHORT_READERS = 2
 
-class Reader extends QueryProcess {
+class ReaderProcess extends QueryProcess {
   task: ReadTask
 
   constructor({ path, budget }: ReaderPoolOptions, task: ReadTask) {
@@ -43,9 +43,9 @@ export class ReaderPool {
   readonly #maximum: number
   /** Each slot allows its holder one reader. */
   readonly #slots: FairSlots
-  readonly #idle: Reader[] = []
-  readonly #all = new Set<Reader>()
-  readonly #idleTimers = new Map<Reader, NodeJS.Timeout>()
+  readonly #idle: ReaderProcess[] = []
+  readonly #all = new Set<ReaderProcess>()
+  readonly #idleTimers = new Map<ReaderProcess, NodeJS.Timeout>()
 
   constructor(options: ReaderPoolOptions) {
     this.#options = options
@@ -80,7 +80,7 @@ export class ReaderPool {
     signal: AbortSignal,
     background: Background | undefined,
   ): AsyncGenerator<Uint8Array, OutcomeOf<Job>, void> {
-    let reader: Reader | undefined
+    let reader: ReaderProcess | undefined
     let isReusable = true
     let timer: NodeJS.Timeout | undefined
     const stop = (): void => reader?.kill()
@@ -135,7 +135,7 @@ export class ReaderPool {
    * All queries of an owner but one run in the background: on a machine with few cores, the readers of one owner would otherwise
    * take the time of another's. A process cannot raise its priority again, so an idle one with another priority is replaced.
    */
-  #readerFor(task: ReadTask): Reader {
+  #readerFor(task: ReadTask): ReaderProcess {
     const suitable = this.#idle.findLast((reader) => reader.task === task && reader.isAlive)
     const unused = suitable ?? (this.#all.size < this.#maximum ? undefined : this.#idle[0])
     if (unused !== undefined) this.#take(unused)
@@ -146,7 +146,7 @@ export class ReaderPool {
   }
 
   /** Lowers the priority of a long query while others wait. Also starts a reader for the next owner, because this one is no longer available. */
-  #letOthersFirst(owner: string, reader: Reader): NodeJS.Timeout | undefined {
+  #letOthersFirst(owner: string, reader: ReaderProcess): NodeJS.Timeout | undefined {
     if (reader.task === 'background-read') return undefined
     const timer = setInterval(() => {
       if (!this.#slots.isUsedBeside(owner)) return
@@ -168,14 +168,14 @@ export class ReaderPool {
     }
   }
 
-  #take(reader: Reader): void {
+  #take(reader: ReaderProcess): void {
     clearTimeout(this.#idleTimers.get(reader))
     this.#idleTimers.delete(reader)
     removeFrom(this.#idle, reader)
   }
 
-  #start(task: ReadTask): Reader {
-    const reader = new Reader(this.#options, task)
+  #start(task: ReadTask): ReaderProcess {
+    const reader = new ReaderProcess(this.#options, task)
     this.#all.add(reader)
     void reader.exited.then(() => {
       this.#all.delete(reader)
@@ -185,7 +185,7 @@ export class ReaderPool {
   }
 
   /** The slot of a reader that was killed is free when its process has ended. */
-  #release(reader: Reader | undefined, slot: Slot): void {
+  #release(reader: ReaderProcess | undefined, slot: Slot): void {
     if (reader?.isAlive) this.#keep(reader)
     if (reader === undefined || reader.isAlive) slot.release()
     else
@@ -195,7 +195,7 @@ export class ReaderPool {
       })
   }
 
-  #keep(reader: Reader): void {
+  #keep(reader: ReaderProcess): void {
     this.#idle.push(reader)
     const timer = setTimeout(() => {
       removeFrom(this.#idle, reader)

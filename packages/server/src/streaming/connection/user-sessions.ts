@@ -5,19 +5,19 @@ import type { StreamSettings } from '../settings.ts'
 import { refuse } from '../topics/controller.ts'
 
 /** A connection that counts towards its user's sessions. */
-export interface SessionMember {
+export interface SessionConnection {
   /** Closes the connection because a newer session took its place. */
   displace(): void
 }
 
 interface User {
   /** Each connection with the session it belongs to. */
-  readonly members: Map<SessionMember, string>
+  readonly connections: Map<SessionConnection, string>
   /** The number of connections of each session, oldest session first. */
   readonly sessions: Map<string, number>
 }
 
-export class Sessions {
+export class UserSessions {
   readonly #users = new Map<string, User>()
   readonly #settings: StreamSettings
   readonly #onDisplaced: () => void
@@ -28,38 +28,38 @@ export class Sessions {
   }
 
   isFull(subject: string): boolean {
-    return (this.#users.get(subject)?.members.size ?? 0) >= this.#settings.streamMaxConnectionsPerUser
+    return (this.#users.get(subject)?.connections.size ?? 0) >= this.#settings.streamMaxConnectionsPerUser
   }
 
   /** Throws `Limited` when the user has too many connections; displaces the oldest session when there are too many. */
-  admit(member: SessionMember, principal: Principal): void {
+  admit(connection: SessionConnection, principal: Principal): void {
     const { subject } = principal
     const session = sessionOf(principal)
-    const user = this.#users.get(subject) ?? { members: new Map(), sessions: new Map() }
-    const before = user.members.get(member)
+    const user = this.#users.get(subject) ?? { connections: new Map(), sessions: new Map() }
+    const before = user.connections.get(connection)
     if (before === session) return
     if (before !== undefined) decrement(user.sessions, before)
     else if (this.isFull(subject)) throw refuse('Limited', 'connections per user')
     this.#users.set(subject, user)
-    user.members.set(member, session)
+    user.connections.set(connection, session)
     increment(user.sessions, session)
     if (user.sessions.size > this.#settings.streamMaxSessionsPerUser) this.#displaceOldest(user)
   }
 
-  release(member: SessionMember, subject: string): void {
+  release(connection: SessionConnection, subject: string): void {
     const user = this.#users.get(subject)
-    const session = user?.members.get(member)
+    const session = user?.connections.get(connection)
     if (user === undefined || session === undefined) return
-    user.members.delete(member)
+    user.connections.delete(connection)
     decrement(user.sessions, session)
-    if (user.members.size === 0) this.#users.delete(subject)
+    if (user.connections.size === 0) this.#users.delete(subject)
   }
 
-  #displaceOldest({ members, sessions }: User): void {
+  #displaceOldest({ connections, sessions }: User): void {
     const excess = sessions.size - this.#settings.streamMaxSessionsPerUser
     for (const oldest of [...sessions.keys()].slice(0, excess)) {
       this.#onDisplaced()
-      for (const [member, session] of [...members]) if (session === oldest) member.displace()
+      for (const [connection, session] of [...connections]) if (session === oldest) connection.displace()
     }
   }
 }
