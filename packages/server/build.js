@@ -73,6 +73,7 @@ async function bundle(programs, { plugins = [], ...options }) {
     // Read by source-maps.js; the sources are delivered.
     sourcemap: 'linked',
     sourcesContent: false,
+    minifyWhitespace: true,
     inject: [join(root, 'bin', 'source-maps.js')],
     write: false,
     logLevel: 'error',
