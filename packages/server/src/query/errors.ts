@@ -6,6 +6,8 @@ interface ErrorEntry {
   readonly title: string
   /** What the caller can do about it, for the documentation. */
   readonly advice: string
+  /** `Retry-After`, where the same request may succeed later. */
+  readonly retrySeconds?: number
 }
 
 export const QUERY_ERRORS = {
@@ -81,7 +83,7 @@ export const QUERY_ERRORS = {
     'Writes are not possible',
     'The disk under the database failed: an operator must repair it and restart the server.',
   ),
-  'Data.Unavailable': entry(503, 'The database is not available', 'Try again after the seconds in Retry-After.'),
+  'Data.Unavailable': entry(503, 'The database is not available', 'Try again after the seconds in Retry-After.', 5),
   'Criteria.UnknownOperator': entry(400, 'The operator is unknown', 'Use one of the operators in `Expected`.'),
   'Criteria.UnknownColumn': entry(400, 'The column is unknown', 'Use one of the columns in `Expected`.'),
   'Criteria.BadNull': entry(400, 'The operator cannot compare with null', 'Use `is null` or `is not null`.'),
@@ -120,9 +122,10 @@ export const QUERY_ERRORS = {
     408,
     'A long write was stopped because other writes were waiting',
     'Split the write into smaller ones, repeat it at a quieter time, or raise query_write_wait.',
+    5,
   ),
   'Limit.Cancelled': entry(499, 'The query was cancelled', 'You or an administrator cancelled it.'),
-  'Limit.Concurrency': entry(429, 'Too many queries at once', 'Wait until one of your queries has finished.'),
+  'Limit.Concurrency': entry(429, 'Too many queries at once', 'Wait until one of your queries has finished.', 1),
   'Limit.Live': entry(
     429,
     'Too many live statements',
@@ -155,15 +158,17 @@ export const QUERY_ERRORS = {
     'A text is too long',
     'Create a shorter text, or fewer texts in one statement: all texts created for a row have at most 16 MiB, and a row of a result has at most 32 MiB. The texts of a key, or of an entry of an index, have at most 2,500 bytes together. Search for a shorter text, or in a part of the text: the product of their lengths in bytes is at most 2^30.',
   ),
-  'Limit.Overload': entry(503, 'The service is busy', 'Try again after the seconds in Retry-After.'),
+  'Limit.Overload': entry(503, 'The service is busy', 'Try again after the seconds in Retry-After.', 1),
 } as const satisfies Record<string, ErrorEntry>
 
-function entry(status: number, title: string, advice: string): ErrorEntry {
-  return { status, title, advice }
+function entry(status: number, title: string, advice: string, retrySeconds?: number): ErrorEntry {
+  return { status, title, advice, ...(retrySeconds === undefined ? {} : { retrySeconds }) }
 }
 
 export type QueryErrorCode = keyof typeof QUERY_ERRORS
 
 export function refuse(code: QueryErrorCode, detail: string, details: RefusalDetails = {}): Refusal {
-  return new Refusal(code, QUERY_ERRORS[code].status, detail, details)
+  const { status, retrySeconds }: ErrorEntry = QUERY_ERRORS[code]
+  const headers = retrySeconds === undefined ? {} : { headers: { 'retry-after': String(retrySeconds) } }
+  return new Refusal(code, status, detail, { ...headers, ...details })
 }

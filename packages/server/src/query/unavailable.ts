@@ -1,7 +1,7 @@
 /** The one refusal of the query service while its database is away. */
 
 import type { Refusal } from 'gatehouse-protocol'
-import { RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
+import { unavailableReason } from '../lib/unavailable.ts'
 import { refuse } from './errors.ts'
 
 /** The refusal for an error of a database that cannot serve now; undefined for other errors. */
@@ -12,5 +12,5 @@ export function asUnavailable(error: unknown): Refusal | undefined {
 
 /** Without a cause, so that it is not logged for each request: one line in the log says when the database goes away. */
 export function unavailable(detail: string): Refusal {
-  return refuse('Data.Unavailable', detail, { headers: { 'Retry-After': RETRY_SECONDS } })
+  return refuse('Data.Unavailable', detail)
 }

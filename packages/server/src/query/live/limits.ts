@@ -71,7 +71,7 @@ export function tooManyOwnBytes(): Refusal {
 }
 
 export function shuttingDown(): Refusal {
-  return refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } })
+  return refuse('Limit.Overload', 'The service is shutting down')
 }
 
 /** For a server fault; the log has the details. */

@@ -59,9 +59,7 @@ export class RunningQueries {
       throw refuse('Request.BadRequestId', `A query with the Request-Id ${requestId} is running`)
     const count = queries?.size ?? 0
     if (count < this.#limits.perUser) return
-    throw refuse('Limit.Concurrency', `You have ${count} queries running, which is the limit`, {
-      headers: { 'Retry-After': '1' },
-    })
+    throw refuse('Limit.Concurrency', `You have ${count} queries running, which is the limit`)
   }
 
   begin(principal: Principal, requestId: string, statement: string): RunningQuery {
@@ -95,7 +93,7 @@ export class RunningQueries {
   stopAll(): void {
     for (const queries of this.#byUser.values()) {
       for (const entry of queries.values()) {
-        entry.stop(refuse('Limit.Overload', 'The service is shutting down', { headers: { 'Retry-After': '5' } }))
+        entry.stop(refuse('Limit.Overload', 'The service is shutting down'))
       }
     }
   }

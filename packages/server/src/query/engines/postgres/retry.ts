@@ -47,9 +47,6 @@ function stillInConflict(cause: unknown): Error {
   return refuse(
     'Limit.Overload',
     'Other writes to the same rows or tables kept getting ahead of this one; nothing was changed',
-    {
-      headers: { 'Retry-After': '1' },
-      cause,
-    },
+    { cause },
   )
 }

@@ -352,7 +352,7 @@ export class FairSlots {
     const most = [...this.#owners.values()].reduce((a, b) => (b.waiting.length > a.waiting.length ? b : a), owner)
     const newest = most.waiting.pop()
     this.#countWaiting(most, -1)
-    newest?.refuse(refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } }))
+    newest?.refuse(refuse('Limit.Overload', 'Too many queries are waiting'))
   }
 
   #countWaiting(owner: Owner, change: number): void {

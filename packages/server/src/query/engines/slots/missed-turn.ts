@@ -7,8 +7,9 @@ import { refuse } from '../../errors.ts'
 /** The reason to end a wait, as the error that the caller gets. */
 export function missedTurn(reason: unknown): unknown {
   if (!(reason instanceof Refusal) || reason.code !== 'Limit.Time') return reason
+  // It has waited for the whole time limit: a second more would change little.
   return refuse('Limit.Overload', 'The statement timed out while waiting to run: other statements are running', {
-    headers: { 'Retry-After': '5' },
+    headers: { 'retry-after': '5' },
   })
 }
 

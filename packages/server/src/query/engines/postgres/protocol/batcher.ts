@@ -41,8 +41,7 @@ export class Batcher<Item> {
   }
 
   add(item: Item): void {
-    if (this.#queue.length >= this.#options.waiting)
-      throw refuse('Limit.Overload', 'Too many queries are waiting', { headers: { 'Retry-After': '1' } })
+    if (this.#queue.length >= this.#options.waiting) throw refuse('Limit.Overload', 'Too many queries are waiting')
     this.#queue.push(item)
   }
 

@@ -176,8 +176,5 @@ export class ProcessGone extends Error {}
 
 /** The machine has no process, memory or descriptor to spare. */
 function cannotStart(cause?: Error): Error {
-  return refuse('Limit.Overload', 'No process could be started for the query', {
-    headers: { 'Retry-After': '1' },
-    cause,
-  })
+  return refuse('Limit.Overload', 'No process could be started for the query', { cause })
 }

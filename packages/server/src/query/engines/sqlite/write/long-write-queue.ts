@@ -93,6 +93,5 @@ function tooLong(milliseconds: number): Error {
   return refuse(
     'Limit.WriteTime',
     `The write was stopped because writes of others had waited ${milliseconds / 1000} s for it: split it into smaller ones`,
-    { headers: { 'Retry-After': '5' } },
   )
 }
