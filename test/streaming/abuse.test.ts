@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type AuditEvent, Refusal } from 'gatehouse-protocol'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { CODECS } from '../../packages/server/src/streaming/codec/codec.ts'
-import { ConnectionLimits } from '../../packages/server/src/streaming/gateway/connection-limits.ts'
+import { StreamLimits } from '../../packages/server/src/streaming/gateway/stream-limits.ts'
 import { frame, OPCODE, openRaw } from '../support/frames.ts'
 import { startGateway } from '../support/gateway.ts'
 import { connect } from '../support/stream-client.ts'
@@ -67,7 +67,7 @@ test('the TransactionID of the message is found among others, with any spelling 
 })
 
 test('all addresses of an IPv6 network share one limit', () => {
-  const connectionLimits = new ConnectionLimits({ ...SETTINGS, streamMaxConnectionsPerAddress: 2 })
+  const connectionLimits = new StreamLimits({ ...SETTINGS, streamMaxConnectionsPerAddress: 2 })
   const release = connectionLimits.acquire('2001:db8::1')
   connectionLimits.acquire('2001:db8::2')
   assert.throws(() => connectionLimits.acquire('2001:db8:0:0:ffff::3'), /too many connections/)

@@ -3,7 +3,7 @@
 import type { Authenticate, GateEvent, Principal } from 'gatehouse-protocol'
 import { adminGroup } from '../../packages/server/src/admin/admin.ts'
 import {
-  createActivity,
+  createClusterActivity,
   handleActivityCalls,
   type LocalActivity,
 } from '../../packages/server/src/admin/node-activity.ts'
@@ -89,7 +89,7 @@ export async function startTestAdmin(
     },
     hashPassword,
     settings: () => [],
-    activity: createActivity(cluster),
+    activity: createClusterActivity(cluster),
     stopping: new AbortController().signal,
     ...parts,
   }

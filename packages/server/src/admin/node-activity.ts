@@ -3,9 +3,9 @@
 import { Refusal } from 'gatehouse-protocol'
 import type { Cluster, ClusterCaller, ClusterReplies, Params } from '../events/cluster.ts'
 import type {
-  Activity,
   ActivityFilter,
   ActivityItems,
+  ClusterActivity,
   OpenStream,
   OpenStreams,
   RunningQueries,
@@ -50,7 +50,7 @@ export function handleActivityCalls(cluster: Pick<Cluster, 'handle'>, here: Loca
   if (node !== undefined) cluster.handle('node', node)
 }
 
-export function createActivity({ callAll, callAny }: ClusterCaller): Activity {
+export function createClusterActivity({ callAll, callAny }: ClusterCaller): ClusterActivity {
   return {
     streams: async (filter) => itemsOf(await callAll('streams', paramsOf(filter)), 'streaming', filter.limit),
     async countStreams(user) {

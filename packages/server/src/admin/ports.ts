@@ -64,7 +64,7 @@ export interface ActivityFilter {
 }
 
 /** What runs on all nodes, and what any node of a service knows. */
-export interface Activity {
+export interface ClusterActivity {
   streams(filter: ActivityFilter): Promise<ActivityItems>
   /** The open connections of a user; 0 where no node has the service. */
   countStreams(user: string): Promise<number>

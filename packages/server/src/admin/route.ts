@@ -7,7 +7,7 @@ import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
-import type { Activity, SettingInForce } from './ports.ts'
+import type { ClusterActivity, SettingInForce } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -63,7 +63,7 @@ export interface AdminEnv {
   /** Argon2id as a PHC string; undefined when the queue of the server is full. */
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
-  readonly activity: Activity
+  readonly activity: ClusterActivity
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

@@ -6,13 +6,13 @@ export interface ListedQuery extends QueryInfo {
   readonly kind: 'query' | 'live'
 }
 
-export interface Activity {
+export interface QueryActivity {
   list(): Iterable<ListedQuery>
   /** Cancels a query, or ends a live statement, of the owner (see `ownerOf`), or of any owner; false if there is none. */
   cancel(requestId: string, owner: string | undefined): boolean
 }
 
-export function createActivity(running: RunningQueries, live: LiveQueries): Activity {
+export function createQueryActivity(running: RunningQueries, live: LiveQueries): QueryActivity {
   return {
     *list() {
       for (const query of running.list()) yield { ...query, kind: 'query' }

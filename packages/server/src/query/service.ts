@@ -6,7 +6,7 @@ import type { Bus } from '../events/bus.ts'
 import type { RouteGroup } from '../http/route.ts'
 import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { type Activity, createActivity } from './activity.ts'
+import { createQueryActivity, type QueryActivity } from './activity.ts'
 import type { TablePage } from './catalogue/snapshot.ts'
 import type { Engine } from './engines/engine.ts'
 import type { EngineOptions } from './engines/engine-options.ts'
@@ -138,7 +138,7 @@ export class QueryService {
   readonly tables: Tables
   readonly running: RunningQueries
   /** What callers run here, for operators. */
-  readonly activity: Activity
+  readonly activity: QueryActivity
   readonly planner: Planner
   /** Runs a statement for a caller inside this process. */
   readonly run: RunStatement
@@ -166,7 +166,7 @@ export class QueryService {
       catchUpAuditLog: (signal) => this.#auditTable.catchUp(signal),
       onError,
     })
-    this.activity = createActivity(this.running, this.#live)
+    this.activity = createQueryActivity(this.running, this.#live)
     this.documents = new Documents({ rows: engine.documents, owners, clock, audit, perOwner: limits.documentsPerOwner })
     this.tables = createTables({ engine, catalogue, clock })
     this.run = createRunner(this.#parts)

@@ -19,7 +19,7 @@ import { openTracingIfSet, statementSpans } from './tracing.ts'
 import type { Cleanup } from './watch/cleanup.ts'
 import type { WorkerLink } from './worker-link.ts'
 
-export interface StartOptions {
+export interface BaseOptions {
   readonly logger: Logger
   readonly clock?: Clock
   /** Ends a start that waits for another one; it is then refused with the reason of the signal. */
@@ -49,7 +49,7 @@ export interface Base {
 }
 
 /** Everything that can refuse the start comes first: a refused start changes nothing. */
-export async function openBase(config: Config, port: number, options: StartOptions, cleanup: Cleanup): Promise<Base> {
+export async function openBase(config: Config, port: number, options: BaseOptions, cleanup: Cleanup): Promise<Base> {
   const { logger, clock = systemClock, signal, worker } = options
   const { brand, controllers, declared } = await readStartFiles(config, worker?.appliesFile ?? true)
   const unlock = await lockStart({

@@ -1,7 +1,7 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
 import { VERSION } from 'gatehouse-protocol'
-import type { Activity } from '../admin/ports.ts'
+import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { Bus } from '../events/bus.ts'
@@ -29,7 +29,7 @@ export interface RouteParts {
   readonly metrics: Metrics
   /** Of all workers, where there are several. */
   readonly renderMetrics: () => string | Promise<string>
-  readonly activity: Activity
+  readonly activity: ClusterActivity
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>

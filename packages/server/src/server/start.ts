@@ -1,6 +1,6 @@
 /** The composition root: a Config becomes a running server. */
 import { VERSION } from 'gatehouse-protocol'
-import { createActivity, handleActivityCalls } from '../admin/node-activity.ts'
+import { createClusterActivity, handleActivityCalls } from '../admin/node-activity.ts'
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createClientErrorHandler } from '../http/client-errors.ts'
@@ -9,7 +9,7 @@ import { UnreadReplies } from '../http/limits/unread-replies.ts'
 import { type Listener, openListener } from '../http/listener.ts'
 import { Pipeline } from '../http/pipeline.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
-import { type Base, type StartOptions as BaseOptions, openBase } from './base.ts'
+import { type Base, type BaseOptions, openBase } from './base.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import type { LocalFaults } from './faults.ts'
@@ -122,7 +122,7 @@ function answerRequests(
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
   const { query, identity, streaming, metrics, renderMetrics, rateLimits } = services
   const { authenticate } = identity
-  const activity = createActivity(cluster)
+  const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
   const pages = lazyPages(basePath, base.brand, placesOf(config))
   const addresses = new ClientAddresses(proxiesOf(config), (address) => logger.warn({ address }, UNLISTED_PROXY))

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os'
 import { type Principal, SCOPES } from 'gatehouse-protocol'
 import { callInProcess } from '../../admin/in-process.ts'
 import { createKeyring } from '../../admin/keyring.ts'
-import { createActivity } from '../../admin/node-activity.ts'
+import { createClusterActivity } from '../../admin/node-activity.ts'
 import { showSettings } from '../../admin/settings.ts'
 import { issuerOf } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load.ts'
@@ -31,7 +31,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     hashPassword,
     builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
     settings: () => showSettings(loaded),
-    activity: createActivity(data.nodes),
+    activity: createClusterActivity(data.nodes),
     stopping: new AbortController().signal,
   }
   return {

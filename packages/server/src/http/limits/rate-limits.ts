@@ -12,7 +12,7 @@ export type LimitGroup = string
 type CountedBy = 'address' | 'client' | 'user'
 export type GroupBudgets = { readonly [By in CountedBy]?: Budget }
 
-export interface Caller {
+export interface LimitedCaller {
   readonly client?: string | undefined
   readonly user?: string | undefined
 }
@@ -54,7 +54,7 @@ export class RateLimits {
   }
 
   /** The same for the client and the user of a request. */
-  countCaller(group: LimitGroup, address: string, { client, user }: Caller): readonly LimitState[] {
+  countCaller(group: LimitGroup, address: string, { client, user }: LimitedCaller): readonly LimitState[] {
     if (this.#networkCounted(address) === undefined) return NOT_LIMITED
     return [...this.#count(group, 'client', client), ...this.#count(group, 'user', user)]
   }
@@ -70,7 +70,7 @@ export class RateLimits {
 }
 
 /** How the caller of a token is counted. */
-export function callerOf({ clientId, subject, kind }: Principal): Caller {
+export function callerOf({ clientId, subject, kind }: Principal): LimitedCaller {
   return { client: clientId, user: kind === 'user' ? subject : undefined }
 }
 

@@ -3,7 +3,7 @@ import type { Authenticate } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
-import type { Activity } from '../activity.ts'
+import type { QueryActivity } from '../activity.ts'
 import { ADMIN_SCOPE } from '../catalogue/system-tables.ts'
 import { refuse } from '../errors.ts'
 import type { LiveQueries } from '../live/contract.ts'
@@ -18,7 +18,7 @@ import { DELETE, INSERT, UPDATE } from './write-call.ts'
 
 export interface EndpointsEnv extends Omit<ServeEnv, 'observe'> {
   readonly live: LiveQueries
-  readonly activity: Activity
+  readonly activity: QueryActivity
   readonly authenticate: Authenticate
   readonly bus: Pick<Bus, 'subscribe'>
   /** Cancels a query of the owner, or of any owner, on any node. */

@@ -58,7 +58,7 @@ export async function sendStream(
   if (compression === 'identity') {
     const response = context.stream(type)
     pour(bytes, response).catch(() => response.destroy())
-  } else sendCompressed(context, type, compression, bytes)
+  } else sendCompressedResult(context, type, compression, bytes)
   return undefined
 }
 
@@ -91,7 +91,7 @@ async function* rest(
   }
 }
 
-export function sendCompressed(
+export function sendCompressedResult(
   context: Context,
   type: string,
   compression: Exclude<Compression, 'identity'>,

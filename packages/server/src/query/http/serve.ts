@@ -7,13 +7,13 @@ import type { OpenSpan, Trace } from '../../telemetry/trace.ts'
 import { refuse } from '../errors.ts'
 import { type Encoding, type ReadOutcome, reportsTruncation } from '../model/result.ts'
 import { endOfResult, endOfText, errorInResult, type ResultEnd } from '../results/encoders.ts'
-import { type ExecutionEnv, type QueryCall, type QueryResult, readInline } from '../run/call.ts'
+import { type ExecutionEnv, type QueryCall, type QueryResult, readSmall } from '../run/call.ts'
 import { execute } from '../run/execution.ts'
 import type { RunningQueries, RunningQuery } from '../run/running.ts'
 import { logSlow, type SlowLog } from '../run/slow-log.ts'
 import { asKnown, problemFor } from './problem.ts'
 import { type Compression, MEDIA_TYPES, negotiateCompression, type ResultLimits } from './request.ts'
-import { encodeRows, sendCompressed, sendStream } from './send-result.ts'
+import { encodeRows, sendCompressedResult, sendStream } from './send-result.ts'
 import { abortIfStalled, type SlowClientsEnv } from './slow-clients.ts'
 
 export interface ServeEnv extends ExecutionEnv, Pick<SlowClientsEnv, 'metrics'> {
@@ -69,7 +69,7 @@ function answer<Parsed extends ParsedRequest>(
   env.running.check(context.principal, context.id)
   try {
     const planned = plan(request, context, env)
-    const small = planned instanceof Promise ? undefined : readInline(exchange.callOf(planned), env)
+    const small = planned instanceof Promise ? undefined : readSmall(exchange.callOf(planned), env)
     if (planned instanceof Promise || small === undefined) return answerLater(exchange, planned)
     exchange.sendText(planned, small.text, small.outcome)
     return undefined
@@ -195,7 +195,7 @@ class Exchange {
       context.send(type, body)
       return
     }
-    sendCompressed(context, type, this.#compression, [Buffer.from(body)])
+    sendCompressedResult(context, type, this.#compression, [Buffer.from(body)])
     context.response.once('close', context.holdUnread(length))
   }
 

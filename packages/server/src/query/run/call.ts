@@ -84,7 +84,7 @@ export function ownerOf({ kind, subject }: Principal): string {
 const MAX_SMALL_LENGTH = 64 * 1024
 
 /** The result of a query that can be answered immediately on the event loop; undefined for every other statement. */
-export function readInline(call: QueryCall, env: ExecutionEnv): WholeRead | undefined {
+export function readSmall(call: QueryCall, env: ExecutionEnv): WholeRead | undefined {
   if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
   const { readInline: inline } = call.planned.read ?? {}
   const run = inline === undefined ? undefined : readRun(call, env)

@@ -4,7 +4,7 @@ import { readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { Encoding } from '../model/result.ts'
 import { asUnavailable } from '../unavailable.ts'
-import { type ExecutionEnv, type QueryResult, readInline } from './call.ts'
+import { type ExecutionEnv, type QueryResult, readSmall } from './call.ts'
 import { execute } from './execution.ts'
 import type { RunningQueries } from './running.ts'
 
@@ -32,7 +32,7 @@ export function createRunner(env: ExecutionEnv & { readonly running: RunningQuer
     const inputs = new Map(Object.entries(parameters).map(([name, text]) => [name, { text }]))
     const valueSets = [readParameters(statement, planned.bound, inputs)]
     const call = { principal, requestId, address: '', planned, valueSets, encoding: ENCODING, limits: LIMITS }
-    const small = readInline(call, env)
+    const small = readSmall(call, env)
     if (small !== undefined) return { rows: parseLines(small.text), rowsAffected: undefined }
     const running = env.running.begin(principal, requestId, statement)
     try {

@@ -8,7 +8,7 @@ import type { SlowPolicy } from '../topics/controller.ts'
 import type { Broadcast } from '../topics/hub.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
 import { frameMessage } from '../websocket/frame.ts'
-import type { FrameKind } from '../websocket/send-queue.ts'
+import type { SendKind } from '../websocket/send-queue.ts'
 import type { ServerSocket, SocketHandler } from '../websocket/server-socket.ts'
 import { Connection } from './connection.ts'
 import { IdleTimer } from './idle-timer.ts'
@@ -225,7 +225,7 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     this.#socket.close(this.#closing.code, reason, discards)
   }
 
-  #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number, kind: FrameKind = 'reply'): void {
+  #sendFrame(frame: Buffer | Promise<Buffer>, bytes: number, kind: SendKind = 'reply'): void {
     if (!this.#socket.send(frame, bytes, kind)) return
     this.#env.counters.messagesOut++
     this.#checkSendQueue()

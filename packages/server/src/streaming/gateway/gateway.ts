@@ -25,12 +25,12 @@ import type { StartedControllers } from '../controllers/start.ts'
 import { StreamCounters } from '../metrics.ts'
 import type { StreamSettings } from '../settings.ts'
 import { type Controller, refuse } from '../topics/controller.ts'
-import { ConnectionLimits } from './connection-limits.ts'
 import { drain } from './drain.ts'
 import { Echo } from './echo.ts'
 import { EventDelivery } from './event-delivery.ts'
 import { acceptUpgrade, offeredSubProtocol, readWebSocketHandshake } from './handshake.ts'
 import { describeConnection, type OpenConnection } from './open-connection.ts'
+import { StreamLimits } from './stream-limits.ts'
 import { tcpSocketOf, Upgrades } from './upgrades.ts'
 
 export interface GatewayOptions {
@@ -58,7 +58,7 @@ export class Gateway {
   readonly #started: StartedControllers
   readonly #settings: StreamSettings
   readonly #env: ConnectionEnv
-  readonly #limits: ConnectionLimits
+  readonly #limits: StreamLimits
   readonly #upgrades: Upgrades
   readonly #echo: Echo
   readonly #unsubscribe: () => void
@@ -71,7 +71,7 @@ export class Gateway {
     this.#bus = bus
     this.#started = options.controllers
     this.#env = connectionEnv(options, settings, this.counters)
-    this.#limits = new ConnectionLimits(settings)
+    this.#limits = new StreamLimits(settings)
     const queues = createQueues(settings)
     this.#upgrades = new Upgrades({ env: this.#env, limits: this.#limits, queues, logger, audit, rateLimits })
     this.#echo = new Echo(settings)

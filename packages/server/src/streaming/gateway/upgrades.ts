@@ -16,12 +16,12 @@ import { Peer } from '../connection/peer.ts'
 import type { Queues } from '../connection/queue-bounds.ts'
 import type { ConnectionEnv } from '../connection/types.ts'
 import { ServerSocket } from '../websocket/server-socket.ts'
-import { type ConnectionLimits, RETRY_LATER } from './connection-limits.ts'
 import { acceptUpgrade, type Handshake, invalidToken, readHandshake } from './handshake.ts'
+import { RETRY_LATER, type StreamLimits } from './stream-limits.ts'
 
 export interface UpgradesOptions {
   readonly env: ConnectionEnv
-  readonly limits: ConnectionLimits
+  readonly limits: StreamLimits
   readonly queues: Queues
   readonly logger: Logger
   readonly audit: Audit

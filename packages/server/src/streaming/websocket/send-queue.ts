@@ -5,11 +5,11 @@
 import type { Socket } from 'node:net'
 
 /** Whether the client caused the frame itself, or others did. */
-export type FrameKind = 'reply' | 'push'
+export type SendKind = 'reply' | 'push'
 
 interface QueuedFrame {
   frame: Buffer | Promise<Buffer>
-  readonly kind: FrameKind
+  readonly kind: SendKind
   /** The memory that it takes. */
   readonly bytes: number
 }
@@ -52,7 +52,7 @@ export class SendQueue {
   }
 
   /** `bytes` is the size to count for a frame that is still being compressed. */
-  write(frame: Buffer | Promise<Buffer>, bytes: number, kind: FrameKind = 'reply'): void {
+  write(frame: Buffer | Promise<Buffer>, bytes: number, kind: SendKind = 'reply'): void {
     if (this.#frames === undefined && !(frame instanceof Promise) && this.#tcp.writableLength === 0) {
       this.#tcp.write(frame)
       return

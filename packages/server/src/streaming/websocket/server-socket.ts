@@ -6,7 +6,7 @@ import { connectionTurns, mustWait } from './connection-turns.ts'
 import { inflateMessage, inflateOnThread, type Windows } from './deflate.ts'
 import { frameClose, framePing, framePong } from './frame.ts'
 import { FrameError, FrameReader, type ReceivedFrame } from './frame-reader.ts'
-import { type FrameKind, SendQueue } from './send-queue.ts'
+import { type SendKind, SendQueue } from './send-queue.ts'
 
 /** Takes what a socket receives. Any method may pause the socket or close it. */
 export interface SocketHandler {
@@ -157,7 +157,7 @@ export class ServerSocket {
    * Sends a frame after those before it; false if the connection is closing. `bytes` is the size to count for a frame that is
    * still being compressed.
    */
-  send(frame: Buffer | Promise<Buffer>, bytes = 0, kind: FrameKind = 'reply'): boolean {
+  send(frame: Buffer | Promise<Buffer>, bytes = 0, kind: SendKind = 'reply'): boolean {
     if (!this.isOpen) return false
     this.#sendQueue.write(frame, bytes, kind)
     return true

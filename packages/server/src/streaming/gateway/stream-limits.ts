@@ -7,7 +7,7 @@ import type { StreamSettings } from '../settings.ts'
 
 export const RETRY_LATER = { 'retry-after': '10' }
 
-export class ConnectionLimits {
+export class StreamLimits {
   readonly #settings: StreamSettings
   readonly #byNetwork = new Map<string, number>()
   #total = 0
