@@ -9,7 +9,10 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { MIGRATIONS } from '../../packages/server/src/store/database/migrations.ts'
+import { createStores } from '../../packages/server/src/store/stores.ts'
 import { createCertificate, writeCertificate } from '../support/certificate.ts'
 import { IS_LONG_RUN, onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
@@ -55,7 +58,45 @@ const controller = (source: string) => async (folder: string) => ({
   '--stream-controllers': await written(folder, 'controller.mjs', source),
 })
 
+/** With the public password of the demonstration. */
+async function knownPassword(place: TestPlace) {
+  const hashes = [await hashPassword('wonderland-1'), await hashPassword('first password')] as const
+  const set = async (hash: string) => {
+    const database = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
+    await database.db.updateTable('users').set({ password_hash: hash }).where('username', '=', 'alice').execute()
+    await database.close()
+  }
+  await set(hashes[0])
+  return () => set(hashes[1])
+}
+
+/** A client with the public secret of the demonstration. */
+async function knownSecret(place: TestPlace) {
+  const database = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
+  const { clients } = createStores(database, Date.now)
+  await clients.put({ client_id: 'demo-web' })
+  await clients.addSecret('demo-web', 'demo-web-secret')
+  await database.close()
+  return async () => {
+    const again = await openDatabase({ dataFolder: place.dataFolder, url: place.databaseUrl })
+    await createStores(again, Date.now).clients.remove('demo-web')
+    await again.close()
+  }
+}
+
 const KINDS: readonly Kind[] = [
+  {
+    name: 'a user of the demonstration where other machines can reach the server',
+    prepare: knownPassword,
+    flags: () => ({ '--host': '0.0.0.0' }),
+    says: /the user alice are public.*gatehouse user remove/,
+  },
+  {
+    name: 'a client of the demonstration under a public issuer',
+    prepare: knownSecret,
+    flags: () => ({ '--issuer': 'https://gate.example.com' }),
+    says: /the client demo-web are public.*gatehouse client remove/,
+  },
   {
     name: 'another master key',
     flags: () => ({ '--master-key': randomBytes(32).toString('base64') }),

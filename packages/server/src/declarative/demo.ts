@@ -1,6 +1,7 @@
 /** The demonstration data: users, clients and tables with known passwords, for loopback only. */
 import type { CsvRow } from 'gatehouse-csv'
 import { SCOPES } from 'gatehouse-protocol'
+import type { KnownSecrets } from '../store/known-secrets.ts'
 import { demoInstruments, demoQuotes, demoTrades } from './demo-market.ts'
 import type { Declaration } from './shape.ts'
 
@@ -153,6 +154,16 @@ export const DEMO: Declaration = {
     },
   ],
 }
+
+/** A server that other machines can reach does not start while one of these is accepted. */
+export const DEMO_SECRETS = {
+  users: (DEMO.users ?? []).flatMap(({ username, password }) =>
+    typeof password === 'string' ? [{ username, password }] : [],
+  ),
+  clients: (DEMO.clients ?? []).flatMap(({ client_id: id, client_secret: secret }) =>
+    typeof secret === 'string' ? [{ id, secret }] : [],
+  ),
+} satisfies KnownSecrets
 
 /** Rows by table name; the first row names the columns. */
 export const DEMO_ROWS: ReadonlyMap<string, () => AsyncIterable<CsvRow>> = new Map([

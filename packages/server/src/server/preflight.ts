@@ -1,4 +1,5 @@
 /** Everything that can refuse a start, read and checked before anything is written. */
+import { isLoopback } from 'gatehouse-protocol'
 import { type Config, issuerOf } from '../config/config.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { checkStored } from '../store/check-stored.ts'
@@ -46,7 +47,9 @@ export async function checkBeforeStart(config: Config, port: number, declared: D
   const { data: dataFolder, databaseUrl: url, masterKey } = config
   const hasQuery = config.services.includes('query')
   const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0)
-  const roles = await checkStored({ dataFolder, url, masterKey, freeConnections, issuer: issuerOf(config, port) })
+  const issuer = issuerOf(config, port)
+  const refusedSecrets = isPublic(config, issuer) ? await demoSecrets() : undefined
+  const roles = await checkStored({ dataFolder, url, masterKey, freeConnections, issuer, refusedSecrets })
   if (url !== '' && hasQuery) {
     const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
     await checkPostgres(url)
@@ -54,6 +57,16 @@ export async function checkBeforeStart(config: Config, port: number, declared: D
   if (declared === undefined) return
   const { checkDeclared } = await import('../declarative/reconcile.ts')
   await checkDeclared(declared, process.env, roles, await checksOfTables(config))
+}
+
+/** Whether other machines may reach the server, itself or through a proxy. With `demo`, only a proxy could lead to it. */
+function isPublic({ demo, host }: Config, issuer: string): boolean {
+  return !demo && !(isLoopback(host) && isLoopback(new URL(issuer).hostname))
+}
+
+async function demoSecrets() {
+  const { DEMO_SECRETS } = await import('../declarative/demo.ts')
+  return DEMO_SECRETS
 }
 
 /** Undefined on a node without the query service. */

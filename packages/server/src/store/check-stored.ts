@@ -21,6 +21,7 @@ import type { Schema } from './database/schema.ts'
 import { noDatabaseIn, noTablesIn, UnfitDatabase } from './database/unfit-database.ts'
 import { openPrivateKey } from './keys/key-rotation.ts'
 import { findMasterKey, type MasterKey, requireMasterKey, WrongMasterKey } from './keys/master-key.ts'
+import { findKnownSecrets, type KnownSecrets } from './known-secrets.ts'
 
 export interface StoredOptions extends DataLocation {
   readonly masterKey: Buffer | undefined
@@ -30,6 +31,8 @@ export interface StoredOptions extends DataLocation {
   readonly mustBeCurrent?: true
   /** Of a node that is about to serve. */
   readonly issuer?: string
+  /** Secrets that no user or client may have, because other machines can reach the server. */
+  readonly refusedSecrets?: KnownSecrets | undefined
 }
 
 /** Returns the names of the roles, to which a declarative file may refer. */
@@ -43,7 +46,9 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
     if (mustBeCurrent) await requireCurrent(database)
     if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
-    return checkContent(database, findMasterKey(dataFolder, masterKey))
+    const roles = await checkContent(database, findMasterKey(dataFolder, masterKey))
+    if (options.refusedSecrets !== undefined) await refuseKnownSecrets(database, options.refusedSecrets)
+    return roles
   })
 }
 
@@ -82,6 +87,14 @@ async function refuseOtherIssuer(database: Database, issuer: string): Promise<vo
   if (other !== undefined)
     throw new UnfitDatabase(
       `Another node (${other.name}) serves the database ${database.location} with the issuer ${other.issuer}, and this one would have ${issuer}: set the same GATEHOUSE_ISSUER for both, or another GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA.`,
+    )
+}
+
+async function refuseKnownSecrets(database: Database, known: KnownSecrets): Promise<void> {
+  const found = (await schemaVersion(database)) === 0 ? [] : await findKnownSecrets(database.db, known)
+  if (found.length > 0)
+    throw new UnfitDatabase(
+      `The database ${database.location} was filled by the demonstration, and the passwords and secrets of ${found.join(', ')} are public, so other machines must not reach this server. Set another GATEHOUSE_DATA or GATEHOUSE_DATABASE_URL, to start with an empty one, or remove them ("gatehouse user remove NAME", "gatehouse client remove ID").`,
     )
 }
 

@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts'
 import { verifyAuditLog } from '../../store/audit/verify.ts'
 import type { Database } from '../../store/database/database.ts'
 import { signingKeyOf } from '../../store/keys/key-rotation.ts'
+import { findKnownSecrets } from '../../store/known-secrets.ts'
 import { createStores } from '../../store/stores.ts'
 import { checkAuditCopy } from './audit-copy.ts'
 import { collect, type Finding, fault, ok, warning } from './finding.ts'
@@ -23,6 +24,7 @@ export async function checkContent(database: Database, options: ContentOptions):
     await checkAudit(database, options.now),
     await checkAuditCopy(options.config, database),
     ...(await Array.fromAsync(checkAccess(database))),
+    await checkKnownSecrets(database),
   ])
 }
 
@@ -113,6 +115,17 @@ async function* checkAccess(database: Database): AsyncGenerator<Finding> {
       `${named(open)} public and may use the password grant`,
       'Give each a secret, or move it to the authorization code flow.',
     )
+}
+
+async function checkKnownSecrets({ db }: Database): Promise<Finding | undefined> {
+  const { DEMO_SECRETS } = await import('../../declarative/demo.ts')
+  const known = await findKnownSecrets(db, DEMO_SECRETS)
+  if (known.length === 0) return undefined
+  return warning(
+    'access.known_secrets',
+    `The demonstration created ${known.join(', ')}, with a password or secret that is public`,
+    'Before other machines can reach the server, remove them ("gatehouse user remove NAME", "gatehouse client remove ID") or start with an empty data folder.',
+  )
 }
 
 const MOST_NAMED = 5
