@@ -162,7 +162,8 @@ ${OPERATORS.map(({ names: [first = '', ...others] }) => `| \`${first}\` | ${othe
 
 An Update or Delete is refused if its criteria contain an empty list: \`[]\`, an empty \`And\` or \`Or\` at any depth, \`not in []\`, or
 \`in []\` inside \`Not\`. To write to every row, use IQL with the keyword \`ALL\`. A request has at most 1,000 criteria with 10,000
-values in all. An Insert has at most 100,000 values, and its rows at most 50 different sets of columns. A number in a
+values in all. An Insert has at most 100,000 values, and its rows at most 50 different sets of columns. If a value, a column or a row of an
+array is wrong, \`Row\` in the error says which, counted from 1. A number in a
 body has at most 1,000 characters.
 
 The result contains \`RowsAffected\` and, for an Insert, the inserted rows with their defaults. Values are read exactly, by the type of

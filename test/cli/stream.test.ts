@@ -149,7 +149,7 @@ test('failures are one line: a wrong password, an unreachable server, a wrong op
 })
 
 test('in a pipe an invalid line is reported in one line', async () => {
-  for (const line of ['nonsense', 'quit', 'Platform/QueryServerInfo {']) {
+  for (const line of ['{"Controller":"Auth"', 'nonsense', 'quit', 'Platform/QueryServerInfo {']) {
     const { status, stderr } = await runInProcess(['stream', address], { stdin: `${line}\n` })
     assert.equal(status, 2, line)
     assert.match(stderr, /^gatehouse: [^\n]*\n$/, line)

@@ -82,4 +82,19 @@ onEveryEngine('inserts of many rows', (place) => {
       }
     }
   })
+
+  test('an error of a value, a column or a row names the row', async () => {
+    for (const [third, code, text] of [
+      [{ id: 'x', s: 'c' }, 'Data.BadValue', /^Row 3: The value "x" of the column id/],
+      [{ id: 3, name: 'c' }, 'Criteria.UnknownColumn', /^Row 3: /],
+      ['c', 'Request.BadBody', /^Row 3: A row must be an object/],
+    ] as const) {
+      const { json } = await server.call('/query/n/insert', [{ id: 1, s: 'a' }, { s: 'b', id: 2 }, third])
+      assert.deepEqual([json.Code, json.Row], [code, 3], json.detail)
+      assert.match(json.detail, text)
+    }
+    const { json } = await server.call('/query/n/insert', { id: 'x', s: 'c' })
+    assert.deepEqual([json.Row, json.detail.startsWith('The value')], [undefined, true])
+    assert.equal(await countOf('n'), 0)
+  })
 })

@@ -53,6 +53,12 @@ function warn(text: string): void {
   process.stderr.write(`gatehouse: ${text}\n`)
 }
 
+/** In a terminal anything can be sent, to see the reply. In a pipe, the session could end before the server has refused it. */
+function checked(text: string): string {
+  if (parseJson(text) === undefined) throw new UsageError(`This line is not JSON: ${text.slice(0, 100)}`)
+  return text
+}
+
 /** Resolves at the end of the input; rejects when a line cannot be handled. */
 function sendLines(session: StreamSession, lines: Interface): Promise<number> {
   let nextId = 1
@@ -60,7 +66,7 @@ function sendLines(session: StreamSession, lines: Interface): Promise<number> {
     lines.on('line', (line) => {
       try {
         const input = parseLine(line, () => nextId++)
-        if (input.kind === 'message') session.send(input.text)
+        if (input.kind === 'message') session.send(checked(input.text))
         else if (input.kind !== 'nothing') throw new UsageError(`"${line.trim()}" works only in a terminal`)
       } catch (error) {
         reject(error)

@@ -10,6 +10,7 @@ import {
   type Statement,
   type TableView,
 } from 'gatehouse-iql'
+import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import type { Json } from '../../lib/exact-json.ts'
 import { inTurns, STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
@@ -54,11 +55,14 @@ function* plan(
   const steps = read(table, body)
   const calls = 'next' in steps ? yield* steps : steps
   const parts: Pick<PlannedRequest, 'planned' | 'valueSets'>[] = []
+  const numberOf = isList(body) ? (row: number) => row : () => undefined
+  let row = 0
   for (const call of calls) {
     const planned = env.planner.plan(principal, env.catalogue.snapshot, '', call)
     const valueSets: IqlValue[][] = []
     for (const values of call.sets) {
-      valueSets.push(values.read(planned.bound.parameters))
+      row++
+      valueSets.push(inRow(numberOf(row), () => values.read(planned.bound.parameters)))
       yield
     }
     parts.push({ planned, valueSets })
@@ -97,10 +101,12 @@ function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
   let previous: readonly string[] = []
   for (const [index, row] of rows.entries()) {
     if (index % STEPS_PER_PAUSE === 0) yield
-    if (!isObject(row)) throw refuse('Request.BadBody', 'A row must be an object with a member for each column')
+    const number = isList(body) ? index + 1 : undefined
+    if (!isObject(row))
+      throw ofRow(number, refuse('Request.BadBody', 'A row must be an object with a member for each column'))
     const names = Object.keys(row)
     if (shape === undefined || !isSameList(names, previous)) {
-      shape = shapeOf(table, names)
+      shape = inRow(number, () => shapeOf(table, names))
       yield
     }
     previous = names
@@ -123,6 +129,20 @@ function* readInsert(table: TableView, body: Json): Steps<WriteCall[]> {
       )
   }
   return calls
+}
+
+/** Errors say in which row of the body they are, counted from 1. */
+function inRow<Value>(row: number | undefined, read: () => Value): Value {
+  try {
+    return read()
+  } catch (error) {
+    throw error instanceof Refusal ? ofRow(row, error) : error
+  }
+}
+
+function ofRow(row: number | undefined, { code, status, message, details }: Refusal): Refusal {
+  if (row === undefined) return new Refusal(code, status, message, details)
+  return new Refusal(code, status, `Row ${row}: ${message}`, { ...details, members: { ...details.members, Row: row } })
 }
 
 function isSameList(a: readonly string[], b: readonly string[]): boolean {
