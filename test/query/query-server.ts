@@ -42,6 +42,7 @@ export interface Reply {
 
 /** The members of a result or a problem that tests read. */
 export interface ReplyBody {
+  readonly Row?: number
   readonly Rows: readonly Record<string, unknown>[]
   readonly Columns: Record<string, { Ordinal: number; Type: string; Nullable: boolean }>
   readonly RowCount: number
