@@ -183,7 +183,8 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'settings list',
-    summary: 'Shows the settings in effect on the server.',
+    summary:
+      'Shows the settings of the server; without --server, those that a server started with this command line would have.',
     examples: ['settings list --server https://gate.example.com'],
     run: list('/admin/settings', ['name', 'value', 'source']),
   },
