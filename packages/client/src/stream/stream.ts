@@ -19,7 +19,7 @@ interface Subscribed {
   error?: GatehouseError
 }
 
-/** Of a request on the stream. */
+/** Options of a request on the stream. */
 export interface StreamRequestOptions extends CallOptions {
   /** Milliseconds; 40,000 by default. */
   readonly timeout?: number | undefined

@@ -3,7 +3,7 @@ import type { CallOptions } from '../query.ts';
 import { type Channel, type Channels } from './channel.ts';
 import { type State, type StateChange } from './protocol.ts';
 import { type SubscribeOptions, Subscription } from './subscription.ts';
-/** Of a request on the stream. */
+/** Options of a request on the stream. */
 export interface StreamRequestOptions extends CallOptions {
     /** Milliseconds; 40,000 by default. */
     readonly timeout?: number | undefined;
