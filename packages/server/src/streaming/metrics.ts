@@ -9,7 +9,7 @@ export class StreamCounters {
   messagesCoalesced = 0
   /** Connections closed as too slow, by the limit that was reached. */
   readonly slowCloses = new Map<'connection' | 'address' | 'node', number>()
-  /** Connections closed because of what was received of incomplete messages and unanswered requests, by limit. */
+  /** Connections closed because their incomplete messages and unanswered requests took too much memory, by the limit that was reached. */
   readonly floodCloses = new Map<'address' | 'node', number>()
   /** Error replies by code. */
   readonly errors = new Map<string, number>()
