@@ -25,15 +25,17 @@ export class StreamCounters {
   readonly refusals = new Map<string, number>()
 }
 
-/** The limits of the gateway itself; limits of controllers are counted as "other". */
+/** The limits of this server; those of custom controllers are counted as "other". */
 const LIMITS: ReadonlySet<string> = new Set([
   'messages per second',
   'subscriptions',
   'connections per user',
   'rejected sign-ins',
-  'publications before the state',
+  'messages during the snapshot',
   'live statements',
   'rows',
+  'memory',
+  'queries',
 ])
 
 export function countError({ errors, limited }: StreamCounters, code: string, context: string): void {
