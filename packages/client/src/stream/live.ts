@@ -105,7 +105,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
       topic: `Live/${++lastName}`,
       statement: text,
       data: () => ({ Statement: text, Parameters: parameters, MaxRate: maxRate, Resume: this.#position }),
-      // The pieces of a message that was cut off come again.
+      // The pieces of an incomplete message are sent again.
       onConfirmed: () => this.#clearPieces(),
       onData: (data) => {
         try {

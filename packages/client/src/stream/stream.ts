@@ -63,7 +63,7 @@ export class Stream implements Channels {
     return this.#connection.state
   }
 
-  /** Tells each change of state. Returns what ends that. */
+  /** Calls the listener after each change of state. Returns a function that removes the listener. */
   on(_event: 'state', listener: (change: StateChange) => void): () => void {
     return this.#states.on(listener)
   }

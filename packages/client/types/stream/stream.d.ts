@@ -25,7 +25,7 @@ export declare class Stream implements Channels {
     readonly http: Http;
     constructor(http: Http);
     get state(): State;
-    /** Tells each change of state. Returns what ends that. */
+    /** Calls the listener after each change of state. Returns a function that removes the listener. */
     on(_event: 'state', listener: (change: StateChange) => void): () => void;
     /** Resolves once the connection is online. All other calls connect automatically. */
     connect({ signal }?: CallOptions): Promise<void>;
