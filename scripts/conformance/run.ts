@@ -56,7 +56,7 @@ async function runTests(files: readonly string[]): Promise<FinishedTest[]> {
     )
     for await (const text of createInterface({ input: child.stdout })) {
       const test = JSON.parse(text) as FinishedTest
-      // Tests that are generated from a table are attributed to the test file beside it.
+      // Tests that are generated from a table are attributed to the test file next to it.
       const file = relative(root, test.file).replace(/(?<!\.test)\.ts$/, '.test.ts')
       tests.push({ ...test, file })
     }

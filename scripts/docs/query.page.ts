@@ -277,8 +277,10 @@ If the database cannot be reached, or has not answered for about five seconds, q
 \`Retry-After\`; a query that is merely long continues. A write that gets this reply
 while the connection breaks may or may not have been made; with an \`Idempotency-Key\` it can be repeated safely.
 
-On SQLite the server itself runs lookups by key and writes of single rows. All other queries run in separate processes with a
-lower priority. The reasons are in a [decision record](decisions/README.md). Such a process may use 640 MiB of memory. On Linux the
+On SQLite the server process itself runs short statements. These are reads of one table by a key, an index or a small \`LIMIT\`, with up
+to 100 rows and 64 KiB of results; inserts of up to 1,000 rows; and updates and deletes by key. The values of such a write have up to
+1,048,576 characters. Everything else runs in separate processes with a lower priority, and so does a read whose result turns out
+to be larger. The reasons are in a [decision record](decisions/README.md). Such a process may use 640 MiB of memory. On Linux the
 server checks this ten times a second, and where there is a shell the operating system limits it too (\`RLIMIT_DATA\`). A query that
 needs more ends with \`Limit.Memory\`.
 

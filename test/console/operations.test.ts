@@ -72,7 +72,7 @@ test('a running query is listed without a reload, and cancelled after a question
   const { page } = admin
   await page.getByRole('link', { name: 'Queries' }).click()
   await page.waitForURL(/operations\/queries$/)
-  await page.getByText('Nothing runs now').waitFor()
+  await page.getByText('No queries are running').waitFor()
   const { access_token: alice } = await signIn(scene.server, ALICE)
   const running = call('POST', '/query', { Statement: SLOW }, alice)
   const row = page.getByRole('row', { name: /CROSS JOIN.*alice/s })
@@ -82,11 +82,11 @@ test('a running query is listed without a reload, and cancelled after a question
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel query' }).click()
   await page.getByText('The query was cancelled').waitFor()
   assert.notEqual((await running).status, 200)
-  await page.getByText('Nothing runs now').waitFor()
+  await page.getByText('No queries are running').waitFor()
   admin.check()
 })
 
-test('a key is rotated, and the withdrawal of one has to be typed', async () => {
+test('a key is rotated, and retiring one as compromised has to be typed', async () => {
   const { page } = admin
   await page.getByRole('link', { name: 'Keys' }).click()
   await page.getByRole('row', { name: /Signs all new tokens/ }).waitFor()
@@ -95,12 +95,12 @@ test('a key is rotated, and the withdrawal of one has to be typed', async () => 
   const waiting = page.getByRole('row', { name: /Published, signs later/ })
   await waiting.waitFor()
   await waiting.getByRole('button', { name: /^Actions for key/ }).click()
-  await page.getByRole('menuitem', { name: 'Withdraw as compromised…' }).click()
+  await page.getByRole('menuitem', { name: 'Retire as compromised…' }).click()
   const dialog = page.getByRole('dialog')
-  assert.ok(await dialog.getByRole('button', { name: 'Withdraw key' }).isDisabled())
+  assert.ok(await dialog.getByRole('button', { name: 'Retire key' }).isDisabled())
   await dialog.getByLabel(/^Type/).fill('compromised')
-  await dialog.getByRole('button', { name: 'Withdraw key' }).click()
-  await page.getByRole('row', { name: /Withdrawn; its tokens are rejected/ }).waitFor()
+  await dialog.getByRole('button', { name: 'Retire key' }).click()
+  await page.getByRole('row', { name: /Retired as compromised; its tokens are rejected/ }).waitFor()
   assert.deepEqual(await admin.axe(), [])
   admin.check()
 })

@@ -51,7 +51,7 @@ test('each limit that a client reaches is counted by name', async (t) => {
     countCaller: () => [],
   }
   let isFull = false
-  const settings = { streamMaxSubscriptions: 0, streamMaxConnectionsPerUser: 1, streamMessageBurst: 4 }
+  const settings = { streamMaxSubscriptions: 0, streamMaxConnectionsPerUser: 1, streamMessageBurst: 6 }
   const controllers = [createTestController()]
   const { port, mint, gateway } = await startGateway(t, { rateLimits, settings, controllers })
   await connect(port, { headers: { Authorization: `Bearer ${await mint.issue()}` } })
@@ -62,6 +62,8 @@ test('each limit that a client reaches is counted by name', async (t) => {
     ['subscriptions', { Topic: 'Identify', Action: 'Sub' }],
     ['connections per user', signIn(await mint.issue())],
     ['rejected sign-ins', signIn('no.such.token')],
+    ['memory', { Controller: 'Test', Topic: 'Limit', Data: 'memory' }],
+    ['queries', { Controller: 'Test', Topic: 'Limit', Data: 'queries' }],
     ['of its own', { Controller: 'Test', Topic: 'Limit', Data: 'of its own' }],
     ['messages per second', { Topic: 'QueryIdentify' }],
   ] as const)
@@ -69,7 +71,15 @@ test('each limit that a client reaches is counted by name', async (t) => {
   const metrics = new Metrics()
   watchGateway(metrics, gateway)
   const shown = metrics.render().match(/^gatehouse_streaming_limited_total.*$/gm)
-  const names = ['subscriptions', 'connections per user', 'rejected sign-ins', 'other', 'messages per second']
+  const names = [
+    'subscriptions',
+    'connections per user',
+    'rejected sign-ins',
+    'memory',
+    'queries',
+    'other',
+    'messages per second',
+  ]
   assert.deepEqual(
     shown,
     names.map((limit) => `gatehouse_streaming_limited_total{limit="${limit}"} 1`),

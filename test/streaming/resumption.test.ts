@@ -61,7 +61,7 @@ test('too many messages before the snapshot end the subscription with an error',
   const { client, controller } = await startResuming(t, 'SlowTrades')
   for (let count = 0; count <= 1_000; count++) controller.publish('SlowTrades', count)
   controller.release('now')
-  await expectEnd(client, 'SlowTrades', 'Limited publications before the state')
+  await expectEnd(client, 'SlowTrades', 'Limited messages during the snapshot')
   assert.equal(controller.subscribers('SlowTrades'), 0)
 })
 

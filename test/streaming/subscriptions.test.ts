@@ -199,7 +199,7 @@ test('a Sub that is cancelled or exceeds its backlog while its snapshot is fetch
   while (controller.waiting() === 0) await pause(5)
   for (let count = 0; count <= 1_000; count++) controller.publish('SlowLog', count)
   controller.release('state')
-  assert.equal((await client.next()).Data, 'Limited publications before the state')
+  assert.equal((await client.next()).Data, 'Limited messages during the snapshot')
   assert.equal(controller.subscribers('SlowLog'), 0)
   controller.publish('SlowLog', 'after')
   await client.expectSilence()

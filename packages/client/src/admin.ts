@@ -1,9 +1,9 @@
-/** The administration: users, clients, roles and the rest of `/admin`, for those who may. */
+/** The administration: users, clients, roles and the rest of `/admin`, for callers with administration scopes. */
 import { objectOf } from './errors.ts'
 import { type Http, type Search, withSearch } from './http.ts'
 import type { CallOptions, Row } from './query.ts'
 
-/** Of a change. */
+/** Options of a change. */
 export interface ChangeOptions extends CallOptions {
   /** The ETag that was read; without it the change overwrites concurrent changes. */
   readonly ifMatch?: string | undefined

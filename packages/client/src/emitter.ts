@@ -2,7 +2,7 @@
 export class Emitter<Event> {
   readonly #listeners = new Set<(event: Event) => void>()
 
-  /** Returns what takes the listener away again. */
+  /** Returns a function that removes the listener. */
   on(listener: (event: Event) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)

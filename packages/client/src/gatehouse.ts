@@ -46,7 +46,7 @@ export class Gatehouse<Source extends TokenSource = TokenSource> extends Http<So
     return new Table<R>(this, name)
   }
 
-  /** Tells each change of the state of the stream. Returns what ends that. */
+  /** Calls the listener after each change of the state of the stream. Returns a function that removes the listener. */
   on(event: 'state', listener: (change: StateChange) => void): () => void {
     return this.stream.on(event, listener)
   }

@@ -8,13 +8,13 @@ import type { Column } from './values.ts'
 /** A row whose columns are not known to the compiler. */
 export type Row = Record<string, unknown>
 
-/** Of every call. */
+/** Options of every call. */
 export interface CallOptions {
   /** Ends the request; the server stops the query too. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Of a statement or call that writes. */
+/** Options of a statement or call that writes. */
 export interface WriteOptions extends CallOptions {
   /**
    * The write is made once, however often it is sent with this key. Calls on a table generate a key by default, so
@@ -24,7 +24,7 @@ export interface WriteOptions extends CallOptions {
   readonly idempotencyKey?: string | undefined
 }
 
-/** Of one request of a query. */
+/** Options of one request of a query. */
 export interface QueryOptions extends CallOptions {
   /** More of the query string, as docs/query.md lists it: `{ rows: 'arrays', 'p.symbol': 'ACME' }`. */
   readonly search?: Search | undefined
@@ -239,7 +239,7 @@ export async function readResult<R>(
   }
 }
 
-/** Of a download. */
+/** Options of a download. */
 export interface ProgressOptions {
   /** Called as the bytes arrive. */
   readonly onProgress?: ((bytes: number) => void) | undefined

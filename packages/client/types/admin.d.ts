@@ -1,6 +1,6 @@
 import { type Http, type Search } from './http.ts';
 import type { CallOptions, Row } from './query.ts';
-/** Of a change. */
+/** Options of a change. */
 export interface ChangeOptions extends CallOptions {
     /** The ETag that was read; without it the change overwrites concurrent changes. */
     readonly ifMatch?: string | undefined;

@@ -9,7 +9,7 @@ export interface ErrorInit {
     readonly retryAfter?: number | undefined;
     readonly cause?: unknown;
     readonly details?: Readonly<Record<string, unknown>> | undefined;
-    /** Of a QueryError. */
+    /** Set for a QueryError. */
     readonly statement?: string | undefined;
     readonly position?: Position | undefined;
 }

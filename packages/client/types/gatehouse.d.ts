@@ -32,6 +32,6 @@ export declare class Gatehouse<Source extends TokenSource = TokenSource> extends
     constructor(url: string, options?: GatehouseOptions<Source>);
     /** A table by name, for calls that need no statement. */
     table<R = Row>(name: string): Table<R>;
-    /** Tells each change of the state of the stream. Returns what ends that. */
+    /** Calls the listener after each change of the state of the stream. Returns a function that removes the listener. */
     on(event: 'state', listener: (change: StateChange) => void): () => void;
 }

@@ -36,7 +36,7 @@ export interface SelectOptions<R = Row> extends CallOptions {
     /** `next` of the page before. */
     readonly after?: string | undefined;
 }
-/** Of an upload. */
+/** Options of an upload. */
 export interface UploadOptions extends WriteOptions {
     /** Rows of a piece; 1,000 by default. */
     readonly rows?: number | undefined;

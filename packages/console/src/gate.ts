@@ -115,10 +115,10 @@ async function askAgain(): Promise<void> {
 /** The server sends a message when the rights of this token change; the next token has the remaining rights. */
 async function followRights(): Promise<void> {
   let known: { readonly token: string; readonly scope: string } | undefined
-  for await (const told of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
+  for await (const authority of gate.stream.subscribe<Authority>('Auth', 'Identify', { slow: 'latest' })) {
     // Without a valid token there are no rights to compare; the connection fetches another one itself.
-    if (told.Result !== 'Success') continue
-    const [token, scope] = [await gate.auth.token(), JSON.stringify(told.Scope)]
+    if (authority.Result !== 'Success') continue
+    const [token, scope] = [await gate.auth.token(), JSON.stringify(authority.Scope)]
     if (known?.token === token && known.scope !== scope) await gate.auth.token(token)
     known = { token: await gate.auth.token(), scope }
     await readUser()

@@ -50,7 +50,7 @@ export const STREAM_ERRORS = {
   },
   Limited: {
     context: 'the limit that was reached',
-    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address, live statements, rows of a live result.',
+    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address, messages during a snapshot, live statements, rows or memory of live results, queries at once.',
     advice: 'Wait a second, then continue more slowly.',
   },
   Session: {

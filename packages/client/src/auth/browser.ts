@@ -62,7 +62,7 @@ interface Transaction {
   readonly returnTo: string
 }
 
-/** Of ours: by redirect, in a pop-up or in a frame. */
+/** The states that this library creates: by redirect, in a pop-up or in a frame. */
 const STATE = /^[rpf]\.[\d-]{43,}$/
 /** How long the hidden frame may take. */
 const SILENT_MS = 10_000

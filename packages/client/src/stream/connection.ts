@@ -32,7 +32,7 @@ const ANSWER_MS = 5_000
 /** A connection that held this long has not failed in a row. */
 const STABLE_MS = 5_000
 const LONGEST_TIMER_MS = 2 ** 31 - 1
-/** Of the requests of the connection itself. */
+/** Transaction ids of the requests that the connection itself sends. */
 const [AUTHENTICATE, HEARTBEAT, IDENTIFY] = [-1, -2, -3]
 
 export class Connection {

@@ -14,7 +14,7 @@ export interface LiveRequest {
   readonly Resume?: string | undefined
 }
 
-/** Of messages by server-sent events. */
+/** Options of messages by server-sent events. */
 export interface EventOptions extends CallOptions {
   /** More of the query string, as docs/query.md lists it: `{ integers: 'strings' }`. */
   readonly search?: Search | undefined

@@ -8,7 +8,7 @@ import type { Column, Values } from '../values.ts'
 import { deferred } from '../wait.ts'
 import type { Channel, Channels } from './channel.ts'
 
-/** Of a live query. */
+/** Options of a live query. */
 export interface LiveOptions extends CallOptions {
   /** The most changes per second, from 1 to 50; 20 by default. */
   readonly maxRate?: number | undefined
@@ -26,7 +26,7 @@ export interface LiveChange<R> {
   readonly snapshot: boolean
   /** Why the server sent the whole result again, if it did: `Rights`, `Definition`, `Expired` or `Overflow`. */
   readonly reason: string | undefined
-  /** After a reconnect: whether nothing was missed. False with a new snapshot. */
+  /** After a reconnect: true if all missed changes were sent, false if a new snapshot was. */
   readonly recovered: boolean | undefined
 }
 
@@ -105,7 +105,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
       topic: `Live/${++lastName}`,
       statement: text,
       data: () => ({ Statement: text, Parameters: parameters, MaxRate: maxRate, Resume: this.#position }),
-      // The pieces of a message that was cut off come again.
+      // The pieces of an incomplete message are sent again.
       onConfirmed: () => this.#clearPieces(),
       onData: (data) => {
         try {
@@ -147,7 +147,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     return this.#opened.promise
   }
 
-  /** Calls the listener after each change, and at the end. Returns what ends that. */
+  /** Calls the listener after each change, and at the end. Returns a function that removes the listener. */
   readonly subscribe = (listener: () => void): (() => void) => this.#listeners.on(listener)
 
   /** Ends it here and on the server. `rows` stay as they are. */
@@ -286,7 +286,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
 /** Names tell the live statements of a connection apart. */
 let lastName = 0
 
-/** One change of two: rows by key, the first `before` counts, the last `put` too. */
+/** Merges two changes. For each key it keeps the earlier `before` and the later `put`. */
 function merge<R>(waiting: Waiting<R>, next: Waiting<R>): Waiting<R> {
   const before = new Map([...next.before, ...waiting.before])
   const put = next.snapshot ? new Map<string, R>() : new Map(waiting.put)

@@ -35,7 +35,7 @@ export interface StateChange {
   readonly retryIn: number | undefined
 }
 
-/** The code of a state, where no WebSocket can be opened although the server can be reached. */
+/** Reported when the server is reachable but no WebSocket can be opened. */
 export const NO_WEBSOCKET = 'client.no_websocket'
 
 /** What a client does after a close, or after an error with a specific code: stop, get a fresh token, or reconnect later. */

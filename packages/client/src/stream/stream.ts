@@ -19,7 +19,7 @@ interface Subscribed {
   error?: GatehouseError
 }
 
-/** Of a request on the stream. */
+/** Options of a request on the stream. */
 export interface StreamRequestOptions extends CallOptions {
   /** Milliseconds; 40,000 by default. */
   readonly timeout?: number | undefined
@@ -63,7 +63,7 @@ export class Stream implements Channels {
     return this.#connection.state
   }
 
-  /** Tells each change of state. Returns what ends that. */
+  /** Calls the listener after each change of state. Returns a function that removes the listener. */
   on(_event: 'state', listener: (change: StateChange) => void): () => void {
     return this.#states.on(listener)
   }

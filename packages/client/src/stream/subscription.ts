@@ -5,7 +5,7 @@ import type { CallOptions } from '../query.ts'
 import { deferred } from '../wait.ts'
 import { type Channel, type Channels, keyOf } from './channel.ts'
 
-/** Of a subscription. */
+/** Options of a subscription. */
 export interface SubscribeOptions extends CallOptions {
   /**
    * What happens when messages arrive faster than they are read: `error` (up to 1,000 wait, then the loop throws

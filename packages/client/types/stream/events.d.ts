@@ -11,7 +11,7 @@ export interface LiveRequest {
     /** A `Position` that was received: what was missed since is sent. */
     readonly Resume?: string | undefined;
 }
-/** Of messages by server-sent events. */
+/** Options of messages by server-sent events. */
 export interface EventOptions extends CallOptions {
     /** More of the query string, as docs/query.md lists it: `{ integers: 'strings' }`. */
     readonly search?: Search | undefined;

@@ -2,7 +2,7 @@ import type { CallOptions, Row } from '../query.ts';
 import { type Part, type Statement } from '../statement.ts';
 import type { Column, Values } from '../values.ts';
 import type { Channels } from './channel.ts';
-/** Of a live query. */
+/** Options of a live query. */
 export interface LiveOptions extends CallOptions {
     /** The most changes per second, from 1 to 50; 20 by default. */
     readonly maxRate?: number | undefined;
@@ -19,7 +19,7 @@ export interface LiveChange<R> {
     readonly snapshot: boolean;
     /** Why the server sent the whole result again, if it did: `Rights`, `Definition`, `Expired` or `Overflow`. */
     readonly reason: string | undefined;
-    /** After a reconnect: whether nothing was missed. False with a new snapshot. */
+    /** After a reconnect: true if all missed changes were sent, false if a new snapshot was. */
     readonly recovered: boolean | undefined;
 }
 /**
@@ -49,7 +49,7 @@ export declare class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
     keyOf(row: R): string | undefined;
     /** Resolves when the first result is here; rejects when the statement is refused. */
     ready(): Promise<this>;
-    /** Calls the listener after each change, and at the end. Returns what ends that. */
+    /** Calls the listener after each change, and at the end. Returns a function that removes the listener. */
     readonly subscribe: (listener: () => void) => (() => void);
     /** Ends it here and on the server. `rows` stay as they are. */
     close(): void;

@@ -31,7 +31,7 @@ export interface StateChange {
     /** Milliseconds until the next attempt, when offline. */
     readonly retryIn: number | undefined;
 }
-/** The code of a state, where no WebSocket can be opened although the server can be reached. */
+/** Reported when the server is reachable but no WebSocket can be opened. */
 export declare const NO_WEBSOCKET = "client.no_websocket";
 /** What a client does after a close, or after an error with a specific code: stop, get a fresh token, or reconnect later. */
 export declare function afterClose(code: number | string): 'end' | 'renew' | 'retry';

@@ -3,7 +3,7 @@ import type { CallOptions } from '../query.ts';
 import { type Channel, type Channels } from './channel.ts';
 import { type State, type StateChange } from './protocol.ts';
 import { type SubscribeOptions, Subscription } from './subscription.ts';
-/** Of a request on the stream. */
+/** Options of a request on the stream. */
 export interface StreamRequestOptions extends CallOptions {
     /** Milliseconds; 40,000 by default. */
     readonly timeout?: number | undefined;
@@ -25,7 +25,7 @@ export declare class Stream implements Channels {
     readonly http: Http;
     constructor(http: Http);
     get state(): State;
-    /** Tells each change of state. Returns what ends that. */
+    /** Calls the listener after each change of state. Returns a function that removes the listener. */
     on(_event: 'state', listener: (change: StateChange) => void): () => void;
     /** Resolves once the connection is online. All other calls connect automatically. */
     connect({ signal }?: CallOptions): Promise<void>;

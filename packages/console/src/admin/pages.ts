@@ -29,7 +29,7 @@ export function usePages<Item>(path: string | undefined, delay = 0): Pages<Item>
   const [round, setRound] = useState(0)
   const current = useRef<AbortController>(undefined)
   const load = useCallback((from: string, before: readonly Item[], abort: AbortController) => {
-    read<Item>(from, abort.signal).then(
+    readPage<Item>(from, abort.signal).then(
       ({ items, next }) => {
         if (abort.signal.aborted) return
         setState({ items: [...before, ...items], next, loading: false, loadingMore: false, error: undefined })
@@ -77,7 +77,7 @@ interface Page<Item> {
 }
 
 /** A page of a search can be empty although there is another one. */
-async function read<Item>(path: string, signal: AbortSignal): Promise<Page<Item>> {
+async function readPage<Item>(path: string, signal: AbortSignal): Promise<Page<Item>> {
   for (let from = path; ; ) {
     const { items, next = null } = (await gate.json(from, { signal })) as Page<Item>
     if (items.length > 0 || next === null) return { items, next }

@@ -3,7 +3,7 @@
 export interface KnownTable {
   readonly name: string
   readonly description: string | null
-  /** How many. */
+  /** The number of columns. */
   readonly columns: number
 }
 

@@ -17,7 +17,7 @@ const STEP = 2048
 export class Arranger {
   readonly #arrangement: Arrangement
   readonly #order: ValueOrder | undefined
-  /** Of the rows, by index; the column of the sort only. */
+  /** The sort keys of the rows, by index; of the sorted column only. */
   #keys = new Float64Array(0)
 
   constructor(arrangement: Arrangement) {

@@ -25,7 +25,7 @@ const NARROWEST = 48
 const WIDEST = 1200
 /** How much narrower columns may be made to fit. */
 const NARROWER = 0.8
-/** Of a character of the data, in a font of usual width. */
+/** The width of a character of the data in pixels, in a font of usual width. */
 const CHARACTER = 7.4
 
 export class Columns {

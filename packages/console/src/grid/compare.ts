@@ -83,7 +83,7 @@ function unscale({ sign, whole, fraction }: ReturnType<typeof decimalOf>, scale:
   return sign === '-' ? -digits : digits
 }
 
-/** Of the same millisecond: the digits after it decide. */
+/** Within the same millisecond, the digits after it decide. */
 function compareTimestamps(a: unknown, b: unknown): number {
   const [x, y] = [String(a), String(b)]
   const [millisecondsX, millisecondsY] = [Date.parse(x), Date.parse(y)]

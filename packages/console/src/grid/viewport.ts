@@ -18,7 +18,7 @@ export interface Viewport {
   /** In pixels of the scroll container. */
   readonly top: number
   readonly left: number
-  /** Of the room for rows. */
+  /** The size of the room for rows. */
   readonly height: number
   readonly width: number
 }

@@ -46,7 +46,7 @@ export function Menu({
   // When the items are there, and the menu has its size.
   useLayoutEffect(() => {
     if (!open || menu.current === null || button.current === null) return
-    placeBeside(menu.current, button.current)
+    placeNextTo(menu.current, button.current)
     itemsOf(menu.current)[0]?.focus()
   }, [open])
   return (
@@ -132,7 +132,7 @@ function CheckMark({ checked }: { readonly checked: boolean }) {
 }
 
 /** Below the button or above it, inside the window. */
-export function placeBeside(popover: HTMLElement, button: HTMLElement): void {
+export function placeNextTo(popover: HTMLElement, button: HTMLElement): void {
   const at = button.getBoundingClientRect()
   const { width, height } = popover.getBoundingClientRect()
   const gap = 4

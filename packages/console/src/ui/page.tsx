@@ -9,7 +9,7 @@ export interface PageProps {
   /** The pages above this one, as links before the title. */
   readonly parents?: readonly { readonly title: string; readonly href: string }[]
   /** Next to the title, such as a badge. */
-  readonly beside?: ComponentChildren
+  readonly afterTitle?: ComponentChildren
   /** At the right end of the header: buttons. */
   readonly actions?: ComponentChildren
   /** Below the header, for example `Tabs`. */
@@ -19,7 +19,7 @@ export interface PageProps {
   readonly children: ComponentChildren
 }
 
-export function Page({ title, parents = [], beside, actions, bar, full = false, children }: PageProps) {
+export function Page({ title, parents = [], afterTitle, actions, bar, full = false, children }: PageProps) {
   useTitle(title)
   return (
     <div class="page">
@@ -35,7 +35,7 @@ export function Page({ title, parents = [], beside, actions, bar, full = false, 
             </span>
           )}
           <h1 tabIndex={-1}>{title}</h1>
-          {beside}
+          {afterTitle}
         </div>
         {actions !== undefined && <div class="page-actions">{actions}</div>}
       </header>

@@ -78,13 +78,13 @@ function bindArithmetic(
 ): BoundExpression {
   const { operator, left: writtenLeft, right: writtenRight, at } = binary
   const [left, right] = bindPair(binding, scope, writtenLeft, writtenRight, (other, side) => {
-    return operator === '||' ? TEXT : typeBeside(operator, other, side, expected)
+    return operator === '||' ? TEXT : typeFromOther(operator, other, side, expected)
   })
   return combine(binding, operator, left, right, at)
 }
 
 /** The type that a literal or parameter takes from the other operand. */
-function typeBeside(
+function typeFromOther(
   operator: Binary['operator'],
   other: IqlType | undefined,
   side: 'left' | 'right',

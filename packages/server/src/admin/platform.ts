@@ -51,9 +51,10 @@ export const platformRoutes: readonly AdminRoute[] = [
     path: '/admin/keys/{kid}',
     scope: 'Identity/Admin',
     summary:
-      'Retires a key: it stops signing and stays published until its last token has expired. A compromised key is withdrawn at once, and every token that it signed is rejected.',
+      'Retires a key: it stops signing and stays published until its last token has expired. A compromised key is removed at once, and every token that it signed is rejected.',
     query: {
-      compromised: 'true withdraws the key: it is no longer published, and the tokens that it signed are rejected.',
+      compromised:
+        'true retires the key as compromised: it is no longer published, and the tokens that it signed are rejected.',
     },
     async run(call, env) {
       const { keyring, clock } = env

@@ -21,7 +21,7 @@ export function consolePage(data: PageData, manifest: Manifest): string {
   const { base, issuer, version, services, demo, name, logo, tokens } = data
   const url = (file: string) => `${base}/console/assets/${file}`
   const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
-  const told = JSON.stringify({ base, issuer, version, services, demo, name, logo, areaStyles })
+  const settings = JSON.stringify({ base, issuer, version, services, demo, name, logo, areaStyles })
   const tags = [
     ...[tokens, ...manifest.styles.map(url)].map((href) => `<link rel="stylesheet" href="${escapeHtml(href)}">`),
     `<script src="${escapeHtml(url(manifest.theme))}"></script>`,
@@ -29,7 +29,7 @@ export function consolePage(data: PageData, manifest: Manifest): string {
     `<script type="module" src="${escapeHtml(url(manifest.script))}"></script>`,
   ]
   return `${head(name)}
-<meta name="gatehouse" content="${escapeHtml(told)}">
+<meta name="gatehouse" content="${escapeHtml(settings)}">
 ${tags.join('\n')}
 </head>
 <body>

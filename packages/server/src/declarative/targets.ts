@@ -44,7 +44,7 @@ export interface ViewTarget {
 
 /** As it is stored: the query in canonical form, with every column. */
 export interface BoundView extends ViewTarget {
-  /** Of the columns, such as `Decimal(18,4) NOT NULL`. */
+  /** The types of the columns, such as `Decimal(18,4) NOT NULL`. */
   readonly types: readonly string[]
 }
 

@@ -12,7 +12,7 @@ import { pathOf, type QueryValues, readQuery } from './request/request-head.ts'
 const SECURITY_HEADERS = ['strict-transport-security', 'max-age=31536000', 'x-content-type-options', 'nosniff']
 /** Without a charset: RFC 8259 §11 defines none, and the contract's discovery and token responses have none. */
 export const JSON_TYPE = 'application/json'
-const NOBODY = {}
+const ANONYMOUS = {}
 const NO_BODY = Buffer.alloc(0)
 /** The client closed the connection before the end of the reply. As in nginx, this status is logged and never sent. */
 export const CLIENT_LEFT = 499
@@ -49,7 +49,7 @@ export class Context {
   problemPage: ProblemPage | undefined
   #response: ServerResponse | undefined
   #principal: Principal | undefined
-  #caller: Context['caller'] = NOBODY
+  #caller: Context['caller'] = ANONYMOUS
   #params: ReadonlyMap<string, string> | undefined
   #query: QueryValues | undefined
   #limits = NO_LIMITS

@@ -1,4 +1,4 @@
-/** Throttled attempts: only failures delay later attempts, and attempts made at the same time get no more tries than the policy. */
+/** Throttled attempts: only failures delay later attempts, and parallel attempts cannot exceed the limit of the policy. */
 import type { ThrottleCount, Throttles } from '../store/accounts/throttles.ts'
 
 export type Attempted<T> =

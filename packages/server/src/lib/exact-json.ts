@@ -100,7 +100,7 @@ function parseAtOnce(text: string, readNumber: (source: string) => unknown): unk
 interface Open {
   readonly isList: boolean
   readonly items: unknown[]
-  /** Of the members, if it is an object. */
+  /** The names of its members, if it is an object. */
   readonly names: string[]
 }
 

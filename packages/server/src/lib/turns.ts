@@ -12,7 +12,7 @@ const FOREGROUND: TurnShare = { milliseconds: 8, turnsBetween: 1 }
 /** For work that no request waits for. A request needs several turns of the event loop and should not wait in each of them. */
 export const BACKGROUND: TurnShare = { milliseconds: 2, turnsBetween: 2 }
 
-/** The short steps, such as those of a row, between two pauses: each pause reads the clock. */
+/** How many short steps (such as one row) run between two pauses. A pause reads the clock, so pausing after each step would be slow. */
 export const STEPS_PER_PAUSE = 32
 
 /** Work that may pause at each `yield`. */

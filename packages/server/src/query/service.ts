@@ -206,7 +206,7 @@ export class QueryService {
     return tablesOfUser(this.#catalogue.snapshot, user, page)
   }
 
-  /** Of this node, for operators. */
+  /** The load of this node, for operators. */
   load(): QueryLoad {
     const { busy, total, waiting } = this.#engine.load
     const { load } = this.#live

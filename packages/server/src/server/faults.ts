@@ -4,8 +4,8 @@
  * | in | ends |
  * |---|---|
  * | a request or an upgrade, its error reply included | the request: `http/pipeline.ts` `fail` |
- * | a stream: its socket, its turn, its operations, its subscriptions | the connection or the subscription:
- * `streaming/connection/connection.ts` | | a listener of the event bus | its handling of that event: `events/durable-bus.ts` `deliver` |
+ * | a stream: its socket, turn, operations, subscriptions | the connection or the subscription: `streaming/connection/connection.ts` |
+ * | a listener of the event bus | its handling of that event: `events/durable-bus.ts` `deliver` |
  * | a background job | its run: each reports its errors, and runs again |
  * | the log | its line: `telemetry/log.ts` |
  * | a custom controller, its timers and promises included | its own work: `streaming/controllers/scope.ts`, counted here |

@@ -27,7 +27,7 @@ export interface RouteParts {
   readonly identity: Identity
   readonly rateLimits: RateLimits
   readonly metrics: Metrics
-  /** Of all workers, where there are several. */
+  /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
   readonly activity: ClusterActivity
   /** Aborted when the server begins to stop. */

@@ -24,7 +24,7 @@ export interface Services {
   readonly identity: Identity
   readonly streaming: Streaming | undefined
   readonly metrics: Metrics
-  /** Of all workers, where there are several. */
+  /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
   readonly window: SlidingWindow
   readonly rateLimits: RateLimits

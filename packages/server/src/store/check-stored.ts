@@ -29,7 +29,7 @@ export interface StoredOptions extends DataLocation {
   readonly freeConnections?: number
   /** For commands, which neither create nor migrate a database. */
   readonly mustBeCurrent?: true
-  /** Of a node that is about to serve. */
+  /** The issuer of a node that is about to serve. */
   readonly issuer?: string
   /** Secrets that no user or client may have, because other machines can reach the server. */
   readonly refusedSecrets?: KnownSecrets | undefined

@@ -9,7 +9,7 @@ export class StreamCounters {
   messagesCoalesced = 0
   /** Connections closed as too slow, by the limit that was reached. */
   readonly slowCloses = new Map<'connection' | 'address' | 'node', number>()
-  /** Connections closed because of what was received of incomplete messages and unanswered requests, by limit. */
+  /** Connections closed because their incomplete messages and unanswered requests took too much memory, by the limit that was reached. */
   readonly floodCloses = new Map<'address' | 'node', number>()
   /** Error replies by code. */
   readonly errors = new Map<string, number>()
@@ -25,15 +25,17 @@ export class StreamCounters {
   readonly refusals = new Map<string, number>()
 }
 
-/** The limits of the gateway itself; limits of controllers are counted as "other". */
+/** The limits of this server; those of custom controllers are counted as "other". */
 const LIMITS: ReadonlySet<string> = new Set([
   'messages per second',
   'subscriptions',
   'connections per user',
   'rejected sign-ins',
-  'publications before the state',
+  'messages during the snapshot',
   'live statements',
   'rows',
+  'memory',
+  'queries',
 ])
 
 export function countError({ errors, limited }: StreamCounters, code: string, context: string): void {

@@ -30,7 +30,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
     <Page
       title={data.client_name ?? data.client_id}
       parents={PARENTS}
-      beside={<ApplicationBadges client={data} />}
+      afterTitle={<ApplicationBadges client={data} />}
       actions={isOwn ? undefined : <Menu label="More actions" items={actionsOf(client, data)} />}
       bar={
         <Tabs

@@ -35,7 +35,7 @@ print(rows)`
     : 'print("Signed in")'
 }
 
-/** Of a JSON reply, with what every shell has. */
+/** Reads a member of a JSON reply with a tool that every system has. */
 const member = (name: string) => `sed 's/.*"${name}":"\\([^"]*\\)".*/\\1/'`
 
 function curlCall({ issuer, scope }: Values): string {

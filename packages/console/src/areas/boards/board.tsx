@@ -92,7 +92,7 @@ function OpenedBoard({ board, query }: { readonly board: OpenBoard; readonly que
     <Page
       title={board.edited.value.name}
       parents={isKiosk.value ? [] : PARENTS}
-      beside={<About board={board} />}
+      afterTitle={<About board={board} />}
       actions={
         isKiosk.value ? (
           <IconButton icon="close" label="Leave full screen" onClick={leaveKiosk} />

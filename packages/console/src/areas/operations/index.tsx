@@ -14,7 +14,7 @@ import { Queries } from './queries.tsx'
 import { Settings } from './settings.tsx'
 
 interface Part {
-  /** Of the address; the overview is the area itself. */
+  /** The part of the address; the overview is the area itself. */
   readonly name: string
   readonly title: string
   readonly words: string

@@ -1,4 +1,4 @@
-/** The keys that sign tokens: rotation, retirement, and withdrawal of one that others may know. */
+/** The keys that sign tokens: rotation, and retirement, also of a compromised key. */
 import { useState } from 'preact/hooks'
 import { read } from '../../admin/requests.ts'
 import { gate } from '../../gate.ts'
@@ -29,7 +29,7 @@ const STATES: Readonly<
   outlived: { about: 'Replaced by a newer key; its tokens are still valid' },
   retired: { about: 'Published until its last token has expired' },
   removed: { about: 'No longer published' },
-  compromised: { kind: 'danger', about: 'Withdrawn; its tokens are rejected' },
+  compromised: { kind: 'danger', about: 'Retired as compromised; its tokens are rejected' },
 }
 
 export function Keys() {
@@ -53,9 +53,9 @@ export function Keys() {
     })
     if (isSure) await end(`/admin/keys/${kid}`, 'The key was retired')
   }
-  const withdraw = async ({ kid, state }: KeyItem) => {
+  const retireAsCompromised = async ({ kid, state }: KeyItem) => {
     const isSure = await confirm({
-      title: 'Withdraw this key as compromised?',
+      title: 'Retire this key as compromised?',
       text: (
         <>
           <p>
@@ -63,19 +63,16 @@ export function Keys() {
           </p>
           <ul class="consequences">
             <li>Every token that it has signed is rejected at once: all users and applications need a new one.</li>
-            <li>
-              It disappears from the published keys; validators that keep them longer accept its tokens until they fetch
-              again.
-            </li>
+            <li>It is no longer published; services that cache the keys accept its tokens until they reload them.</li>
             {state === 'signing' && <li>A new key is created and signs from now on.</li>}
           </ul>
         </>
       ),
-      action: 'Withdraw key',
+      action: 'Retire key',
       danger: true,
       typed: 'compromised',
     })
-    if (isSure) await end(`/admin/keys/${kid}?compromised=true`, 'The key was withdrawn, and its tokens are rejected')
+    if (isSure) await end(`/admin/keys/${kid}?compromised=true`, 'The key was retired, and its tokens are rejected')
   }
   return (
     <Section
@@ -123,7 +120,7 @@ export function Keys() {
                       label={`Actions for key ${short(key.kid)}`}
                       items={[
                         ...(key.state === 'retired' ? [] : [{ title: 'Retire…', act: () => retire(key) }]),
-                        { title: 'Withdraw as compromised…', danger: true, act: () => withdraw(key) },
+                        { title: 'Retire as compromised…', danger: true, act: () => retireAsCompromised(key) },
                       ]}
                     />
                   ),

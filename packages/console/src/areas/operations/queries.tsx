@@ -89,7 +89,7 @@ export function Queries({ query }: AreaProps) {
               </Notice>
             )}
             {items.length === 0 ? (
-              <Empty icon="query" title="Nothing runs now">
+              <Empty icon="query" title="No queries are running">
                 Queries appear here while they run, live statements as long as a client follows them
                 {kind !== '' || user !== '' ? ', if they match the filter' : ''}.
               </Empty>

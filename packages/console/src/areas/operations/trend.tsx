@@ -18,7 +18,7 @@ export function Trend({
   points,
 }: {
   readonly chart: ChartOf
-  /** Of its figures in the points. */
+  /** The index of its figures in the points. */
   readonly index: number
   readonly points: readonly Point[]
 }) {

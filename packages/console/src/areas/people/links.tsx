@@ -52,7 +52,7 @@ export function Links() {
             title: 'State',
             cell: ({ state }) => <Badge kind={state === 'open' ? 'accent' : undefined}>{state}</Badge>,
           },
-          { title: 'Made', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
+          { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
           { title: 'Expires', cell: ({ expires_at: at }) => <Time at={at} as="relative" /> },
           dangerColumn(({ state }) => (state === 'open' ? 'Revoke' : undefined), revoke),
         ]}

@@ -122,12 +122,12 @@ function GrantTable({ path }: ListProps) {
     const who = username ?? 'the user'
     const isRevoked = await confirmAndAttempt(
       {
-        title: `Revoke what ${client} may do for ${who}?`,
+        title: `Revoke the access of ${client} for ${who}?`,
         text: 'All tokens of this grant are revoked at once.',
         action: 'Revoke',
       },
       () => gate.admin.grants.delete(id),
-      `${client} was cut off from ${who}`,
+      `Access of ${client} for ${who} was revoked`,
     )
     if (isRevoked) grants.reload()
   }

@@ -51,7 +51,7 @@ function Loaded({
     <Page
       title={person.username}
       parents={PARENTS}
-      beside={
+      afterTitle={
         <span class="badges">
           <StateBadges user={person} />
           {me.value?.sub === person.id && <Badge>You</Badge>}

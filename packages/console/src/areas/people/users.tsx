@@ -32,7 +32,7 @@ export function Users({ query }: { readonly query: URLSearchParams }) {
   return (
     <Page
       title="People"
-      beside={<Total />}
+      afterTitle={<Total />}
       bar={<PeopleTabs current="Users" />}
       actions={
         <ButtonLink kind="primary" icon="plus" href={href('people', 'new')}>

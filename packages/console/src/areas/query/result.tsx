@@ -36,7 +36,7 @@ import { MOST_ROWS, type Outcome, type OutcomeState } from './run.ts'
 
 export interface ResultProps {
   readonly outcome: Outcome
-  /** Of the tab, for files and for screen readers. */
+  /** The name of the tab, for files and for screen readers. */
   readonly name: string
   readonly chart: ChartView
   readonly onChart: (view: ChartView) => void

@@ -33,7 +33,7 @@ export function TablePage({
     <Page
       title={data.name}
       parents={parents}
-      beside={<Badges table={data} />}
+      afterTitle={<Badges table={data} />}
       actions={!isHidden && <ExportMenu table={data} />}
       bar={<Tabs label="Parts of the table" tabs={tabsOf(data, shown)} />}
       full={shown === 'rows'}

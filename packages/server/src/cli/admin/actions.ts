@@ -51,7 +51,7 @@ export function change(collection: string, bodyOf: (args: Arguments) => JsonObje
   }
 }
 
-/** Of a list, or of the scopes of a client, which are one text. */
+/** The words of a list, or of the scopes of a client, which are one text. */
 function wordsOf(name: string, value: unknown): readonly string[] {
   if (Array.isArray(value)) return value.map(String)
   return name === 'scope' && typeof value === 'string' ? value.split(' ') : []

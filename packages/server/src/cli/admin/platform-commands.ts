@@ -51,7 +51,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     async run({ args, request }) {
       const isCompromised = args.has('--compromised')
       await request('DELETE', `${named('/admin/keys')(args)}${isCompromised ? '?compromised=true' : ''}`)
-      const text = isCompromised ? 'is removed, and its tokens are refused' : 'is retired'
+      const text = isCompromised ? 'is retired as compromised, and its tokens are refused' : 'is retired'
       return { kind: 'text', text: `The key ${args.positionals[0]} ${text}.` }
     },
   },

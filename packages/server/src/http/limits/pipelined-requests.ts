@@ -18,7 +18,7 @@ export class PipelinedRequests {
   /** For each connection with such requests: the functions that release their counts. */
   readonly #waiting = new Map<Socket, Set<() => void>>()
 
-  /** Of the last request. */
+  /** The socket of the last request, and the bytes read from it until then. */
   #lastSocket: Socket | undefined
   #lastBytesRead = 0
 

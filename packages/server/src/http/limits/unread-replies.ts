@@ -8,7 +8,7 @@ interface Unread {
 }
 
 export interface UnreadRepliesOptions {
-  /** Of this node. */
+  /** The limit of this node. */
   readonly maxBytes?: number
   /** A client that reads nothing for this time is closed. */
   readonly stallMs?: number

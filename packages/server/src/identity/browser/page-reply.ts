@@ -96,7 +96,7 @@ export function sendPage(http: Context, page: Html, policy: PagePolicy = {}): vo
   http.send('text/html; charset=utf-8', page.toString(), policy.status)
 }
 
-/** HEAD of a page whose GET has effects: without those effects, the reply to GET is not known. */
+/** HEAD of a page whose GET has effects. HEAD must not have them, so the headers of GET cannot be computed. */
 export function answerHead(http: Context): void {
   http.setHeader('cache-control', 'no-store')
   http.stream('text/html; charset=utf-8').end()

@@ -145,7 +145,7 @@ export function avatar(name: string): Html {
   return html`<span class="avatar" aria-hidden="true">${initials(name)}</span>`
 }
 
-/** Of the first and the last word, as in the console. */
+/** The initials of the first and the last word, as in the console. */
 function initials(name: string): string {
   const words = name.match(/[\p{L}\p{N}]+/gu) ?? ['•']
   const letters = [words[0], words.length > 1 ? words.at(-1) : ''].map((word) => [...(word ?? '')][0] ?? '')

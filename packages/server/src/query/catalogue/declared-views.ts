@@ -21,7 +21,7 @@ export interface ViewSpec {
 
 /** As it is stored: the query in canonical form, with every column. */
 export interface BoundViewSpec extends ViewSpec {
-  /** Of the columns, such as `Decimal(18,4) NOT NULL`. */
+  /** The types of the columns, such as `Decimal(18,4) NOT NULL`. */
   readonly types: readonly string[]
 }
 
@@ -109,7 +109,7 @@ class ViewBinder {
   readonly #views: readonly ViewSpec[]
   readonly #snapshot: CatalogueSnapshot
   readonly #now: bigint
-  /** Of tables and of views that are defined, by name in lower case. */
+  /** The definitions of tables and views that exist, by name in lower case. */
   readonly #definitions = new Map<string, TableDefinition>()
   readonly #indexes: ReadonlyMap<string, number>
   readonly #started = new Set<number>()

@@ -37,7 +37,7 @@ export interface Engine {
   close(): Promise<void>
 }
 
-/** Of stored responses of requests with an Idempotency-Key. */
+/** The cleanup of stored responses of requests with an Idempotency-Key. */
 export interface ResponseCleanup {
   /** Deletes those older than this time, in microseconds. */
   deleteBefore(time: bigint): Promise<void>

@@ -11,7 +11,7 @@ import { LONG_RESPONSE_BYTES, writeOutcome } from './stored-response.ts'
 export interface ResponseLimits {
   readonly keysPerOwner: number
   readonly keys: number
-  /** Of responses that are not short. */
+  /** The limits for responses that are not short. */
   readonly bytesPerOwner: number
   readonly bytes: number
 }

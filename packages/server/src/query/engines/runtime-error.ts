@@ -39,7 +39,7 @@ export const negativePowerError = (): Refusal =>
 /** A parameter of percentile_cont or percentile_disc. */
 export const badFractionError = (): Refusal =>
   iqlError('BadValue', 'The fraction of a percentile is a number from 0 to 1')
-/** Of one process or connection. */
+/** One process or connection needs too much memory. */
 export const memoryError = (cause?: Error): Refusal =>
   refuse('Limit.Memory', 'The query needs more memory than one query may use', { cause })
 /** Files for sorts, groups and joins that do not fit into memory. */

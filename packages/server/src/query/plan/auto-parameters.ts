@@ -29,7 +29,7 @@ import { isLonger } from '../engines/emit/value-lengths.ts'
 export interface AutoParameter extends WrittenAt {
   /** That of the column. */
   readonly type: IqlType
-  /** Of a value that is written to a key or an index. */
+  /** The limit for a value that is written to a key or an index. */
   readonly maxBytes: number | undefined
 }
 

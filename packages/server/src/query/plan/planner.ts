@@ -295,7 +295,10 @@ class ShapeCache {
     return literals && { ...plan, text, literals }
   }
 
-  /** False if the plan is not added: it has no parameters, or not those of its shape. */
+  /**
+   * False if the plan is not added: none of its literals became a parameter, its key is too long, or one of its fixed literals is a
+   * parameter in the known plans of this shape.
+   */
   add(shape: Shape, plan: Planned): boolean {
     if (plan.autoParameters.length === 0) return false
     const indexes = new Set(plan.autoParameters.map(({ index }) => index))
@@ -314,7 +317,7 @@ class ShapeCache {
   }
 }
 
-/** A number never continues with NUL, and a text ends at its quote: other literals make another key. */
+/** NUL cannot be part of a literal, so different literals give different keys. */
 function keyOf({ key, literals }: Shape, fixed: readonly number[]): string {
   return fixed.length === 0 ? key : fixed.reduce((whole, index) => `${whole}\0${index} ${literals[index]}`, key)
 }

@@ -184,7 +184,7 @@ export class TextBytes {
   }
 }
 
-/** Of a number below a billion. */
+/** How many digits a number below a billion has. */
 function digitsOf(value: number): number {
   if (value < 10_000) return value < 100 ? (value < 10 ? 1 : 2) : value < 1000 ? 3 : 4
   if (value < 1_000_000) return value < 100_000 ? 5 : 6

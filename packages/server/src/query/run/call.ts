@@ -1,4 +1,4 @@
-/** A planned statement with the values of one call: who calls, what the result is, and the result at once where reading it is cheap. */
+/** One call: caller, plan, values. Reads the result on the event loop if that is cheap. */
 
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'

@@ -89,7 +89,7 @@ const LONG_ROW = 4096
 interface BoundWrite {
   readonly steps: readonly WriteStep[]
   readonly rows: number
-  /** Of all values. */
+  /** The length of all values together. */
   readonly length: number
 }
 

@@ -12,7 +12,7 @@ export type Kind = (typeof KINDS)[number]
 export const BOARD_COLUMNS = 12
 export const MAX_TILES = 50
 export const MAX_ROLES = 20
-/** Of the JSON text of a body. */
+/** The limit for the JSON text of a body. */
 export const MAX_BODY_BYTES = 64 * 1024
 
 const NAME = /^[^\s\p{C}](?:[^\p{C}]*[^\s\p{C}])?$/u.source

@@ -145,7 +145,7 @@ function listSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
       return rows.map(toSession)
     },
 
-    /** Of several users. */
+    /** The sessions of several users. */
     async listOfUsers(userIds: readonly string[]): Promise<Session[]> {
       const rows = await selectCurrent(db, clock(), lifetimes).where('user_id', 'in', userIds).selectAll().execute()
       return rows.map(toSession)

@@ -54,7 +54,7 @@ class Backlog {
 
   /** Throws if messages were dropped. */
   drain(): readonly Broadcast[] {
-    if (this.#broadcasts.length > MAX_BACKLOG) throw refuse('Limited', 'publications before the state')
+    if (this.#broadcasts.length > MAX_BACKLOG) throw refuse('Limited', 'messages during the snapshot')
     return this.#broadcasts
   }
 }

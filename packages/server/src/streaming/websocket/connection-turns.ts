@@ -2,8 +2,8 @@
 import { currentTurn, TurnQueue } from '../../lib/turns.ts'
 
 /**
- * The time of all connections together in one turn of the event loop, so that a client with a single request waits no longer for a
- * hundred busy connections than for one. It is about twenty requests; a turn of the event loop costs a tenth of it.
+ * The time budget of all connections together in one turn of the event loop. A single request then waits equally long behind 1 or 100
+ * busy connections. It is enough for about 20 requests; the overhead of a turn is a tenth of it.
  */
 export const CONNECTIONS_MS = 0.2
 
@@ -17,7 +17,7 @@ const LONG_READS_AT_ONCE = 4
 let turn = 0
 let longReads = 0
 
-/** Whether what was read has to wait for its turn: hundreds of connections that send as fast as they can arrive in one turn. */
+/** Whether what was read has to wait for its turn: in one turn, input may arrive from hundreds of connections that send at full speed. */
 export function mustWait(bytes: number): boolean {
   if (bytes < LONG_READ_BYTES) return false
   const now = currentTurn()

@@ -31,7 +31,7 @@ export class SendQueue {
   #handler: SendQueueHandler | undefined
   #frames: QueuedFrame[] | undefined
   #bytes = 0
-  /** Of these, those of replies. */
+  /** How many of these bytes are replies. */
   replyBytes = 0
   /** Node has a batch that it could not write at once; the next is given to it when that one is sent. */
   #isWaiting = false

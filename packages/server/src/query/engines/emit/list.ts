@@ -13,7 +13,7 @@ import type { Sql } from './dialect.ts'
 import { type Emission, emitExpression } from './emission.ts'
 import { itemKey } from './parameters.ts'
 
-/** Lists with more items are one value of the SQL: it is short then, and quickly prepared. */
+/** Longer lists are passed as one parameter, so that the SQL stays short and quick to prepare. */
 export const MAX_SINGLE_ITEMS = 100
 
 interface ListedInList extends InList {

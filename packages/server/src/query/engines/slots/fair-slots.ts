@@ -29,7 +29,7 @@ export interface Slot {
 interface Owner {
   readonly name: string
   held: number
-  /** Of these, slots with long work. */
+  /** How many of these slots have long work. */
   long: number
   readonly waiting: Claim[]
 }
@@ -53,7 +53,7 @@ interface Served {
   readonly at: number
 }
 
-const NOBODY: Served = { name: undefined, at: Number.NEGATIVE_INFINITY }
+const NONE_SERVED: Served = { name: undefined, at: Number.NEGATIVE_INFINITY }
 
 /** Work that runs longer is long. */
 export const LONG_MS = 500
@@ -102,8 +102,8 @@ export class FairSlots {
   #shortInBackground = 0
   #waiting = 0
   /** The owner that was served last, and the last different owner before it. */
-  #lastServed: Served = NOBODY
-  #servedBefore: Served = NOBODY
+  #lastServed: Served = NONE_SERVED
+  #servedBefore: Served = NONE_SERVED
 
   constructor(slots: number, maxWaiting: number, { long = slots, isHalfForOthers = false }: FairSlotsOptions = {}) {
     this.#slots = slots
@@ -117,12 +117,12 @@ export class FairSlots {
   }
 
   /** Whether another owner is waiting. */
-  isWantedBeside(owner: string): boolean {
+  isWantedByOthers(owner: string): boolean {
     return this.#waiting > (this.#owners.get(owner)?.waiting.length ?? 0)
   }
 
   /** Whether others than the owner have a slot, wait for one, or were served in the last ten seconds. */
-  isUsedBeside(owner: string): boolean {
+  isUsedByOthers(owner: string): boolean {
     if (this.#owners.size > (this.#owners.has(owner) ? 1 : 0)) return true
     const { at } = this.#lastServed.name === owner ? this.#servedBefore : this.#lastServed
     return at > performance.now() - RECENT_MS
@@ -274,7 +274,7 @@ export class FairSlots {
   #mayTake({ name }: Owner, own: number, held: number, slots: number): boolean {
     if (own === 0) return held < slots
     const isHalf = this.#isHalfForOthers && own >= Math.floor(slots / 2)
-    return held < slots - 1 && !(isHalf && this.isUsedBeside(name))
+    return held < slots - 1 && !(isHalf && this.isUsedByOthers(name))
   }
 
   #isExpectedLong(claim: Claim): boolean {

@@ -28,7 +28,7 @@ export interface OpenDatabase {
   readonly isShared: boolean
 }
 
-/** Of processes. */
+/** After this time without work, a process is ended. */
 const IDLE_MS = 60_000
 
 export function openDatabase(options: EngineOptions): OpenDatabase {

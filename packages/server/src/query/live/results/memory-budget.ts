@@ -198,7 +198,7 @@ export class Charge {
     return this.#users.size
   }
 
-  /** Of each owner. */
+  /** The bytes that each owner is charged. */
   get part(): number {
     return this.#part
   }

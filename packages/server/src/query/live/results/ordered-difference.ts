@@ -33,7 +33,7 @@ export function* movedKeys(
 function* longestIncreasing(numbers: readonly number[]): Steps<ReadonlySet<number>> {
   /** The place of the smallest number that ends an increasing subsequence, by its length minus one. */
   const ends: number[] = []
-  /** The place before each in its subsequence. */
+  /** For each place: the place that precedes it in its subsequence, or -1. */
   const before = new Int32Array(numbers.length).fill(-1)
   for (const [place, number] of numbers.entries()) {
     if (place % ROWS_PER_STEP === 0) yield

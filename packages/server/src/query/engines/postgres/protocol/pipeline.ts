@@ -47,7 +47,7 @@ class Pipeline implements Submittable {
   readonly #statements: readonly PipelineStatement[]
   readonly #resolve: (failure: PipelineFailure | undefined) => void
   #connection: ProtocolConnection | undefined
-  /** Of the statement that is running. */
+  /** The index of the statement that is running. */
   #index = 0
   #rows = 0
 

@@ -22,7 +22,7 @@ export class Portal implements Submittable {
   readonly #sql: string
   readonly #parameters: readonly Bindable[]
   readonly #mostRows: number
-  /** Of the batch that is fetched. */
+  /** The bytes of the batch that is being fetched. */
   #bytes = 0
   #batchSize: number
   /** Nothing more is read from the connection. */

@@ -12,7 +12,7 @@ export interface HelperFunction {
   readonly takesNull?: true
   /** Not evaluated by the planner. */
   readonly isVolatile?: true
-  /** In calls of operators; conditions are evaluated by their cost. */
+  /** COST, in units of one operator call: the planner evaluates cheaper conditions first. */
   readonly cost?: number
   /** plpgsql for functions that raise errors or need control flow; otherwise SQL, which the planner can inline. */
   readonly language?: 'plpgsql'

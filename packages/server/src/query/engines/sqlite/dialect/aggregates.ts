@@ -41,12 +41,12 @@ export const SQLITE_AGGREGATES: Dialect['aggregates'] = {
 }
 
 /**
- * SQLite multiplies and sums by itself. A product that exceeds 64 bits is a real there, which its bit operators take as the nearest
- * integer of 64 bits; our function is called only for those, and adds the missing part. An Integer must not exceed 64 bits.
+ * SQLite itself multiplies and sums. A product that exceeds 64 bits becomes a REAL; bit operators convert it to the nearest 64-bit
+ * integer. Our function is called for those products only, and adds the missing part. An Integer must not exceed 64 bits.
  */
 export function sumOfProductsSql(left: Sql, right: Sql, { operator }: Arithmetic, shape: AggregateShape): Sql {
   const product = `(${left} * ${right})`
-  // One test for each row: typeof would cost more. The real next to the least integer is equal to it.
+  // A range test costs less than typeof. It excludes -2^63, because a product just below that is rounded to a REAL equal to it.
   const long = shape.tailWhere(`${product} NOT BETWEEN -9223372036854775807 AND 9223372036854775807`)
   const missing =
     operator === 'integer*integer' ? `gh_no_real(${product})${long}` : `gh_missing_products(${left}, ${right})${long}`

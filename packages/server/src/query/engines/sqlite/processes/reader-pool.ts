@@ -149,7 +149,7 @@ export class ReaderPool {
   #letOthersFirst(owner: string, reader: ReaderProcess): NodeJS.Timeout | undefined {
     if (reader.task === 'background-read') return undefined
     const timer = setInterval(() => {
-      if (!this.#slots.isUsedBeside(owner)) return
+      if (!this.#slots.isUsedByOthers(owner)) return
       clearInterval(timer)
       reader.moveToBackground()
       this.#prepareForOthers()

@@ -24,7 +24,7 @@ export interface LiveJob
 }
 
 export interface LiveOutcome extends Pick<LiveReply, 'exceeded' | 'changed'> {
-  /** Of each table; undefined for one without a log. */
+  /** The position of each table; undefined for a table without a log. */
   readonly positions: readonly (TablePosition | undefined)[]
   /** The log does not reach back to the position: nothing was read. */
   readonly isLost: boolean

@@ -72,7 +72,7 @@ export class LongWriteQueue {
   /** The timer starts when the first other owner waits, and stops with the current write or with the last wait. */
   #watch(): void {
     const current = this.#current
-    if (current?.owner === undefined || this.#maxWaitMs === 0 || !this.#isWantedBeside(current.owner)) {
+    if (current?.owner === undefined || this.#maxWaitMs === 0 || !this.#isWantedByOthers(current.owner)) {
       clearTimeout(this.#timer)
       this.#timer = undefined
       return
@@ -83,9 +83,9 @@ export class LongWriteQueue {
     }, this.#maxWaitMs).unref()
   }
 
-  #isWantedBeside(owner: string): boolean {
+  #isWantedByOthers(owner: string): boolean {
     if (this.#isWantedElsewhere) return true
-    return this.#turns.isWantedBeside(owner) || this.#short.size > (this.#short.has(owner) ? 1 : 0)
+    return this.#turns.isWantedByOthers(owner) || this.#short.size > (this.#short.has(owner) ? 1 : 0)
   }
 }
 
