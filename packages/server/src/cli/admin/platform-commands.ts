@@ -183,8 +183,7 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
   },
   {
     name: 'settings list',
-    summary:
-      'Shows the settings of the server; without --server, those that a server started with this command line would have.',
+    summary: 'Shows the settings of the server, or without --server those of this command line.',
     examples: ['settings list --server https://gate.example.com'],
     run: list('/admin/settings', ['name', 'value', 'source']),
   },
