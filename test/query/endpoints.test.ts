@@ -130,6 +130,14 @@ onEveryEngine('the query service', (place) => {
   test('Select accepts criteria, columns in either form, order and limit; paths are case-insensitive', async () => {
     const mixed = await server.call('/query/trades/select?column=qty&columns=symbol,id&column=ID&column=price', [])
     assert.deepEqual(Object.keys(mixed.json.Columns), ['symbol', 'id', 'qty', 'price'])
+    for (const [wrong, hint] of [
+      ['colums=symbol', 'did you mean columns?'],
+      ['limt=2', 'did you mean limit?'],
+    ]) {
+      const { status, json } = await server.call(`/query/trades/select?${wrong}`, [])
+      assert.deepEqual([status, json.Code, json.Hint], [400, 'Request.BadParameter', hint])
+    }
+    assert.equal((await server.call('/query/trades/select?utm_source=mail', [])).status, 200)
     const reply = await server.call('/Query/TRADES/Select?columns=symbol,id&column=ID&orderby=-id&limit=2', [
       { ColumnName: 'ID', Operator: '>', Value: 0 },
     ])

@@ -14,6 +14,7 @@ import {
   type Statement,
   type TableView,
 } from 'gatehouse-iql'
+import { nearest } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import type { QueryValues } from '../../http/request/request-head.ts'
 import type { Json } from '../../lib/exact-json.ts'
@@ -109,7 +110,22 @@ interface Rows {
   readonly key: string
 }
 
+const PARAMETERS = ['columns', 'column', 'orderby', 'limit', 'offset', 'after', 'rows', 'integers']
+
+/** A misspelt `limit` would return the whole table. Other names are left to those who add them, such as proxies. */
+function refuseMisspelt(parameters: QueryValues): void {
+  for (const name of parameters.keys()) {
+    if (PARAMETERS.includes(name.toLowerCase())) continue
+    const near = nearest(name, PARAMETERS)
+    if (near !== undefined)
+      throw refuse('Request.BadParameter', `The query parameter ${name} is unknown`, {
+        members: { Expected: PARAMETERS, Hint: `did you mean ${near}?` },
+      })
+  }
+}
+
 function readRows(table: TableView, parameters: QueryValues): Rows {
+  refuseMisspelt(parameters)
   const columns = readColumns(table, parameters)
   const requested = readOrder(table, parameters)
   const order = table.primaryKey.length > 0 ? [...requested, ...tieBreakers(table, requested)] : requested
