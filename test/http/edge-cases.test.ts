@@ -82,6 +82,28 @@ describe('edge cases of HTTP', () => {
       assert.match(metrics, /^gatehouse_http_requests_total{method="none",route="none",status="400"} \d+$/m)
     })
 
+  /** Its reply takes a while: the password is hashed. */
+  const slowForm = 'grant_type=password&client_id=demo-cli&username=alice&password=wrong-password'
+  const slow = `POST /connect/token HTTP/1.1\r\nHost: x\r\n${FORM}\r\nContent-Length: ${slowForm.length}\r\n\r\n${slowForm}`
+
+  test('RFC 9112 §9.3.2: malformed bytes after a request are not answered in its place', async () => {
+    const reply = await send(`${slow}garbage\r\n\r\n`)
+    assert.deepEqual(statuses(reply), [400])
+    assert.match(reply, /"error":"invalid_grant"/)
+  })
+
+  test('RFC 9112 §9.3.2: an upgrade is not accepted before the reply to an earlier request', async () => {
+    const upgrade = ['GET /Platform?version=1.1 HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket']
+    const key = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==']
+    const replies = await send(slow + upgrade.join('\r\n'), ...key, 'Sec-WebSocket-Protocol: PlatformJson', '', '')
+    assert.deepEqual(statuses(replies), [])
+  })
+
+  test('RFC 9112 §6.1: a transfer coding other than chunked is 501', async () => {
+    const head = ['POST /connect/token HTTP/1.1', 'Host: x', FORM, 'Transfer-Encoding: gzip, chunked']
+    assert.deepEqual(statuses(await send(...head, '', '0', '', '')), [501])
+  })
+
   test('RFC 9110 §10.1.1: Expect: 100-continue is answered before the body, another expectation with 417', async () => {
     const head = ['POST /connect/token HTTP/1.1', 'Host: x', FORM, 'Content-Length: 3', LAST]
     assert.deepEqual(statuses(await send(...head, 'Expect: 100-continue', '', 'a=b')), [100, 400])
@@ -91,7 +113,8 @@ describe('edge cases of HTTP', () => {
   test('RFC 9110 §10.1.1: what is refused for its head is not asked to send its body', async () => {
     for (const [status, ...head] of [
       [413, 'POST /connect/token HTTP/1.1', FORM, 'Content-Length: 100000'],
-      [415, 'POST /admin/users HTTP/1.1', 'Content-Type: text/x', 'Content-Length: 100'],
+      [415, 'POST /sign-in HTTP/1.1', 'Content-Type: text/x', 'Content-Length: 100'],
+      [401, 'POST /admin/users HTTP/1.1', 'Content-Type: application/json', 'Content-Length: 100'],
       [404, 'POST /nothing HTTP/1.1', 'Content-Length: 100'],
       [405, 'POST /healthz HTTP/1.1', 'Content-Length: 100'],
     ] as const) {

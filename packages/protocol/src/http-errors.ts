@@ -36,7 +36,13 @@ export const HTTP_ERRORS = {
     title: 'The content type is not accepted here',
     advice: 'Send the documented content type.',
   },
+  'http.unsupported_coding': {
+    status: 501,
+    title: 'The transfer coding is not supported',
+    advice: 'Send the body with `Content-Length`, or `chunked` only.',
+  },
   'http.too_many_requests': { status: 429, title: 'A rate limit is exceeded', advice: AGAIN },
+  'http.busy': { status: 503, title: 'Too many request bodies are arriving', advice: AGAIN },
   'http.too_many_connections': {
     status: 503,
     title: 'The server has too many connections',

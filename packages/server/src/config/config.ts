@@ -92,6 +92,11 @@ export const SETTINGS = {
     parseInteger,
     'Maximum HTTP connections from one address to this node, except from trusted_proxies and limit_exempt; 0: no maximum. Streams have a separate limit.',
   ),
+  maxArrivingBytes: setting(
+    '134217728',
+    parseInteger,
+    'Maximum bytes of HTTP request bodies that have not arrived completely, on this node. Above this, the oldest of the user or address with the most bytes are refused.',
+  ),
   stopDelay: setting(
     '5',
     parseSeconds,

@@ -1,11 +1,13 @@
 /** Bytes that are not a request: answered with a problem document, logged and counted like one (RFC 9110 §15.5). */
 import { randomUUID } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { problemOf, Refusal } from 'gatehouse-protocol'
 import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { nodeHttp } from './node-http.ts'
+import { pendingReply } from './pending-reply.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 
 const MALFORMED = new Refusal('http.bad_request', 400, 'The request is not HTTP/1.1')
@@ -18,8 +20,14 @@ const REFUSALS: ReadonlyMap<string, Refusal> = new Map([
 /** For the server's `clientError` event. */
 export function createClientErrorHandler(logger: Logger, metrics: Metrics) {
   return (error: Error & { readonly code?: string }, socket: Duplex): void => {
-    if (error.code === 'ECONNRESET' || !socket.writable || isReplying(socket)) {
+    const pending = pendingReply(socket)
+    // Nothing may be written into the middle of a reply.
+    if (error.code === 'ECONNRESET' || !socket.writable || (pending?.headersSent && !pending.writableEnded)) {
       socket.destroy()
+      return
+    }
+    if (pending?.req.complete) {
+      closeAfter(pending, socket)
       return
     }
     const refusal = REFUSALS.get(error.code ?? '') ?? MALFORMED
@@ -62,11 +70,11 @@ function replyOf(refusal: Refusal, id: string): string {
   ].join('\r\n')
 }
 
-/** Must not write into the middle of another reply. */
-function isReplying(socket: Duplex): boolean {
-  return (
-    '_httpMessage' in socket &&
-    socket._httpMessage instanceof nodeHttp.ServerResponse &&
-    socket._httpMessage.headersSent
-  )
+/** What follows a complete request is malformed: a refusal would be read as the reply to that request (RFC 9112 §9.3.2). */
+function closeAfter(pending: ServerResponse, socket: Duplex): void {
+  pending.once('close', () => {
+    const next = pendingReply(socket)
+    if (next === undefined) socket.destroy()
+    else closeAfter(next, socket)
+  })
 }

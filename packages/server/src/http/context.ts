@@ -180,8 +180,13 @@ export class Context {
 
   /** Counts bytes that wait in memory for the client, until they are released. Past the limit of the node, connections are closed. */
   holdUnread(bytes: number): () => void {
+    return this.unread?.hold(this.holder, bytes, () => this.#closeUnread('queue')) ?? (() => {})
+  }
+
+  /** To whom bytes in memory are charged. */
+  get holder(): string {
     const { user, client } = this.caller
-    return this.unread?.hold(user ?? client ?? this.address, bytes, () => this.#closeUnread('queue')) ?? (() => {})
+    return user ?? client ?? this.address
   }
 
   /** The timeout of the socket sees progress within one large write. */

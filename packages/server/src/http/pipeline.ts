@@ -1,4 +1,4 @@
-/** The path of every request: context, route, rate limit, body, authentication, handler, then log line, metrics and span. */
+/** The path of every request: context, route, rate limit, authentication, body, handler, then log line, metrics and span. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -8,13 +8,15 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { RequestSpan, Tracing } from '../telemetry/traces.ts'
 import { CLIENT_LEFT, Context, type ProblemPage } from './context.ts'
 import { answerPreflight, setCorsHeaders } from './cors.ts'
+import { HeldBytes } from './limits/held-bytes.ts'
 import { PipelinedRequests } from './limits/pipelined-requests.ts'
 import { callerOf, type RateLimits } from './limits/rate-limits.ts'
 import { UnreadReplies } from './limits/unread-replies.ts'
+import { pendingReply } from './pending-reply.ts'
 import { logFailure, replyWithProblem } from './problem.ts'
 import { authenticateRequest } from './request/authentication.ts'
 import { hasBody, readBody } from './request/body.ts'
-import { checkHost, checkTargetLength, localTarget } from './request/request-head.ts'
+import { checkHost, checkTargetLength, checkTransferCoding, localTarget } from './request/request-head.ts'
 import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
 import { type Match, Router, type Unmatched } from './router.ts'
 
@@ -35,12 +37,17 @@ export interface PipelineOptions {
   /** The reply if no route matches; a 404 by default. */
   readonly unmatched?: Refusal
   readonly unread?: UnreadReplies
+  /** Maximum bytes of bodies that are arriving. */
+  readonly maxArriving?: number
 }
+
+const MAX_ARRIVING = 128 * 1024 * 1024
 
 export class Pipeline {
   readonly #options: PipelineOptions
   readonly #router: Router
   readonly #unread: UnreadReplies
+  readonly #arriving: HeldBytes
   readonly #pipelined: PipelinedRequests
   readonly #finish: (context: Context, status: number) => void
 
@@ -48,6 +55,8 @@ export class Pipeline {
     this.#options = options
     this.#router = new Router(options.groups)
     this.#unread = options.unread ?? new UnreadReplies()
+    this.#arriving = new HeldBytes(options.maxArriving ?? MAX_ARRIVING)
+    options.metrics.watch('gatehouse_http_arriving_bytes', () => [[{}, this.#arriving.bytes]])
     this.#pipelined = new PipelinedRequests(this.#unread)
     this.#finish = createAccessLog(options.logger, options.metrics)
   }
@@ -81,6 +90,7 @@ export class Pipeline {
     response.on('error', ignore)
     try {
       checkHost(request)
+      checkTransferCoding(request)
       this.#dispatch(context, span)
     } catch (error) {
       this.#fail(context, undefined, error)
@@ -110,15 +120,28 @@ export class Pipeline {
     if (params !== undefined) context.params = params
     if (group.headers !== undefined) context.setHeaders(group.headers)
     this.#enter(context, group, () => {
-      const { body } = route
-      const act = span === undefined ? () => this.#run(context, match) : () => span.run(() => this.#run(context, match))
-      if (body === undefined) return act()
-      checkMediaType(context.request, body)
-      readBody(context, body.limit, (read) => {
+      const inSpan = (act: () => void): void => (span === undefined ? act() : span.run(act))
+      inSpan(() => this.#authorize(context, match, () => this.#readBody(context, match, inSpan)))
+    })
+  }
+
+  /** Not before the caller is known: for others, no body is kept in memory. */
+  #readBody(context: Context, { route, group }: Match, inSpan: (act: () => void) => void): void {
+    const { body } = route
+    const handle = (): void => this.#handle(context, route, group)
+    if (body === undefined) {
+      handle()
+      return
+    }
+    checkMediaType(context.request, body)
+    readBody(context, {
+      limit: body.limit,
+      arriving: this.#arriving,
+      done: (read) => {
         if (read instanceof Refusal) return this.#fail(context, group, read)
         context.body = read
-        act()
-      })
+        inSpan(handle)
+      },
     })
   }
 
@@ -153,27 +176,33 @@ export class Pipeline {
       context.setLimits(rateLimits.countAddress(group.limit, context.address))
   }
 
-  #run(context: Context, { route, group }: Match): void {
+  /** A token that is known already is checked without a promise, and the whole request is served in one turn. */
+  #authorize(context: Context, { route, group }: Match, next: () => void): void {
+    const { access } = route
+    if (access === undefined) {
+      next()
+      return
+    }
+    const { rateLimits, authenticate = noPrincipal } = this.#options
+    const act = (principal: Principal): void => {
+      context.principal = principal
+      access(principal, context)
+      if (group.limit !== undefined && rateLimits !== undefined)
+        context.setLimits(rateLimits.countCaller(group.limit, context.address, callerOf(principal)))
+      next()
+    }
+    const principal = authenticateRequest(context, authenticate)
+    if (principal instanceof Promise) principal.then(act).catch((error) => this.#fail(context, group, error))
+    else act(principal)
+  }
+
+  #handle(context: Context, route: Route, group: RouteGroup): void {
     try {
-      const replied = route.access === undefined ? route.handle(context) : this.#authorize(context, route, group)
+      const replied = route.handle(context)
       if (replied instanceof Promise) replied.catch((error) => this.#fail(context, group, error))
     } catch (error) {
       this.#fail(context, group, error)
     }
-  }
-
-  /** A token that is known already is checked without a promise, and the whole request is served in one turn. */
-  #authorize(context: Context, { access, handle }: Route, { limit }: RouteGroup): void | Promise<void> {
-    const { rateLimits, authenticate = noPrincipal } = this.#options
-    const act = (principal: Principal): void | Promise<void> => {
-      context.principal = principal
-      access?.(principal, context)
-      if (limit !== undefined && rateLimits !== undefined)
-        context.setLimits(rateLimits.countCaller(limit, context.address, callerOf(principal)))
-      return handle(context)
-    }
-    const principal = authenticateRequest(context, authenticate)
-    return principal instanceof Promise ? principal.then(act) : act(principal)
   }
 
   #refuseUnmatched(context: Context, { group, allow }: Unmatched): void {
@@ -213,6 +242,12 @@ export class Pipeline {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     const context = this.#contextOf(request, undefined)
     socket.on('error', ignore)
+    // RFC 9112 §9.3.2: replies come in the order of the requests, but the replies that are pending could only follow the 101.
+    if (pendingReply(socket) !== undefined) {
+      this.#finish(context, CLIENT_LEFT)
+      socket.destroy()
+      return
+    }
     // The writer of the 101 response reads the id from here.
     request.headers['request-id'] = context.id
     let taken: void | Promise<void>

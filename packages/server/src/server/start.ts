@@ -155,6 +155,7 @@ function answerRequests(
     }),
     base: basePath,
     problemPage: pages.problemPage,
+    maxArriving: config.maxArrivingBytes,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     addressOf: (request) => addresses.of(request),
     admit: connections.admit,

@@ -8,6 +8,7 @@ import { type LoadedConfig, parseTexts } from '../config/load.ts'
 const DIVIDED = [
   'queryConcurrency',
   'queryWaiting',
+  'maxArrivingBytes',
   'querySendQueueBytes',
   'liveStatements',
   'liveBytes',

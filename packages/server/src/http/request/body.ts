@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'gatehouse-protocol'
 import type { Context } from '../context.ts'
+import type { HeldBytes } from '../limits/held-bytes.ts'
 import type { BodyRule } from '../route.ts'
 import { queryStringOf } from './request-head.ts'
 
@@ -12,13 +13,22 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
 }
 
-/** Calls `then` with the body or a refusal; not at all if the client closes before the end. */
-export function readBody(context: Context, most: number, then: (read: Buffer | Refusal) => void): void {
+export interface ReadBodyOptions {
+  /** The most bytes of this body. */
+  readonly limit: number
+  /** The bodies that are arriving. */
+  readonly arriving: HeldBytes
+  /** Gets the body or a refusal; is not called if the client closes before the end. */
+  readonly done: (read: Buffer | Refusal) => void
+}
+
+export function readBody(context: Context, options: ReadBodyOptions): void {
+  const { limit: most, done } = options
   const { request } = context
   const { 'content-length': said, 'transfer-encoding': coding, expect } = request.headers
   const length = Number(said ?? 0)
   if (length > most) {
-    then(tooLarge())
+    done(tooLarge())
     return
   }
   // RFC 9110 §10.1.1: the client waits for this; Node has answered every other expectation. HTTP/1.0 has none.
@@ -26,32 +36,50 @@ export function readBody(context: Context, most: number, then: (read: Buffer | R
   // A small body usually arrives with the headers, so it can be read on the next tick.
   process.nextTick(() => {
     const first: Buffer = request.read() ?? NOTHING
-    if (coding === undefined && first.length === length) then(first)
-    else readOn(request, first, most, then)
+    if (coding === undefined && first.length === length) done(first)
+    else readOn(context, first, options)
   })
 }
 
-function readOn(request: IncomingMessage, first: Buffer, most: number, then: (read: Buffer | Refusal) => void): void {
-  const parts = [first]
-  let length = first.length
+function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, done }: ReadBodyOptions): void {
+  const parts: Buffer[] = []
+  const releases: (() => void)[] = []
+  let length = 0
+  let hasLeft = false
   const take = (part: Buffer): void => {
     length += part.length
-    if (length > most) leave(tooLarge())
-    else parts.push(part)
+    if (length > limit) leave(tooLarge())
+    else {
+      parts.push(part)
+      releases.push(arriving.hold(holder, part.length, () => leave(tooMuchAtOnce())))
+      if (hasLeft) release()
+    }
   }
   const end = (): void => leave(Buffer.concat(parts, length))
+  const release = (): void => {
+    for (const forget of releases.splice(0)) forget()
+  }
   const leave = (read: Buffer | Refusal): void => {
+    if (hasLeft) return
+    hasLeft = true
     request.off('data', take).off('end', end)
-    then(read)
+    release()
+    done(read)
   }
   // Without a listener the error would end the process.
   request.on('error', () => {})
-  request.on('data', take).on('end', end)
+  request.on('data', take).on('end', end).on('close', release)
+  take(first)
 }
 
 /** The rest of the body is not read: the connection is closed after the reply. */
 function tooLarge(): Refusal {
   return new Refusal('http.body_too_large', 413, 'The body is too large', { headers: { connection: 'close' } })
+}
+
+function tooMuchAtOnce(): Refusal {
+  const headers = { 'retry-after': '1', connection: 'close' }
+  return new Refusal('http.busy', 503, 'Too many request bodies are arriving', { headers })
 }
 
 /** The body rule of routes that take forms. */

@@ -96,6 +96,15 @@ export function checkHost({ headers: { host }, httpVersion }: IncomingMessage): 
     throw badRequest('The request must have one Host header with a host and, if needed, a port')
 }
 
+/** RFC 9112 §6.1: Node removes `chunked`, and leaves every other coding in the body. */
+export function checkTransferCoding({ headers }: IncomingMessage): void {
+  const coding = headers['transfer-encoding']
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
+    throw new Refusal('http.unsupported_coding', 501, 'The only transfer coding that is supported is chunked', {
+      headers: { connection: 'close' },
+    })
+}
+
 function badRequest(text: string): Refusal {
   return new Refusal('http.bad_request', 400, text, { headers: { connection: 'close' } })
 }

@@ -37,6 +37,8 @@ function asQueryRefusal(error: unknown): unknown {
   switch (error.code) {
     case 'http.body_too_large':
       return refuse('Request.TooLarge', error.message, { headers: error.details.headers ?? {} })
+    case 'http.busy':
+      return refuse('Limit.Overload', error.message, { headers: error.details.headers ?? {} })
     case 'access.token_needed':
       return refuse('Auth.Required', 'The request has no access token', { headers: { 'www-authenticate': 'Bearer' } })
     case 'access.invalid_token':
