@@ -94,7 +94,8 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   sql`gh_micros(x timestamp) RETURNS bigint AS (extract(epoch FROM x) * 1000000)::bigint`,
   plpgsql`gh_timestamp(micros bigint) RETURNS timestamp AS
     IF micros < -62135596800000000 OR micros > 253402300799999999 THEN ${fail('Overflow', `'The result is out of range for Timestamp'`)}; END IF;
-    RETURN (date '1970-01-01' + floor(micros / 86400000000.0)::int) + interval '1 microsecond' * (micros - floor(micros / 86400000000.0)::bigint * 86400000000);`,
+    micros := micros + 62135596800000000;
+    RETURN (date '0001-01-01' + (micros / 86400000000)::int) + interval '1 microsecond' * (micros % 86400000000);`,
   plpgsql`gh_in_range(x timestamp) RETURNS timestamp AS
     IF x BETWEEN ${YEARS} THEN RETURN x; END IF; ${fail('Overflow', `'The result is out of range for Timestamp'`)};`,
   plpgsql`gh_date_add(x date, days bigint) RETURNS date AS
@@ -117,9 +118,14 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   sql`gh_date_diff(span text, a timestamp, b timestamp) RETURNS bigint AS
     (${S}.gh_micros(b) - ${S}.gh_micros(a)) / CASE span WHEN 'week' THEN 604800000000 WHEN 'day' THEN 86400000000 WHEN 'hour' THEN 3600000000
       WHEN 'minute' THEN 60000000 WHEN 'second' THEN 1000000 WHEN 'millisecond' THEN 1000 ELSE 1 END`,
+  // In whole numbers: the quotient of two numerics is rounded, also upwards.
   plpgsql`gh_bucket(width bigint, x timestamp) RETURNS timestamp AS
-    IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
-    RETURN ${S}.gh_timestamp((946857600000000 + floor((${S}.gh_micros(x) - 946857600000000)::numeric / width) * width)::bigint);`,
+    DECLARE since bigint := ${S}.gh_micros(x) - 946857600000000; past bigint;
+    BEGIN
+      IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
+      past := since % width;
+      RETURN ${S}.gh_timestamp(946857600000000 + (since - past - CASE WHEN past < 0 THEN width ELSE 0 END));
+    END;`,
   plpgsql`gh_bucket_months(width interval, x timestamp) RETURNS timestamp AS
     IF extract(year FROM width) * 12 + extract(month FROM width) <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
     RETURN ${S}.gh_month_start((extract(year FROM width) * 12 + extract(month FROM width))::int, ((extract(year FROM x) - 2000) * 12 + extract(month FROM x) - 1)::int);`,
