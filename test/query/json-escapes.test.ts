@@ -1,7 +1,10 @@
 /** Json values with escapes that PostgreSQL cannot parse: refused on both engines, and readable where they are stored. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { INTEGER, JSON_TYPE } from 'gatehouse-iql'
 import { Client } from 'pg'
+import { csvField } from '../../packages/csv/src/record.ts'
+import { rowFields } from '../../packages/csv/src/row.ts'
 import { onEveryEngine } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -15,6 +18,8 @@ const UNSTORABLE = [
   '"\\ud83d\\ud83d\\ude00"',
 ]
 const STORABLE = ['"\\ud83d\\ude00"', '"\\\\ud800"', '"\\\\\\\\u0000"', '{"\\uD83D\\uDE00": "\\u0001"}']
+
+const COLUMN = { name: 'c', type: INTEGER, isRequired: false, hasDefault: false }
 
 onEveryEngine('escapes in Json', (place, engine) => {
   let server: QueryServer
@@ -40,6 +45,10 @@ onEveryEngine('escapes in Json', (place, engine) => {
     test(`${json} is refused`, async () => {
       const refused = ['Data.BadValue', 'Data.BadValue', 'IQL.BadValue', 'IQL.BadLiteral']
       assert.deepEqual(await write(json, 1), refused)
+      // The rows of the declarative file, and of a CSV import.
+      await assert.rejects(server.service.tables.insert('js', ['id', 'j'], [['1', json]]), /is not JSON/)
+      const row = rowFields(`1,${csvField(json)}`, { delimiter: ',' }, [COLUMN, { ...COLUMN, type: JSON_TYPE }])
+      assert.match('reason' in row ? row.reason : '', /is not JSON/)
     })
   }
 
