@@ -12,7 +12,8 @@ case-insensitive. Texts are written in single quotes, with a quote inside double
 Names are case-insensitive, and results use the spelling of the definition.
 
 Values are best sent as parameters, \`:name\` or \`$1\`. A parameter takes its type from the context, such as the column it is
-compared with. Where the context does not determine a type, write \`CAST(:name AS Type)\`.`
+compared with. Where the context does not determine a type, write \`CAST(:name AS Type)\`. A parameter that is used several times has the
+type of its first use.`
 
 export const MEANING = `## Semantics
 

@@ -103,6 +103,42 @@ for (const [what, value] of VALUES) {
   })
 }
 
+/** In each statement the first use of the parameter gives it a type. */
+const TWO_USES: readonly (readonly [string, string, string])[] = [
+  ["n + :p AS x, left('abc', :p) AS y", '2', 'IQL.BadArguments'],
+  ["d + :p AS x, left('abc', :p) AS y", '2', 'IQL.BadArguments'],
+  ['id + :p AS x, length(:p) AS y', '2', 'IQL.BadArguments'],
+  ["CAST(:p AS Decimal(20, 0)) AS x, substr('abc', :p) AS y", '9223372036854775808', 'IQL.BadArguments'],
+  ["t = :p AS x, json_get(:p, 'a') AS y", '{}', 'IQL.BadArguments'],
+  ["at > :p AS x, json_get(JSON '[1]', :p) AS y", '2026-01-01', 'IQL.BadArguments'],
+  ['at - :p AS x, time_bucket(:p, at) AS y', '1 day', 'IQL.BadArguments'],
+  ["lpad('a', :p, :p) AS y", '2', 'IQL.BadArguments'],
+  ['lpad(:p, :p) AS y', '2', 'IQL.BadArguments'],
+  ["id + :p AS x, json_get(JSON '[7, 8]', :p) AS y", '1', '8'],
+  ["left('abc', :p) AS x, power(:p, 2) AS y", '3', '9'],
+  ['n + :p AS x, power(:p, 2) AS y', '3', '9'],
+  ["CAST(at AS Date) = :p AS x, date_part('month', :p) AS y", '2026-02-03', '2'],
+]
+
+for (const [columns, p, expected] of TWO_USES) {
+  test(`a parameter has one type: ${columns}`, async () => {
+    for (const server of servers) {
+      const Statement = `SELECT ${columns} FROM h WHERE id = 1`
+      const { json, text } = await server.call('/query', JSON.stringify({ Statement, Parameters: { p } }))
+      assert.equal(json.Code ?? String(json.Rows[0]?.y), expected, text)
+    }
+  })
+}
+
+test('a claim of a row filter is a Text', async () => {
+  for (const server of servers) {
+    const { status, json } = await server.query(
+      "CREATE TABLE claimed (id Integer PRIMARY KEY, t Text) ROW FILTER (left(t, :sub) = 'x')",
+    )
+    assert.deepEqual([status, json.Code], [400, 'IQL.BadArguments'])
+  }
+})
+
 test('LIMIT and OFFSET take no NULL and no negative parameter, and the error says so', async () => {
   for (const server of servers) {
     for (const clause of ['LIMIT', 'OFFSET']) {

@@ -30,7 +30,7 @@ import {
   type TypeKind,
   typeName,
 } from '../types/types.ts'
-import { isFlexible, literal, widen } from './literal.ts'
+import { isFlexible, literal, readLiteral, widen } from './literal.ts'
 import { widenToCommonType } from './operators.ts'
 
 export interface BoundArguments {
@@ -55,7 +55,10 @@ export function matchArguments(
       `takes ${countsOf(definitions)}`,
       valueHint(definitions),
     )
-  const own = call.arguments.map((argument) => (isFlexible(argument) ? undefined : binding.expression(scope, argument)))
+  const own = call.arguments.map((argument) => {
+    const takesType = isFlexible(argument) && !(argument.kind === 'parameter' && binding.isTyped(argument.name))
+    return takesType ? undefined : binding.expression(scope, argument)
+  })
   const chosen = fitting.find((definition) => {
     return call.arguments.every((argument, index) => {
       return accepts(kindAt(definition, index), argument, own[index])
@@ -65,6 +68,9 @@ export function matchArguments(
   const given = call.arguments.map((argument, index) => {
     const kind = kindAt(chosen, index)
     const bound = own[index] ?? binding.expression(scope, argument, expectedOf(kind, chosen, own))
+    // It may have got another type from an earlier argument.
+    if (bound.kind === 'parameter' && !KINDS[kind].takes(bound))
+      throw doesNotFit(binding, call, fitting, own.with(index, bound))
     return finish(binding, call, chosen, kind, argument, bound)
   })
   const args = widenCommon(binding, call, chosen, given)
@@ -109,7 +115,7 @@ const FRACTION = decimal(FRACTION_SCALE + 1, FRACTION_SCALE)
 interface KindRule {
   /** Whether an expression with a type of its own does. */
   readonly takes: (bound: BoundExpression) => boolean
-  /** Which literals do, and whether NULL and parameters do, which have no type of their own. */
+  /** Which literals do, and whether NULL and parameters without a type do. */
   readonly literals: LiteralForms
   /** The type that these take here. */
   readonly expected?: IqlType
@@ -136,7 +142,11 @@ const KINDS: Readonly<Record<ArgumentKind, KindRule>> = {
   Text: { takes: ofType('Text'), literals: FROM_TEXT, expected: TEXT },
   Integer: { takes: ofType('Integer'), literals: { number: WHOLE, untyped: true }, expected: INTEGER },
   Decimal: { takes: ofType('Decimal'), literals: { number: EXACT, untyped: true } },
-  Double: { takes: ofType('Double'), literals: { number: ANY_NUMBER, untyped: true }, expected: DOUBLE },
+  Double: {
+    takes: ({ kind, type }) => type.kind === 'Double' || (kind === 'parameter' && isNumber(type)),
+    literals: { number: ANY_NUMBER, untyped: true },
+    expected: DOUBLE,
+  },
   Boolean: { takes: ofType('Boolean'), literals: { untyped: true }, expected: BOOLEAN },
   Timestamp: { takes: ofType('Timestamp'), literals: FROM_TEXT },
   Date: { takes: ofType('Date'), literals: FROM_TEXT },
@@ -159,7 +169,11 @@ const KINDS: Readonly<Record<ArgumentKind, KindRule>> = {
   unit: WORD,
   span: WORD,
   digits: { takes: () => false, literals: { number: WHOLE, untyped: false }, expected: INTEGER },
-  fraction: { takes: () => false, literals: { number: EXACT, untyped: true }, expected: FRACTION },
+  fraction: {
+    takes: ({ kind, type }) => kind === 'parameter' && sameType(type, FRACTION),
+    literals: { number: EXACT, untyped: true },
+    expected: FRACTION,
+  },
   fixed: {
     takes: ({ type }) => type.kind === 'Interval' && !type.months,
     literals: { text: (text) => !countsMonths(text), untyped: true },
@@ -180,7 +194,7 @@ function countsMonths(text: string): boolean {
   return (readInterval(text)?.months ?? 0n) !== 0n
 }
 
-/** Whether the argument matches the kind. Literals and parameters are judged by their syntax. */
+/** Whether the argument matches the kind. Literals, and parameters at their first use, are judged by their syntax. */
 function accepts(kind: ArgumentKind, written: Expression, bound: BoundExpression | undefined): boolean {
   const { takes, literals } = KINDS[kind]
   if (bound !== undefined) return takes(bound)
@@ -200,7 +214,7 @@ function expectedOf(
   return own.find((argument, index) => argument !== undefined && kindAt(definition, index) === 'common')?.type
 }
 
-/** Checks what the type does not express, and converts a Date to the Timestamp that time functions take. */
+/** Checks what the type does not express, and converts a Date to a Timestamp and the number of a parameter to a Double. */
 function finish(
   binding: Binding,
   call: Call,
@@ -211,8 +225,13 @@ function finish(
 ): BoundExpression {
   switch (kind) {
     case 'moment':
-      return bound.type.kind === 'Date'
-        ? { kind: 'cast', operand: bound, type: TIMESTAMP, nullable: bound.nullable }
+      return bound.type.kind === 'Date' ? castTo(TIMESTAMP, bound) : bound
+    case 'Double':
+      return bound.type.kind === 'Double' ? bound : castTo(DOUBLE, bound)
+    case 'Integer':
+      // A whole number with many digits is a Decimal.
+      return bound.kind === 'literal' && bound.type.kind === 'Decimal'
+        ? readLiteral(binding, INTEGER, String(bound.value), startOf(written))
         : bound
     case 'part':
       return oneOf(binding, definition.id === 'date_part_time' ? PARTS.filter(isOfTime) : PARTS, written, bound)
@@ -254,6 +273,10 @@ function finish(
     default:
       return bound
   }
+}
+
+function castTo(type: IqlType, operand: BoundExpression): BoundExpression {
+  return { kind: 'cast', operand, type, nullable: operand.nullable }
 }
 
 /** A literal from 0 to 1, or a parameter that is not used as another type too. */

@@ -109,6 +109,11 @@ export class Binding {
     return this.#parameterOf(name, at, type)
   }
 
+  /** Whether an earlier use has determined the type of a parameter. The claims of a row filter are Text. */
+  isTyped(name: string): boolean {
+    return this.bindsRowFilter || this.#types.has(name.toLowerCase())
+  }
+
   /** In `:min IS NULL OR price >= :min` only the second use determines the type. */
   untypedParameter(name: string, at: number): Parameter {
     const type = this.#types.get(name.toLowerCase())

@@ -115,10 +115,13 @@ function readJson(text: string): string | undefined {
   return isStorableJson(text) ? text.trim() : undefined
 }
 
-/** PostgreSQL accepts no NUL in the text of JSON, not even an escaped one. */
-function isStorableJson(text: string): boolean {
-  return text.isWellFormed() && !(text.includes('\\u0000') && /\\u0000/.test(text.replaceAll('\\\\', '')))
+/** PostgreSQL parses no JSON with a NUL or half of a surrogate pair, not even an escaped one. */
+export function isStorableJson(text: string): boolean {
+  return text.isWellFormed() && !(text.includes('\\u') && UNSTORABLE_ESCAPE.test(text.replaceAll('\\\\', '  ')))
 }
+
+/** Where no backslash is itself escaped. PostgreSQL reads it too. */
+export const UNSTORABLE_ESCAPE = /\\u(?:0000|[dD][89abAB]..(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB]..\\u)[dD][c-fC-F]..)/
 
 /** Node skips characters that are not Base-64, and so returns too few bytes. It also accepts `-` and `_`, and ignores the high byte of characters. */
 function readBinary(text: string): Uint8Array | undefined {

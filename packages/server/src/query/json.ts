@@ -1,6 +1,6 @@
 /** The JSON of requests: its limits, its errors, and its values as values of columns. No number is rounded. */
 
-import { FORMS, type IqlType, type IqlValue, type Read, readValue, typeName } from 'gatehouse-iql'
+import { FORMS, type IqlType, type IqlValue, isStorableJson, type Read, readValue, typeName } from 'gatehouse-iql'
 import {
   endOfString,
   isRawNumber,
@@ -157,19 +157,9 @@ function readText(type: IqlType, text: string | undefined): Read {
   return text === undefined ? { problem: 'is an object or an array' } : readValue(type, text)
 }
 
-/** Parsed text is checked only for NUL: PostgreSQL accepts none in JSON, not even an escaped one. */
 function jsonValue(value: Json): Read {
-  return containsNul(value) ? { problem: `is not ${FORMS.Json}` } : { value: writeJson(value) }
-}
-
-function containsNul(value: Json): boolean {
-  if (typeof value === 'string') return value.includes('\0')
-  if (isList(value)) return value.some(containsNul)
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    Object.entries(value).some(([name, member]) => name.includes('\0') || containsNul(member))
-  )
+  const text = writeJson(value)
+  return isStorableJson(text) ? { value: text } : { problem: `is not ${FORMS.Json}` }
 }
 
 const MAX_SHOWN_LENGTH = 100

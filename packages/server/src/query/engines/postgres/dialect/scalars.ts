@@ -44,15 +44,20 @@ export const POSTGRES_SCALARS: Dialect['scalars'] = {
   date_diff: ([span, from, to]) => `${SCHEMA}.gh_date_diff(${span}, ${from}::timestamp, ${to}::timestamp)`,
   time_bucket: ([width, x]) => `${SCHEMA}.gh_bucket(${width}, ${x}::timestamp)`,
   time_bucket_months: ([width, x]) => `${SCHEMA}.gh_bucket_months(${width}, ${x}::timestamp)`,
-  json_get: ([json, key]) => text(`((${json}::json -> ${key})::text)`),
+  json_get: ([json, key], node) => text(`((${parsed(json, node)} -> ${key})::text)`),
   json_item: ([json, index]) => text(`${SCHEMA}.gh_json_item(${json}, ${index})`),
-  json_text: ([json, key]) => text(`(${json}::json ->> ${key})`),
+  json_text: ([json, key], node) => text(`(${parsed(json, node)} ->> ${key})`),
   json_item_text: ([json, index]) => text(`${SCHEMA}.gh_json_item_text(${json}, ${index})`),
   gen_uuid: () => 'gen_random_uuid()',
 }
 
 function text(sql: Sql): Sql {
   return `(${sql} COLLATE "C")`
+}
+
+/** A part of a Json value can be parsed, because the value was. */
+function parsed(json: Sql | undefined, { arguments: [value] }: BoundCall): Sql {
+  return value?.kind === 'call' ? `${json}::json` : `${SCHEMA}.gh_json(${json})`
 }
 
 /** greatest and least alone would ignore a NULL. */

@@ -62,7 +62,7 @@ export const STATISTICS_FUNCTIONS: readonly HelperFunction[] = [
   },
   plpgsql`gh_series(b bigint, e bigint, s bigint) RETURNS bigint AS
     IF s <= 0 THEN ${fail('BadValue', `'The step of a series must be positive'`)}; END IF;
-    RETURN ${S}.gh_series_steps(floor((e::numeric - b) / s));`,
+    RETURN ${S}.gh_series_steps(CASE WHEN e < b THEN -1 ELSE div(e::numeric - b, s) END);`,
   plpgsql`gh_series_steps(n numeric) RETURNS bigint AS
     IF n >= ${MAX_SERIES_ROWS} THEN ${fail('BadValue', `'A series can have at most ${MAX_SERIES_ROWS_TEXT} rows'`)}; END IF;
     RETURN greatest(n, -1)::bigint;`,

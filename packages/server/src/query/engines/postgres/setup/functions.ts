@@ -1,6 +1,6 @@
 /** Helper functions that give PostgreSQL the semantics of IQL; replaced at every start. */
 
-import { MAX_SEARCH_STEPS, SHORT_PART_BYTES } from 'gatehouse-iql'
+import { MAX_SEARCH_STEPS, SHORT_PART_BYTES, UNSTORABLE_ESCAPE } from 'gatehouse-iql'
 import { SCHEMA } from '../representation.ts'
 import { STATISTICS_FUNCTIONS } from './functions-statistics.ts'
 import { fail, type HelperFunction, plpgsql, sql } from './helper-function.ts'
@@ -84,7 +84,19 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
       ${S}.gh_without_zone(x) ELSE x::timestamp END)`,
   ),
   parser('Uuid', 'uuid', '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$', 'x::uuid'),
-  parser('Json', 'text', '', 'x::json::text'),
+  parser('Json', 'text', '', `${S}.gh_storable_json(btrim(x::json::text, E' \\t\\n\\r'))`),
+  plpgsql`gh_storable_json(x text) RETURNS text AS
+    IF ${S}.gh_mended_json(x) = x THEN RETURN x; END IF; RAISE invalid_text_representation;`,
+  // Earlier versions stored escapes that PostgreSQL cannot parse. \\u005c is a backslash.
+  plpgsql`gh_mended_json(x text) RETURNS text AS
+    IF replace(x, '\\\\', '  ') !~ '${UNSTORABLE_ESCAPE.source}' THEN RETURN x; END IF;
+    RETURN regexp_replace(replace(x, '\\\\', '\\u005c'), '${UNSTORABLE_ESCAPE.source}', '\\\\ufffd', 'g');`,
+  // Not strict, so that the planner can inline it, as it can gh_json_item.
+  {
+    ...sql`gh_json(x text) RETURNS json AS
+      (CASE WHEN strpos(x, '\\u') = 0 THEN x ELSE ${S}.gh_mended_json(x) END)::json`,
+    takesNull: true,
+  },
   sql`gh_text_binary(x text) RETURNS bytea AS convert_to(x, 'UTF8')`,
   sql`gh_without_zone(x text) RETURNS timestamp AS CASE WHEN x ~ '[Zz]$' THEN rtrim(x, 'Zz ')::timestamp
     ELSE regexp_replace(x, '[+-]\\d\\d:?\\d\\d$', '')::timestamp - (substring(x FROM '([+-]\\d\\d):?\\d\\d$') || ':' || right(x, 2))::interval END`,
@@ -94,7 +106,8 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   sql`gh_micros(x timestamp) RETURNS bigint AS (extract(epoch FROM x) * 1000000)::bigint`,
   plpgsql`gh_timestamp(micros bigint) RETURNS timestamp AS
     IF micros < -62135596800000000 OR micros > 253402300799999999 THEN ${fail('Overflow', `'The result is out of range for Timestamp'`)}; END IF;
-    RETURN (date '1970-01-01' + floor(micros / 86400000000.0)::int) + interval '1 microsecond' * (micros - floor(micros / 86400000000.0)::bigint * 86400000000);`,
+    micros := micros + 62135596800000000;
+    RETURN (date '0001-01-01' + (micros / 86400000000)::int) + interval '1 microsecond' * (micros % 86400000000);`,
   plpgsql`gh_in_range(x timestamp) RETURNS timestamp AS
     IF x BETWEEN ${YEARS} THEN RETURN x; END IF; ${fail('Overflow', `'The result is out of range for Timestamp'`)};`,
   plpgsql`gh_date_add(x date, days bigint) RETURNS date AS
@@ -117,9 +130,14 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   sql`gh_date_diff(span text, a timestamp, b timestamp) RETURNS bigint AS
     (${S}.gh_micros(b) - ${S}.gh_micros(a)) / CASE span WHEN 'week' THEN 604800000000 WHEN 'day' THEN 86400000000 WHEN 'hour' THEN 3600000000
       WHEN 'minute' THEN 60000000 WHEN 'second' THEN 1000000 WHEN 'millisecond' THEN 1000 ELSE 1 END`,
+  // In whole numbers: the quotient of two numerics is rounded, also upwards.
   plpgsql`gh_bucket(width bigint, x timestamp) RETURNS timestamp AS
-    IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
-    RETURN ${S}.gh_timestamp((946857600000000 + floor((${S}.gh_micros(x) - 946857600000000)::numeric / width) * width)::bigint);`,
+    DECLARE since bigint := ${S}.gh_micros(x) - 946857600000000; past bigint;
+    BEGIN
+      IF width <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
+      past := since % width;
+      RETURN ${S}.gh_timestamp(946857600000000 + (since - past - CASE WHEN past < 0 THEN width ELSE 0 END));
+    END;`,
   plpgsql`gh_bucket_months(width interval, x timestamp) RETURNS timestamp AS
     IF extract(year FROM width) * 12 + extract(month FROM width) <= 0 THEN ${fail('BadValue', `'The width of a bucket must be positive'`)}; END IF;
     RETURN ${S}.gh_month_start((extract(year FROM width) * 12 + extract(month FROM width))::int, ((extract(year FROM x) - 2000) * 12 + extract(month FROM x) - 1)::int);`,
@@ -189,10 +207,16 @@ export const HELPER_FUNCTIONS: readonly HelperFunction[] = [
   ),
   plpgsql`gh_like(x text, part text, mark text) RETURNS boolean AS
     ${refuseLongSearch('part')} RETURN x COLLATE "C" LIKE part ESCAPE mark;`,
-  sql`gh_json_item(x text, n bigint) RETURNS text AS
-    CASE WHEN n BETWEEN 0 AND 2147483647 THEN (x::json -> n::int)::text END`,
-  sql`gh_json_item_text(x text, n bigint) RETURNS text AS
-    CASE WHEN n BETWEEN 0 AND 2147483647 THEN x::json ->> n::int END`,
+  {
+    ...sql`gh_json_item(x text, n bigint) RETURNS text AS
+      CASE WHEN n BETWEEN 0 AND 2147483647 THEN (${S}.gh_json(x) -> n::int)::text END`,
+    takesNull: true,
+  },
+  {
+    ...sql`gh_json_item_text(x text, n bigint) RETURNS text AS
+      CASE WHEN n BETWEEN 0 AND 2147483647 THEN ${S}.gh_json(x) ->> n::int END`,
+    takesNull: true,
+  },
   { ...plpgsql`gh_later(x anyelement) RETURNS anyelement AS RETURN x;`, isVolatile: true },
   { ...sql`gh_keep_known(a anyelement, b anyelement) RETURNS anyelement AS coalesce(b, a)`, takesNull: true },
   sql`gh_keep(a anyelement, b anyelement) RETURNS anyelement AS a`,
