@@ -212,6 +212,11 @@ messages per second (\`Limited\`), subscriptions of a connection (\`Limited\`), 
 a user (429, or \`Limited\` for \`AuthToken\`), sessions of a user (the oldest is closed with 4000). The limits of connections
 and sessions apply to each node. The name of a topic has at most 256 characters.
 
+**Before the first sign-in** a message has at most 64 KiB (\`GATEHOUSE_STREAM_MAX_ANONYMOUS_MESSAGE_BYTES\`), which is enough for
+\`AuthToken\`; afterwards 1 MiB (\`GATEHOUSE_STREAM_MAX_MESSAGE_BYTES\`). Fragments count together, and compressed messages as they are
+after decompression. A longer message closes the connection with 1009. One that is sent behind \`AuthToken\`, before its reply, waits for
+the reply and is then read if the sign-in succeeded.
+
 **A client that sends too much.** Messages above the rate are answered with \`Limited\`. If a connection continues after that many refusals,
 the server stops reading from it for a second at a time. Other frames count as well, before authentication too: a ping or pong as much as
 a message, a fragment or a kilobyte of a message (after decompression) a sixteenth of it. They are not refused: the connection is not

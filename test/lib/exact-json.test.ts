@@ -43,6 +43,11 @@ const TOKENS = [
     '"a"',
     '"__proto__"',
     '"\\u00e9\\n"',
+    '"\\u0061"',
+    '"\\\\":',
+    '{"\\"":',
+    '"\\udc000":',
+    '"\udc000":',
     '"',
     '\\',
     'true',
@@ -74,6 +79,85 @@ test('random texts', () => {
     const text = Array.from({ length: 1 + random(9) }, () => TOKENS[random(TOKENS.length)]).join('')
     const expected = outcome(parseExactly, text)
     assert.equal(outcome(parsed, text), expected, JSON.stringify(text))
+  }
+})
+
+test('random names, of which any character may be escaped, and repeated ones', () => {
+  const random = createRandom(5)
+  const characters = [
+    'a',
+    'b',
+    '1',
+    '"',
+    '\\',
+    '\n',
+    '\u0000',
+    'é',
+    '😀',
+    '\ud800',
+    '\udc00',
+    '__proto__',
+    'constructor',
+    ' ',
+    ':',
+  ]
+  const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  const name = (): string => {
+    const text = Array.from({ length: random(4) }, () => characters[random(characters.length)]).join('')
+    const written = [...text].map((one) =>
+      one.length === 1 && random(3) === 0 ? escaped(one) : JSON.stringify(one).slice(1, -1),
+    )
+    return `"${written.join('')}"`
+  }
+  const value = (depth: number): string => {
+    const kind = random(depth > 3 ? 3 : 6)
+    if (kind < 3) return ['7', name(), 'null'][kind] ?? ''
+    const items = Array.from({ length: random(5) }, () => value(depth + 1))
+    return kind === 3 ? `[${items}]` : `{${items.map((item) => `${name()}${' '.repeat(random(2))}:${item}`)}}`
+  }
+  for (let round = 0; round < 10_000; round++) {
+    const text = value(0)
+    const expected = outcome(parsed, text)
+    assert.notEqual(expected, 'refused', text)
+    assert.equal(outcome(parseJson, text), expected, text)
+    assert.equal(outcome(parseExactly, text), expected, text)
+    const at = random(text.length)
+    const changed = text.slice(0, at) + '{}[],:"\\u0'[random(10)] + text.slice(at + 1)
+    assert.equal(outcome(parseJson, changed), outcome(parsed, changed), changed)
+  }
+})
+
+test('an error in a text with escaped names is that of JSON.parse', () => {
+  for (const text of ['{"\\u0061":1,"\\\\":x}', '{"\\":1}', '{"\\x":1}', '{"\\u0061":1} 2', '{"\\u0061"'])
+    assert.throws(() => parseJson(text), errorOf(text))
+})
+
+function errorOf(text: string): Error {
+  try {
+    JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return error
+  }
+  throw new Error(`${text} is JSON`)
+}
+
+/** The shortest of several runs, in milliseconds. */
+function timeOf(parse: (text: string) => unknown, text: string): number {
+  const times = Array.from({ length: 7 }, () => {
+    const start = performance.now()
+    parse(text)
+    return performance.now() - start
+  })
+  return Math.min(...times)
+}
+
+test('a long text with escaped names takes not much longer than one without', (t) => {
+  const items = '1,'.repeat(250_000)
+  const plain = timeOf(parseJson, `{"Topic":[${items}1]}`)
+  for (const name of ['\\u0054opic', 'gr\\u00f6\\u00dfe']) {
+    const ratio = timeOf(parseJson, `{"${name}":[${items}1]}`) / plain
+    t.diagnostic(`${name}: ${ratio.toFixed(1)} times`)
+    assert.ok(ratio < 4, `${name}: ${ratio} times`)
   }
 })
 
@@ -129,5 +213,11 @@ test('an escaped name is read as it is, whatever names other texts have at its p
     const [object] = parse(escaped) as [Record<string, unknown>]
     assert.deepEqual(Object.keys(object), ['id', 'text', name], kind)
     assert.deepEqual([object.text, Number(JSON.stringify(object[name]))], ['"a\\', 2.5], kind)
+    // Names that cannot be written without an escape sequence, few and many.
+    for (const count of [1, 2000]) {
+      parse('[{"id":1,"\\\\n\\\\":1}]')
+      const [other] = parse(`[{"id":1,"\\n\\n\\n":{"\\\\":[{"\\"":1}]}}${',{"\\"":1}'.repeat(count)}]`) as unknown[]
+      assert.deepEqual(JSON.parse(JSON.stringify(other)), { id: 1, '\n\n\n': { '\\': [{ '"': 1 }] } }, kind)
+    }
   }
 })

@@ -180,15 +180,12 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
   streamMaxMessageBytes: {
     values: ['1000000', '2000'],
     seen: [undefined, 1009],
-    async see({ open }) {
-      const [stream] = await open(1)
-      stream?.send({ Controller: 'Platform', Topic: 'ServerInfo', Action: 'Query', Data: 'x'.repeat(3000) })
-      const closed = stream?.closed.then(({ code }) => code)
-      return stream?.next().then(
-        () => undefined,
-        () => closed,
-      )
-    },
+    see: async ({ open, token }) => codeFor(3000, await open(1, { authorization: `Bearer ${await token('c2')}` })),
+  },
+  streamMaxAnonymousMessageBytes: {
+    values: ['65536', '1000'],
+    seen: [undefined, 1009],
+    see: async ({ open }) => codeFor(1500, await open(1)),
   },
   streamMaxSubscriptions: {
     values: ['1000', '3'],
@@ -395,3 +392,13 @@ for (const workers of [1, 2])
       assert.ok(took >= 700 && took < 15_000, `the stop took ${took} ms: its delay and its drain time are reloaded`)
     })
   })
+
+/** The code with which a connection is closed that sends a message of about this length; undefined if it is answered. */
+async function codeFor(length: number, [stream]: readonly StreamClient[]): Promise<number | undefined> {
+  stream?.send({ Controller: 'Platform', Topic: 'ServerInfo', Action: 'Query', Data: 'x'.repeat(length) })
+  const closed = stream?.closed.then(({ code }) => code)
+  return stream?.next().then(
+    () => undefined,
+    () => closed,
+  )
+}

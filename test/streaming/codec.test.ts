@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { decode, encode } from '@msgpack/msgpack'
 import fc from 'fast-check'
 import { formatDateTime, formatTimeSpan, parseTimeSpan } from 'gatehouse-protocol'
-import { CODECS } from '../../packages/server/src/streaming/codec/codec.ts'
+import { CODECS, type Codec } from '../../packages/server/src/streaming/codec/codec.ts'
 import { unpackMessage } from '../../packages/server/src/streaming/codec/message-pack.ts'
 
 const { PlatformJson: json, PlatformMsgPack: packed } = CODECS
@@ -165,4 +165,35 @@ test('MessagePack: a float is not a TransactionID, whatever its value; it is val
     members: { Data: { TransactionID: 1.5 } },
     id: undefined,
   })
+})
+
+/** The shortest of several runs, in milliseconds. */
+function decodeTime(codec: Codec, bytes: Buffer): number {
+  const times = Array.from({ length: 7 }, () => {
+    const start = performance.now()
+    assert.notEqual(codec.decode(bytes), undefined)
+    return performance.now() - start
+  })
+  return Math.min(...times)
+}
+
+test('MessagePack of tiny values takes not much longer than JSON of the same length', (t) => {
+  const length = 256 * 1024
+  const plain = decodeTime(json, Buffer.from(`{"Data":[${'[],'.repeat(length / 3)}1]}`))
+  const kinds = {
+    nil: [0xc0],
+    'empty arrays': [0x90],
+    'empty texts': [0xa0],
+    'empty binaries': [0xc4, 0],
+    'nested arrays': [...Array(60).fill(0x91), 1],
+    'bytes as integers': [0xcc, 200],
+  }
+  for (const [kind, item] of Object.entries(kinds)) {
+    const count = Math.floor(length / item.length)
+    const head = Buffer.from([0x81, 0xa4, ...Buffer.from('Data'), 0xdd, 0, 0, 0, 0])
+    head.writeUInt32BE(count, head.length - 4)
+    const ratio = decodeTime(packed, Buffer.concat([head, ...Array(count).fill(Buffer.from(item))])) / plain
+    t.diagnostic(`${kind}: ${ratio.toFixed(1)} times`)
+    assert.ok(ratio < 6, `${kind}: ${ratio} times`)
+  }
 })

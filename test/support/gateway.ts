@@ -63,7 +63,8 @@ export async function openGateway(options: TestGatewayOptions = {}): Promise<Tes
     clock,
     monotonic: options.monotonic ?? clock,
     logger,
-    settings: { ...defaults, ...options.settings },
+    // Most tests of long messages do not sign in.
+    settings: { ...defaults, streamMaxAnonymousMessageBytes: defaults.streamMaxMessageBytes, ...options.settings },
     server: { Name: 'test', Class: 'Gatehouse', Version: '0.0.0' },
     controllers: startControllers(options.controllers ?? [], clock, (error) =>
       logger.error({ err: error }, 'not stopped'),

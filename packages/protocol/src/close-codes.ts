@@ -37,7 +37,11 @@ export const CLOSE_CODES = {
     when: 'No authentication within the deadline, no renewal within the grace period after expiry, or no frame for a minute.',
     client: 'Get a fresh access token, then reconnect.',
   },
-  tooBig: { code: 1009, when: 'A message exceeds the size limit, before or after decompression.', client: FIX },
+  tooBig: {
+    code: 1009,
+    when: 'A message exceeds the size limit, before or after decompression. The limit is lower before the first sign-in.',
+    client: FIX,
+  },
   internalError: { code: 1011, when: 'The server failed; the cause is in its log.', client: BACK_OFF },
   restart: {
     code: 1012,

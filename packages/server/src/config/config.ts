@@ -285,6 +285,11 @@ export const SETTINGS = {
     parseInteger,
     'Maximum bytes of a message from a streaming client, after decompression.',
   ),
+  streamMaxAnonymousMessageBytes: setting(
+    '65536',
+    parseInteger,
+    'Maximum bytes of a message from a streaming client that has not signed in yet, after decompression.',
+  ),
   streamMaxUnreadable: setting(
     '10',
     parseInteger,

@@ -33,6 +33,7 @@ const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
   'liveRows',
   'streamOrigins',
   'streamMaxMessageBytes',
+  'streamMaxAnonymousMessageBytes',
   'streamMaxSubscriptions',
   'streamDrainTime',
   'streamMaxConnections',

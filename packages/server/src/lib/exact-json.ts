@@ -1,5 +1,5 @@
 /** JSON whose numbers keep their digits: a number that a double cannot hold keeps its text. Long texts are parsed in steps. */
-import type { Steps } from './turns.ts'
+import { STEPS_PER_PAUSE, type Steps } from './turns.ts'
 
 /** The result of `JSON.rawJSON`: the text of a number, serialized unchanged. */
 export interface RawNumber {
@@ -16,17 +16,18 @@ interface SourceTextJson {
 }
 const json: SourceTextJson = JSON as unknown as SourceTextJson
 
-/** JSON.parse for texts of callers. V8 does not always read escaped names correctly (see `hasEscapedName`). */
+/** JSON.parse for texts of callers. V8 does not always read escaped names correctly (see `parseNames`). */
 export function parseJson(text: string): unknown {
-  return hasEscapedName(text) ? parseAtOnce(text, Number) : JSON.parse(text)
+  return parseNames(text, JSON.parse, Number)
 }
 
 /** The same with `read`, which gets each number and its text, and returns the value. */
 export function parseNumbers(text: string, read: (value: number, source: string) => unknown): unknown {
-  if (hasEscapedName(text)) return parseAtOnce(text, (source) => read(Number(source), source))
-  return json.parse(text, (_name, value, { source }) =>
-    typeof value === 'number' && source !== undefined ? read(value, source) : value,
-  )
+  const parse = (plain: string): unknown =>
+    json.parse(plain, (_name, value, { source }) =>
+      typeof value === 'number' && source !== undefined ? read(value, source) : value,
+    )
+  return parseNames(text, parse, (source) => read(Number(source), source))
 }
 
 /** Every number keeps its text, which takes ten times as long as JSON.parse. */
@@ -42,7 +43,7 @@ export function isRawNumber(value: unknown): value is RawNumber {
   return json.isRawJSON(value)
 }
 
-const [QUOTE, BACKSLASH, ZERO] = [0x22, 0x5c, 0x30]
+const [QUOTE, BACKSLASH, ZERO, NINE] = [0x22, 0x5c, 0x30, 0x39]
 const [POINT, UPPER_E, LOWER_E] = [0x2e, 0x45, 0x65]
 
 /** The position of the closing quote; the length of the text if there is none. */
@@ -72,20 +73,56 @@ export function losesDigits(text: string, start: number, end: number): boolean {
 }
 
 /**
- * Whether the name of a member contains an escape sequence. V8 compares such a name before it decodes it with the names that other texts
- * had at this place (https://github.com/nodejs/node/issues/63785): after `{"id":1,"gr\\u0":1}` from one caller, the second name of
- * `{"id":1,"gr\u00f6\u00dfe":1}` from another would be `gr\u0`.
+ * V8 compares an escaped name before it decodes it with the names that other texts had at this place
+ * (https://github.com/nodejs/node/issues/63785): after `{"id":1,"gr\\u0":1}` from one caller, the second name of
+ * `{"id":1,"gr\u00f6\u00dfe":1}` from another would be `gr\u0`. So `parse` gets the text with the names decoded.
  */
-function hasEscapedName(text: string): boolean {
-  let backslash = text.indexOf('\\')
-  for (let start = text.indexOf('"'); backslash !== -1 && start !== -1; ) {
-    const end = endOfString(text, start)
-    const isName = text[skipSpace(text, end + 1)] === ':'
-    if (isName && backslash > start && backslash < end) return true
-    if (backslash < end) backslash = text.indexOf('\\', end + 1)
-    start = text.indexOf('"', end + 1)
+function parseNames(text: string, parse: (text: string) => unknown, readNumber: (source: string) => unknown): unknown {
+  const escaped = findEscapedNames(text)
+  if (escaped.length === 0) return parse(text)
+  if (escaped.length > MAX_ESCAPED_NAMES) return parseAtOnce(text, readNumber)
+  try {
+    const names: string[] = JSON.parse(`[${escaped.map(({ start, end }) => text.slice(start, end)).join()}]`)
+    // One of them cannot be written without an escape sequence.
+    if (JSON.stringify(names).includes('\\')) return parseAtOnce(text, readNumber)
+    return parse(withNames(text, escaped, names))
+  } catch (error) {
+    // Its error says what is wrong, and where, in the text as it was.
+    if (error instanceof SyntaxError) JSON.parse(text)
+    throw error
   }
-  return false
+}
+
+/** To decode thousands would take longer than to parse without JSON.parse. */
+const MAX_ESCAPED_NAMES = 1000
+
+interface Range {
+  readonly start: number
+  readonly end: number
+}
+
+/** With their quotes; stops when there are too many. */
+function findEscapedNames(text: string): readonly Range[] {
+  const found: Range[] = []
+  let backslash = text.indexOf('\\')
+  for (let start = text.indexOf('"'); backslash !== -1 && start !== -1 && found.length <= MAX_ESCAPED_NAMES; ) {
+    const end = endOfString(text, start) + 1
+    if (backslash > start && backslash < end && text[skipSpace(text, end)] === ':') found.push({ start, end })
+    if (backslash < end) backslash = text.indexOf('\\', end)
+    start = text.indexOf('"', end)
+  }
+  return found
+}
+
+function withNames(text: string, ranges: readonly Range[], names: readonly string[]): string {
+  const pieces: string[] = []
+  let at = 0
+  for (const [index, { start, end }] of ranges.entries()) {
+    pieces.push(text.slice(at, start), names[index] ?? '')
+    at = end
+  }
+  pieces.push(text.slice(at))
+  return pieces.join('"')
 }
 
 function parseAtOnce(text: string, readNumber: (source: string) => unknown): unknown {
@@ -109,6 +146,7 @@ export function parseInSteps(text: string): Steps<Json>
 export function parseInSteps(text: string, readNumber: (source: string) => unknown): Steps<unknown>
 export function* parseInSteps(text: string, readNumber: (source: string) => unknown = readExactly): Steps<unknown> {
   const open: Open[] = []
+  let values = 0
   for (let at = skipSpace(text, 0); ; ) {
     let value: unknown
     const first = text[at]
@@ -131,7 +169,7 @@ export function* parseInSteps(text: string, readNumber: (source: string) => unkn
       value = token.value
       at = token.end
     }
-    yield
+    if (++values % STEPS_PER_PAUSE === 0) yield
     for (;;) {
       at = skipSpace(text, at)
       const container = open.at(-1)
@@ -172,8 +210,12 @@ function readName(text: string, at: number, object: Open): number {
   return skipSpace(text, colon + 1)
 }
 
+/** Most texts: these need not be decoded. */
+const PLAIN_TEXT = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
+
 function parseString(text: string, start: number, end: number): string {
-  return JSON.parse(text.slice(start, end + 1))
+  const inner = text.slice(start + 1, end)
+  return end < text.length && PLAIN_TEXT.test(inner) ? inner : JSON.parse(text.slice(start, end + 1))
 }
 
 const PIECE_LENGTH = 64 * 1024
@@ -215,7 +257,8 @@ function tokenAt(
   at: number,
   readNumber: (source: string) => unknown,
 ): { readonly value: unknown; readonly end: number } {
-  for (const [word, value] of WORDS) if (text.startsWith(word, at)) return { value, end: at + word.length }
+  if (text.charCodeAt(at) > NINE)
+    for (const [word, value] of WORDS) if (text.startsWith(word, at)) return { value, end: at + word.length }
   NUMBER.lastIndex = at
   const number = NUMBER.exec(text)?.[0]
   if (number === undefined) throw unexpected(text, at)

@@ -9,6 +9,7 @@ export interface StreamSettings {
   readonly streamIdleTimeout: number
   readonly streamDrainTime: number
   readonly streamMaxMessageBytes: number
+  readonly streamMaxAnonymousMessageBytes: number
   readonly streamMaxUnreadable: number
   readonly streamReceiveQueueBytes: number
   readonly streamReceiveQueueBytesPerAddress: number

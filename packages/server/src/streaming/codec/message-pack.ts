@@ -3,6 +3,9 @@ import { isUtf8 } from 'node:buffer'
 
 const MAX_DEPTH = 64
 const ID_KEY = 'TransactionID'
+/** Shorter texts are read faster byte by byte than by a call of the decoder. */
+const SHORT_TEXT = 16
+const EMPTY = Buffer.alloc(0)
 const FLOATS: readonly number[] = [0xca, 0xcb]
 
 /** Undefined if the bytes are not exactly one value. */
@@ -30,7 +33,7 @@ class MessagePackReader {
   }
 
   value(depth: number): unknown {
-    const head = this.#unsigned(1)
+    const head = this.#bytes[this.#skip(1)] ?? 0
     if (head < 0x80) return head
     if (head < 0x90) return this.#map(head & 0x0f, depth)
     if (head < 0xa0) return this.#array(head & 0x0f, depth)
@@ -46,25 +49,25 @@ class MessagePackReader {
       case 0xc4:
       case 0xc5:
       case 0xc6:
-        return Buffer.from(this.#take(this.#unsigned(1 << (head - 0xc4))))
+        return this.#binary(this.#unsigned(1 << (head - 0xc4)))
       case 0xca:
-        return this.#take(4).readFloatBE()
+        return this.#bytes.readFloatBE(this.#skip(4))
       case 0xcb:
-        return this.#take(8).readDoubleBE()
+        return this.#bytes.readDoubleBE(this.#skip(8))
       case 0xcc:
       case 0xcd:
       case 0xce:
         return this.#unsigned(1 << (head - 0xcc))
       case 0xcf:
-        return narrow(this.#take(8).readBigUInt64BE())
+        return narrow(this.#bytes.readBigUInt64BE(this.#skip(8)))
       case 0xd0:
       case 0xd1:
       case 0xd2: {
         const size = 1 << (head - 0xd0)
-        return this.#take(size).readIntBE(0, size)
+        return this.#bytes.readIntBE(this.#skip(size), size)
       }
       case 0xd3:
-        return narrow(this.#take(8).readBigInt64BE())
+        return narrow(this.#bytes.readBigInt64BE(this.#skip(8)))
       case 0xd9:
       case 0xda:
       case 0xdb:
@@ -82,6 +85,8 @@ class MessagePackReader {
 
   #array(length: number, depth: number): unknown[] {
     this.#enter(length, depth)
+    // The first push to an empty array makes room for 17 items.
+    if (length === 1) return [this.value(depth + 1)]
     const items: unknown[] = []
     for (let index = 0; index < length; index++) items.push(this.value(depth + 1))
     return items
@@ -114,21 +119,43 @@ class MessagePackReader {
   }
 
   #string(length: number): string {
-    const bytes = this.#take(length)
-    if (!isUtf8(bytes)) throw new RangeError('a string that is not UTF-8')
-    return bytes.toString()
+    const start = this.#skip(length)
+    if (length <= SHORT_TEXT) {
+      const text = this.#ascii(start, length)
+      if (text !== undefined) return text
+    }
+    const text = this.#bytes.toString('utf8', start, start + length)
+    // What is not UTF-8 is decoded as this character.
+    if (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(start, start + length)))
+      throw new RangeError('a string that is not UTF-8')
+    return text
+  }
+
+  #ascii(start: number, length: number): string | undefined {
+    let text = ''
+    for (let at = start; at < start + length; at++) {
+      const code = this.#bytes[at] ?? 0
+      if (code >= 0x80) return undefined
+      text += String.fromCharCode(code)
+    }
+    return text
+  }
+
+  #binary(length: number): Buffer {
+    const start = this.#skip(length)
+    return length === 0 ? EMPTY : Buffer.from(this.#bytes.subarray(start, start + length))
   }
 
   #unsigned(size: number): number {
-    return this.#take(size).readUIntBE(0, size)
+    return this.#bytes.readUIntBE(this.#skip(size), size)
   }
 
-  #take(length: number): Buffer {
-    const end = this.#at + length
-    if (end > this.#bytes.length) throw new RangeError('shorter than declared')
-    const part = this.#bytes.subarray(this.#at, end)
-    this.#at = end
-    return part
+  /** Returns the position before the bytes. A view of them would take much longer to create than to read. */
+  #skip(length: number): number {
+    const start = this.#at
+    if (length > this.#bytes.length - start) throw new RangeError('shorter than declared')
+    this.#at = start + length
+    return start
   }
 }
 

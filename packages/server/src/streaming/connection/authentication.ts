@@ -65,6 +65,11 @@ export class ConnectionAuth {
     return this.#authority
   }
 
+  /** Also after the authority has ended. */
+  get hasSignedIn(): boolean {
+    return this.#subject !== undefined
+  }
+
   get principal(): Principal | undefined {
     return activeAuthority(this.#authority, this.#env.clock())?.principal
   }

@@ -33,6 +33,7 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionConn
   /** The memory of the requests received since the queue was last idle. */
   #pendingBytes = 0
   #requestsPaused = false
+  #awaitsSignIn = false
   #reading = true
   #phase: 'open' | 'finishing' | 'closed' = 'open'
 
@@ -49,6 +50,19 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionConn
   /** The memory of the unanswered requests. */
   get pendingBytes(): number {
     return this.#pendingBytes
+  }
+
+  /** Before its first sign-in a client has no use for long messages, and may be anyone. */
+  get maxMessageBytes(): number {
+    const { streamMaxMessageBytes: most, streamMaxAnonymousMessageBytes: anonymous } = this.env.settings
+    return this.auth.hasSignedIn ? most : Math.min(most, anonymous)
+  }
+
+  /** A message that is too long before the first sign-in waits for the requests before it: one of them may be a sign-in. */
+  waitsForSignIn(): boolean {
+    this.#awaitsSignIn = this.#phase === 'open' && !this.auth.hasSignedIn && !this.#queue.isIdle
+    this.#updateReading()
+    return this.#awaitsSignIn
   }
 
   /** Takes a decoded message, undefined if it was unreadable, its size in bytes and the time of the monotonic clock. */
@@ -189,8 +203,9 @@ export class Connection implements OperationHost, RequestQueueOwner, SessionConn
       if (this.#phase === 'finishing') this.#close('restart', 'the server is stopping')
       this.#pendingBytes = 0
     }
+    this.#awaitsSignIn &&= !this.#queue.isIdle && !this.auth.hasSignedIn
     const hasRoom = this.#pendingBytes < this.env.settings.streamReceiveQueueBytes
-    const reading = !this.#requestsPaused && !this.#rate.isPaused && hasRoom
+    const reading = !this.#requestsPaused && !this.#awaitsSignIn && !this.#rate.isPaused && hasRoom
     if (reading !== this.#reading) this.transport.setReading(reading)
     this.#reading = reading
   }

@@ -93,6 +93,14 @@ export class Peer implements Transport, SocketHandler, QueueOwner {
     return this.#closing !== undefined
   }
 
+  get maxMessageBytes(): number {
+    return this.connection.maxMessageBytes
+  }
+
+  waitsForLimit(): boolean {
+    return this.connection.waitsForSignIn()
+  }
+
   onMessage(data: Buffer, isBinary: boolean, cost: number): void {
     const now = this.#env.monotonic()
     this.#idle.restart(now)

@@ -17,7 +17,7 @@ export class Echo {
   }
 
   open(tcp: Socket, head: Buffer, windows: Windows | undefined): void {
-    const socket = new ServerSocket(tcp, { maxMessageBytes: this.#settings.streamMaxMessageBytes, windows })
+    const socket = new ServerSocket(tcp, { windows })
     this.#sockets.add(socket)
     socket.open(this.#handlerOf(socket, windows), head)
   }
@@ -33,6 +33,8 @@ export class Echo {
       else if (socket.queuedBytes <= most / 2) socket.resume()
     }
     return {
+      maxMessageBytes: this.#settings.streamMaxMessageBytes,
+      waitsForLimit: () => false,
       onMessage(data, isBinary) {
         const payload = isBinary ? data : data.toString()
         const frame = windows === undefined ? frameMessage(payload) : frameDeflated(payload, windows.server, threshold)

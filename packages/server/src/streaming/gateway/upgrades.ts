@@ -113,7 +113,7 @@ export class Upgrades {
     env.counters.connectionsOpened++
     const identity = { connectionId: randomUUID(), address, profile }
     const codec = codecFor(subProtocol, profile.writesDefaultAction)
-    const socket = new ServerSocket(tcp, { maxMessageBytes: env.settings.streamMaxMessageBytes, windows })
+    const socket = new ServerSocket(tcp, { windows })
     const onClosed = (closed: Peer): void => void this.#peers.delete(closed)
     const peer = new Peer(socket, { identity, codec, env, queues, onClosed })
     socket.open(peer, head)

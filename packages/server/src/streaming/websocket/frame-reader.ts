@@ -27,8 +27,6 @@ export class FrameError extends Error {
 }
 
 export interface FrameReaderOptions {
-  /** The limit of an uncompressed message; a compressed one may be longer by as much as compression can add. */
-  readonly maxMessageBytes: number
   /** Whether compression was negotiated, which gives the first reserved bit its meaning. */
   readonly allowsCompression: boolean
 }
@@ -39,6 +37,7 @@ const EMPTY = Buffer.alloc(0)
 
 export class FrameReader {
   readonly #options: FrameReaderOptions
+  #maxMessageBytes = 0
   /** Bytes that have arrived and are not read yet. */
   #input: Buffer = EMPTY
   /** The frame whose payload is being read. */
@@ -66,8 +65,12 @@ export class FrameReader {
     this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
   }
 
-  /** The next frame; undefined until more bytes arrive. Throws a FrameError. */
-  next(): ReceivedFrame | undefined {
+  /**
+   * The next frame; undefined until more bytes arrive. Throws a FrameError; after `tooBig` it can be called again with a higher limit.
+   * The limit is that of an uncompressed message; a compressed one may be longer by as much as compression can add.
+   */
+  next(maxMessageBytes: number): ReceivedFrame | undefined {
+    this.#maxMessageBytes = maxMessageBytes
     this.#frame ??= this.#readHeader()
     const frame = this.#frame
     if (frame === undefined) return undefined
@@ -99,9 +102,8 @@ export class FrameReader {
   }
 
   #maxBytes(first: number): number {
-    const { maxMessageBytes } = this.#options
     const isCompressed = this.#message?.isCompressed ?? (first & 0x40) !== 0
-    return isCompressed ? maxDeflatedBytes(maxMessageBytes) : maxMessageBytes
+    return isCompressed ? maxDeflatedBytes(this.#maxMessageBytes) : this.#maxMessageBytes
   }
 
   /** A copy, because the piece of input that it comes from is much larger. */

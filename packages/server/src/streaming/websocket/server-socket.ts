@@ -10,6 +10,10 @@ import { type SendKind, SendQueue } from './send-queue.ts'
 
 /** Takes what a socket receives. Any method may pause the socket or close it. */
 export interface SocketHandler {
+  /** The most bytes of a message, also after decompression. */
+  readonly maxMessageBytes: number
+  /** Whether a message over that limit waits, because the limit may rise. Then the handler has paused the socket until it knows. */
+  waitsForLimit(): boolean
   /** A complete message, decompressed. `cost` is the number of bytes to count against limits. */
   onMessage(data: Buffer, isBinary: boolean, cost: number): void
   /** A frame that completes no message: a ping, which is then answered, a pong, or a fragment. */
@@ -27,7 +31,6 @@ export interface SocketHandler {
 }
 
 export interface SocketOptions {
-  readonly maxMessageBytes: number
   /** Undefined without compression. */
   readonly windows: Windows | undefined
 }
@@ -54,6 +57,8 @@ const MAX_DROPPED_BYTES = 16 * 1024 * 1024
 /** No code was received (§7.4.1). */
 const NO_CLOSE_FRAME = 1006
 
+type ReceivedMessage = Extract<ReceivedFrame, { kind: 'message' }>
+
 type State =
   | 'open'
   /** Our close frame is sent; the client's is awaited. */
@@ -74,6 +79,8 @@ export class ServerSocket {
   #willRead = false
   /** The bytes of a message that is being decompressed on another thread; those after it wait. */
   #inflatingBytes = 0
+  /** The frame that is being taken, or a compressed message that waits for a higher limit. */
+  #taken: ReceivedFrame | undefined
   #inputEnded = false
   /** The work done in this turn of the event loop. */
   #work = 0
@@ -84,8 +91,7 @@ export class ServerSocket {
     this.#tcp = tcp
     this.#options = options
     this.#sendQueue = new SendQueue(tcp)
-    const { maxMessageBytes, windows } = options
-    this.#reader = new FrameReader({ maxMessageBytes, allowsCompression: windows !== undefined })
+    this.#reader = new FrameReader({ allowsCompression: options.windows !== undefined })
   }
 
   /** Starts to read. `head` is what arrived together with the upgrade request. */
@@ -149,7 +155,8 @@ export class ServerSocket {
 
   /** The memory of what has arrived and has not been delivered yet. */
   get receivedBytes(): number {
-    const bytes = this.#reader.bytes + this.#inflatingBytes + this.#tcp.readableLength
+    const waiting = this.#taken?.kind === 'message' ? this.#taken.data.length : 0
+    const bytes = this.#reader.bytes + this.#inflatingBytes + waiting + this.#tcp.readableLength
     return bytes === 0 || this.#tcp.destroyed ? 0 : bytes
   }
 
@@ -219,9 +226,10 @@ export class ServerSocket {
           this.#readSoon()
           break
         }
-        const frame = this.#reader.next()
-        if (frame === undefined) break
-        this.#take(frame)
+        this.#taken ??= this.#reader.next(this.#maxMessageBytes)
+        if (this.#taken === undefined) break
+        this.#take(this.#taken)
+        this.#taken = undefined
       }
     } catch (error) {
       this.#fail(error)
@@ -230,6 +238,10 @@ export class ServerSocket {
     }
     this.#handler?.onRead()
     this.#endWhenRead()
+  }
+
+  get #maxMessageBytes(): number {
+    return this.#handler?.maxMessageBytes ?? 0
   }
 
   get #mayRead(): boolean {
@@ -290,12 +302,12 @@ export class ServerSocket {
     }
   }
 
-  #takeMessage({ data, isBinary, isCompressed }: Extract<ReceivedFrame, { kind: 'message' }>): void {
-    const { windows, maxMessageBytes } = this.#options
+  #takeMessage(frame: ReceivedMessage): void {
+    const { data, isBinary, isCompressed } = frame
     if (!isCompressed) this.#deliver(data, isBinary, data.length)
-    else if (data.length > MAX_SYNC_BYTES) void this.#inflate(data, isBinary)
+    else if (data.length > MAX_SYNC_BYTES) void this.#inflate(frame)
     else {
-      const message = inflateMessage(data, isBinary, windows?.client, maxMessageBytes)
+      const message = inflateMessage(data, isBinary, this.windows?.client, this.#maxMessageBytes)
       this.#deliver(message, isBinary, Math.max(message.length, data.length * COMPRESSED_COST))
     }
   }
@@ -305,17 +317,18 @@ export class ServerSocket {
     this.#handler?.onMessage(message, isBinary, cost)
   }
 
-  async #inflate(data: Buffer, isBinary: boolean): Promise<void> {
-    const { windows, maxMessageBytes } = this.#options
+  async #inflate(frame: ReceivedMessage): Promise<void> {
+    const { data, isBinary } = frame
     this.#inflatingBytes = data.length
     this.#tcp.pause()
     try {
-      const message = await inflateOnThread(data, isBinary, windows?.client, maxMessageBytes)
+      const message = await inflateOnThread(data, isBinary, this.windows?.client, this.#maxMessageBytes)
       this.#inflatingBytes = 0
       if (this.#state === 'open')
         this.#deliver(message, isBinary, Math.max(message.length, data.length * COMPRESSED_COST))
     } catch (error) {
       this.#inflatingBytes = 0
+      this.#taken = frame
       if (this.#state !== 'deaf') this.#fail(error)
     }
     this.#readSoon()
@@ -332,6 +345,8 @@ export class ServerSocket {
   }
 
   #fail(error: unknown): void {
+    const isTooBig = error instanceof FrameError && error.close === 'tooBig'
+    if (isTooBig && this.isOpen && this.#handler?.waitsForLimit()) return
     const { close, message } =
       error instanceof FrameError ? error : new FrameError('internalError', 'the server failed')
     if (close === 'internalError') this.#handler?.onFault(error)
@@ -345,6 +360,7 @@ export class ServerSocket {
     this.#state = 'deaf'
     this.#paused = false
     this.#reader.clear()
+    this.#taken = undefined
     this.#tcp.resume()
     this.#sendQueue.end()
   }
