@@ -210,12 +210,9 @@ function readName(text: string, at: number, object: Open): number {
   return skipSpace(text, colon + 1)
 }
 
-/** Most texts: these need not be decoded. */
-const PLAIN_TEXT = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/
-
+/** Copies the text: a part of it would keep the whole body in memory for as long as the value is used. */
 function parseString(text: string, start: number, end: number): string {
-  const inner = text.slice(start + 1, end)
-  return end < text.length && PLAIN_TEXT.test(inner) ? inner : JSON.parse(text.slice(start, end + 1))
+  return JSON.parse(text.slice(start, end + 1))
 }
 
 const PIECE_LENGTH = 64 * 1024

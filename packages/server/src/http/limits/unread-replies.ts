@@ -1,6 +1,7 @@
 /** Replies in memory that their clients have not read: limited in time, and in size per node. */
+
+import { HeldBytes } from '../../lib/held-bytes.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
-import { HeldBytes } from './held-bytes.ts'
 
 export interface UnreadRepliesOptions {
   /** The limit of this node. */

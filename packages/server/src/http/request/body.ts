@@ -1,8 +1,8 @@
 /** The body of a request: read as a whole up to a limit, and as a form. Query strings are read like forms where a protocol needs it. */
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from 'gatehouse-protocol'
+import type { HeldBytes } from '../../lib/held-bytes.ts'
 import type { Context } from '../context.ts'
-import type { HeldBytes } from '../limits/held-bytes.ts'
 import type { BodyRule } from '../route.ts'
 import { queryStringOf } from './request-head.ts'
 
