@@ -113,7 +113,7 @@ for (const workers of [1, 2])
     t.after(() => Promise.all(places.map(({ leave }) => leave())))
     const start = async (index: number): Promise<RunningProcess> => {
       const data = ['--data', places[index]?.place.dataFolder ?? '']
-      const node = await serveProcess([...data, '--stop-delay', '0.5', '--limit-token', '', '--workers', `${workers}`])
+      const node = await serveProcess([...data, '--stop-delay', '1.5', '--limit-token', '', '--workers', `${workers}`])
       await until(
         'all workers have started',
         10_000,
