@@ -6,6 +6,7 @@ import type { Principal } from 'gatehouse-protocol'
 import { openListener } from '../../packages/server/src/http/listener.ts'
 import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
+import { HeldBytes } from '../../packages/server/src/lib/held-bytes.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { until } from '../support/until.ts'
@@ -15,7 +16,9 @@ const BODY = 64 * 1024
 async function start(t: TestContext) {
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   const logger = createLogger({ level: 'fatal', format: 'json' })
-  const authenticate = (token: string) => ({ subject: token, kind: 'user', clientId: 'app' }) as Principal
+  const revoked = new Set<string>()
+  const authenticate = (token: string) =>
+    revoked.has(token) ? undefined : ({ subject: token, kind: 'user', clientId: 'app' } as Principal)
   const groups = [
     {
       at: ['/'],
@@ -31,9 +34,9 @@ async function start(t: TestContext) {
       ],
     },
   ]
-  const metrics = new Metrics()
-  const options = { groups, logger, metrics, addressOf: connectionAddress, authenticate }
-  listener.answerWith(new Pipeline({ ...options, maxArriving: 2 * BODY }))
+  const options = { groups, logger, metrics: new Metrics(), addressOf: connectionAddress, authenticate }
+  const arriving = new HeldBytes(2.5 * BODY)
+  listener.answerWith(new Pipeline({ ...options, arriving }))
   t.after(() => listener.close(0))
   /** Sends the head of a request and a part of its body. */
   const send = (token: string | undefined, sent: number) => {
@@ -50,11 +53,11 @@ async function start(t: TestContext) {
       get status() {
         return reply.slice(9, 12)
       },
+      write: (part: string) => socket.write(part),
       complete: () => socket.write('x'.repeat(BODY - sent)),
     }
   }
-  const arriving = () => Number(/^gatehouse_http_arriving_bytes (\d+)/m.exec(metrics.render())?.[1])
-  return Object.assign(send, { arriving })
+  return Object.assign(send, { arriving, revoked })
 }
 
 test('a caller without a token is refused before its body arrives', async (t) => {
@@ -63,11 +66,30 @@ test('a caller without a token is refused before its body arrives', async (t) =>
   await until('it is refused', 5_000, () => request.status === '401')
 })
 
+test('a token that is revoked while the body arrives is refused', async (t) => {
+  const send = await start(t)
+  const request = send('alice', BODY - 1)
+  await until('it has arrived in part', 5_000, () => send.arriving.bytes >= BODY - 1)
+  send.revoked.add('alice')
+  request.complete()
+  await until('it is refused', 5_000, () => request.status === '401')
+  assert.equal(send.arriving.bytes, 0)
+})
+
+test('a body in tiny parts counts with the memory that its parts take', async (t) => {
+  const send = await start(t)
+  const request = send('alice', 0)
+  for (let count = 1; count <= 5; count++) {
+    request.write('x')
+    await until('the part is here', 5_000, () => send.arriving.bytes >= count * 200)
+  }
+})
+
 test('past the limit of the node, the caller with the most bytes loses its oldest body, and others are served', async (t) => {
   const send = await start(t)
   const other = send('bob', BODY - 1)
   const first = send('alice', BODY - 1)
-  await until('both have arrived in part', 5_000, () => send.arriving() === 2 * (BODY - 1))
+  await until('both have arrived in part', 5_000, () => send.arriving.bytes >= 2 * (BODY - 1))
   const second = send('alice', BODY - 1)
   await until('the oldest is refused', 5_000, () => first.status === '503')
   assert.deepEqual([other.status, second.status], ['', ''])

@@ -37,8 +37,8 @@ export interface PipelineOptions {
   /** The reply if no route matches; a 404 by default. */
   readonly unmatched?: Refusal
   readonly unread?: UnreadReplies
-  /** Maximum bytes of bodies that are arriving. */
-  readonly maxArriving?: number
+  /** The bodies that are arriving, up to a limit. */
+  readonly arriving?: HeldBytes
 }
 
 const MAX_ARRIVING = 128 * 1024 * 1024
@@ -55,8 +55,7 @@ export class Pipeline {
     this.#options = options
     this.#router = new Router(options.groups)
     this.#unread = options.unread ?? new UnreadReplies()
-    this.#arriving = new HeldBytes(options.maxArriving ?? MAX_ARRIVING)
-    options.metrics.watch('gatehouse_http_arriving_bytes', () => [[{}, this.#arriving.bytes]])
+    this.#arriving = options.arriving ?? new HeldBytes(MAX_ARRIVING)
     this.#pipelined = new PipelinedRequests(this.#unread)
     this.#finish = createAccessLog(options.logger, options.metrics)
   }
@@ -137,12 +136,21 @@ export class Pipeline {
     readBody(context, {
       limit: body.limit,
       arriving: this.#arriving,
-      done: (read) => {
+      done: (read, isLate) => {
         if (read instanceof Refusal) return this.#fail(context, group, read)
         context.body = read
-        inSpan(handle)
+        inSpan(isLate ? () => this.#checkAgain(context, { route, group }, handle) : handle)
       },
     })
+  }
+
+  /** The token may have expired or been revoked while the body was arriving. */
+  #checkAgain(context: Context, match: Pick<Match, 'route' | 'group'>, next: () => void): void {
+    try {
+      this.#authenticate(context, match, next)
+    } catch (error) {
+      this.#fail(context, match.group, error)
+    }
   }
 
   /** What every request of a group passes first, whether or not it matches a route. */
@@ -176,22 +184,32 @@ export class Pipeline {
       context.setLimits(rateLimits.countAddress(group.limit, context.address))
   }
 
+  #authorize(context: Context, match: Match, next: () => void): void {
+    const { rateLimits } = this.#options
+    const { limit } = match.group
+    this.#authenticate(context, match, (principal) => {
+      if (principal !== undefined && limit !== undefined && rateLimits !== undefined)
+        context.setLimits(rateLimits.countCaller(limit, context.address, callerOf(principal)))
+      next()
+    })
+  }
+
   /** A token that is known already is checked without a promise, and the whole request is served in one turn. */
-  #authorize(context: Context, { route, group }: Match, next: () => void): void {
-    const { access } = route
+  #authenticate(
+    context: Context,
+    { route: { access }, group }: Pick<Match, 'route' | 'group'>,
+    next: (principal?: Principal) => void,
+  ): void {
     if (access === undefined) {
       next()
       return
     }
-    const { rateLimits, authenticate = noPrincipal } = this.#options
     const act = (principal: Principal): void => {
       context.principal = principal
       access(principal, context)
-      if (group.limit !== undefined && rateLimits !== undefined)
-        context.setLimits(rateLimits.countCaller(group.limit, context.address, callerOf(principal)))
-      next()
+      next(principal)
     }
-    const principal = authenticateRequest(context, authenticate)
+    const principal = authenticateRequest(context, this.#options.authenticate ?? noPrincipal)
     if (principal instanceof Promise) principal.then(act).catch((error) => this.#fail(context, group, error))
     else act(principal)
   }

@@ -9,6 +9,7 @@ import { UnreadReplies } from '../http/limits/unread-replies.ts'
 import { type Listener, openListener } from '../http/listener.ts'
 import { Pipeline } from '../http/pipeline.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
+import { HeldBytes } from '../lib/held-bytes.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
@@ -127,6 +128,8 @@ function answerRequests(
   const pages = lazyPages(basePath, base.brand, placesOf(config))
   const addresses = new ClientAddresses(proxiesOf(config), (address) => logger.warn({ address }, UNLISTED_PROXY))
   const connections = limitConnections(listener.server, config, { logger, metrics })
+  const arriving = new HeldBytes(config.maxArrivingBytes)
+  metrics.watch('gatehouse_http_arriving_bytes', () => [[{}, arriving.bytes]])
   const pipeline = new Pipeline({
     groups: routeGroups({
       ...{
@@ -155,7 +158,7 @@ function answerRequests(
     }),
     base: basePath,
     problemPage: pages.problemPage,
-    maxArriving: config.maxArrivingBytes,
+    arriving,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     addressOf: (request) => addresses.of(request),
     admit: connections.admit,

@@ -71,7 +71,7 @@ export const METRICS = {
     'Answers aborted because the client did not read them: "stalled" while others waited, or "queue" when too many bytes were queued.',
     'reason',
   ),
-  gatehouse_http_arriving_bytes: gauge('Bytes of HTTP request bodies that have not arrived completely.'),
+  gatehouse_http_arriving_bytes: gauge('Memory of HTTP request bodies that have not arrived completely.'),
   gatehouse_query_send_queue_bytes: gauge('Bytes of HTTP replies that clients have not read yet.'),
   gatehouse_query_writes_stopped_total: counter('Long writes stopped because writes of others waited too long.'),
   gatehouse_query_processes: gauge('Reader processes of the embedded engine: "idle" or "busy".', 'state'),

@@ -18,8 +18,8 @@ export interface ReadBodyOptions {
   readonly limit: number
   /** The bodies that are arriving. */
   readonly arriving: HeldBytes
-  /** Gets the body or a refusal; is not called if the client closes before the end. */
-  readonly done: (read: Buffer | Refusal) => void
+  /** Gets the body or a refusal, and whether it took time to arrive; is not called if the client closes before the end. */
+  readonly done: (read: Buffer | Refusal, isLate: boolean) => void
 }
 
 export function readBody(context: Context, options: ReadBodyOptions): void {
@@ -28,7 +28,7 @@ export function readBody(context: Context, options: ReadBodyOptions): void {
   const { 'content-length': said, 'transfer-encoding': coding, expect } = request.headers
   const length = Number(said ?? 0)
   if (length > most) {
-    done(tooLarge())
+    done(tooLarge(), false)
     return
   }
   // RFC 9110 §10.1.1: the client waits for this; Node has answered every other expectation. HTTP/1.0 has none.
@@ -36,10 +36,13 @@ export function readBody(context: Context, options: ReadBodyOptions): void {
   // A small body usually arrives with the headers, so it can be read on the next tick.
   process.nextTick(() => {
     const first: Buffer = request.read() ?? NOTHING
-    if (coding === undefined && first.length === length) done(first)
+    if (coding === undefined && first.length === length) done(first, false)
     else readOn(context, first, options)
   })
 }
+
+/** The memory that a part takes besides its bytes: a body may come in parts of one byte. */
+const PART_BYTES = 256
 
 function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, done }: ReadBodyOptions): void {
   const parts: Buffer[] = []
@@ -51,7 +54,7 @@ function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, 
     if (length > limit) leave(tooLarge())
     else {
       parts.push(part)
-      releases.push(arriving.hold(holder, part.length, () => leave(tooMuchAtOnce())))
+      releases.push(arriving.hold(holder, part.length + PART_BYTES, () => leave(tooMuchAtOnce())))
       if (hasLeft) release()
     }
   }
@@ -64,7 +67,7 @@ function readOn({ request, holder }: Context, first: Buffer, { limit, arriving, 
     hasLeft = true
     request.off('data', take).off('end', end)
     release()
-    done(read)
+    done(read, true)
   }
   // Without a listener the error would end the process.
   request.on('error', () => {})
