@@ -2,14 +2,8 @@
 import assert from 'node:assert/strict'
 import { resolve } from 'node:path'
 import { describe, test } from 'node:test'
-import {
-  environmentName,
-  fileName,
-  flagName,
-  issuerOf,
-  SETTINGS,
-  settingNames,
-} from '../../packages/server/src/config/config.ts'
+import { environmentName, fileName, flagName, SETTINGS, settingNames } from '../../packages/server/src/config/config.ts'
+import { issuerOf } from '../../packages/server/src/config/issuer.ts'
 import { isOfPlatform, loadConfig } from '../../packages/server/src/config/load.ts'
 import { BadSetting, choicesOf } from '../../packages/server/src/config/parsers.ts'
 

@@ -1,13 +1,6 @@
 /** `gatehouse config`: the settings in effect, and where each comes from. */
-import {
-  environmentName,
-  fileName,
-  flagName,
-  issuerOf,
-  SETTINGS,
-  type SettingName,
-  settingNames,
-} from '../config/config.ts'
+import { environmentName, fileName, flagName, SETTINGS, type SettingName, settingNames } from '../config/config.ts'
+import { issuerOf } from '../config/issuer.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Arguments } from './args.ts'
 import { printTable } from './output/table.ts'

@@ -1,5 +1,4 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
-import { isIP } from 'node:net'
 import { parseDatabaseUrl } from './database-url.ts'
 import {
   LOG_FORMATS,
@@ -374,21 +373,6 @@ export function flagName(name: SettingName): string {
 
 export function fileName(name: SettingName): string {
   return words(name).join('_')
-}
-
-/** The issuer in tokens, pages and banners. The Host header of a request is never trusted. */
-export function issuerOf(config: Config, port: number = config.port): string {
-  if (config.issuer !== '') return config.issuer
-  const scheme = config.tlsCertificate === '' ? 'http' : 'https'
-  const host =
-    config.host === '0.0.0.0' || config.host === '::' || config.host === '127.0.0.1'
-      ? 'localhost'
-      : bracketed(config.host)
-  return `${scheme}://${host}:${port}`
-}
-
-function bracketed(host: string): string {
-  return isIP(host) === 6 ? `[${host}]` : host
 }
 
 function words(name: string): string[] {

@@ -1,6 +1,7 @@
 /** What the services of a server work with: the files that the settings name, the database, and the other nodes. */
 import { type Clock, systemClock } from 'gatehouse-protocol'
-import { type Config, issuerOf } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { issuerOf } from '../config/issuer.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { createDemoMarket, type DemoMarket } from '../demo/market.ts'
 import type { Bus } from '../events/bus.ts'

@@ -1,6 +1,7 @@
 /** Everything that can refuse a start, read and checked before anything is written. */
 import { isLoopback } from 'gatehouse-protocol'
-import { type Config, issuerOf } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
+import { issuerOf } from '../config/issuer.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { checkStored } from '../store/check-stored.ts'
 import { POOL_SIZE } from '../store/database/database.ts'
