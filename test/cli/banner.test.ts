@@ -76,7 +76,7 @@ test('the sixth command follows the quotes', async () => {
 test('the last command opens a streaming session', async () => {
   const line = lines[6] ?? ''
   assert.match(line, /^\.\/gatehouse stream /)
-  const args = line.split(' ').slice(2)
+  const args = line.split(' ').slice(1)
   const { status, stdout, stderr } = await runGatehouse([...args, ...password()], {
     stdin: '{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":7}\n',
   })

@@ -1,6 +1,7 @@
+/** A request refused because of the caller; the pipeline turns it into a response in one place. */
+
 const IS_REFUSAL = Symbol.for('gatehouse.Refusal')
 
-/** A request refused because of the caller; the pipeline turns it into a response in one place. */
 export class Refusal extends Error {
   /** A custom controller imports this class from another file than a server that runs from its bundle. */
   static override [Symbol.hasInstance](value: unknown): value is Refusal {
