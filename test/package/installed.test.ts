@@ -8,6 +8,7 @@ import { delimiter, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { VERSION } from 'gatehouse-protocol'
 import { signIn } from '../support/demo-user.ts'
 import { until } from '../support/until.ts'
 
@@ -124,6 +125,9 @@ describe('a server of the package', () => {
         ])
           assert.equal(await statusOf(path), 200, path)
         assert.ok((await signIn({ port: Number(new URL(issuer).port) })).access_token)
+        const library = await fetch(`${issuer}/client/gatehouse-${VERSION}.js`)
+        assert.match(library.headers.get('cache-control') ?? '', /immutable/)
+        await assertInstallable(`${issuer}/client/gatehouse-client.tgz`)
         await writeFile(join(folder, 'password'), 'wonderland-1\n')
         const words = [
           'query',
@@ -149,6 +153,16 @@ describe('a server of the package', () => {
       }
     })
 })
+
+/** In an empty project of its own. */
+async function assertInstallable(address: string): Promise<void> {
+  const own = await mkdtemp(join(folder, 'project-'))
+  await writeFile(join(own, 'package.json'), '{ "name": "own", "type": "module", "private": true }')
+  await npm(['install', '--no-audit', address], own)
+  const code = "import { Gatehouse } from 'gatehouse-client'; console.log(typeof Gatehouse)"
+  const { stdout } = await run('node', ['--input-type=module', '-e', code], { cwd: own, env: environment })
+  assert.equal(stdout, 'function\n')
+}
 
 test('every command of an installation prints its help', async () => {
   const { stdout } = await run(gatehouse, ['help'], options())

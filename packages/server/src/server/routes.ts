@@ -62,6 +62,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
+    { at: ['/client'], limit: 'pages', load: () => loadClientLibrary(cors) },
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
     { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(pages) },
     { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
@@ -183,6 +184,11 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
 async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {
   const { documentationGroup } = await import('../site/documentation/routes.ts')
   return [documentationGroup((await pages.load()).settings)]
+}
+
+async function loadClientLibrary(cors: CorsPolicy): Promise<readonly RouteGroup[]> {
+  const { clientLibraryGroup } = await import('../site/client-library.ts')
+  return [clientLibraryGroup(cors)]
 }
 
 async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {
