@@ -97,6 +97,21 @@ test('the installed versions are those of the lock file', async () => {
   }
 })
 
+test('the bill of materials names what is installed and what is part of the files, with its licence', async () => {
+  const installed = join(prefix, 'lib', 'node_modules', 'gatehouse-server')
+  const { bomFormat, specVersion, components } = JSON.parse(await readFile(join(installed, 'sbom.cdx.json'), 'utf8'))
+  assert.deepEqual([bomFormat, specVersion], ['CycloneDX', '1.6'])
+  const names = components.map(({ name }: { name: string }) => name)
+  for await (const file of glob('node_modules/{*,@*/*}/package.json', { cwd: installed }))
+    assert.ok(names.includes(JSON.parse(await readFile(join(installed, file), 'utf8')).name), file)
+  for (const name of ['preact', '@codemirror/view', 'kysely']) assert.ok(names.includes(name), name)
+  for (const { name, scope, licenses } of components) assert.ok(scope === 'optional' || licenses.length > 0, name)
+  const notices = await readFile(join(installed, 'third-party-licences.txt'), 'utf8')
+  assert.match(notices, /^preact [\d.]+\n=+\n\n.*MIT/ms)
+  const { stdout } = await run(gatehouse, ['--version'], options())
+  assert.match(stdout, /^materials .*sbom\.cdx\.json/m)
+})
+
 describe('a server of the package', () => {
   for (const workers of [1, 2])
     test(`serves the demonstration, console, documentation and library with ${workers} ${workers === 1 ? 'process' : 'workers'}`, async () => {
