@@ -63,7 +63,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
-    { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(pages) },
+    { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(parts) },
     { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
   ]
 }
@@ -180,9 +180,9 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
   return [{ ...adminGroup(env, identity.authenticate), cors }]
 }
 
-async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {
+async function loadDocumentation({ pages, identity }: RouteParts): Promise<readonly RouteGroup[]> {
   const { documentationGroup } = await import('../site/documentation/routes.ts')
-  return [documentationGroup((await pages.load()).settings)]
+  return [documentationGroup((await pages.load()).settings, identity.issuer.name)]
 }
 
 async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {

@@ -32,14 +32,22 @@ const FILE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.json', 'application/json'],
 ])
 
+/** The address that the files name: that of a demonstration with its default port. In backquotes it is the default itself. */
+const WRITTEN_ADDRESS = /(?<!`)http:\/\/localhost:5080\b/g
+
+/** These say what the program assumes, not where this server is. */
+const ABOUT_DEFAULTS: ReadonlySet<string> = new Set(['commands', 'settings', 'changelog'])
+
 export class Library {
   readonly #base: string
+  readonly #issuer: string
   readonly #listing = once(list)
   readonly #pages = new Map<string, Promise<DocumentationPage>>()
 
-  /** `base` is the path of the issuer, which prefixes every link. */
-  constructor(base: string) {
+  /** Pages show `issuer` as the address of the server; `base` is its path, which prefixes every link. */
+  constructor(base: string, issuer: string) {
     this.#base = base
+    this.#issuer = issuer
   }
 
   /** Undefined if there is no such page. */
@@ -78,7 +86,9 @@ export class Library {
 
   async #render(slug: string, path: string): Promise<DocumentationPage> {
     const { slugs, files } = await this.#listing()
-    const parsed = parseMarkdown(await readFile(new URL(path, ROOT), 'utf8'))
+    const written = await readFile(new URL(path, ROOT), 'utf8')
+    const text = ABOUT_DEFAULTS.has(slug) ? written : written.replace(WRITTEN_ADDRESS, () => this.#issuer)
+    const parsed = parseMarkdown(text)
     const html = renderMarkdown(parsed, (target) => {
       if (/^(https?:|#)/.test(target)) return target
       const [file = '', anchor] = target.split('#')
