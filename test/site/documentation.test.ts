@@ -52,7 +52,9 @@ describe('the documentation', () => {
     const { issuer } = server
     assert.notEqual(issuer, 'http://localhost:5080')
     assert.match(pages.get('/docs/live') ?? '', new RegExp(`curl -N ${RegExp.escape(issuer)}/query`))
-    assert.ok(pages.get('/docs/console')?.includes(`<a href="${issuer}/console" rel="noreferrer">${issuer}/console</a>`))
+    assert.ok(
+      pages.get('/docs/console')?.includes(`<a href="${issuer}/console" rel="noreferrer">${issuer}/console</a>`),
+    )
     const others = [...pages].filter(([, body]) => body.includes('http://localhost:5080')).map(([path]) => path)
     assert.deepEqual(others.sort(), ['/docs', '/docs/commands', '/docs/install'])
     assert.match(pages.get('/docs/commands') ?? '', /the default is http:\/\/localhost:5080/)

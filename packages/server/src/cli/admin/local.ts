@@ -29,7 +29,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
       publish: (event) => data.stores.events.append(event),
     }),
     hashPassword,
-    builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
+    builtInClients: builtInClients({ ...loaded.config, issuer: issuerOf(loaded.config) }),
     settings: () => showSettings(loaded),
     activity: createClusterActivity(data.nodes),
     stopping: new AbortController().signal,
