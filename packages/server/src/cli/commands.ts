@@ -32,7 +32,8 @@ For container health checks. Run it with the settings of the server: it uses the
     options: { '--json': { help: 'print the settings as JSON' } },
     settings: true,
     summary: 'Shows the settings in effect and where each comes from.',
-    notes: 'Secrets are masked. Flags have the same effect as with "gatehouse serve".',
+    notes:
+      'Secrets are masked. Flags have the same effect as with "gatehouse serve". "gatehouse config export" writes a declarative file.',
     examples: ['config', 'config --port 8080 --json'],
     load: async () => (await import('./config.ts')).config,
   },

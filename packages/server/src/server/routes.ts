@@ -4,6 +4,7 @@ import { VERSION } from 'gatehouse-protocol'
 import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
+import type { TableChecks } from '../declarative/tables-port.ts'
 import type { Bus } from '../events/bus.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
@@ -30,6 +31,7 @@ export interface RouteParts {
   /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
   readonly activity: ClusterActivity
+  readonly tables: TableChecks | undefined
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
@@ -175,6 +177,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     builtInClients: parts.builtInClients,
     settings: () => showSettings(settings()),
     activity,
+    definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]
