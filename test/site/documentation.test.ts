@@ -166,6 +166,23 @@ describe('the documentation', () => {
     }
   })
 
+  test('words of other products lead to the page that answers, and the changelog comes last', async () => {
+    for (const [query, url] of [
+      ['upsert', '/docs/iql#writing'],
+      ['pagination', '/docs/query#pagination'],
+      ['LDAP', '/docs/sign-in#ldap-saml-and-other-identity-providers'],
+      ['export configuration', '/docs/configuration#export-configuration'],
+      ['time zone', '/docs/iql#time-zones'],
+    ] as const)
+      assert.equal((await search(query)).hits[0]?.url, url, query)
+    for (const query of ['upsert', 'time zone', 'worker', 'export', 'live query']) {
+      const urls = (await search(query)).hits.map((hit) => hit.url)
+      const first = urls.findIndex((url) => url.startsWith('/docs/changelog'))
+      const after = first < 0 ? [] : urls.slice(first).filter((url) => !url.startsWith('/docs/changelog'))
+      assert.deepEqual(after, [], query)
+    }
+  })
+
   test('all words must occur; a misspelled one gets a suggestion', async () => {
     assert.ok((await search('refresh rotation')).count < (await search('refresh')).count)
     assert.deepEqual(await search('zzzzqqqq'), { hits: [], count: 0 })
