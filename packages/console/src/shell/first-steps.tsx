@@ -1,7 +1,6 @@
 /** The first steps of a new installation, for an administrator: each is read from the server, and leads to where it is done. */
 import { signal } from '@preact/signals'
-import { read } from '../admin/requests.ts'
-import { may } from '../gate.ts'
+import { gate, may } from '../gate.ts'
 import { server } from '../server.ts'
 import { Button, classes, Icon, Section, useLoad } from '../ui/index.ts'
 import { href } from './router.ts'
@@ -70,11 +69,12 @@ const ADMINISTRATION: ReadonlySet<string> = new Set(['Identity/Admin', 'Platform
 const SOME = 10
 
 async function readSteps(signal: AbortSignal): Promise<readonly Step[]> {
+  const read = async <T,>(path: string) => (await (await gate.request(path, { signal })).json()) as T
   const [roles, users, clients, backups] = await Promise.all([
-    read<Items<{ scopes: readonly string[] }>>('/admin/roles', signal),
-    read<Items<object>>('/admin/users?limit=2', signal),
-    read<Items<{ built_in?: boolean }>>(`/admin/clients?limit=${SOME}`, signal),
-    may('Platform/Admin') ? read<Items<{ kind: string }>>('/admin/backups', signal) : undefined,
+    read<Items<{ scopes: readonly string[] }>>('/admin/roles'),
+    read<Items<object>>('/admin/users?limit=2'),
+    read<Items<{ built_in?: boolean }>>(`/admin/clients?limit=${SOME}`),
+    may('Platform/Admin') ? read<Items<{ kind: string }>>('/admin/backups') : undefined,
   ])
   return [
     {
