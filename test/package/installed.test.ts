@@ -140,6 +140,8 @@ describe('a server of the package', () => {
         ])
           assert.equal(await statusOf(path), 200, path)
         assert.ok((await signIn({ port: Number(new URL(issuer).port) })).access_token)
+        const guide = await (await fetch(`${issuer}/docs/guides/first-application`)).text()
+        assert.ok(guide.includes('gatehouse client add') && !guide.includes('./gatehouse'))
         const library = await fetch(`${issuer}/client/gatehouse-${VERSION}.js`)
         assert.match(library.headers.get('cache-control') ?? '', /immutable/)
         await assertInstallable(`${issuer}/client/gatehouse-client.tgz`)
