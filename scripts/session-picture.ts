@@ -16,7 +16,7 @@ const CHARACTER_PX = 8.43
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const folder = await mkdtemp(join(tmpdir(), 'gatehouse-picture-'))
-const program = join(root, 'bin/gatehouse.js')
+const program = join(root, 'gatehouse')
 const server = spawn(process.execPath, [program, 'serve', '--demo', '--port', '0', '--data', join(folder, 'data')], {
   stdio: ['ignore', 'pipe', 'inherit'],
 })
@@ -50,7 +50,7 @@ async function session(issuer: string): Promise<string[]> {
   // curl ends with an error when its time is over.
   const { stdout: events } = await run('sh', ['-c', `${token} > /dev/null\n${live} || true`])
   const message = '{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":7}'
-  const stream = `echo '${message}' | npx gatehouse stream --username alice`
+  const stream = `echo '${message}' | ./gatehouse stream --username alice`
   const real = `echo '${message}' | "${process.execPath}" "${program}" stream ${issuer} --username alice --password-file "${join(folder, 'password')}" 2>/dev/null`
   const { stdout: streamed } = await run('sh', ['-c', real])
   return [

@@ -1,7 +1,8 @@
 /** Sign-in on the server: the browser holds the cookie of a session; tokens never leave this process. */
-import { Gatehouse, refreshToken } from '@gatehouse/client'
+
 import { Router } from 'express'
 import session from 'express-session'
+import { Gatehouse, refreshToken } from 'gatehouse-client'
 import * as oidc from 'openid-client'
 import { clientId, clientSecret, gatehouse, origin, sessionSecret } from './settings.js'
 

@@ -1,5 +1,5 @@
 /** A React page: signs in, shows the trades of a symbol and prices that move. */
-import { browser, Gatehouse, sql } from '@gatehouse/client'
+import { browser, Gatehouse, sql } from 'gatehouse-client'
 import { StrictMode, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { GatehouseContext, useConnection, useLive, useQuery } from './hooks.js'

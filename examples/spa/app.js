@@ -1,5 +1,5 @@
 /** A page without a framework: signs in, runs a query, and shows prices that move. */
-import { browser, Gatehouse } from '@gatehouse/client'
+import { browser, Gatehouse } from 'gatehouse-client'
 
 const SYMBOLS = ['ACME', 'BOLT', 'CORN', 'DYNE', 'ECHO']
 const auth = browser({ clientId: 'demo-spa', scope: 'openid profile offline_access Platform/Market' })

@@ -5,7 +5,7 @@ import { extname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const [folder = fileURLToPath(new URL('.', import.meta.url)), port = '5090'] = process.argv.slice(2)
-const library = fileURLToPath(import.meta.resolve('@gatehouse/client'))
+const library = fileURLToPath(import.meta.resolve('gatehouse-client'))
 const types = new Map([
   ['.html', 'text/html; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],

@@ -1,7 +1,7 @@
 /** A worker: computes the value of every trade as it happens, and writes it to the table trade_values, once. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { clientCredentials, Gatehouse } from '@gatehouse/client'
+import { clientCredentials, Gatehouse } from 'gatehouse-client'
 
 const { GATEHOUSE_SERVER: server = 'http://localhost:5080', CLIENT_SECRET: clientSecret = 'demo-service-secret' } =
   process.env

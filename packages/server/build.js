@@ -14,8 +14,8 @@ const dist = join(root, 'dist')
 const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const KEPT_MS = 7 * 86_400_000
 
-/** The commands, in files that share what several of them need: each loads its part. */
-const COMMANDS = { main: 'cli/main.ts' }
+/** The commands, in files that share what several of them need: each loads its part. And what custom controllers import. */
+const COMMANDS = { main: 'cli/main.ts', controller: 'streaming/topics/controller.ts' }
 /**
  * A server, a worker, and the processes and threads that they start: one file each, which loads faster than ninety and with less
  * memory. What is imported when it is needed is in the file too, but is not run before.
@@ -27,10 +27,8 @@ const SERVERS = {
   'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
 }
-/** Stays outside the bundle: controllers import its class from the source, and `instanceof` must recognize their refusals. */
-const SHARED = join(root, '..', 'protocol', 'src', 'refusal.ts')
-/** Packages of this repository, and one of 260 modules: part of the bundle. */
-const BUNDLED = ['gatehouse-csv', 'gatehouse-iql', 'gatehouse-protocol', 'kysely']
+/** The names of the files that a build has written. */
+const FILES_FILE = join(dist, 'files.json')
 
 export async function buildServer() {
   if (isBuilt()) return
@@ -42,7 +40,9 @@ export async function buildServer() {
     writeFileSync(`${path}.${process.pid}`, contents)
     renameSync(`${path}.${process.pid}`, path)
   }
-  removeOld(new Set([STATE_FILE, ...outputFiles.map(({ path }) => path)]))
+  const paths = outputFiles.map(({ path }) => path)
+  removeOld(new Set([STATE_FILE, FILES_FILE, ...paths]))
+  writeFileSync(FILES_FILE, JSON.stringify(paths.map((path) => basename(path))))
   writeFileSync(STATE_FILE, JSON.stringify(state))
 }
 
@@ -68,9 +68,10 @@ async function bundle(programs, { plugins = [], ...options }) {
     format: 'esm',
     platform: 'node',
     target: 'node24',
-    external: Object.keys(dependencies).filter((name) => !BUNDLED.includes(name)),
+    // The others are packages of this repository, and one of 260 modules.
+    external: Object.keys(dependencies),
     conditions: ['import'],
-    // Read by source-maps.js; the sources are delivered.
+    // Read by source-maps.js.
     sourcemap: 'linked',
     sourcesContent: false,
     minifyWhitespace: true,
@@ -85,9 +86,6 @@ async function bundle(programs, { plugins = [], ...options }) {
 
 /** Files beside a source are found where they are; only its entry points are beside the bundle. */
 function keepPlaces(build) {
-  build.onResolve({ filter: /\/refusal\.ts$/ }, ({ path, resolveDir }) =>
-    join(resolveDir, path) === SHARED ? { path: `../${slashes(relative(root, SHARED))}`, external: true } : undefined,
-  )
   build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
     const names = new Set(Object.values(SERVERS).map((entry) => basename(entry)))
     const source = readFileSync(path, 'utf8')

@@ -50,7 +50,7 @@ export const page: GeneratedPage = {
   },
 }
 
-const INTRODUCTION = `Everything that \`@gatehouse/client\` exports. The [guide](client.md) shows how it is used together.`
+const INTRODUCTION = `Everything that \`gatehouse-client\` exports. The [guide](client.md) shows how it is used together.`
 
 /** What index.ts exports, with the file that it is from. */
 function exportsOf(index: SourceFile): Map<string, string> {

@@ -10,7 +10,7 @@ export const page: GeneratedPage = {
 
 # Commands
 
-In a clone, run them with \`npx gatehouse …\`. SETTINGS are [settings](settings.md) given as flags. The exit status is
+In a clone, run them with \`./gatehouse …\`. SETTINGS are [settings](settings.md) given as flags. The exit status is
 0 on success, 1 if the command failed, and 2 if the command line is wrong.
 
 ${COMMANDS.map(

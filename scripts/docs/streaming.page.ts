@@ -20,7 +20,7 @@ One WebSocket connection carries requests, replies and subscriptions as JSON mes
 token it presents. When the user signs out, a token is revoked or a right is removed, open connections are affected at once,
 on every node.
 
-Try it: \`npx gatehouse stream --username alice\` (see [commands](commands.md)).
+Try it: \`./gatehouse stream --username alice\` (see [commands](commands.md)).
 
 ## Connecting
 
@@ -89,7 +89,7 @@ Names are case-sensitive; other members are ignored. A message may be sent in an
 
 \`\`\`json
 {"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":1}
-{"Controller":"Platform","Topic":"QueryServerInfo","Action":"Publish","TransactionID":1,"Data":{"Name":"Gatehouse","Class":"Gatehouse","Version":"0.1.0","Protocol":"1.x"}}
+{"Controller":"Platform","Topic":"QueryServerInfo","Action":"Publish","TransactionID":1,"Data":{"Name":"Gatehouse","Class":"Gatehouse","Version":"1.0.0","Protocol":"1.x"}}
 \`\`\`
 
 ## Errors

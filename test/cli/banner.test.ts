@@ -17,7 +17,9 @@ let lines: string[]
 before(async () => {
   server = await serveProcess(['--data', join(data, 'data'), '--demo', '--demo-market', '--log-level', 'info'])
   while (!server.output().stdout.includes('All data is in')) await new Promise((resolve) => setTimeout(resolve, 20))
-  lines = [...server.output().stdout.matchAll(/^ {2}((?:curl|TOKEN=|npx) ?.*)$/gm)].map(([, line = '']) => line)
+  lines = [...server.output().stdout.matchAll(/^ {2}((?:curl|TOKEN=|\.\/gatehouse) ?.*)$/gm)].map(
+    ([, line = '']) => line,
+  )
 })
 after(async () => {
   await server.stop()
@@ -63,7 +65,7 @@ test('the fifth command shows a result that moves', async () => {
 })
 
 test('the sixth command follows the quotes', async () => {
-  const [, words = '', statement = ''] = /^npx gatehouse (query .* --live) "(.*)"$/.exec(lines[5] ?? '') ?? []
+  const [, words = '', statement = ''] = /^\.\/gatehouse (query .* --live) "(.*)"$/.exec(lines[5] ?? '') ?? []
   const { child, output, ended } = launchGatehouse([...words.split(' '), statement, ...password()])
   await until('a quote changes', 60_000, () => output().stdout.includes('\n~\t'))
   child.kill('SIGINT')
@@ -73,8 +75,8 @@ test('the sixth command follows the quotes', async () => {
 
 test('the last command opens a streaming session', async () => {
   const line = lines[6] ?? ''
-  assert.match(line, /^npx gatehouse stream /)
-  const args = line.split(' ').slice(2)
+  assert.match(line, /^\.\/gatehouse stream /)
+  const args = line.split(' ').slice(1)
   const { status, stdout, stderr } = await runGatehouse([...args, ...password()], {
     stdin: '{"Controller":"Auth","Topic":"QueryIdentify","TransactionID":7}\n',
   })

@@ -218,15 +218,11 @@ test('SIGINT with an idle keep-alive connection: the process exits at once with 
 })
 
 test('the server stops when the shell that npm started ends', async () => {
-  const shell = spawn(
-    'sh',
-    ['-c', `"${process.execPath}" bin/gatehouse.js serve --port 0 --data "${newFolder()}"; true`],
-    {
-      cwd: new URL('../..', import.meta.url).pathname,
-      env: { ...process.env, npm_lifecycle_event: 'start' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
+  const shell = spawn('sh', ['-c', `"${process.execPath}" ./gatehouse serve --port 0 --data "${newFolder()}"; true`], {
+    cwd: new URL('../..', import.meta.url).pathname,
+    env: { ...process.env, npm_lifecycle_event: 'start' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let output = ''
   shell.stdout.setEncoding('utf8')
   for await (const chunk of shell.stdout) {
@@ -242,8 +238,8 @@ const AS_NPM =
   "process.title = 'npm start'; require('node:child_process').spawn('sh', ['-c', process.argv[1]], { stdio: 'inherit' })"
 
 for (const { name, args, npm } of [
-  { name: 'launcher with another Node', args: ['--import', OLD_NODE, 'bin/gatehouse.js', 'serve'], npm: false },
-  { name: 'npm', args: ['-e', AS_NPM, `"${process.execPath}" bin/gatehouse.js serve`], npm: true },
+  { name: 'launcher with another Node', args: ['--import', OLD_NODE, 'gatehouse', 'serve'], npm: false },
+  { name: 'npm', args: ['-e', AS_NPM, `"${process.execPath}" ./gatehouse serve`], npm: true },
 ])
   test(`the server stops when its ${name} is killed`, { timeout: 60_000 }, async () => {
     const started = spawn(process.execPath, args, {

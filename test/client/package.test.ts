@@ -106,7 +106,7 @@ test('built without a compiler, as npm start does, it has every file that its ma
 test('installed from its files, it is typed: with the types of the DOM and with those of Node', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-client-'))
   try {
-    const installed = join(folder, 'node_modules', '@gatehouse', 'client')
+    const installed = join(folder, 'node_modules', 'gatehouse-client')
     await mkdir(installed, { recursive: true })
     const { files } = JSON.parse(await readFile(join(client, 'package.json'), 'utf8')) as { files: readonly string[] }
     for (const name of [...files, 'package.json'])
@@ -114,7 +114,7 @@ test('installed from its files, it is typed: with the types of the DOM and with 
     await writeFile(join(folder, 'package.json'), '{"type":"module"}')
     await writeFile(
       join(folder, 'app.ts'),
-      `import { browser, Gatehouse, password, QueryError, sql } from '@gatehouse/client'
+      `import { browser, Gatehouse, password, QueryError, sql } from 'gatehouse-client'
 interface Trade { id: number; symbol: string }
 const gate = new Gatehouse('https://gate.example.com', { auth: browser({ clientId: 'spa', scope: 'openid' }) })
 export async function main(): Promise<string> {

@@ -29,7 +29,7 @@ after(async () => {
 async function bundle(code: string, platform: 'browser' | 'node'): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents: code, resolveDir: ROOT, loader: 'js' },
-    alias: { '@gatehouse/client': `${ROOT}/packages/client/src/index.ts` },
+    alias: { 'gatehouse-client': `${ROOT}/packages/client/src/index.ts` },
     bundle: true,
     format: 'esm',
     target: 'es2022',
@@ -90,7 +90,7 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
   await connect.click()
   await page.waitForURL('**/applications/trading-desk/code')
   try {
-    for (const library of ['@gatehouse/client', 'oidc-client-ts']) {
+    for (const library of ['gatehouse-client', 'oidc-client-ts']) {
       const code = await codeOf(page, library)
       for (const value of [scene.server.issuer, 'trading-desk', home, 'openid profile Platform/Market'])
         assert.ok(code.includes(`'${value}'`), `${library}: ${value}`)
@@ -123,7 +123,7 @@ test('the secret of a service is shown once, works in the code, and a second one
   const first = (await page.locator('.shown-once-secret code').textContent()) ?? ''
   assert.match(first, /^[\w-]{30,}$/)
   assert.deepEqual(await view.axe(), [])
-  const library = await codeOf(page, '@gatehouse/client')
+  const library = await codeOf(page, 'gatehouse-client')
   assert.match(await runProgram(library, { CLIENT_SECRET: first }), /instruments/)
   const certified = await codeOf(page, 'openid-client')
   assert.match(await runProgram(certified, { CLIENT_SECRET: first }), /instruments/)

@@ -96,7 +96,7 @@ const python = (code: string, env?: Record<string, string>) => start('python3', 
 async function node(code: string, env?: Record<string, string>): Promise<Program> {
   const { outputFiles } = await build({
     stdin: { contents: code, resolveDir: ROOT, loader: 'js' },
-    alias: { '@gatehouse/client': `${ROOT}/packages/client/src/index.ts` },
+    alias: { 'gatehouse-client': `${ROOT}/packages/client/src/index.ts` },
     packages: 'external',
     bundle: true,
     format: 'esm',
@@ -142,7 +142,7 @@ test('service: curl and Python get a token and read rows', async (t) => {
 test('device: a code is shown, and entering it gives a token', async (t) => {
   const { codeOf } = await connect('device')
   const programs: [string, () => Promise<Program>, string | false][] = [
-    ['@gatehouse/client', () => node(codeOf('@gatehouse/client')), false],
+    ['gatehouse-client', () => node(codeOf('gatehouse-client')), false],
     ['openid-client', () => node(codeOf('openid-client')), false],
     ['Python', async () => python(codeOf('Python')), lacksRequests],
   ]

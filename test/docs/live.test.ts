@@ -54,7 +54,7 @@ test('every statement runs, and those of the recipes find rows where there are s
 })
 
 test('the commands name tables and columns that exist', async () => {
-  const quoted = [...page.matchAll(/^npx gatehouse query .*"(?:explain live )?(select [^"]*)"/gm)]
+  const quoted = [...page.matchAll(/^\.\/gatehouse query .*"(?:explain live )?(select [^"]*)"/gm)]
   const sent = [...page.matchAll(/--data "(select [^"]*)"/g)]
   assert.ok(quoted.length >= 3 && sent.length >= 1)
   for (const [, statement = ''] of [...quoted, ...sent]) await query(statement)

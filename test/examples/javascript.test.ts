@@ -163,7 +163,7 @@ test('the worker misses no trade and writes none twice, though it is killed and 
     select t.id from trades t left join trade_values v on v.trade_id = t.id
     where t.id <= ${await lastWritten()} and (v.trade_id is null or v.amount <> t.price * t.quantity)`
   assert.deepEqual(wrong, [])
-  assert.match(await sample.run('npx gatehouse query'), /^[A-Z]+ +│ +\d+ +│ +\d+\.\d{4}$/m)
+  assert.match(await sample.run('./gatehouse query'), /^[A-Z]+ +│ +\d+ +│ +\d+\.\d{4}$/m)
   sample.finish()
 })
 
@@ -193,12 +193,13 @@ test('the samples need what the tests have', async () => {
   const here: Record<string, string> = Object.assign(
     {},
     ...own.flatMap(({ dependencies, devDependencies }) => [dependencies, devDependencies]),
-    { '@gatehouse/client': 'file:../../packages/client' },
+    { 'gatehouse-client': 'file:../../packages/client' },
   )
   for (const name of ['express', 'react']) {
     const { dependencies: needed } = (await read(`examples/${name}/package.json`)) as {
       dependencies: Record<string, string>
     }
-    for (const [dependency, range] of Object.entries(needed)) assert.equal(here[dependency], range, dependency)
+    for (const [dependency, range] of Object.entries(needed))
+      assert.equal(here[dependency]?.replace('^', ''), range.replace('^', ''), dependency)
   }
 })

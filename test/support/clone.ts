@@ -61,19 +61,10 @@ export async function makeClone({ copy, change = (text) => text, environment = {
   }
 }
 
-/**
- * `npx gatehouse` is the program of this repository, without the second that npx takes. `npm start --prefix FOLDER` starts
- * a sample with the packages of this repository, and installs none. Logins are kept apart.
- */
+/** `npm start --prefix FOLDER` starts a sample with the packages of this repository, and installs none. Logins are kept apart. */
 async function makeEnvironment(own: string): Promise<Record<string, string>> {
   const programs = join(own, 'bin')
   await mkdir(programs)
-  await writeProgram(
-    join(programs, 'npx'),
-    `[ "$1" = gatehouse ] || { echo "npx $1 is not part of this repository" >&2; exit 1; }
-shift
-exec '${process.execPath}' '${join(root, 'bin/gatehouse.js')}' "$@"`,
-  )
   await writeProgram(
     join(programs, 'npm'),
     `[ "$1 $2" = "start --prefix" ] || { echo "npm $* is not for tests" >&2; exit 1; }

@@ -1,5 +1,14 @@
 /** A request refused because of the caller; the pipeline turns it into a response in one place. */
+
+const IS_REFUSAL = Symbol.for('gatehouse.Refusal')
+
 export class Refusal extends Error {
+  /** A custom controller imports this class from another file than a server that runs from its bundle. */
+  static override [Symbol.hasInstance](value: unknown): value is Refusal {
+    return typeof value === 'object' && value !== null && IS_REFUSAL in value
+  }
+
+  readonly [IS_REFUSAL] = true
   readonly code: string
   readonly status: number
   readonly details: RefusalDetails

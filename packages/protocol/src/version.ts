@@ -1,2 +1,2 @@
 /** The version of this program. A test compares it with package.json. */
-export const VERSION = '0.1.0'
+export const VERSION = '1.0.0'

@@ -17,8 +17,15 @@ if (Number.parseInt(process.versions.node, 10) >= 24) {
 } else if (existsSync(packaged)) {
   runPackaged()
 } else {
-  console.error('gatehouse: Node 24 is required; run "npm run setup" in the folder of gatehouse to install it.')
+  console.error(`gatehouse: Node 24 is required. ${advice()}`)
   process.exit(1)
+}
+
+/** In a clone, nothing is installed yet. An installed package has it as an optional dependency. */
+function advice() {
+  return existsSync(fileURLToPath(new URL('../build.js', import.meta.url)))
+    ? 'Run "npm run setup" in the folder of gatehouse to install it.'
+    : 'Install it, or install gatehouse-server again without --omit=optional, which brings it along.'
 }
 
 /** In the nearest node_modules that has it: of this package, of the clone, or of the project that uses it. */
@@ -30,7 +37,7 @@ function packagedNode(folder) {
 function runPackaged() {
   // The channel tells the child when this process ends, also by SIGKILL.
   const stdio = ['inherit', 'inherit', 'inherit', 'ipc']
-  const child = spawn(packaged, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio })
+  const child = spawn(packaged, process.argv.slice(1), { stdio })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
   child.on('exit', (code, signal) => process.exit(signal ? 1 : (code ?? 1)))
 }

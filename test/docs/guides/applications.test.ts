@@ -53,7 +53,7 @@ async function quote(): Promise<void> {
 function settings(): GuideOptions {
   const replace = [
     ['http://localhost:5080', server.issuer],
-    ['npx gatehouse query', `npx gatehouse query --server ${server.issuer}`],
+    ['./gatehouse query', `./gatehouse query --server ${server.issuer}`],
     [`server.js first-app ${FIRST}`, `server.js first-app ${ports.get(FIRST)}`],
     [`server.js prices ${PRICES}`, `server.js prices ${ports.get(PRICES)}`],
   ] as const
@@ -71,7 +71,7 @@ test('Your first application in ten minutes', async (t) => {
   const guide = await openGuide('first-application', settings())
   t.after(() => guide.close())
   assert.equal(guide.take('npm start').text, 'npm start\n')
-  await guide.run('npx gatehouse client add first-app')
+  await guide.run('./gatehouse client add first-app')
   await guide.run('mkdir first-app')
   await guide.save('first-app/index.html')
   await guide.start('node examples/spa/server.js', /Open /)
@@ -101,7 +101,7 @@ test('Your first application in ten minutes', async (t) => {
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.locator('#password').waitFor()
 
-  await guide.run('npx gatehouse client remove first-app')
+  await guide.run('./gatehouse client remove first-app')
   guide.finish()
 })
 

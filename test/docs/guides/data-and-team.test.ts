@@ -32,9 +32,9 @@ function settings(): GuideOptions {
   const replace = [
     ['http://localhost:5080', server.issuer],
     ...['query', 'login', 'logout', 'import', 'export'].map(
-      (name) => [`npx gatehouse ${name}`, `npx gatehouse ${name} --server ${server.issuer}`] as const,
+      (name) => [`./gatehouse ${name}`, `./gatehouse ${name} --server ${server.issuer}`] as const,
     ),
-    ['npx gatehouse stream', `npx gatehouse stream ${server.issuer}`],
+    ['./gatehouse stream', `./gatehouse stream ${server.issuer}`],
   ] as const
   return { replace, environment: { GATEHOUSE_DATA: place.dataFolder } }
 }
@@ -43,7 +43,7 @@ test('CSV to chart', async (t) => {
   const guide = await openGuide('csv-to-chart', settings())
   t.after(() => guide.close())
   guide.take('npm start')
-  await guide.run('npx gatehouse login', { stdin: `${ADMIN.password}\n` })
+  await guide.run('./gatehouse login', { stdin: `${ADMIN.password}\n` })
   await guide.save('fills.csv')
   await guide.run('import fills.csv --table fills --dry-run')
   await guide.run('import fills.csv --table fills --create')
@@ -92,7 +92,7 @@ test('Onboard and offboard a team', async (t) => {
   await guide.run("insert into orders values (4, 'north'")
 
   await guide.run('--username erin')
-  const login = await guide.start('npx gatehouse login', /confirm the code/)
+  const login = await guide.start('./gatehouse login', /confirm the code/)
   const [, address = ''] = /^Open (\S+)$/m.exec(login.output()) ?? []
   await setUpAndConfirm(address, { username: 'erin', password: 'erins first password' })
   await login.prints(/as erin \(Erin Moss\)\.\nRights: Platform\/Market Platform\/OrderPad Platform\/Trading\n/)
@@ -113,7 +113,7 @@ test('Onboard and offboard a team', async (t) => {
   await guide.run('client disable north-robot')
   await guide.run('role set north')
   await guide.run('audit list --target carol')
-  await guide.run('npx gatehouse logout')
+  await guide.run('./gatehouse logout')
   guide.finish()
 })
 

@@ -4,10 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config/config.ts'
 import type { ReadinessCheck } from '../http/health.ts'
+import { CLIENT_FOLDER, CONSOLE_FOLDER, DOCUMENTATION_ROOT, IS_CLONE } from '../lib/program-files.ts'
 import type { Logger } from '../telemetry/log.ts'
-
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url))
-export const CONSOLE_FOLDER = join(ROOT, 'packages', 'console', 'dist')
 
 export interface PartOfInstallation {
   readonly name: string
@@ -23,14 +21,14 @@ export interface InstallationFault {
 
 /** What the server reads for its visitors. */
 export function servedParts({ console }: Pick<Config, 'console'>): readonly PartOfInstallation[] {
-  const documentation = { name: 'documentation', file: join(ROOT, 'docs', 'README.md') }
+  const documentation = { name: 'documentation', file: fileURLToPath(new URL('docs/README.md', DOCUMENTATION_ROOT)) }
   return console ? [{ name: 'console', file: join(CONSOLE_FOLDER, 'manifest.json') }, documentation] : [documentation]
 }
 
 /** What programs other than the server read. */
 export const CLIENT_LIBRARY: PartOfInstallation = {
   name: 'client library',
-  file: join(ROOT, 'packages', 'client', 'dist', 'index.js'),
+  file: join(CLIENT_FOLDER, 'index.js'),
 }
 
 /** The first fault of each part. */
@@ -45,8 +43,9 @@ export function describeFault({ name, kind, path }: InstallationFault): string {
     : `this user has no permission to read ${path}, which is part of the ${name}`
 }
 
-export const SET_UP_AGAIN =
-  'Run "npm run setup -- --production" in the folder of gatehouse as the user that owns it: it builds the missing files and makes them readable for all users.'
+export const SET_UP_AGAIN = IS_CLONE
+  ? 'Run "npm run setup -- --production" in the folder of gatehouse as the user that owns it: it builds the missing files and makes them readable for all users.'
+  : 'Install gatehouse-server again, with a umask that lets the user of the server read its files.'
 
 /** Looks once, without delaying the start, and again for each probe as long as something is wrong. */
 export function watchInstallation(config: Config, logger: Logger): ReadinessCheck {

@@ -55,9 +55,9 @@ export function deviceSnippets(values: Values): readonly Snippet[] {
   const { issuer, clientId, scope } = values
   return [
     {
-      title: '@gatehouse/client',
+      title: 'gatehouse-client',
       file: 'device.mjs (Node)',
-      text: `import { device, Gatehouse } from '@gatehouse/client'
+      text: `import { device, Gatehouse } from 'gatehouse-client'
 
 const auth = device({
   clientId: ${quote(clientId)},
@@ -133,9 +133,9 @@ export function serviceSnippets(values: Values): readonly Snippet[] {
   const { issuer, clientId, scope } = values
   return [
     {
-      title: '@gatehouse/client',
+      title: 'gatehouse-client',
       file: 'service.mjs (Node)',
-      text: `import { clientCredentials, Gatehouse } from '@gatehouse/client'
+      text: `import { clientCredentials, Gatehouse } from 'gatehouse-client'
 
 const auth = clientCredentials({
   clientId: ${quote(clientId)},

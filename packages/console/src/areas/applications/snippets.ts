@@ -23,9 +23,9 @@ function gatehousePage({ issuer, clientId, redirectUri, signedOutUri, scope }: V
     ? `\nconsole.table(await gate.query\`select name from cataloguetables\`)`
     : ''
   return {
-    title: '@gatehouse/client',
+    title: 'gatehouse-client',
     file: 'In the page',
-    text: `import { browser, Gatehouse } from '@gatehouse/client'
+    text: `import { browser, Gatehouse } from 'gatehouse-client'
 
 const auth = browser({
   clientId: ${quote(clientId)},

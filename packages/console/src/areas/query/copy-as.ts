@@ -38,7 +38,7 @@ function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-const PACKAGE = "'@gatehouse/client'"
+const PACKAGE = "'gatehouse-client'"
 
 function typescript(url: string, statement: string, parameters: Parameters): string {
   const given = hasAny(parameters) ? `, ${JSON.stringify(parameters, null, 2)}` : ''

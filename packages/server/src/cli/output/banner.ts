@@ -2,6 +2,7 @@
 
 import { VERSION } from 'gatehouse-protocol'
 import type { Config } from '../../config/config.ts'
+import { programName } from '../program.ts'
 
 export function demoBanner({
   issuer,
@@ -45,8 +46,8 @@ The first to open it becomes the administrator, so keep it secret. The next star
 `
 }
 
-/** Commands for a POSIX shell with curl, run in the folder of the clone; later ones use the token of the second. */
-export function pasteLines(issuer: string): string[] {
+/** Commands for a POSIX shell with curl, run in this folder; later ones use the token of the second. */
+export function pasteLines(issuer: string, program = programName()): string[] {
   const bearer = '-H "Authorization: Bearer $TOKEN"'
   const address = issuer === 'http://localhost:5080' ? '' : ` ${issuer}`
   const server = address === '' ? '' : ` --server${address}`
@@ -56,7 +57,7 @@ export function pasteLines(issuer: string): string[] {
     `curl -s ${issuer}/query ${bearer} -H 'Content-Type: text/plain; charset=utf-8' -d 'select name, issystem from cataloguetables'; echo`,
     `curl -s '${issuer}/Query/trades/Select?columns=symbol,side,quantity,price&limit=3' ${bearer} -H 'Content-Type: application/json' -d '[{"ColumnName":"quantity","Operator":">","Value":300}]'; echo`,
     `curl -sN --max-time 10 ${issuer}/query ${bearer} -H 'Accept: text/event-stream' -H 'Content-Type: text/plain; charset=utf-8' -d "select symbol, last(price, executed_at) as price, sum(quantity) as volume from trades where symbol in ('ACME', 'BOLT', 'CORN') group by symbol"`,
-    `npx gatehouse query${server} --username alice --live "select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask from quotes where symbol in ('ACME', 'BOLT', 'CORN', 'DYNE', 'ECHO') group by symbol order by symbol"`,
-    `npx gatehouse stream${address} --username alice`,
+    `${program} query${server} --username alice --live "select symbol, last(bid, quoted_at) as bid, last(ask, quoted_at) as ask from quotes where symbol in ('ACME', 'BOLT', 'CORN', 'DYNE', 'ECHO') group by symbol order by symbol"`,
+    `${program} stream${address} --username alice`,
   ]
 }

@@ -2,10 +2,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { once } from '../../lib/once.ts'
+import { DOCUMENTATION_ROOT } from '../../lib/program-files.ts'
 import { type ParsedPage, parseMarkdown, renderMarkdown, sectionsOf, type TextSection } from './markdown.ts'
 
-/** The folder that the program is in: that of the package. */
-const ROOT = new URL('../../../../../', import.meta.url)
 const FOLDER = 'docs'
 const CHANGELOG = 'CHANGELOG.md'
 
@@ -52,7 +51,7 @@ export class Library {
     const found = (await this.#listing()).files.get(name)
     const type = FILE_TYPES.get(posix.extname(name))
     if (found === undefined || type === undefined) return undefined
-    return { type, content: await readFile(new URL(found, ROOT)) }
+    return { type, content: await readFile(new URL(found, DOCUMENTATION_ROOT)) }
   }
 
   async chapters(): Promise<readonly Chapter[]> {
@@ -78,7 +77,7 @@ export class Library {
 
   async #render(slug: string, path: string): Promise<DocumentationPage> {
     const { slugs, files } = await this.#listing()
-    const parsed = parseMarkdown(await readFile(new URL(path, ROOT), 'utf8'))
+    const parsed = parseMarkdown(await readFile(new URL(path, DOCUMENTATION_ROOT), 'utf8'))
     const html = renderMarkdown(parsed, (target) => {
       if (/^(https?:|#)/.test(target)) return target
       const [file = '', anchor] = target.split('#')
@@ -104,7 +103,7 @@ interface Listing {
 
 /** Requests name an entry of this list, never a path. A package without the folder has no pages. */
 async function list(): Promise<Listing> {
-  const names = await readdir(new URL(FOLDER, ROOT), { recursive: true }).catch(() => [])
+  const names = await readdir(new URL(FOLDER, DOCUMENTATION_ROOT), { recursive: true }).catch(() => [])
   const paths = names.map((name) => `${FOLDER}/${name.replaceAll('\\', '/')}`).sort()
   const pages = new Map(paths.filter((path) => path.endsWith('.md')).map((path) => [slugOf(path), path]))
   if (pages.size > 0) pages.set('changelog', CHANGELOG)

@@ -1,1 +1,0 @@
-../packages/server/bin/gatehouse.js

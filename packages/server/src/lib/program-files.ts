@@ -1,0 +1,20 @@
+/** Where the files of the program are: beside it in an installed package, or elsewhere in its clone. */
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const PACKAGE = new URL('../../', import.meta.url)
+const REPOSITORY = new URL('../../', PACKAGE)
+
+/** Only a clone can be built. */
+export const IS_CLONE = existsSync(new URL('build.js', PACKAGE))
+
+/** The folder with docs/ and CHANGELOG.md. */
+export const DOCUMENTATION_ROOT = IS_CLONE ? REPOSITORY : PACKAGE
+export const CONSOLE_FOLDER = folder('packages/console/dist', 'console')
+export const CLIENT_FOLDER = folder('packages/client/dist', 'client')
+/** What starts the program in a clone. */
+export const CLONE_PROGRAM = fileURLToPath(new URL('gatehouse', REPOSITORY))
+
+function folder(inClone: string, inPackage: string): string {
+  return fileURLToPath(IS_CLONE ? new URL(inClone, REPOSITORY) : new URL(inPackage, PACKAGE))
+}

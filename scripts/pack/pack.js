@@ -1,0 +1,48 @@
+/**
+ * Run by npm before and after `npm pack` in a package that is published: puts the files that the package has from elsewhere in the
+ * repository beside its manifest, and removes them again. Runs on Node ≥ 20.
+ */
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { writeControllerTypes } from './controller-types.js'
+import { shrinkwrapOf } from './shrinkwrap.js'
+
+const folder = process.cwd()
+const root = join(folder, '..', '..')
+/** What each package has from elsewhere: the name in the package, and where it is in the repository. */
+const STAGED = {
+  client: { LICENSE: 'LICENSE' },
+  server: {
+    LICENSE: 'LICENSE',
+    'CHANGELOG.md': 'CHANGELOG.md',
+    docs: 'docs',
+    console: 'packages/console/dist',
+    client: 'packages/client/dist',
+  },
+}
+/** What is written for the package of the server. */
+const [SHRINKWRAP, TYPES] = ['npm-shrinkwrap.json', 'types'].map((name) => join(folder, name))
+/** Keeps the files of earlier builds, which servers that run in this clone may still load, out of the package. */
+const IGNORED = join(folder, 'dist', '.npmignore')
+
+const name = basename(folder)
+clean()
+if (!process.argv.includes('--clean')) stage()
+
+function stage() {
+  for (const [to, from] of Object.entries(STAGED[name])) cpSync(join(root, from), join(folder, to), { recursive: true })
+  if (name !== 'server') return
+  writeFileSync(SHRINKWRAP, `${JSON.stringify(shrinkwrapOf(root, `packages/${name}`), null, 2)}\n`)
+  mkdirSync(TYPES)
+  writeControllerTypes(root, TYPES)
+  rmSync(join(TYPES, 'tsconfig.json'))
+  const current = new Set(JSON.parse(readFileSync(join(folder, 'dist', 'files.json'), 'utf8')))
+  const others = readdirSync(join(folder, 'dist')).filter((file) => !current.has(file))
+  writeFileSync(IGNORED, ['.npmignore', ...others].map((file) => `/${file}\n`).join(''))
+}
+
+function clean() {
+  const written = name === 'server' ? [SHRINKWRAP, TYPES, IGNORED] : []
+  for (const path of [...Object.keys(STAGED[name]).map((to) => join(folder, to)), ...written])
+    rmSync(path, { recursive: true, force: true })
+}

@@ -1,0 +1,40 @@
+// The lock file of a published package, npm-shrinkwrap.json: the versions of its dependencies that this repository's lock file pins.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** `place` is the folder of the package in the repository, such as `packages/server`. */
+export function shrinkwrapOf(root, place) {
+  const { lockfileVersion, packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
+  const { name, version, devDependencies, ...manifest } = packages[place]
+  const found = new Map()
+  const waiting = [place]
+  for (const path of waiting)
+    for (const dependency of dependenciesOf(packages[path])) {
+      const target = targetOf(dependency, path, packages)
+      if (target === undefined || found.has(target)) continue
+      found.set(target, packages[target])
+      waiting.push(target)
+    }
+  const entries = [...found].map(([path, entry]) => [path.replace(`${place}/`, ''), entry])
+  const sorted = entries.sort(([left], [right]) => (left < right ? -1 : 1))
+  return {
+    ...{ name, version, lockfileVersion, requires: true },
+    packages: { '': { name, version, ...manifest }, ...Object.fromEntries(sorted) },
+  }
+}
+
+/** Also the optional ones, of every platform. */
+function dependenciesOf({ dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} }) {
+  const peers = Object.keys(peerDependencies ?? {}).filter((name) => !peerDependenciesMeta[name]?.optional)
+  return [...Object.keys({ ...dependencies, ...optionalDependencies }), ...peers]
+}
+
+/** As Node resolves it: in the nearest node_modules. Undefined for an optional one that the lock file does not have. */
+function targetOf(name, from, packages) {
+  for (let folder = from; ; ) {
+    const path = `${folder === '' ? '' : `${folder}/`}node_modules/${name}`
+    if (packages[path] !== undefined) return path
+    if (folder === '') return undefined
+    folder = folder.includes('/node_modules/') ? folder.slice(0, folder.lastIndexOf('/node_modules/')) : ''
+  }
+}
