@@ -9,7 +9,8 @@ export const page: GeneratedPage = {
 # Metrics and traces
 
 \`/metrics\` uses the Prometheus text format. With \`GATEHOUSE_METRICS_PORT\` it is served on that port of
-\`GATEHOUSE_METRICS_HOST\` (loopback by default) without a token: do not expose that port to the public. Otherwise
+\`GATEHOUSE_METRICS_HOST\` (loopback by default) without an access token: do not expose that port to the public. With
+\`GATEHOUSE_METRICS_TOKEN\` a scraper must send that token (\`authorization\` in the configuration of Prometheus). Without a metrics port,
 \`/metrics\` is on the main port and needs an access token with \`Platform/Admin\`.
 
 \`\`\`

@@ -170,6 +170,11 @@ describe('faults and warnings', () => {
       finds: 'warning settings.no_tls',
     },
     {
+      name: 'metrics that everyone can read',
+      flags: { '--metrics-port': '9464', '--metrics-host': '0.0.0.0' },
+      finds: 'warning settings.metrics_open',
+    },
+    {
       name: 'more workers than cores',
       flags: { '--workers': '128' },
       finds: 'warning settings.workers_many',

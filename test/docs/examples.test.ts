@@ -5,9 +5,13 @@ import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { VERSION } from 'gatehouse-protocol'
 import { parse, parseAllDocuments } from 'yaml'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
+import { longestStop } from '../../packages/server/src/server/stop-times.ts'
 import { METRICS } from '../../packages/server/src/telemetry/metric-table.ts'
+
+import { chartDigest } from '../../scripts/chart/render.ts'
 
 const root = new URL('../../', import.meta.url).pathname
 const hasPromtool = spawnSync('promtool', ['--version']).error === undefined
@@ -90,26 +94,38 @@ test('promtool accepts the alert rules', { skip: !hasPromtool && 'promtool is no
   assert.equal(status, 0, String(stderr))
 })
 
-test('the Kubernetes manifests use settings, ports and probes that exist, and give a node time to stop', async () => {
+test('the Kubernetes manifest is made from the chart as it is now (if not, run "npm run chart -- --write")', async () => {
+  const manifest = await read('examples/kubernetes/gatehouse.yaml')
+  assert.equal(/^# Sources: sha256:(\w+)$/m.exec(manifest)?.[1], await chartDigest())
+  const { version, appVersion } = parse(await read('charts/gatehouse/Chart.yaml'))
+  assert.deepEqual([version, appVersion], [VERSION, VERSION])
+})
+
+test('the Kubernetes manifest uses settings, ports and probes that exist, and gives a node time to stop', async () => {
   const manifests = parseAllDocuments(await read('examples/kubernetes/gatehouse.yaml')).map((document) =>
     document.toJS(),
   )
-  assert.deepEqual(
-    manifests.map(({ kind }) => kind),
-    ['Deployment', 'Service', 'PodDisruptionBudget'],
-  )
-  const [deployment, service, budget] = manifests
+  const only = (wanted: string) => {
+    const [found, ...others] = manifests.filter(({ kind }) => kind === wanted)
+    assert.ok(found !== undefined && others.length === 0, wanted)
+    return found
+  }
+  const [deployment, service, budget, policy, ingress, backup] = [
+    ...['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy', 'Ingress', 'CronJob'].map(only),
+  ]
   const { spec, metadata } = deployment.spec.template
   const [container] = spec.containers
-  assert.ok(spec.terminationGracePeriodSeconds > STOP_SECONDS)
+  const environment = Object.fromEntries(
+    container.env.map(({ name, value }: { name: string; value?: string }) => [name, value ?? '']),
+  )
+  const { config } = loadConfig({ environment })
+  assert.ok(spec.terminationGracePeriodSeconds * 1000 > longestStop(config))
   assert.equal(spec.enableServiceLinks, false)
-  const environment = Object.fromEntries(container.env.map(({ name }: { name: string }) => [name, '']))
-  assert.doesNotThrow(() => loadConfig({ environment }))
   assert.deepEqual(
-    [container.livenessProbe, container.readinessProbe].map(({ httpGet }) => httpGet),
+    [container.livenessProbe, container.readinessProbe].map(({ httpGet }) => [httpGet.path, httpGet.port]),
     [
-      { path: '/healthz', port: 'http' },
-      { path: '/readyz', port: 'http' },
+      ['/healthz', 'http'],
+      ['/readyz?exclude=database&exclude=query', 'http'],
     ],
   )
   const dockerfile = await read('Dockerfile')
@@ -119,11 +135,20 @@ test('the Kubernetes manifests use settings, ports and probes that exist, and gi
     deployment.spec.selector.matchLabels,
     service.spec.selector,
     budget.spec.selector.matchLabels,
+    policy.spec.podSelector.matchLabels,
   ])
     assert.deepEqual(selector, metadata.labels)
   const names = container.ports.map(({ name }: { name: string }) => name)
   for (const { targetPort } of service.spec.ports) assert.ok(names.includes(targetPort), targetPort)
-  assert.ok(budget.spec.minAvailable < deployment.spec.replicas, 'a drain can go on')
+  assert.equal(new URL(config.issuer).hostname, ingress.spec.rules[0].host)
+  // Nobody but the monitoring reaches the metrics.
+  const rules: readonly { ports: readonly { port: string }[]; from?: readonly object[] }[] = policy.spec.ingress
+  assert.deepEqual(
+    rules.filter(({ from }) => from === undefined).flatMap(({ ports }) => ports.map(({ port }) => port)),
+    ['http'],
+  )
+  assert.ok(budget.spec.maxUnavailable < deployment.spec.replicas, 'a drain leaves a pod')
+  assert.equal(backup.spec.jobTemplate.spec.template.spec.containers[0].image, container.image)
 })
 
 test('the alerts on the metrics page use metrics and labels that exist', async () => {

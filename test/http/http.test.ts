@@ -20,6 +20,20 @@ onEveryEngineInLongRuns('http', (place) => {
     }
   })
 
+  test('/readyz leaves out the checks that exclude names, and refuses an unknown name', async () => {
+    const some = await fetch(`${server.issuer}/readyz?exclude=database&exclude=query`)
+    assert.equal(some.status, 200)
+    assert.deepEqual(await some.json(), {
+      status: 'ok',
+      checks: { process: 'ok', database: 'excluded', query: 'excluded', installation: 'ok' },
+    })
+    for (const name of ['process', 'databse', '']) {
+      const answer = await fetch(`${server.issuer}/readyz?exclude=${name}`)
+      assert.equal(answer.status, 400, name)
+      assert.partialDeepStrictEqual(await answer.json(), { Code: 'http.bad_request' })
+    }
+  })
+
   test('an unknown address is 404 as a problem document', async () => {
     const response = await fetch(`${server.issuer}/nothing/here`)
     assert.equal(response.status, 404)

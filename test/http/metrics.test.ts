@@ -124,6 +124,25 @@ describe('the metrics port', () => {
   test('the query string of a scrape is ignored', async () => {
     assert.equal((await fetch(`http://127.0.0.1:${server.metricsPort}/metrics?collect=all`)).status, 200)
   })
+
+  test('RFC 6750 §3: with metrics_token, a scrape needs that token', async () => {
+    const token = 'a-token-for-the-scraper'
+    const other = await openPlace('sqlite')
+    const guarded = await startTestServer(other.place, { flags: { '--metrics-port': '0', '--metrics-token': token } })
+    try {
+      const scrape = async (headers: Record<string, string>) => {
+        const answer = await fetch(`http://127.0.0.1:${guarded.metricsPort}/metrics`, { headers })
+        return [answer.status, answer.headers.get('www-authenticate')?.split(',')[0] ?? '']
+      }
+      assert.deepEqual(await scrape({}), [401, 'Bearer realm="gatehouse"'])
+      assert.deepEqual(await scrape({ authorization: `Bearer ${token}x` }), [401, 'Bearer realm="gatehouse"'])
+      assert.deepEqual(await scrape({ authorization: `Basic ${token}` }), [401, 'Bearer realm="gatehouse"'])
+      assert.deepEqual(await scrape({ authorization: `Bearer ${token}` }), [200, ''])
+    } finally {
+      await guarded.stop()
+      await other.leave()
+    }
+  })
 })
 
 test('Prometheus text format: quantile and le belong to summaries and histograms, not to our own labels', () => {

@@ -164,6 +164,17 @@ onEveryEngine('backup', (place) => {
     for (const name of await readdir(target)) assert.equal((await stat(join(target, name))).mode & 0o777, 0o600, name)
   })
 
+  test('--keep deletes the oldest backups of this installation, and nothing else', async () => {
+    const folder = await mkdtemp(join(scratch, 'kept-'))
+    await mkdir(join(folder, 'notes'))
+    await gatehouse(place(), ['backup', join(folder, 'foreign')])
+    const manifest = await readFile(join(folder, 'foreign', 'manifest.json'), 'utf8')
+    await writeFile(join(folder, 'foreign', 'manifest.json'), manifest.replace(/"seal": "..../, '"seal": "AAAA'))
+    // By age, not by name.
+    for (const name of ['c', 'b', 'a']) await gatehouse(place(), ['backup', join(folder, name), '--keep', '2'])
+    assert.deepEqual((await readdir(folder)).sort(), ['a', 'b', 'foreign', 'notes'])
+  })
+
   test('a backup that is stopped leaves nothing behind, and one that was killed is removed by the next', async () => {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       const folder = await mkdtemp(join(scratch, 'killed-'))

@@ -6,6 +6,7 @@ import { openAuditLog } from '../store/audit/audit.ts'
 import { takeBackup } from '../store/backup/backup.ts'
 import type { Manifest } from '../store/backup/manifest.ts'
 import { restoreBackup } from '../store/backup/restore.ts'
+import { removeOldBackups } from '../store/backup/retention.ts'
 import { requireDatabase } from '../store/check-stored.ts'
 import type { DataLocation } from '../store/database/database.ts'
 import { type Database, openDatabase, openUnmigrated } from '../store/database/database.ts'
@@ -18,9 +19,12 @@ export async function backup(args: Arguments): Promise<void> {
   const { config } = await loadSettings(args)
   const [folder = ''] = args.positionals
   const masterKey = await requireDatabase({ ...placeOf(config), masterKey: config.masterKey })
+  const keep = args.integer('--keep', { least: 1 })
   const manifest = await takeBackup(placeOf(config), folder, masterKey)
   await recordBackup(config, manifest)
   report(args.has('--json'), `Backed up ${config.data} to`, folder, manifest)
+  const removed = keep === undefined ? [] : await removeOldBackups(folder, keep, masterKey)
+  if (removed.length > 0 && !args.has('--json')) process.stdout.write(`Deleted ${removed.join(', ')}\n`)
 }
 
 export async function restore(args: Arguments): Promise<void> {

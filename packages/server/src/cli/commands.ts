@@ -57,12 +57,18 @@ For container health checks. Run it with the settings of the server: it uses the
   {
     name: 'backup',
     positionals: ['FOLDER'],
-    options: { '--json': { help: 'print a summary as JSON' } },
+    options: {
+      '--keep': {
+        value: 'N',
+        help: 'afterwards, delete the oldest backups of this installation beside FOLDER: N remain',
+      },
+      '--json': { help: 'print a summary as JSON' },
+    },
     settings: true,
     summary: 'Writes a verified backup of the data folder and the databases; the server can be running.',
     notes: `
 The folder must not exist yet. The backup contains the keys of this installation: protect it like the data folder.`,
-    examples: ['backup /var/backups/gatehouse/monday', 'backup ./before-upgrade --data /var/lib/gatehouse'],
+    examples: ['backup /var/backups/gatehouse/monday --keep 30', 'backup ./before-upgrade --data /var/lib/gatehouse'],
     load: async () => (await import('./backup.ts')).backup,
   },
   {

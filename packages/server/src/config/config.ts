@@ -11,6 +11,7 @@ import {
   parseColour,
   parseContact,
   parseDays,
+  parseFixedToken,
   parseInteger,
   parseIssuer,
   parseLogo,
@@ -116,9 +117,15 @@ export const SETTINGS = {
   metricsPort: setting(
     '',
     parseOptionalPort,
-    'Separate port for /metrics, without a token. Empty: on the main port, for tokens with Platform/Admin.',
+    'Separate port for /metrics, without an access token. Empty: on the main port, for tokens with Platform/Admin.',
   ),
   metricsHost: setting('127.0.0.1', parseText, 'Address that the metrics port listens on.'),
+  metricsToken: setting(
+    '',
+    parseFixedToken,
+    'Token that a scraper must send to the metrics port (Authorization: Bearer …), at least 16 characters. Empty: none is needed.',
+    'secret',
+  ),
   traceEndpoint: setting(
     '',
     parseWebAddress,

@@ -218,6 +218,15 @@ export function parseMasterKey(text: string): Buffer | undefined {
   return key
 }
 
+/** A bearer token of the operator (RFC 6750 §2.1), long enough that it cannot be guessed. */
+export function parseFixedToken(text: string): string {
+  if (text !== '' && !/^[\w.~+/-]{16,}=*$/.test(text))
+    throw new BadSetting(
+      'it must be at least 16 letters, digits or characters of -._~+/, as from "openssl rand -base64 32"',
+    )
+  return text
+}
+
 export function oneOf<const T extends string>(choices: readonly T[]): (text: string) => T {
   return offering(choices, (text: string) => {
     const choice = choices.find((candidate) => candidate === text)

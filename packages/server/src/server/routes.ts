@@ -56,7 +56,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     {
       at: ['/metrics'],
       isProbe: true,
-      routes: [metricsRoute(parts.renderMetrics, requireScope('Platform/Admin'))],
+      routes: [metricsRoute(parts.renderMetrics, { access: requireScope('Platform/Admin') })],
     },
     ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),

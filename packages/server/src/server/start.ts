@@ -57,7 +57,8 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     await finishStart(base, services, cleanup)
     const expiry =
       tls && watchCertificateExpiry(tls.cert, { clock: base.clock, logger, metrics: services.metrics }, cleanup)
-    if (metricsListener !== undefined) serveMetrics(metricsListener, services.metrics, logger, services.renderMetrics)
+    if (metricsListener !== undefined)
+      serveMetrics(metricsListener, config, services.metrics, logger, services.renderMetrics)
 
     const running = {
       settings,

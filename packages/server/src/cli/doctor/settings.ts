@@ -36,6 +36,12 @@ function* conflicts(config: Config): Generator<Finding> {
       'The server uses TLS, but the issuer is an http address',
       'Set GATEHOUSE_ISSUER to the https address.',
     )
+  if (config.metricsPort !== undefined && !isLoopback(config.metricsHost) && config.metricsToken === '')
+    yield warning(
+      'settings.metrics_open',
+      `Everyone who can reach port ${config.metricsPort} on ${config.metricsHost} can read the metrics`,
+      'Set GATEHOUSE_METRICS_TOKEN, or let only the monitoring reach the port.',
+    )
   if (config.demo)
     yield warning(
       'settings.demo',

@@ -1,4 +1,5 @@
 /** The caller of a request: its bearer token (RFC 6750) as a Principal, and whether that has the scope that is needed. */
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../context.ts'
@@ -10,6 +11,16 @@ export function authenticateRequest({ request }: Context, authenticate: Authenti
   const token = bearerOn(request.socket, authorization)
   const principal = token === undefined ? undefined : authenticate(token)
   return principal instanceof Promise ? principal.then(orRefuse) : orRefuse(principal)
+}
+
+/** The fixed token of a machine that cannot sign in, such as a scraper of metrics. */
+export function requireFixedToken({ request }: Context, expected: string): void {
+  const { authorization = '' } = request.headers
+  if (authorization === '') throw challenge(401, 'access.token_needed', 'A token is needed')
+  // Digests have one length, as a comparison in constant time needs.
+  const digest = (token: string) => hash('sha256', token, 'buffer')
+  if (!timingSafeEqual(digest(readBearer(authorization) ?? ''), digest(expected)))
+    throw challenge(401, 'access.invalid_token', 'The token is not valid here', 'invalid_token')
 }
 
 /** An access rule: any one of the scopes is enough. */

@@ -62,14 +62,15 @@ const METRICS_PORT_ERRORS: ReadonlyMap<string, string> = new Map([
   ['EADDRNOTAVAIL', 'is not an address of this machine'],
 ])
 
-/** Needs no token: anyone who reaches this port may read, so it listens only on the operator's network. */
+/** Without `metrics_token`, anyone who reaches this port may read: it listens only on the operator's network. */
 export function serveMetrics(
   listener: Listener,
+  { metricsToken: token }: Pick<Config, 'metricsToken'>,
   metrics: Metrics,
   logger: Logger,
   render: () => string | Promise<string>,
 ): void {
-  const groups = [{ at: ['/metrics'], routes: [metricsRoute(render)] }]
+  const groups = [{ at: ['/metrics'], routes: [metricsRoute(render, { token })] }]
   listener.answerWith(new Pipeline({ groups, logger, metrics, addressOf: connectionAddress }))
   keepProbeConnections(listener.server, PROBE_CONNECTIONS, () =>
     metrics.count('gatehouse_http_connections_refused_total', { limit: 'node' }),

@@ -19,7 +19,7 @@ export async function takeBackup(location: DataLocation, target: string, masterK
   await mkdir(parent, { recursive: true })
   if (existsSync(finished)) throw new BadBackup(`${finished} exists already: name a new folder`)
   await removeAbandoned(parent)
-  const unfinished = join(parent, `.${basename(finished)}.${encodeOwner(nodeName())}.unfinished`)
+  const unfinished = join(parent, unfinishedName(basename(finished)))
   const forget = removeOnSignal([unfinished])
   try {
     await mkdir(unfinished, { mode: 0o700 })
@@ -48,8 +48,9 @@ async function removeAbandoned(parent: string): Promise<void> {
   }
 }
 
-function encodeOwner(name: string): string {
-  return Buffer.from(name).toString('base64url')
+/** Of a folder that this process is still writing, or removing. */
+export function unfinishedName(name: string): string {
+  return `.${name}.${Buffer.from(nodeName()).toString('base64url')}.unfinished`
 }
 
 /** A backup of another machine may still be running, if the folder is shared. */

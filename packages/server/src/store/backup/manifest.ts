@@ -92,7 +92,8 @@ export async function readBackup(folder: string): Promise<Manifest> {
   return manifest
 }
 
-async function readManifest(folder: string): Promise<Manifest> {
+/** Without a look at the other files. */
+export async function readManifest(folder: string): Promise<Manifest> {
   let text: string
   try {
     text = await readFile(join(folder, NAME), 'utf8')

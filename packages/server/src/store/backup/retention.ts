@@ -1,0 +1,42 @@
+/** Deletes the oldest backups of an installation from the folder that contains them. */
+import { readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import type { MasterKey } from '../keys/master-key.ts'
+import { unfinishedName } from './backup.ts'
+import { BadBackup, checkSeal, readManifest } from './manifest.ts'
+
+/** Keeps the newest of those beside `newest`, including it. Backups of other installations have another seal, and stay. */
+export async function removeOldBackups(newest: string, keep: number, masterKey: MasterKey): Promise<readonly string[]> {
+  const parent = dirname(resolve(newest))
+  const old = (await backupsIn(parent, masterKey)).slice(keep)
+  for (const { name } of old) {
+    // Half a backup must not look like one: renaming is atomic, and the next backup removes what is left under this name.
+    const leaving = join(parent, unfinishedName(name))
+    await rename(join(parent, name), leaving)
+    await rm(leaving, { recursive: true, force: true })
+  }
+  return old.map(({ name }) => name)
+}
+
+/** The newest first. */
+async function backupsIn(parent: string, masterKey: MasterKey): Promise<{ name: string; taken: number }[]> {
+  const entries = await readdir(parent, { withFileTypes: true })
+  const names = entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('.')).map(({ name }) => name)
+  const found = await Promise.all(
+    names.map(async (name) => ({ name, taken: await timeOf(join(parent, name), masterKey) })),
+  )
+  return found
+    .flatMap(({ name, taken }) => (taken === undefined ? [] : [{ name, taken }]))
+    .sort((one, other) => other.taken - one.taken)
+}
+
+async function timeOf(folder: string, masterKey: MasterKey): Promise<number | undefined> {
+  try {
+    const manifest = await readManifest(folder)
+    checkSeal(manifest, masterKey, folder)
+    return Date.parse(manifest.taken)
+  } catch (error) {
+    if (error instanceof BadBackup) return undefined
+    throw error
+  }
+}
