@@ -96,7 +96,7 @@ function inserts(of: LiveServer): () => Buffer {
 /** Of the CPU time that the server and its children use, so that other programs on the machine hardly matter. */
 async function perCore({ port, use }: LiveServer, what: string, next: () => Buffer): Promise<Figure> {
   const callers = Array.from({ length: CALLERS }, (): Caller => ({ next }))
-  await load(port, callers, ROUND_MS / 2)
+  await load(port, callers, ROUND_MS)
   const before = use().cpuMs
   const { responses, seconds } = await load(port, callers, ROUND_MS)
   const cores = (use().cpuMs - before) / 1000 / seconds
