@@ -154,11 +154,17 @@ async function copyTable(
   if (before === undefined) await target.begin(table)
   let total = before?.rows ?? 0
   report.progress('copying', labelOf(table), total)
+  // The next rows are read while these are written.
+  let written = Promise.resolve()
   for await (const rows of source.rows(table, 'stored', total)) {
-    total += rows.length
-    await target.append(table, rows, total)
+    await written
     report.progress('copying', labelOf(table), total)
+    total += rows.length
+    written = target.append(table, rows, total)
+    // Awaited above or below; until then a failure must not end the process.
+    written.catch(() => {})
   }
+  await written
   await target.copied(table)
 }
 

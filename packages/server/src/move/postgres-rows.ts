@@ -24,6 +24,10 @@ const SETTINGS = {
   extra_float_digits: 1,
   standard_conforming_strings: 'on',
   statement_timeout: 0,
+  // A commit is durable with the last one of the move, which removes the mark on another connection.
+  synchronous_commit: 'off',
+  // Indexes are created one at a time.
+  maintenance_work_mem: '256MB',
   // All rows of a cursor are read.
   cursor_tuple_fraction: 1,
 }

@@ -1,5 +1,5 @@
 /** A PostgreSQL database that data is moved to, with the record of the progress. */
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { createIndex, createTable } from '../query/engines/catalogue-sql.ts'
 import { CATALOGUE } from '../query/engines/postgres/catalogue.ts'
 import { POSTGRES } from '../query/engines/postgres/dialect/dialect.ts'
@@ -16,12 +16,7 @@ const PROGRESS_TABLE = `${SCHEMAS.identity}.${PROGRESS}`
 /** The database has the mark of the move already. */
 export function openPostgresTarget(url: string, dataFolder: string): Target {
   const pool = openPool(url)
-  /** Durable with the last commit of the move, which the server waits for. */
-  const write = (work: (client: ClientBase) => Promise<void>): Promise<void> =>
-    inTransaction(pool, async (client) => {
-      await client.query(`SET LOCAL synchronous_commit = off; SET LOCAL maintenance_work_mem = '256MB'`)
-      await work(client)
-    })
+  const write = (work: (client: ClientBase) => Promise<void>): Promise<void> => inTransaction(pool, work)
   return {
     location: withoutCredentials(url),
     rows: (table, order, offset) => rowsOf(pool, table, order, offset),
@@ -51,11 +46,7 @@ export function openPostgresTarget(url: string, dataFolder: string): Target {
         )
         await note(client, table, 0, 'copying')
       }),
-    append: (table, rows, total) =>
-      write(async (client) => {
-        await insertAll(client, table, rows)
-        await note(client, table, total, 'copying')
-      }),
+    append: (table, rows, total) => insertAll(pool, table, rows, total),
     copied: (table) =>
       write(async (client) => {
         for (const index of table.definition?.indexes ?? [])
@@ -86,16 +77,21 @@ async function note(
   )
 }
 
-/** One array for each column, so that a batch is one statement with few parameters. */
-async function insertAll(client: ClientBase, table: MovedTable, rows: readonly Row[]): Promise<void> {
-  const names = table.columns.map(({ name }) => POSTGRES.identifier(name)).join(', ')
-  const arrays = table.columns.map(({ type }, index) => `$${index + 1}::${sqlType(type)}[]`).join(', ')
-  const values = table.columns.map(({ type }, index) => {
+/** One round trip: an array for each column, and the record of the progress in the same statement. */
+async function insertAll(pool: Pool, table: MovedTable, rows: readonly Row[], total: number): Promise<void> {
+  const { columns } = table
+  const names = columns.map(({ name }) => POSTGRES.identifier(name)).join(', ')
+  const arrays = columns.map(({ type }, index) => `$${index + 1}::${sqlType(type)}[]`).join(', ')
+  const values = columns.map(({ type }, index) => {
     const write = toPostgresText(type)
     return rows.map((row) => {
       const value = row[index] ?? null
       return value === null ? null : write(value)
     })
   })
-  await client.query(`INSERT INTO ${nameOf(table)} (${names}) SELECT * FROM unnest(${arrays})`, values)
+  await pool.query(
+    `WITH moved AS (INSERT INTO ${nameOf(table)} (${names}) SELECT * FROM unnest(${arrays}))
+     UPDATE ${PROGRESS_TABLE} SET rows = $${columns.length + 1} WHERE name = $${columns.length + 2}`,
+    [...values, total, labelOf(table)],
+  )
 }

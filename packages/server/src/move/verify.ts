@@ -27,14 +27,16 @@ export async function verifyTable(
 
 const ROWS_PER_REPORT = 5000
 
-/** Synchronous as long as a batch lasts. */
+/** Synchronous as long as a batch lasts; the next one is read meanwhile. */
 class RowCursor {
   readonly #batches: AsyncGenerator<readonly Row[]>
+  #coming: Promise<IteratorResult<readonly Row[]>>
   #batch: readonly Row[] = []
   #index = 0
 
   constructor(reader: Reader, table: MovedTable) {
     this.#batches = reader.rows(table, 'sorted', 0)
+    this.#coming = this.#read()
   }
 
   /** Undefined at the end of a batch. */
@@ -44,13 +46,22 @@ class RowCursor {
 
   /** The first row of the next batch; undefined at the end. */
   async fetch(): Promise<Row | undefined> {
-    const { value } = await this.#batches.next()
-    this.#batch = value ?? []
+    const { value, done } = await this.#coming
+    this.#batch = done === true ? [] : value
     this.#index = 0
+    if (done !== true) this.#coming = this.#read()
     return this.next()
   }
 
+  #read(): Promise<IteratorResult<readonly Row[]>> {
+    const coming = this.#batches.next()
+    // Awaited later; until then a failure must not end the process.
+    coming.catch(() => {})
+    return coming
+  }
+
   async close(): Promise<void> {
+    await this.#coming.catch(() => {})
     await this.#batches.return(undefined)
   }
 }
