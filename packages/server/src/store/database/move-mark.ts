@@ -60,13 +60,26 @@ export async function refuseMoved(database: Pick<Database, 'db' | 'engine' | 'lo
   if (mark !== undefined) throw new UnfitDatabase(explainMark(mark, database.location))
 }
 
-export function explainMark({ state, other, at }: MoveMark, location: string): string {
+export function explainMark(mark: MoveMark, location: string): string {
+  const { message, mend } = describeMark(mark, location)
+  return `${message}: ${mend}`
+}
+
+const CONTINUE = 'run "gatehouse move" again as before, which continues it'
+
+export function describeMark({ state, other, at }: MoveMark, location: string): { message: string; mend: string } {
   switch (state) {
     case 'arriving':
-      return `The database ${location} holds an unfinished move from ${other}: run "gatehouse move" again as before, which continues it.`
+      return { message: `The database ${location} holds an unfinished move from ${other}`, mend: `${CONTINUE}.` }
     case 'leaving':
-      return `The database ${location} is being moved to ${other}, and the move is unfinished: run "gatehouse move" again as before, which continues it, or give it up with "gatehouse move --reopen".`
+      return {
+        message: `The database ${location} is being moved to ${other}, and the move is unfinished`,
+        mend: `${CONTINUE}, or give it up with "gatehouse move --reopen".`,
+      }
     case 'left':
-      return `The database ${location} was moved to ${other} at ${new Date(at).toISOString()} and is no longer served, because two copies would diverge: set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA to the other. To serve this one again, without what has changed in the other since, run "gatehouse move --reopen".`
+      return {
+        message: `The database ${location} was moved to ${other} at ${new Date(at).toISOString()} and is no longer served, because two copies would diverge`,
+        mend: 'set GATEHOUSE_DATABASE_URL or GATEHOUSE_DATA to the other. To serve this one again, without what has changed in the other since, run "gatehouse move --reopen".',
+      }
   }
 }
