@@ -1,5 +1,6 @@
 /** `gatehouse move` that is killed, refused or given up: no row is lost or doubled, and of two copies at most one is served. */
 import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -118,6 +119,12 @@ test('a moved database is not served until it is reopened, and offline commands 
     await refusalOf(['move', '--data', folder, '--database-url', url, '--to', folder]),
     /holds the data that was moved/,
   )
+  const client = await connect(url)
+  await client.query(`UPDATE gatehouse_data._gh_tables SET created = 'infinity' WHERE key = 'keyed'`)
+  await client.end()
+  const away = ['--data', folder, '--database-url', url, '--to', join(scratch, 'away')]
+  assert.match(await refusalOf(['move', ...away]), /_gh_tables \(key = keyed\): created is infinity, which is outside/)
+  assert.ok(!existsSync(join(scratch, 'away')))
   assert.match((await gatehouse(['move', '--reopen', '--data', folder])).stdout, /can be served again/)
   await gatehouse(['user', 'list', '--data', folder])
   assert.match(await refusalOf(['move', '--reopen', '--data', folder]), /was not moved/)
@@ -157,6 +164,16 @@ test('a move from a served database, within one engine, or to nowhere is refused
   assert.match(await refusalOf(['move', '--data', join(scratch, 'none'), '--to', url]), /no database/)
   assert.match(await refusalOf(['move', '--data', folder], 2), /needs --to/)
   assert.match(await refusalOf(['move', '--data', folder, '--to', 'postgres://a b'], 2), /--to: it must look like/)
+})
+
+test('a database cannot be reopened while its move runs', async () => {
+  const [folder, url] = [await copyOfModel('running'), await newDatabase()]
+  const client = await connect(url)
+  const { ended } = launchGatehouse(['move', '--data', folder, '--to', url])
+  await until('it copies', 30_000, () => isBetween(client, 'query.keyed'))
+  assert.match(await refusalOf(['move', '--reopen', '--data', folder]), /Another gatehouse moves/)
+  assert.equal(await ended, 0)
+  await client.end()
 })
 
 async function copyOfModel(name: string): Promise<string> {

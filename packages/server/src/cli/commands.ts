@@ -113,7 +113,7 @@ password from PGPASSWORD if the URL has none.`,
     notes: `
 Nodes that start together migrate one after another. Each migration is applied completely or not at all. Servers of an
 earlier version that run on the database stop serving. Without --create the database has to exist: except for this one,
-for "serve" and for "restore", no command creates or migrates a database.`,
+for "serve", "restore" and "move", no command creates or migrates a database.`,
     examples: ['migrate --create', 'migrate --dry-run', 'migrate --database-url postgres://gatehouse@db/gatehouse'],
     load: async () => (await import('./migrate.ts')).migrate,
   },

@@ -4,14 +4,7 @@ import { existsSync } from 'node:fs'
 import { sql } from 'kysely'
 import { openDataFolder } from '../store/database/data-folder.ts'
 import { type Database, type DataLocation, openUnmigrated } from '../store/database/database.ts'
-import {
-  explainMark,
-  MARK_TABLE,
-  type MoveMark,
-  readMoveMark,
-  removeMoveMark,
-  writeMoveMark,
-} from '../store/database/move-mark.ts'
+import { explainMark, MARK_TABLE, type MoveMark, readMoveMark, writeMoveMark } from '../store/database/move-mark.ts'
 import { nameOfPlace } from './places.ts'
 import { fileOf, PARTS } from './sqlite-rows.ts'
 import { MoveRefused } from './table.ts'
@@ -81,22 +74,11 @@ function explainOccupied(to: DataLocation, { mark, content }: Occupancy): string
   return `${nameOfPlace(to)} ${what}: ${how}. Nothing was copied.`
 }
 
-/** Lets a database be served again that was moved, or was to be moved. Returns its mark. */
-export async function reopen(place: DataLocation): Promise<MoveMark> {
-  return withDatabase(place, async (database) => {
-    const found = await readMoveMark(database)
-    if (found === undefined) throw new MoveRefused(`The database ${database.location} was not moved: it can be served.`)
-    if (found.state === 'arriving') throw new MoveRefused(explainMark(found, database.location))
-    await removeMoveMark(database)
-    return found
-  })
-}
-
 function mark(place: DataLocation, written: MoveMark): Promise<void> {
   return withDatabase(place, (database) => writeMoveMark(database, written))
 }
 
-async function withDatabase<T>(place: DataLocation, use: (database: Database) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(place: DataLocation, use: (database: Database) => Promise<T>): Promise<T> {
   const database = openUnmigrated({ ...place, poolSize: 1 })
   try {
     return await use(database)

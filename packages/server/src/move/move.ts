@@ -53,7 +53,7 @@ export async function moveData(options: MoveOptions): Promise<MoveSummary> {
     const summary = { from: nameOfPlace(from), to: nameOfPlace(to), isResumed: agreement.isResumed, tables }
     if (isDryRun) return { ...summary, auditFaults: 0 }
     const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-    const auditFaults = await recordMove(to, { from: nameOfPlace(from), rows })
+    const auditFaults = await recordMove(to, { source: nameOfPlace(from), rows })
     await setMarks(from, to, agreement)
     return { ...summary, auditFaults }
   } finally {
@@ -176,7 +176,7 @@ async function compareTable(source: Source, target: Target, table: MovedTable, r
 }
 
 /** Returns the number of faults in the audit log, which continues with an entry about the move. */
-async function recordMove(to: DataLocation, details: { from: string; rows: number }): Promise<number> {
+async function recordMove(to: DataLocation, details: { source: string; rows: number }): Promise<number> {
   const database = openUnmigrated({ ...to, poolSize: 1 })
   try {
     const { faults } = await verifyAuditLog(database)
