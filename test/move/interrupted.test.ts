@@ -14,7 +14,7 @@ import { launchGatehouse } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-const ROWS = IS_LONG_RUN ? 200_000 : 40_000
+const ROWS = IS_LONG_RUN ? 100_000 : 40_000
 let scratch: string
 /** A data folder with two long tables, which the tests copy. */
 let model: string

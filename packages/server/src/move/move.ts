@@ -128,7 +128,12 @@ async function copyAndVerify(
   try {
     await target.prepare(tables.some(({ part }) => part === 'query'))
     const progress = await target.progress()
-    for (const table of tables) await copyTable(source, target, table, progress.get(labelOf(table)), report)
+    for (const table of tables) {
+      const copying = copyTable(source, target, table, progress.get(labelOf(table)), report)
+      await copying.catch((error: unknown) => {
+        throw explainFailure(error, table, target)
+      })
+    }
     const verified: { name: string; rows: number }[] = []
     for (const table of tables) {
       const name = labelOf(table)
@@ -166,6 +171,18 @@ async function copyTable(
   }
   await written
   await target.copied(table)
+}
+
+/** SQLSTATE classes of values that PostgreSQL refuses: data exception, constraint violation, limit exceeded (a row that is too long). */
+const REFUSED_VALUES = ['22', '23', '54']
+
+function explainFailure(error: unknown, table: MovedTable, { location }: Target): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (!(error instanceof Error) || code.length !== 5 || !REFUSED_VALUES.includes(code.slice(0, 2))) return error
+  return new MoveRefused(
+    `${location} refuses rows of the table ${labelOf(table)}: ${error.message}. Give the move up with "gatehouse move --reopen", change these rows, remove what the target holds, and move again.`,
+    { cause: error },
+  )
 }
 
 async function compareTable(source: Source, target: Target, table: MovedTable, report: Report): Promise<number> {

@@ -6,6 +6,7 @@ import { SCHEMA } from '../query/engines/postgres/representation.ts'
 import { POSTGRES_SCHEMA } from '../store/database/database.ts'
 import { loadPg } from '../store/database/pg.ts'
 import {
+  batchRowsOf,
   labelOf,
   type MovedTable,
   MoveRefused,
@@ -70,7 +71,6 @@ export async function inTransaction<T>(pool: Pool, work: (client: ClientBase) =>
   }
 }
 
-const BATCH_ROWS = 5000
 const BATCH_BYTES = 8 * 1024 * 1024
 const AS_TEXT = { getTypeParser: () => (text: string) => text }
 
@@ -113,11 +113,12 @@ async function batchRows(client: ClientBase, table: MovedTable): Promise<number>
   const lengths = table.columns
     .filter(({ type }) => isLongType(type))
     .map(({ name }) => `coalesce(octet_length(${POSTGRES.identifier(name)}), 0)::bigint`)
-  if (lengths.length === 0) return BATCH_ROWS
+  const most = batchRowsOf(table)
+  if (lengths.length === 0) return most
   const { rows } = await client.query<{ longest: string | null }>(
     `SELECT max(${lengths.join(' + ')}) AS longest FROM ${nameOf(table)}`,
   )
-  return Math.max(1, Math.min(BATCH_ROWS, Math.floor(BATCH_BYTES / Math.max(1, Number(rows[0]?.longest ?? 0)))))
+  return Math.max(1, Math.min(most, Math.floor(BATCH_BYTES / Math.max(1, Number(rows[0]?.longest ?? 0)))))
 }
 
 /** Texts are sorted by their bytes, as SQLite does. */

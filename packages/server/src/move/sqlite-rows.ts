@@ -4,10 +4,9 @@ import type { Database, Statement } from 'better-sqlite3'
 import { isLongType } from 'gatehouse-iql'
 import { CATALOGUE } from '../query/engines/sqlite/catalogue.ts'
 import { rowId } from '../query/engines/sqlite/dialect/row-id.ts'
-import { type MovedTable, type Order, type Part, type Row, sortColumns, type Value } from './table.ts'
+import { batchRowsOf, type MovedTable, type Order, type Part, type Row, sortColumns, type Value } from './table.ts'
 
-/** A batch ends with the first of these. */
-const BATCH_ROWS = 5000
+/** A batch ends when the texts in it are longer. */
 const BATCH_LENGTH = 4 * 1024 * 1024
 
 export const PARTS: readonly Part[] = ['identity', 'query']
@@ -23,6 +22,7 @@ export async function* rowsOf(
   offset: number,
 ): AsyncGenerator<readonly Row[]> {
   const long = table.columns.flatMap(({ type }, index) => (isLongType(type) ? [index] : []))
+  const most = batchRowsOf(table)
   let batch: Row[] = []
   let length = 0
   for (const row of select(database, table, `ORDER BY ${orderOf(database, table, order)} LIMIT -1 OFFSET ?`).iterate(
@@ -30,7 +30,7 @@ export async function* rowsOf(
   )) {
     batch.push(row)
     for (const index of long) length += lengthOf(row[index] ?? null)
-    if (batch.length < BATCH_ROWS && length < BATCH_LENGTH) continue
+    if (batch.length < most && length < BATCH_LENGTH) continue
     yield batch
     batch = []
     length = 0

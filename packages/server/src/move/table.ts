@@ -34,6 +34,14 @@ export function sortColumns({ columns, key }: MovedTable): readonly MovedColumn[
   return key.flatMap((name) => columns.find((column) => column.name === name) ?? [])
 }
 
+const MOST_ROWS = 5000
+const MOST_VALUES = 50_000
+
+/** The most rows of a batch, which is fewer for a table with many columns: a batch is held in memory. */
+export function batchRowsOf({ columns }: MovedTable): number {
+  return Math.max(1, Math.min(MOST_ROWS, Math.floor(MOST_VALUES / columns.length)))
+}
+
 /** The name of a table in messages and in the record of the progress. */
 export function labelOf({ part, name }: Pick<MovedTable, 'part' | 'name'>): string {
   return `${part}.${name}`
