@@ -146,9 +146,9 @@ class Query:
         """The first row, or None."""
         return self._portal.run(self._query.first())
 
-    def result(self, *, limit: int | None = None, after: str | None = None) -> Result:
+    def result(self, *, after: str | None = None) -> Result:
         """One page, of at most as many rows as the server puts into one; ``after`` is ``next`` of the page before."""
-        return self._portal.run(self._query.result(limit=limit, after=after))
+        return self._portal.run(self._query.result(after=after))
 
     def to_arrow(self) -> pyarrow.Table:
         """A pyarrow.Table. Its Decimals are decimal128, its Integers int64, its Timestamps in UTC with microseconds."""

@@ -76,17 +76,15 @@ class AsyncQuery:
 
     async def first(self) -> Row | None:
         """The first row, or None."""
-        rows = (await self.result(limit=1)).rows
-        return rows[0] if rows else None
+        pieces = self.pieces()
+        try:
+            return (await anext(pieces, [None]))[0]
+        finally:
+            await pieces.aclose()
 
-    async def result(self, *, limit: int | None = None, after: str | None = None) -> Result:
+    async def result(self, *, after: str | None = None) -> Result:
         """One page, of at most as many rows as the server puts into one; ``after`` is ``next`` of the page before."""
-        search: dict[str, str | int] = {}
-        if limit is not None:
-            search["limit"] = limit
-        if after is not None:
-            search["after"] = after
-        response = await self._send("application/json", search)
+        response = await self._send("application/json", {} if after is None else {"after": after})
         return read_result(await self._http.read(response), self._http, self._statement)
 
     async def to_arrow(self) -> pyarrow.Table:
