@@ -83,6 +83,9 @@ class Proxy:
         self._lock = threading.Lock()
         self.url = f"http://localhost:{self._listener.getsockname()[1]}"
         self.connections = 0
+        #: Cleared, it keeps what arrives, as a network does that has lost a machine.
+        self.flowing = threading.Event()
+        self.flowing.set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> int:
@@ -101,6 +104,7 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
+        self.flowing.set()
 
     def _accept(self) -> None:
         while True:
@@ -113,15 +117,15 @@ class Proxy:
             with self._lock:
                 self._pairs.append((near, far))
             for one, other in ((near, far), (far, near)):
-                threading.Thread(target=_pass, args=(one, other), daemon=True).start()
+                threading.Thread(target=self._pass, args=(one, other), daemon=True).start()
 
-
-def _pass(source: socket.socket, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-    with contextlib.suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                self.flowing.wait()
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(socket.SHUT_WR)
 
 
 class _Forms(HTMLParser):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -92,7 +94,7 @@ def test_signs_a_person_in_who_confirms_a_code(server: Server) -> None:
 
 def test_prints_the_code_by_default(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     with Gate(server.url, auth=Device("demo-device")) as gate:
-        waiting = threading.Thread(target=lambda: pytest.raises(GatehouseConnectionError, gate.token), daemon=True)
+        waiting = threading.Thread(target=_ignore, args=(gate.token,), daemon=True)
         waiting.start()
         printed: list[str] = []
 
@@ -243,3 +245,8 @@ def test_a_gate_that_is_forgotten_ends_its_thread(server: Server) -> None:
 def _status(server: Server, token: str) -> int:
     headers = {"authorization": f"Bearer {token}", "content-type": "text/plain; charset=utf-8"}
     return httpx.post(f"{server.url}/query", headers=headers, content=ONE).status_code
+
+
+def _ignore(act: Callable[[], object]) -> None:
+    with contextlib.suppress(GatehouseConnectionError):
+        act()

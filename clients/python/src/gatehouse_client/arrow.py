@@ -1,4 +1,4 @@
-"""Arrow: results for pyarrow, pandas and polars, whole or batch by batch. None of them is imported before it is used."""
+"""Arrow: results for pyarrow, pandas and polars, whole or in batches. None of them is imported before it is used."""
 
 from __future__ import annotations
 
