@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ssl
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
 from .auth import Auth
+from .errors import closed_error
 from .http import Http
 from .live import AsyncLive
 from .query import AsyncQuery, Result, is_reading, read_result
@@ -38,6 +40,7 @@ class AsyncGate:
         seconds an idle stream is tested, and ``tls`` replaces the trust of the system in certificates."""
         self._http = Http(url, auth=auth, issuer=issuer, timeout=timeout, attempts=attempts, tls=tls)
         self._stream = AsyncStream(self._http, heartbeat)
+        self._lives: weakref.WeakSet[AsyncLive] = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._http.url}>"
@@ -80,7 +83,9 @@ class AsyncGate:
         self, statement: str, parameters: Parameters | None = None, /, *, max_rate: int | None = None, **named: Any
     ) -> AsyncLive:
         """The result of a statement, kept up to date, with at most ``max_rate`` changes per second (1 to 50)."""
-        return AsyncLive(self._http, statement, parameters, named, max_rate)
+        live = AsyncLive(self._http, statement, parameters, named, max_rate)
+        self._lives.add(live)
+        return live
 
     @property
     def stream(self) -> AsyncStream:
@@ -102,6 +107,8 @@ class AsyncGate:
     async def aclose(self) -> None:
         """Ends everything that is open. What waits raises ``client.closed``."""
         await self._stream.aclose()
+        for live in list(self._lives):
+            await live.end(closed_error("gate"))
         await self._http.aclose()
 
     async def __aenter__(self) -> AsyncGate:

@@ -196,7 +196,12 @@ class AsyncLive:
 
     async def aclose(self) -> None:
         """Ends it here and on the server. ``rows`` stay as they are."""
+        await self.end(None)
+
+    async def end(self, error: Exception | None) -> None:
+        """With an error for those who wait, or without one: then their loops end."""
         self._is_closed = True
+        self._error = self._error or error
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])
@@ -221,7 +226,7 @@ class AsyncLive:
             message = await asyncio.shield(self._reading)
         except asyncio.CancelledError:
             if self._is_closed:
-                raise StopAsyncIteration from None
+                raise self._error or StopAsyncIteration from None
             raise
         except Exception as error:
             self._error = error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from .errors import closed_error
@@ -20,6 +20,8 @@ class Portal:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        #: For functions of the program, and for name resolution.
+        self._workers = ThreadPoolExecutor(thread_name_prefix="gatehouse-worker")
         self.is_closed = False
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -72,6 +74,8 @@ class Portal:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
+        # Not by the loop: that would start a thread, which a program that is ending may not do.
+        self._workers.shutdown(wait=False, cancel_futures=True)
 
     def _started(self) -> asyncio.AbstractEventLoop:
         with self._lock:
@@ -81,6 +85,7 @@ class Portal:
                 raise RuntimeError("A listener of the gate cannot call the gate: it would wait for itself")
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
+                self._loop.set_default_executor(self._workers)
                 self._thread = threading.Thread(target=self._loop.run_forever, name="gatehouse-client", daemon=True)
                 self._thread.start()
             return self._loop
@@ -92,10 +97,7 @@ async def _next(iterator: AsyncIterator[T]) -> T:
 
 async def _end(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
     await last()
-    loop = asyncio.get_running_loop()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
     await asyncio.gather(*others, return_exceptions=True)
-    await loop.shutdown_asyncgens()
-    await loop.shutdown_default_executor()
