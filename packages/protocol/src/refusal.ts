@@ -5,7 +5,7 @@ const IS_REFUSAL = Symbol.for('gatehouse.Refusal')
 export class Refusal extends Error {
   /** A custom controller imports this class from another file than a server that runs from its bundle. */
   static override [Symbol.hasInstance](value: unknown): value is Refusal {
-    return typeof value === 'object' && value !== null && IS_REFUSAL in value
+    return typeof value === 'object' && value !== null && Object.hasOwn(value, IS_REFUSAL)
   }
 
   readonly [IS_REFUSAL] = true
