@@ -1,11 +1,10 @@
-/** Serves a folder of files, and the client library at /gatehouse.js: node examples/spa/server.js [FOLDER] [PORT] */
+/** Serves a folder of files: node examples/spa/server.js [FOLDER] [PORT] */
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { extname, join, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const [folder = fileURLToPath(new URL('.', import.meta.url)), port = '5090'] = process.argv.slice(2)
-const library = fileURLToPath(import.meta.resolve('gatehouse-client'))
 const types = new Map([
   ['.html', 'text/html; charset=utf-8'],
   ['.js', 'text/javascript; charset=utf-8'],
@@ -24,7 +23,6 @@ const server = createServer(async ({ url = '/' }, response) => {
 server.listen(Number(port), 'localhost', () => console.log(`Open http://localhost:${port}/`))
 
 function fileOf(pathname) {
-  if (pathname === '/gatehouse.js') return library
   const file = join(resolve(folder), pathname.endsWith('/') ? `${pathname}index.html` : pathname)
   if (!file.startsWith(resolve(folder) + sep)) throw new Error('outside of the folder')
   return file

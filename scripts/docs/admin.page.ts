@@ -16,21 +16,30 @@ The same operations are available in three ways:
 
 ## Remote login
 
-On the machine with the data (as \`sudo gate …\` if you have followed the [installation](install.md), which does this too), register the command line as a client with the scopes that its users may ask for, and give
-a user the scopes for administration:
+On the machine with the data (as \`sudo gate …\` if you have followed the [installation](install.md)), give a user the scopes for
+administration:
 
 \`\`\`
-gatehouse client add gatehouse-cli --public --grant device_code --grant refresh_token \\
-  --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market Platform/Trading"
 gatehouse role add admin --scope Identity/Admin --scope Platform/Admin
 gatehouse user add alice --role admin
 \`\`\`
 
-Then on any machine: \`gatehouse login --server https://gate.example.com\`. The login has every right that the user holds and
+Then on any machine: \`gatehouse login --server https://gate.example.com\`. It signs in on a page of the server, as the client \`gatehouse-cli\`. The login has every right that the user holds and
 the client may have, or those of \`--scope\`; the command prints the user and the rights, and \`gatehouse whoami\` prints them again.
 \`query\`, \`import\`, \`export\`, \`stream\` and the administration commands all use this login. The tokens are stored in
-\`~/.config/gatehouse/credentials.json\`, readable by their owner only, and renewed as needed; \`gatehouse logout\` revokes them. The
-demonstration already has this client; \`gatehouse login\` without options logs in to the demonstration.
+\`~/.config/gatehouse/credentials.json\`, readable by their owner only, and renewed as needed; \`gatehouse logout\` revokes them.
+\`gatehouse login\` without options logs in to the demonstration.
+
+The client \`gatehouse-cli\` is built in: public, for the device grant and refresh tokens, with all scopes. People confirm each login on a
+page, and the login never has more rights than they hold. To allow less, or the password grant for \`login --username\`, register a client
+with this id, which replaces the built-in one until you delete it:
+
+\`\`\`
+gatehouse client add gatehouse-cli --public --grant device_code --grant refresh_token --grant password \\
+  --scope "openid profile offline_access Platform/Market Platform/Trading"
+\`\`\`
+
+\`GATEHOUSE_CLI_CLIENT=false\` switches it off; see [\`cli_client\`](settings.md#cli_client).
 
 The address must be the issuer of the server: the command line sends no password and no token to another issuer's endpoints.
 A token of \`--token-file\` is sent to its own issuer only.

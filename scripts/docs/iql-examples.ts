@@ -215,7 +215,7 @@ FROM trades WHERE symbol = 'ACME' ORDER BY id`,
 
 export const CHANGES: readonly Example[] = [
   {
-    about: 'Insert a row, or update the existing one.',
+    about: 'Upsert: insert a row, or update the existing one with the same key. `DO NOTHING` keeps the existing one.',
     statement: `INSERT INTO trades (id, symbol, side, price, quantity, executed_at)
 VALUES (5, 'BOLT', 'Buy', 161.50, 160, '2026-01-30T10:08:00Z')
 ON CONFLICT (id) DO UPDATE SET quantity = excluded.quantity RETURNING id, quantity`,

@@ -32,7 +32,7 @@ NULL, except \`count\`, which is 0.
 **Text** is compared by code point, without the rules of any language. \`LIKE\` is case-sensitive, \`ILIKE\` is not. \`%\` matches
 any characters and \`_\` exactly one. There is no escape character unless \`ESCAPE\` names one.
 
-**Time** is UTC with microseconds. A day has 24 hours. Adding a month keeps the day of the month, or takes the last day of a
+**Time** is UTC with microseconds; see [time zones](#time-zones). A day has 24 hours. Adding a month keeps the day of the month, or takes the last day of a
 shorter month. Intervals without months can be compared.
 
 **Names.** A column name needs no table if only one table has such a column. \`GROUP BY\` and \`ORDER BY\` accept the name or the
@@ -117,4 +117,14 @@ Queries that differ only in the values that columns are compared with, as in \`s
 however many subscribers there are. They do not if an output or another condition can fail, as a division can.
 
 Every change of a table is logged for this, by its primary key. \`CREATE TABLE … WITH (live = off)\` and \`ALTER TABLE … SET WITH
-(live = off)\` save that work for a table that is written often and rarely watched: live queries on it then run again in full.`
+(live = off)\` save that work for a table that is written often and rarely watched: live queries on it then run again in full.
+
+### Time zones
+
+A Timestamp is an instant. It is stored, compared and returned in UTC, and no column has a time zone. A literal or a value may have an
+offset, which is converted: \`TIMESTAMP '2026-01-31T09:30:00+02:00'\` is 07:30 UTC. Without an offset it is UTC. Times in CSV files
+without an offset are taken as UTC too.
+
+There is no \`AT TIME ZONE\`, and \`time_bucket\` and \`date_trunc\` count days from midnight UTC. For a fixed offset, shift the time before
+and after: \`date_trunc('day', executed_at + INTERVAL '2 hours') - INTERVAL '2 hours'\`. Daylight saving time needs a table of your own with
+the days of your exchange, to which the rows are joined. The console shows times in the time zone of the browser, with UTC beside it.`

@@ -237,9 +237,9 @@ written by other people should send it, as [boards](console.md#boards) do.
 Every format reports an error that occurs after rows have been sent: JSON ends with \`Error\` instead of \`RowCount\`, NDJSON ends
 with a line \`{"Error": …}\`, and for CSV and Arrow the connection is closed before the end.
 
-## Pages
+## Pagination
 
-A JSON result ends at the row limit of the service, which it reports with \`Truncated\`, or at the \`limit\` of the request. If
+Results come page by page. A JSON result ends at the row limit of the service, which it reports with \`Truncated\`, or at the \`limit\` of the request. If
 there are more rows, \`NextCursor\` is the start of the next page: repeat the request with \`after=\` and the cursor. A Select
 continues after the key of the last row, so that concurrent inserts and deletes do not shift the pages. A statement is run again,
 and the rows of earlier pages are skipped. An \`offset\` applies to the first page only.

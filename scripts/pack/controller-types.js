@@ -13,7 +13,9 @@ export function writeControllerTypes(root, folder) {
   const packages = join(root, 'packages')
   const project = join(folder, 'tsconfig.json')
   const files = [ENTRY, PROTOCOL].map((name) => join(packages, `${name}.ts`))
-  writeFileSync(project, JSON.stringify({ extends: join(root, 'tsconfig.json'), files, include: [] }))
+  // Not through node_modules: the compiler writes no declarations for what it finds there.
+  const compilerOptions = { paths: { 'gatehouse-protocol': [files[1]] } }
+  writeFileSync(project, JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, files, include: [] }))
   execFileSync(process.execPath, [compiler, '-p', project, ...OPTIONS, '--rootDir', packages, '--outDir', folder])
   for (const name of readdirSync(folder, { recursive: true }).filter((path) => path.endsWith('.d.ts'))) {
     const file = join(folder, name)

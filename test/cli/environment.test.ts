@@ -74,8 +74,12 @@ test('control characters in names are escaped', async () => {
   assert.ok(stdout.includes('a\\u001b[31mb\\nc\\u202e'), stdout)
 })
 
-test('--version prints the version', async () => {
+test('--version prints the version, and what the program is made of', async () => {
   const { status, stdout } = await runGatehouse(['--version'])
   assert.equal(status, 0)
-  assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
+  const lines = stdout.split('\n')
+  assert.match(lines[0] ?? '', /^gatehouse \d+\.\d+\.\d+$/)
+  assert.match(stdout, /^schema +\d+ /m)
+  assert.match(stdout, /^runtime +Node 24\.\d+\.\d+, V8 .*, OpenSSL \d.*, SQLite 3\./m)
+  assert.match(stdout, /^packages .*better-sqlite3 \d+\.\d+\.\d+, .*ws \d/m)
 })

@@ -52,7 +52,10 @@ test('without a terminal the log names the command that prints a link; once ther
     await server.stop()
   }
   const { stdout, stderr } = server.output()
-  assert.match(stdout, /"level":"warn".*there is no administrator: run \\"gatehouse user first-admin\\" to get a link/)
+  assert.match(
+    stdout,
+    /"level":"warn".*there is no administrator: run \\"gatehouse user first-admin\\", as the user and with the settings of this server, to get a link/,
+  )
   assert.doesNotMatch(stdout + stderr, /token=/)
 
   const again = await serveProcess(data)

@@ -73,6 +73,7 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'settings list' },
   { args: 'nodes list' },
   { args: 'backups list' },
+  { args: 'config export' },
   { args: 'role remove trader --yes' },
   { args: 'user remove alice --yes' },
   { args: 'user remove alice --yes', status: 1 },

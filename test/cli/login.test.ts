@@ -336,7 +336,10 @@ test('a client that the server does not know is named, with the command that reg
   for (const way of [[], ['--username', 'admin', '--password-file', passwordFile]]) {
     const { status, stderr } = await remote('login', '--client', 'nobody', ...way)
     assert.equal(status, 1)
-    assert.match(stderr, /invalid_client.*\nhint: is the client nobody registered\? .* client add nobody --public /)
+    assert.match(
+      stderr,
+      /invalid_client.*\nhint: is the client nobody registered, and enabled\? .* client add nobody --public /,
+    )
   }
 })
 

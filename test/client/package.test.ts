@@ -109,7 +109,7 @@ test('installed from its files, it is typed: with the types of the DOM and with 
     const installed = join(folder, 'node_modules', 'gatehouse-client')
     await mkdir(installed, { recursive: true })
     const { files } = JSON.parse(await readFile(join(client, 'package.json'), 'utf8')) as { files: readonly string[] }
-    for (const name of [...files, 'package.json'])
+    for (const name of [...files.filter((file) => !file.startsWith('!')), 'package.json'])
       await cp(join(client, name), join(installed, name), { recursive: true })
     await writeFile(join(folder, 'package.json'), '{"type":"module"}')
     await writeFile(

@@ -112,6 +112,17 @@ onEveryEngineInLongRuns('the client: queries', (place) => {
     assert.ok((await query.explain()).length > 0)
   })
 
+  test('a query has catch and finally, as a promise has', async () => {
+    let ended = 0
+    const count = () => {
+      ended++
+    }
+    assert.deepEqual(await gate.query<{ id: number }>`select id from trades where id = 7`.finally(count), [{ id: 7 }])
+    assert.deepEqual(await gate.query`select nothing from nowhere`.catch(() => []), [])
+    await assert.rejects(gate.query`select nothing from nowhere`.finally(count), QueryError)
+    assert.equal(ended, 2)
+  })
+
   test('options of the query string: parameters as text, and rows as arrays', async () => {
     const query = gate.query(statement('select cast(:x as Integer) as x, cast(:doc as Json) as doc'))
     const search = { 'p.x': '7', 'p.doc': '{"a": 1}' }

@@ -1,5 +1,6 @@
 /** The area Operations of the console in a real browser: nodes, metrics, queries, keys, audit log, settings, backups. */
 import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
 import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
@@ -194,6 +195,20 @@ test('settings are searched; each says where it came from and leads to its docum
   await page.getByText('No backups yet').waitFor()
   assert.deepEqual(await admin.axe(), [])
   admin.check()
+})
+
+test('the configuration is exported as a declarative file', async () => {
+  const view = await scene.open('/operations/settings')
+  const { page } = view
+  const saved = page.waitForEvent('download')
+  await page.getByRole('button', { name: 'Export configuration' }).click()
+  const file = await saved
+  assert.equal(file.suggestedFilename(), 'gatehouse.json')
+  const { roles, tables } = JSON.parse(await readFile(await file.path(), 'utf8'))
+  assert.ok(roles.some(({ name }: { name: string }) => name === 'trader'))
+  assert.ok(tables.some(({ name }: { name: string }) => name === 'trades'))
+  view.check()
+  await view.context.close()
 })
 
 test('backups are listed as the log has them, and one that is old is a warning', async () => {

@@ -44,7 +44,15 @@ const { metadataOf, snippetsOf }: Snippets = { ...kinds, ...snippets }
 /** Registers an application as the wizard does. */
 async function connect(kind: 'server' | 'native' | 'device' | 'service', redirectUri = '') {
   const id = `snippet-${kind}`
-  const draft = { name: id, id, signedOutUris: [], origins: [], scopes: ['Platform/Market'], offline: false }
+  const draft = {
+    name: id,
+    id,
+    signedOutUris: [],
+    origins: [],
+    scopes: ['profile', 'Platform/Market'],
+    offline: false,
+    isOurs: false,
+  }
   const client = await admin.admin.clients.create(metadataOf(kind, { ...draft, redirectUris: [redirectUri] }))
   const { client_secret: secret = '' } = client as { client_secret?: string }
   const values = {

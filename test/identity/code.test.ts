@@ -170,7 +170,9 @@ onEveryEngine('authorization codes', (place, engine) => {
     ]
     for (const verifier of wrong) {
       const form = verifier === undefined ? {} : { code_verifier: verifier }
-      assertInvalidGrant(await redeem(await issueCode({ challenge }), form))
+      const refused = await redeem(await issueCode({ challenge }), form)
+      assertInvalidGrant(refused)
+      assert.match(String(refused.body.error_description), /^code_verifier (is missing|does not match)/)
     }
     const plain = { method: 'plain', value: VERIFIER } as const
     assert.equal((await redeem(await issueCode({ challenge: plain }), { code_verifier: VERIFIER })).status, 200)

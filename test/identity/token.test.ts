@@ -264,6 +264,22 @@ onEveryEngine('the token endpoint', (place) => {
     assertRefused(await asService({ ...CREDENTIALS, scope: 'x '.repeat(2000) }), 400, 'invalid_scope')
   })
 
+  test('errors name the scope, the grant type or the parameter that is not allowed', async () => {
+    const refused = async (form: Record<string, string>) => (await asService(form)).body.error_description
+    assert.deepEqual(
+      [
+        await refused({ ...CREDENTIALS, scope: 'Platform/News Identity/Admin' }),
+        await refused({ ...CREDENTIALS, scope: 'openid Platform/News email' }),
+        await refused({ grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: 'x' }),
+      ],
+      [
+        'The scope Identity/Admin is not among the scopes that the client is registered for',
+        'The scopes openid, email are not available with client_credentials: there is no user',
+        'The client is not registered for the grant_type urn:ietf:params:oauth:grant-type:device_code',
+      ],
+    )
+  })
+
   test('B-15: unknown parameters are ignored and empty ones are absent', async () => {
     assert.equal((await asService({ ...CREDENTIALS, extra: 'foobar', scope: '' })).status, 200)
     assertRefused(await asService({ grant_type: '' }), 400, 'invalid_request')

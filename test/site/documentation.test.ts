@@ -48,6 +48,18 @@ describe('the documentation', () => {
     }
   })
 
+  test('pages show the address of this server, except where they name the default of the program', () => {
+    const { issuer } = server
+    assert.notEqual(issuer, 'http://localhost:5080')
+    assert.match(pages.get('/docs/live') ?? '', new RegExp(`curl -N ${RegExp.escape(issuer)}/query`))
+    assert.ok(
+      pages.get('/docs/console')?.includes(`<a href="${issuer}/console" rel="noreferrer">${issuer}/console</a>`),
+    )
+    const others = [...pages].filter(([, body]) => body.includes('http://localhost:5080')).map(([path]) => path)
+    assert.deepEqual(others.sort(), ['/docs', '/docs/commands', '/docs/install'])
+    assert.match(pages.get('/docs/commands') ?? '', /the default is http:\/\/localhost:5080/)
+  })
+
   test('every link leads to a page that is served, and to a heading that it has', async () => {
     const broken: string[] = []
     let count = 0
@@ -151,6 +163,23 @@ describe('the documentation', () => {
       const [page = '', anchor] = url.split('#')
       const body = pages.get(page) ?? (await (await fetch(server.issuer + page, html)).text())
       assert.ok(anchor === undefined || body.includes(`id="${anchor}"`), url)
+    }
+  })
+
+  test('words of other products lead to the page that answers, and the changelog comes last', async () => {
+    for (const [query, url] of [
+      ['upsert', '/docs/iql#writing'],
+      ['pagination', '/docs/query#pagination'],
+      ['LDAP', '/docs/sign-in#ldap-saml-and-other-identity-providers'],
+      ['export configuration', '/docs/configuration#export-configuration'],
+      ['time zone', '/docs/iql#time-zones'],
+    ] as const)
+      assert.equal((await search(query)).hits[0]?.url, url, query)
+    for (const query of ['upsert', 'time zone', 'worker', 'export', 'live query']) {
+      const urls = (await search(query)).hits.map((hit) => hit.url)
+      const first = urls.findIndex((url) => url.startsWith('/docs/changelog'))
+      const after = first < 0 ? [] : urls.slice(first).filter((url) => !url.startsWith('/docs/changelog'))
+      assert.deepEqual(after, [], query)
     }
   })
 

@@ -90,6 +90,7 @@ export async function startTestAdmin(
     hashPassword,
     settings: () => [],
     activity: createClusterActivity(cluster),
+    definitions: async () => undefined,
     stopping: new AbortController().signal,
     ...parts,
   }

@@ -242,7 +242,7 @@ export type Search = Readonly<Record<string, string | number | boolean | undefin
 /** The path with a query string of what is given. */
 export function withSearch(path: string, search: Search): string {
   const text = String(new URLSearchParams(defined(search as Record<string, string>)))
-  return text === '' ? path : `${path}?${text}`
+  return path + (text && `?${text}`)
 }
 
 function withoutSlash(url: string): string {

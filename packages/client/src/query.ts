@@ -18,7 +18,7 @@ export interface CallOptions {
 export interface WriteOptions extends CallOptions {
   /**
    * The write is made once, however often it is sent with this key. Calls on a table generate a key by default, so
-   * that a retry after a lost reply changes nothing; give one to make a repetition by your program safe as well. A statement
+   * that a retry after a lost reply does not write twice; give one to make a repetition by your program safe as well. A statement
    * that writes is retried only with a key.
    */
   readonly idempotencyKey?: string | undefined
@@ -84,6 +84,16 @@ export class Query<R = Row> implements PromiseLike<R[]> {
     return this.rows().then(resolve, reject)
   }
 
+  /** As of a promise: `await gate.query`…`.catch(() => [])`. */
+  catch<B = never>(reject?: ((error: unknown) => B | PromiseLike<B>) | null): Promise<R[] | B> {
+    return this.rows().catch(reject)
+  }
+
+  /** As of a promise: `act` runs when the query is over, however it ends. */
+  finally(act?: (() => void) | null): Promise<R[]> {
+    return this.rows().finally(act)
+  }
+
   /** All rows. A result that the service truncates is an error: nothing is left out silently. */
   async rows(options?: CallOptions): Promise<R[]> {
     const { rows, truncated, requestId } = await this.result(options)
@@ -99,7 +109,7 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   /** Rows with their columns, and what the server says about them. `after` is `next` of the page before. */
   async result(options: QueryOptions & { readonly after?: string | undefined } = {}): Promise<Result<R>> {
     const { after, search, signal = this.#options.signal } = options
-    const response = await this.#send('application/json', { after, ...search }, signal)
+    const response = await this.response('application/json', { search: { after, ...search }, signal })
     return readResult<R>(this.#http, response, this.#text, signal)
   }
 
@@ -119,7 +129,8 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   async batches(options: CallOptions = {}): Promise<Batches> {
     const { signal = this.#options.signal } = options
     const { values } = this.#http
-    const response = await this.#send('application/x-ndjson', { rows: 'arrays', header: 'columns' }, signal)
+    const search = { rows: 'arrays', header: 'columns' }
+    const response = await this.response('application/x-ndjson', { search, signal })
     const items = itemsOf(response, this.#http, signal)
     const { value: first = [] } = await items.next()
     const columns = values.columns(objectOf(first[0]).Columns)
@@ -162,8 +173,17 @@ export class Query<R = Row> implements PromiseLike<R[]> {
   }
 
   /** The reply itself in any format of the service, to be stored or passed on piece by piece. */
-  response(accept: string, { search, signal = this.#options.signal }: QueryOptions = {}): Promise<Response> {
-    return this.#send(accept, { ...search }, signal)
+  response(accept: string, { search = {}, signal = this.#options.signal }: QueryOptions = {}): Promise<Response> {
+    const { idempotencyKey } = this.#options
+    return this.#http.request(withSearch('/query', search), {
+      method: 'POST',
+      headers: { accept, 'idempotency-key': idempotencyKey },
+      body: this.#body,
+      // A write whose reply was lost may have been made: only by its key does the server know it again.
+      idempotent: idempotencyKey !== undefined || /^\s*(select|with|explain|show|describe)\b/i.test(this.#text),
+      statement: this.#text,
+      signal,
+    })
   }
 
   /** How the statement would be run. */
@@ -178,19 +198,6 @@ export class Query<R = Row> implements PromiseLike<R[]> {
       hint: 'ask for fewer rows, or use .stream()',
       requestId,
       statement: this.#text,
-    })
-  }
-
-  #send(accept: string, search: Search, signal: AbortSignal | undefined): Promise<Response> {
-    const { idempotencyKey } = this.#options
-    return this.#http.request(withSearch('/query', search), {
-      method: 'POST',
-      headers: { accept, 'idempotency-key': idempotencyKey },
-      body: this.#body,
-      // A write whose reply was lost may have been made: only by its key does the server know it again.
-      idempotent: idempotencyKey !== undefined || /^\s*(select|with|explain|show|describe)\b/i.test(this.#text),
-      statement: this.#text,
-      signal,
     })
   }
 }
@@ -227,7 +234,7 @@ export async function readResult<R>(
   const columns = http.values.columns(reply.Columns)
   const rows = (reply.Rows ?? []) as Row[]
   const decode = http.values.decoder(columns)
-  if (decode !== undefined) for (const row of rows) decode(row)
+  if (decode !== undefined) rows.forEach(decode)
   return {
     columns,
     rows: rows as R[],
@@ -249,20 +256,14 @@ async function readBytes(
   response: Response,
   { signal, onProgress }: CallOptions & ProgressOptions,
 ): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
+  const chunks: Uint8Array<ArrayBuffer>[] = []
   let size = 0
   for await (const chunk of chunksOf(response, signal)) {
     chunks.push(chunk)
     size += chunk.length
     onProgress?.(size)
   }
-  const bytes = new Uint8Array(size)
-  let at = 0
-  for (const chunk of chunks) {
-    bytes.set(chunk, at)
-    at += chunk.length
-  }
-  return bytes
+  return new Uint8Array(await new Blob(chunks).arrayBuffer())
 }
 
 /** The lines of a reply, as many at a time as have arrived. */
@@ -271,7 +272,8 @@ export async function* linesOf(response: Response, signal: AbortSignal | undefin
   let rest = ''
   for await (const chunk of chunksOf(response, signal)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
+    // Never undefined: a split has at least one part.
+    rest = lines.pop() as string
     yield lines
   }
 }
@@ -287,7 +289,7 @@ async function* itemsOf(
 }
 
 /** Leaving the loop ends the request. Safari cannot iterate over a body. */
-async function* chunksOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+async function* chunksOf(response: Response, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const reader = response.body?.getReader()
   if (reader === undefined) return
   try {

@@ -12,7 +12,7 @@ export interface CallOptions {
 export interface WriteOptions extends CallOptions {
     /**
      * The write is made once, however often it is sent with this key. Calls on a table generate a key by default, so
-     * that a retry after a lost reply changes nothing; give one to make a repetition by your program safe as well. A statement
+     * that a retry after a lost reply does not write twice; give one to make a repetition by your program safe as well. A statement
      * that writes is retried only with a key.
      */
     readonly idempotencyKey?: string | undefined;
@@ -56,6 +56,10 @@ export declare class Query<R = Row> implements PromiseLike<R[]> {
     #private;
     constructor(http: Http, statement: Statement, options: WriteOptions);
     then<A = R[], B = never>(resolve?: ((rows: R[]) => A | PromiseLike<A>) | null, reject?: ((error: unknown) => B | PromiseLike<B>) | null): Promise<A | B>;
+    /** As of a promise: `await gate.query`…`.catch(() => [])`. */
+    catch<B = never>(reject?: ((error: unknown) => B | PromiseLike<B>) | null): Promise<R[] | B>;
+    /** As of a promise: `act` runs when the query is over, however it ends. */
+    finally(act?: (() => void) | null): Promise<R[]>;
     /** All rows. A result that the service truncates is an error: nothing is left out silently. */
     rows(options?: CallOptions): Promise<R[]>;
     /** The first row, or undefined. */

@@ -219,4 +219,12 @@ test('in a long line only the part around the caret is shown', () => {
   const [line = '', caret = ''] = picture.split('\n')
   assert.ok(line.length < 120 && line.includes('…'))
   assert.equal(caret.length - 1, line.length)
+  const early = caretPicture(statement, positionOf(statement, 3)).split('\n')
+  assert.deepEqual(early, [`1 | ${statement.slice(0, 110)}…`, '       ^'])
+})
+
+test('a line of a usual length is shown whole', () => {
+  const statement = 'SELECT symbol, price, quantity FROM trades WHERE symbl = 1 ORDER BY executed_at DESC LIMIT 10'
+  const [line] = caretPicture(statement, positionOf(statement, 7)).split('\n')
+  assert.equal(line, `1 | ${statement}`)
 })

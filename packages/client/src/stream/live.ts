@@ -224,14 +224,11 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
   #apply(put: readonly Entry[], remove: readonly unknown[], recovered: boolean | undefined): void {
     const entries = put.map(({ Key, Row, Index }) => ({ key: keyText(Key), row: Row as R, index: Index }))
     for (const { key, row } of entries) this.#keys.set(row as object, key)
-    const before = new Map<string, R | undefined>()
     const reset = this.#reset
     const snapshot = reset !== undefined
+    const before = new Map<string, R | undefined>(snapshot ? this.#held : [])
     this.#reset = undefined
-    if (snapshot) {
-      for (const [key, row] of this.#held) before.set(key, row)
-      this.#held = new Map()
-    }
+    if (snapshot) this.#held = new Map()
     for (const key of remove.map(keyText)) {
       before.set(key, this.#held.get(key))
       this.#held.delete(key)
@@ -264,7 +261,7 @@ export class Live<R = Row> implements AsyncIterable<LiveChange<R>> {
       while (placed.size < index) {
         const { value, done } = kept.next()
         if (done) break
-        placed.set(value[0], value[1])
+        placed.set(...value)
       }
       placed.set(key, row)
     }

@@ -2,7 +2,7 @@
 import { gate } from '../gate.ts'
 import { useLoad } from '../ui/index.ts'
 
-interface Scope {
+export interface Scope {
   readonly name: string
   /** Null for scopes that ask for claims or a refresh token. */
   readonly resource: string | null

@@ -3,6 +3,7 @@ import { rights, user } from '../gate.ts'
 import { server } from '../server.ts'
 import { Badge, Facts, Icon, Notice, Page, Section } from '../ui/index.ts'
 import type { Area } from './area.ts'
+import { FirstSteps } from './first-steps.tsx'
 import { href } from './router.ts'
 
 export function Start({ areas }: { readonly areas: readonly Area[] }) {
@@ -15,6 +16,7 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
         {server.demo && (
           <Notice>This is the demonstration: its users have known passwords, and its prices are invented.</Notice>
         )}
+        <FirstSteps />
         <ul class="cards">
           {areas.map((area) => (
             <li key={area.name}>

@@ -128,14 +128,17 @@ export function caretPicture(statement: string, position: Position): string {
   const line = statement.slice(start, end === -1 ? undefined : end).replace(/\r$/, '')
   const before = position.Column - 1
   const characters = [...line.replaceAll('\t', ' ')]
-  const from = Math.max(0, before - SHOWN_BEFORE)
-  const shown = characters.slice(from, before + SHOWN_AFTER).join('')
+  // The end of a long line, if the caret is near it; otherwise with some text after the caret.
+  const from = Math.max(0, Math.min(before - SHOWN_BEFORE, characters.length - LONGEST_LINE))
+  const shown = characters.slice(from, from + LONGEST_LINE).join('')
   const label = `${position.Line} | ${from > 0 ? '…' : ''}`
-  return `${label}${shown}\n${' '.repeat(label.length + before - from)}^`
+  const rest = from + LONGEST_LINE < characters.length ? '…' : ''
+  return `${label}${shown}${rest}\n${' '.repeat(label.length + before - from)}^`
 }
 
+/** Of a longer line, the part around the caret is shown. */
+const LONGEST_LINE = 110
 const SHOWN_BEFORE = 60
-const SHOWN_AFTER = 40
 
 function lineStart(statement: string, offset: number): number {
   return offset === 0 ? 0 : statement.lastIndexOf('\n', offset - 1) + 1

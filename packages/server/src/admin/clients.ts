@@ -82,7 +82,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     body: CLIENT_SCHEMA,
     reply: 'The changed client.',
     async run(call, env) {
-      const id = registered(call)
+      const id = await registered(call, env)
       const patch = readObject(call.body)
       if (patch.client_id !== undefined && patch.client_id !== id)
         throw badBody([{ path: 'client_id', text: 'cannot be changed: register another client' }])
@@ -106,7 +106,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Deletes a client and revokes all its tokens.',
     async run(call, env) {
-      const id = registered(call)
+      const id = await registered(call, env)
       await change(env, async (stores, { publish, revocations }) => {
         checkMatch(call, await presentClient(stores, id))
         await stores.clients.remove(id)
@@ -135,7 +135,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     reply: '{"id", "client_secret"}. The secret is shown only once.',
     status: 201,
     async run(call, env) {
-      const id = registered(call)
+      const id = await registered(call, env)
       const seconds = readSeconds(call.body === undefined ? {} : readObject(call.body))
       const secret = newSecret()
       const secretId = await change(env, async (stores, { publish }) => {
@@ -152,7 +152,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Removes a secret; it is invalid at once.',
     async run(call, env) {
-      const id = registered(call)
+      const id = await registered(call, env)
       const secret = part(call, 'secret')
       await change(env, async (stores, { publish }) => {
         const client = await stores.clients.find(id)
@@ -167,9 +167,11 @@ export const clientRoutes: readonly AdminRoute[] = [
 ]
 
 /** The id of a client that can be changed. */
-function registered(call: AdminCall): string {
+async function registered(call: AdminCall, { stores, builtInClients }: AdminEnv): Promise<string> {
   const id = part(call, 'client')
   if (BUILT_IN_CLIENT_IDS.has(id)) throw conflict(`The client ${id} is built in and cannot be changed`)
+  if (builtInClients.has(id) && (await stores.clients.metadata(id)) === undefined)
+    throw conflict(`The client ${id} is built in and cannot be changed: register a client with this id to replace it`)
   return id
 }
 
@@ -177,7 +179,7 @@ async function searchClients(call: AdminCall, env: AdminEnv, text: string, page:
   const { ids, next } = await env.stores.clients.search(text, page)
   const isOn = (id: string) => id > page.after && (next === undefined || id < next)
   const own = [...env.builtInClients.values()].filter((client) => isOn(client.client_id) && clientMatches(client, text))
-  const all = [...ids, ...own.map(({ client_id }) => client_id)].sort((a, b) => (a < b ? -1 : 1))
+  const all = [...new Set([...ids, ...own.map(({ client_id }) => client_id)])].sort((a, b) => (a < b ? -1 : 1))
   const items = await Promise.all(all.map((id) => showClient(env, id)))
   const query = next && new URLSearchParams({ ...call.query, after: next, limit: String(page.limit) })
   return { body: { items, next: query === undefined ? null : `/admin/clients?${query}` } }
@@ -187,12 +189,14 @@ async function searchClients(call: AdminCall, env: AdminEnv, text: string, page:
 function withBuiltIn(ids: readonly string[], { after, limit }: Page, { builtInClients }: AdminEnv): string[] {
   const last = ids.length === limit ? ids.at(-1) : undefined
   const own = [...builtInClients.keys()].filter((id) => id > after && (last === undefined || id < last))
-  return [...ids, ...own].sort((a, b) => (a < b ? -1 : 1)).slice(0, limit)
+  return [...new Set([...ids, ...own])].sort((a, b) => (a < b ? -1 : 1)).slice(0, limit)
 }
 
 async function showClient({ stores, builtInClients }: AdminEnv, id: string): Promise<JsonObject> {
   const own = builtInClients.get(id)
-  return own === undefined ? await presentClient(stores, id) : { ...own, built_in: true, secrets: [] }
+  const isReplaced =
+    own === undefined || (!BUILT_IN_CLIENT_IDS.has(id) && (await stores.clients.metadata(id)) !== undefined)
+  return isReplaced ? await presentClient(stores, id) : { ...own, built_in: true, secrets: [] }
 }
 
 /** Revokes or limits the tokens of a client according to the change. */

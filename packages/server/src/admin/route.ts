@@ -1,6 +1,7 @@
 /** An administration route as data, from which the HTTP route, its description and its tests are derived. */
 
 import { type Audit, type Clock, type GateEvent, type Principal, Refusal } from 'gatehouse-protocol'
+import type { Definitions } from '../declarative/export.ts'
 import type { JsonSchema } from '../http/openapi.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { RecordedEvent } from '../store/cluster/events.ts'
@@ -64,6 +65,8 @@ export interface AdminEnv {
   hashPassword(password: string): Promise<string | undefined>
   settings(): readonly SettingInForce[]
   readonly activity: ClusterActivity
+  /** The tables and views; undefined where the query service does not run here. */
+  definitions(): Promise<Definitions | undefined>
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

@@ -3,6 +3,7 @@ import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
+import { declarationRoutes } from './declaration.ts'
 import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
@@ -24,4 +25,5 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...activityRoutes,
   ...auditRoutes,
   ...backupRoutes,
+  ...declarationRoutes,
 ]

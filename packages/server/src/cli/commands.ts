@@ -32,7 +32,8 @@ For container health checks. Run it with the settings of the server: it uses the
     options: { '--json': { help: 'print the settings as JSON' } },
     settings: true,
     summary: 'Shows the settings in effect and where each comes from.',
-    notes: 'Secrets are masked. Flags have the same effect as with "gatehouse serve".',
+    notes:
+      'Secrets are masked. Flags have the same effect as with "gatehouse serve". "gatehouse config export" writes a declarative file.',
     examples: ['config', 'config --port 8080 --json'],
     load: async () => (await import('./config.ts')).config,
   },
@@ -118,7 +119,10 @@ warnings.`,
     name: 'login',
     options: {
       '--scope': { value: 'SCOPE', repeatable: true, help: 'ask for this scope only; repeatable (default: all)' },
-      '--username': { value: 'NAME', help: 'log in with the password of this user instead of on a page' },
+      '--username': {
+        value: 'NAME',
+        help: 'log in with the password of this user, not on a page; the client needs the password grant',
+      },
       '--password-file': { value: 'FILE', help: 'read the password from the first line of a file' },
       '--client': { value: 'ID', help: 'the client to log in with (default gatehouse-cli)' },
     },
@@ -128,9 +132,11 @@ warnings.`,
     notes: `
 Prints a code to confirm on a page of the server, then who you are logged in as, and with which rights. The login has
 every right that you hold and the client may have; with --scope it has less, and without the scope offline_access it
-is not renewed. The server is --server or GATEHOUSE_SERVER; the default is http://localhost:5080. The client must be
-registered there with the device grant, or the password grant for --username; see "gatehouse client add --help".
-Without a terminal the password for --username is the first line of stdin. A user with a second factor needs the page.`,
+is not renewed. The server is --server or GATEHOUSE_SERVER; the default is http://localhost:5080. Every server
+has the client gatehouse-cli for the login on a page, unless its setting cli_client is false. --username needs a client
+with the password grant, which only the demonstration has: register gatehouse-cli yourself with "--grant password" as
+well; see "gatehouse client add --help". Without a terminal the password is the first line of stdin. A user with a
+second factor needs the page.`,
     examples: [
       'login',
       'login --server https://gate.example.com',

@@ -1,6 +1,6 @@
 /** The entry point of the program: finds the command, runs it, and reports foreseen failures in one line. */
 import { inspect } from 'node:util'
-import { nearest, VERSION } from 'gatehouse-protocol'
+import { nearest } from 'gatehouse-protocol'
 import { BadSetting } from '../config/parsers.ts'
 import { parseArguments } from './args.ts'
 import { type Command, helpPage } from './command.ts'
@@ -30,7 +30,10 @@ export async function main(args: readonly string[]): Promise<void> {
 async function run(args: readonly string[]): Promise<void> {
   const words = args[0] === 'help' ? args.slice(1) : args
   if (words[0] === undefined || isHelpFlag(words[0])) return printOverview(COMMANDS)
-  if (words[0] === '--version') return void process.stdout.write(`${VERSION}\n`)
+  if (words[0] === '--version') {
+    const { describeVersion } = await import('./version.ts')
+    return void process.stdout.write(describeVersion())
+  }
   const found = findCommand(words)
   if (found === undefined) {
     const group = COMMANDS.filter(({ name }) => name.startsWith(`${words[0]} `))
@@ -73,7 +76,7 @@ function printOverview(commands: readonly Command[]): void {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
   process.stdout.write(
-    `Usage: gatehouse COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\nRun "gatehouse COMMAND --help" for details.\n`,
+    `Usage: gatehouse COMMAND [OPTIONS]\n\n${lines.join('\n')}\n\nRun "gatehouse COMMAND --help" for details, and "gatehouse --version" for what this program is made of.\n`,
   )
 }
 

@@ -176,6 +176,11 @@ export const SETTINGS = {
     'Contact that the pages show to people who need help: an e-mail address, a URL, or a text such as "the service desk, extension 4711". Empty: "your administrator".',
   ),
   console: setting('true', parseBoolean, 'Serve the console at /console, and let its built-in client sign users in.'),
+  cliClient: setting(
+    'true',
+    parseBoolean,
+    'Let people log in with "gatehouse login" without registering the client gatehouse-cli. A client registered with this id replaces the built-in one.',
+  ),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting(
     '604800',

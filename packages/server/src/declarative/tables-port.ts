@@ -14,6 +14,8 @@ export interface TableChecks {
   /** Refuses rows that could not be inserted into the new table. */
   checkRows(table: TableTarget, rows: AsyncIterable<readonly (string | null)[]>): Promise<void>
   listViews(): Promise<readonly BoundView[]>
+  /** What tables have that a file cannot describe, in words. */
+  notDeclarable(): readonly string[]
   /** The views as they will be stored, each after those that it uses. Faults are by path in the file. */
   checkViews(catalogue: WantedCatalogue): { readonly views: readonly BoundView[]; readonly faults: readonly Fault[] }
 }

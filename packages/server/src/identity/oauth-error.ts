@@ -97,6 +97,12 @@ export function printable(text: string): string {
   return text.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, ' ')
 }
 
+/** Names the repeated parameter, unless the name could be anything. */
+export function repeatedText(repeated: ReadonlySet<string>): string {
+  const name = [...repeated].find((candidate) => /^[a-z_]{1,40}$/.test(candidate))
+  return name === undefined ? 'A parameter is repeated' : `The parameter ${name} is repeated`
+}
+
 /** Exactly what the contract shows on token responses. */
 export const OAUTH_HEADERS: Headers = { 'cache-control': 'no-store, no-cache, max-age=0', pragma: 'no-cache' }
 

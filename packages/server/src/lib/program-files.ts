@@ -8,6 +8,9 @@ const REPOSITORY = new URL('../../', PACKAGE)
 /** Only a clone can be built. */
 export const IS_CLONE = existsSync(new URL('build.js', PACKAGE))
 
+export const PACKAGE_MANIFEST = new URL('package.json', PACKAGE)
+/** Of a package; a clone has none. */
+export const BILL_OF_MATERIALS = new URL('sbom.cdx.json', PACKAGE)
 /** The folder with docs/ and CHANGELOG.md. */
 export const DOCUMENTATION_ROOT = IS_CLONE ? REPOSITORY : PACKAGE
 export const CONSOLE_FOLDER = folder('packages/console/dist', 'console')

@@ -87,6 +87,6 @@ export async function openBase(config: Config, port: number, options: BaseOption
   return {
     ...{ config, issuer, logger, clock, worker, brand, declared, market, tracing, resources, bus, cluster, unlock },
     controllers: startedControllers,
-    builtInClients: builtInClients({ issuer, console: config.console }),
+    builtInClients: builtInClients({ ...config, issuer }),
   }
 }

@@ -4,6 +4,7 @@ import { VERSION } from 'gatehouse-protocol'
 import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
+import type { TableChecks } from '../declarative/tables-port.ts'
 import type { Bus } from '../events/bus.ts'
 import type { CorsPolicy } from '../http/cors.ts'
 import { createReadiness, healthRoutes, type Readiness, type ReadinessCheck } from '../http/health.ts'
@@ -30,6 +31,7 @@ export interface RouteParts {
   /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
   readonly activity: ClusterActivity
+  readonly tables: TableChecks | undefined
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
@@ -62,8 +64,9 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
+    { at: ['/client'], limit: 'pages', load: () => loadClientLibrary(cors) },
     { at: ['/assets'], limit: 'pages', load: async () => [(await pages.load()).group] },
-    { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(pages) },
+    { at: ['/docs'], limit: 'pages', load: () => loadDocumentation(parts) },
     { at: ['/'], limit: 'pages', routes: [startRoute(pages, readiness)] },
   ]
 }
@@ -175,14 +178,20 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     builtInClients: parts.builtInClients,
     settings: () => showSettings(settings()),
     activity,
+    definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]
 }
 
-async function loadDocumentation(pages: LazyPages): Promise<readonly RouteGroup[]> {
+async function loadDocumentation({ pages, identity }: RouteParts): Promise<readonly RouteGroup[]> {
   const { documentationGroup } = await import('../site/documentation/routes.ts')
-  return [documentationGroup((await pages.load()).settings)]
+  return [documentationGroup((await pages.load()).settings, identity.issuer.name)]
+}
+
+async function loadClientLibrary(cors: CorsPolicy): Promise<readonly RouteGroup[]> {
+  const { clientLibraryGroup } = await import('../site/client-library.ts')
+  return [clientLibraryGroup(cors)]
 }
 
 async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {

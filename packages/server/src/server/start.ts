@@ -148,6 +148,7 @@ function answerRequests(
       },
       runsIdentity: runs(config, 'identity'),
       console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
+      tables: query?.tables,
       query: query?.routes({
         metrics,
         trace: tracing,

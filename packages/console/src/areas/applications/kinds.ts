@@ -116,6 +116,8 @@ export interface Draft {
   readonly origins: readonly string[]
   readonly scopes: readonly string[]
   readonly offline: boolean
+  /** An application of the organisation itself, for which nobody is asked for consent. */
+  readonly isOurs: boolean
 }
 
 /** The registration of an application of this kind. */
@@ -123,9 +125,10 @@ export function metadataOf(kind: Kind, draft: Draft): Partial<Application> {
   const { redirects, confidential, origins } = infoOf(kind)
   const offline = draft.offline && kind !== 'service'
   const own = kind === 'device' ? DEVICE_GRANT : kind === 'service' ? 'client_credentials' : 'authorization_code'
+  const isRight = (scope: string) => scope.includes('/')
   const scopes = [
-    ...(kind === 'service' ? [] : ['openid', 'profile']),
-    ...draft.scopes,
+    ...(kind === 'service' ? [] : ['openid', ...draft.scopes.filter((scope) => !isRight(scope))]),
+    ...draft.scopes.filter(isRight),
     ...(offline ? ['offline_access'] : []),
   ]
   return {
@@ -141,6 +144,7 @@ export function metadataOf(kind: Kind, draft: Draft): Partial<Application> {
       : {}),
     ...(origins && filled(draft.origins).length > 0 ? { allowed_origins: filled(draft.origins) } : {}),
     scope: [...new Set(scopes)].join(' '),
+    ...(draft.isOurs && kind !== 'service' ? { skip_consent: true } : {}),
   }
 }
 

@@ -47,8 +47,9 @@ const EMPTY: Draft = {
   redirectUris: [''],
   signedOutUris: [],
   origins: [],
-  scopes: [],
+  scopes: ['profile'],
   offline: false,
+  isOurs: false,
 }
 
 function Wizard({ info }: { readonly info: KindInfo }) {
@@ -91,7 +92,10 @@ function Wizard({ info }: { readonly info: KindInfo }) {
         about={
           info.kind === 'service'
             ? 'What the service may do. It acts for itself, so no role is needed.'
-            : 'What it can request. Users can grant only what their own roles allow.'
+            : 'What it can request, besides openid. Users can grant only what their own roles allow.'
+        }
+        offered={({ name, resource }) =>
+          resource !== null || (info.kind !== 'service' && name !== 'openid' && name !== 'offline_access')
         }
         scopes={draft.scopes}
         onScopes={(scopes) => setDraft({ ...draft, scopes })}
@@ -102,6 +106,14 @@ function Wizard({ info }: { readonly info: KindInfo }) {
           hint="With a refresh token (offline_access), even when the user is away."
           checked={draft.offline}
           onChecked={(offline) => setDraft({ ...draft, offline })}
+        />
+      )}
+      {info.kind !== 'service' && (
+        <Checkbox
+          label="Our own application"
+          hint="It belongs to your organisation: users are not asked for consent."
+          checked={draft.isOurs}
+          onChecked={(isOurs) => setDraft({ ...draft, isOurs })}
         />
       )}
       {error !== undefined && <ErrorNotice error={error} title="The application was not connected" />}

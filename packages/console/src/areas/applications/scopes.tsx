@@ -1,19 +1,18 @@
 /** The rights that an application may ask for. */
 
-import { useScopes } from '../../admin/scopes.ts'
+import { type Scope, useScopes } from '../../admin/scopes.ts'
 import { Await, Checkboxes } from '../../ui/index.ts'
 
 export function ScopeChoice({
   about,
   scopes,
   onScopes,
-  claims = false,
+  offered = () => true,
 }: {
   readonly about: string
   readonly scopes: readonly string[]
   readonly onScopes: (scopes: readonly string[]) => void
-  /** Also the scopes that ask for claims or a refresh token. */
-  readonly claims?: boolean
+  readonly offered?: (scope: Scope) => boolean
 }) {
   return (
     <fieldset class="choices">
@@ -23,7 +22,7 @@ export function ScopeChoice({
         {(found) => (
           <Checkboxes
             items={found
-              .filter(({ resource }) => claims || resource !== null)
+              .filter(offered)
               .map(({ name }) => ({ name, label: <code>{name}</code>, hint: MEANINGS[name] }))}
             chosen={scopes}
             onChosen={onScopes}

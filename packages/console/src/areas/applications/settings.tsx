@@ -130,11 +130,11 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
             onChange={(part) => setAddresses({ ...addresses, ...part })}
           />
         )}
-        <ScopeChoice about="What it can request." scopes={scopes} onScopes={setScopes} claims />
+        <ScopeChoice about="What it can request." scopes={scopes} onScopes={setScopes} />
         {info.kind !== 'service' && (
           <Checkbox
-            label="Do not ask for consent"
-            hint="For applications that belong to your organisation."
+            label="Our own application"
+            hint="It belongs to your organisation: users are not asked for consent."
             checked={skipConsent}
             onChecked={setSkipConsent}
           />

@@ -33,8 +33,7 @@ export function insecureOption({ issuer }: Values): string {
     : ''
 }
 
-/** How to get the library, which is not on npm. */
-export const LIBRARY = {
-  install: 'npm install /path/to/gatehouse/client',
-  note: 'The library is not on npm: it is in the folder client of your copy of Gatehouse. Replace the path with yours.',
-} as const
+/** Gets the library from the server itself. */
+export function installLibrary({ issuer }: Values): string {
+  return `npm install ${issuer}/client/gatehouse-client.tgz`
+}

@@ -1,5 +1,5 @@
 /** The code of programs without a page: devices and services. */
-import { insecureOption, LIBRARY, quote, type Snippet, type Values } from './snippet.ts'
+import { insecureOption, installLibrary, quote, type Snippet, type Values } from './snippet.ts'
 
 const SECRET_NOTE = 'The code reads the secret from the environment: set CLIENT_SECRET before you start it.'
 
@@ -68,7 +68,7 @@ const gate = new Gatehouse(${quote(issuer)}, { auth })
 ${gatehouseCall(values)}
 gate.close()
 `,
-      ...LIBRARY,
+      install: installLibrary(values),
     },
     {
       title: 'openid-client',
@@ -146,8 +146,8 @@ const gate = new Gatehouse(${quote(issuer)}, { auth })
 ${gatehouseCall(values)}
 gate.close()
 `,
-      ...LIBRARY,
-      note: `${LIBRARY.note} ${SECRET_NOTE}`,
+      install: installLibrary(values),
+      note: SECRET_NOTE,
     },
     {
       title: 'openid-client',

@@ -1,6 +1,6 @@
 /** The code to connect an application, by kind and library. */
 import type { Kind } from './kinds.ts'
-import { insecureOption, LIBRARY, quote, type Snippet, type Values } from './snippet.ts'
+import { insecureOption, installLibrary, quote, type Snippet, type Values } from './snippet.ts'
 import { deviceSnippets, serviceSnippets } from './snippets-programs.ts'
 
 export function snippetsOf(kind: Kind, values: Values): readonly Snippet[] {
@@ -18,7 +18,8 @@ export function snippetsOf(kind: Kind, values: Values): readonly Snippet[] {
   }
 }
 
-function gatehousePage({ issuer, clientId, redirectUri, signedOutUri, scope }: Values): Snippet {
+function gatehousePage(values: Values): Snippet {
+  const { issuer, clientId, redirectUri, signedOutUri, scope } = values
   const query = scope.includes('Platform/')
     ? `\nconsole.table(await gate.query\`select name from cataloguetables\`)`
     : ''
@@ -38,7 +39,8 @@ const gate = new Gatehouse(${quote(issuer)}, { auth })
 if (!(await gate.auth.signedIn())) await gate.auth.signIn()
 console.log(await gate.auth.user())${query}
 `,
-    ...LIBRARY,
+    install: installLibrary(values),
+    note: `Without a bundler, import it from ${issuer}/client/gatehouse.js instead: the page needs no build and no package.`,
   }
 }
 

@@ -27,7 +27,13 @@ const PARTS: readonly Part[] = [
   { name: 'queries', title: 'Queries', words: 'running live cancel', right: 'Platform/Admin', Content: Queries },
   { name: 'keys', title: 'Keys', words: 'signing rotate', right: 'Identity/Admin', Content: Keys },
   { name: 'audit', title: 'Audit log', words: 'events follow verify', right: 'Identity/Admin', Content: Audit },
-  { name: 'settings', title: 'Settings', words: 'configuration', right: 'Platform/Admin', Content: Settings },
+  {
+    name: 'settings',
+    title: 'Settings',
+    words: 'configuration export declarative file',
+    right: 'Platform/Admin',
+    Content: Settings,
+  },
   { name: 'backups', title: 'Backups', words: 'restore', right: 'Platform/Admin', Content: Backups },
 ]
 

@@ -1,10 +1,26 @@
 /** The effective settings: each with its value, its source and its documentation. */
 import { useState } from 'preact/hooks'
 import { read } from '../../admin/requests.ts'
+import { may } from '../../gate.ts'
 import { server } from '../../server.ts'
 import type { AreaProps } from '../../shell/area.ts'
 import { go, href } from '../../shell/router.ts'
-import { Await, Badge, Button, count, Empty, Icon, SearchField, Segments, Table, useLoad } from '../../ui/index.ts'
+import { toast } from '../../shell/toasts.tsx'
+import { saveFile } from '../../ui/file.ts'
+import {
+  Await,
+  Badge,
+  Button,
+  count,
+  Empty,
+  ErrorNotice,
+  Icon,
+  SearchField,
+  Segments,
+  Table,
+  useLoad,
+  useSubmit,
+} from '../../ui/index.ts'
 import type { SettingItem } from './replies.ts'
 
 const MASK = '********'
@@ -30,6 +46,7 @@ export function Settings({ query }: AreaProps) {
             { value: 'given', title: 'Not default' },
           ]}
         />
+        {may('Identity/Admin') && <ExportConfiguration />}
       </div>
       <Await of={loaded} title="The settings could not be read">
         {({ items }) => {
@@ -69,6 +86,29 @@ export function Settings({ query }: AreaProps) {
         }}
       </Await>
     </div>
+  )
+}
+
+/** Roles, users, clients, tables and views as a declarative file. */
+function ExportConfiguration() {
+  const { isBusy, error, submit } = useSubmit(async () => {
+    const { declaration, omitted } = await read<{ declaration: object; omitted: readonly string[] }>(
+      '/admin/declaration',
+    )
+    saveFile(new Blob([`${JSON.stringify(declaration, null, 2)}\n`], { type: 'application/json' }), 'gatehouse.json')
+    toast(
+      omitted.length === 0
+        ? 'The configuration was exported, without passwords and secrets'
+        : `The configuration was exported, without ${omitted.join(', ')}`,
+    )
+  })
+  return (
+    <>
+      <Button icon="download" busy={isBusy} onClick={() => submit()}>
+        Export configuration
+      </Button>
+      {error !== undefined && <ErrorNotice error={error} title="The configuration was not exported" />}
+    </>
   )
 }
 

@@ -52,7 +52,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
     examples: [
       'client add desk-app --redirect https://desk.example/callback --scope openid --scope Platform/News',
       'client add robot --grant client_credentials --scope Platform/Market',
-      'client add gatehouse-cli --public --grant device_code --grant refresh_token --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market"',
+      'client add gatehouse-cli --public --grant device_code --grant refresh_token --grant password --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market"',
     ],
     run: create(CLIENTS, (args) => ({
       client_id: args.positionals[0],

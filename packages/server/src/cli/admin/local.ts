@@ -7,6 +7,7 @@ import { createClusterActivity } from '../../admin/node-activity.ts'
 import { showSettings } from '../../admin/settings.ts'
 import { issuerOf } from '../../config/issuer.ts'
 import type { LoadedConfig } from '../../config/load.ts'
+import { readDefinitions } from '../../declarative/export.ts'
 import { type Offline, withData } from '../../server/offline.ts'
 import { hashPassword } from '../../store/accounts/password-hash.ts'
 import { builtInClients } from '../../store/clients/built-in-clients.ts'
@@ -29,9 +30,10 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
       publish: (event) => data.stores.events.append(event),
     }),
     hashPassword,
-    builtInClients: builtInClients({ issuer: issuerOf(loaded.config), console: loaded.config.console }),
+    builtInClients: builtInClients({ ...loaded.config, issuer: issuerOf(loaded.config) }),
     settings: () => showSettings(loaded),
     activity: createClusterActivity(data.nodes),
+    definitions: async () => (loaded.config.services.includes('query') ? data.withTables(readDefinitions) : undefined),
     stopping: new AbortController().signal,
   }
   return {

@@ -19,7 +19,9 @@ async function askForAdministrator(server: RunningServer, logger: Logger): Promi
     const link = await (terminal === undefined ? undefined : server.offerAdministrator())
     if (link !== undefined) terminal?.write(administratorBanner(link))
     else if (!(await server.hasAdministrator()))
-      logger.warn('there is no administrator: run "gatehouse user first-admin" to get a link that creates one')
+      logger.warn(
+        'there is no administrator: run "gatehouse user first-admin", as the user and with the settings of this server, to get a link that creates one',
+      )
   } catch (error) {
     // The database may already be unavailable; the server continues.
     logger.warn({ err: error }, 'could not determine whether there is an administrator')

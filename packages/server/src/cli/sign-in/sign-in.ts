@@ -110,16 +110,21 @@ function startedBy(
       } catch (error) {
         if (!(error instanceof AuthError)) throw error
         const explained = refused(error)
-        throw error.code === 'invalid_client'
-          ? new CommandError(`${explained.message}\n${registerHint(clientId)}`)
-          : explained
+        const hint = hintOf(error.code, clientId)
+        throw hint === undefined ? explained : new CommandError(`${explained.message}\nhint: ${hint}`)
       }
     })
 }
 
-function registerHint(clientId: string): string {
-  const command = `${programName()} client add ${clientId} --public --grant device_code --grant refresh_token`
-  return `hint: is the client ${clientId} registered? On the machine with the data: ${command} --scope "openid profile offline_access …"`
+function hintOf(code: string, clientId: string): string | undefined {
+  const grants = '--grant device_code --grant refresh_token'
+  const command = (more: string) =>
+    `${programName()} client add ${clientId} --public ${grants}${more} --scope "openid profile offline_access …"`
+  if (code === 'invalid_client')
+    return `is the client ${clientId} registered, and enabled? ${clientId === DEFAULT_CLIENT ? 'The setting cli_client of the server may be false. ' : ''}To register it, on the machine with the data: ${command('')}`
+  if (code === 'unauthorized_client')
+    return `the client ${clientId} is not registered for this grant: --username needs the password grant, and a login without it the device grant. To register it with both, on the machine with the data: ${command(' --grant password')}`
+  return undefined
 }
 
 /** Of an OAuth error (RFC 6749 §5.2); others speak for themselves. */

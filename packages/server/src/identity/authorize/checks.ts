@@ -4,6 +4,7 @@ import type { Clock } from 'gatehouse-protocol'
 import { wordsOf } from '../../lib/words.ts'
 import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
 import { isChallenge } from '../grants/pkce.ts'
+import { repeatedText } from '../oauth-error.ts'
 import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import { refuse } from './authorization-error.ts'
 import { readClaims, readSubjects } from './claims.ts'
@@ -55,7 +56,7 @@ export async function checkRequest(
 
 /** RFC 6749 §3.1: parameters must not be repeated. */
 function refuseRepeated({ parameters }: UncheckedRequest): void {
-  if (parameters.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
+  if (parameters.repeated.size > 0) throw refuse('invalid_request', repeatedText(parameters.repeated))
 }
 
 function refuseRegistration({ parameters }: UncheckedRequest): void {
@@ -82,7 +83,7 @@ function readResponseType({ parameters, client }: UncheckedRequest): ResponseTyp
   const type = parseResponseType(text)
   if (type === undefined) throw refuse('unsupported_response_type', 'This response_type is not supported')
   if (!client.responseTypes.has(type))
-    throw refuse('unauthorized_client', 'The client is not registered for this response_type')
+    throw refuse('unauthorized_client', `The client is not registered for the response_type ${type}`)
   return type
 }
 

@@ -3,7 +3,7 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import { LruMap } from '../../lib/lru-map.ts'
-import type { BuiltInClients } from '../../store/clients/built-in-clients.ts'
+import { BUILT_IN_CLIENT_IDS, type BuiltInClients } from '../../store/clients/built-in-clients.ts'
 import { type Client, toClient } from '../../store/clients/client-metadata.ts'
 import type { Clients } from '../../store/clients/clients.ts'
 
@@ -34,13 +34,13 @@ export function createClientDirectory(
       // A Basic header may contain U+0000, which PostgreSQL rejects and no client id has.
       if (clientId.includes('\0')) return undefined
       const own = ownClients.get(clientId)
-      if (own !== undefined) return own
+      if (own !== undefined && BUILT_IN_CLIENT_IDS.has(clientId)) return own
       if (isOld()) forget()
       const known = cached.get(clientId)
       if (known !== undefined) return known
       // A change during the read replaces the map, so that an outdated client does not get into the new one.
       const map = cached
-      const found = await clients.find(clientId)
+      const found = (await clients.find(clientId)) ?? own
       if (found !== undefined) map.set(clientId, found)
       return found
     },

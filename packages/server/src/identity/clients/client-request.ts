@@ -11,7 +11,7 @@ import { LruMap } from '../../lib/lru-map.ts'
 import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
 import { secretDigest } from '../../store/clients/clients.ts'
 import { digestOf } from '../../store/keys/opaque.ts'
-import { refuse } from '../oauth-error.ts'
+import { refuse, repeatedText } from '../oauth-error.ts'
 import type { ClientDirectory } from './client-directory.ts'
 
 export interface ClientAuthEnv {
@@ -36,7 +36,7 @@ interface Credentials {
 export function formOf(context: Context): Parameters {
   if (!isForm(context)) throw refuse('invalid_request', 'The body must be application/x-www-form-urlencoded')
   const form = readParameters(String(context.body))
-  if (form.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
+  if (form.repeated.size > 0) throw refuse('invalid_request', repeatedText(form.repeated))
   return form
 }
 

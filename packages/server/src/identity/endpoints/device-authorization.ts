@@ -28,7 +28,10 @@ async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): P
   const form = formOf(context)
   const client = await authenticateClient(context, form, env)
   if (!client.grantTypes.has('urn:ietf:params:oauth:grant-type:device_code'))
-    throw refuse('unauthorized_client', 'The client is not configured for device authorization')
+    throw refuse(
+      'unauthorized_client',
+      'The client is not registered for the grant_type urn:ietf:params:oauth:grant-type:device_code',
+    )
   const scopes = dropUnusableOfflineAccess(requireAllowedScopes(parseScope(form.get('scope')), client), client)
   const { deviceCode, userCode } = await env.stores.deviceCodes.issue({
     clientId: client.id,

@@ -77,7 +77,7 @@ async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Pr
 function grantFor(name: string, client: Client): Redeem {
   if (!isTokenGrant(name)) throw refuse('unsupported_grant_type', 'This grant_type is not offered')
   if (!client.grantTypes.has(name))
-    throw refuse('unauthorized_client', 'The client is not configured for this grant_type')
+    throw refuse('unauthorized_client', `The client is not registered for the grant_type ${name}`)
   return GRANTS[name]
 }
 

@@ -20,7 +20,8 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   if (spent.outcome === 'expired') throw notAccepted('expired')
   if (spent.outcome === 'revoked' || grant === undefined) throw notAccepted('grant revoked or deleted')
   if (grant.clientId !== client.id) throw notAccepted('issued to another client')
-  if (form.get('redirect_uri') !== spent.details.redirectUri) throw notAccepted('redirect_uri differs')
+  if (form.get('redirect_uri') !== spent.details.redirectUri)
+    throw notAccepted('redirect_uri differs', 'redirect_uri differs from that of the authorization request')
   checkVerifier(spent.details, form.get('code_verifier'))
 
   const user = await env.stores.users.findById(grant.userId)
@@ -69,12 +70,29 @@ async function refuseReuse(grantId: string, grant: Grant | undefined, { client, 
 /** RFC 9700 §2.1.1: a verifier for a code without a challenge is a PKCE downgrade attack (C-26). */
 function checkVerifier({ challenge }: CodeDetails, verifier: string | undefined): void {
   if (challenge === undefined) {
-    if (verifier !== undefined) throw notAccepted('code_verifier without code_challenge')
+    if (verifier !== undefined)
+      throw notAccepted(
+        'code_verifier without code_challenge',
+        'code_verifier was sent, but the authorization request had no code_challenge',
+      )
     return
   }
-  if (verifier === undefined || !verifies(verifier, challenge)) throw notAccepted('wrong code_verifier')
+  if (verifier === undefined)
+    throw notAccepted(
+      'no code_verifier',
+      'code_verifier is missing: the authorization request had a code_challenge (PKCE)',
+    )
+  if (!verifies(verifier, challenge))
+    throw notAccepted(
+      'wrong code_verifier',
+      'code_verifier does not match the code_challenge of the authorization request (PKCE)',
+    )
 }
 
-function notAccepted(why: string) {
-  return refuse('invalid_grant', 'The code is unknown, expired, used or was issued for another request', { why })
+/** The code is spent by then, so that naming the wrong parameter does not help anyone who stole it. */
+function notAccepted(
+  why: string,
+  text = 'The code is unknown, expired, used or was issued for another request',
+): ReturnType<typeof refuse> {
+  return refuse('invalid_grant', text, { why })
 }

@@ -6,7 +6,7 @@ import type { Client } from '../../store/clients/client-metadata.ts'
 import { type ClientRequest, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
-import { limitToRights, parseScope } from '../tokens/scope.ts'
+import { limitToRights, parseScope, scopeNames } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
 
 export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
@@ -71,9 +71,8 @@ function narrowScopes(
   granted: readonly string[],
 ): readonly string[] {
   if (requested === undefined) return held
-  if (requested.some((name) => !granted.includes(name))) {
-    throw refuse('invalid_scope', 'The requested scope exceeds the granted scope')
-  }
+  const more = requested.filter((name) => !granted.includes(name))
+  if (more.length > 0) throw refuse('invalid_scope', `${scopeNames(more)} not part of what was granted`)
   return held.filter((name) => requested.includes(name))
 }
 

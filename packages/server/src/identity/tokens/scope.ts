@@ -23,17 +23,26 @@ export function parseScope(text: string | undefined): readonly string[] | undefi
     throw refuse('invalid_scope', 'The scope contains characters that are not allowed')
   }
   const known = names.filter((name) => KNOWN.has(name))
-  if (known.length === 0) throw refuse('invalid_scope', 'None of the requested scopes is supported')
+  if (known.length === 0)
+    throw refuse(
+      'invalid_scope',
+      'None of the requested scopes is supported: see scopes_supported in the discovery document',
+    )
   return known
 }
 
 /** B-43: a scope that the client is not registered for is an error; without the parameter the client gets all of its scopes. */
 export function requireAllowedScopes(requested: readonly string[] | undefined, client: Client): readonly string[] {
   if (requested === undefined) return [...client.scopes]
-  if (requested.some((name) => !client.scopes.has(name))) {
-    throw refuse('invalid_scope', 'The client is not registered for this scope')
-  }
+  const others = requested.filter((name) => !client.scopes.has(name))
+  if (others.length > 0)
+    throw refuse('invalid_scope', `${scopeNames(others)} not among the scopes that the client is registered for`)
   return requested
+}
+
+/** The beginning of a sentence about known scopes, whose names are safe in an error_description (RFC 6749 §5.2). */
+export function scopeNames(scopes: readonly string[]): string {
+  return scopes.length === 1 ? `The scope ${scopes[0]} is` : `The scopes ${scopes.join(', ')} are`
 }
 
 /** Rights that the user does not have are dropped; `scope` in the response reports the rest. */

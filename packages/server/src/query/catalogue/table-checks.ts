@@ -39,6 +39,8 @@ export interface TableChecks {
   /** Refuses rows that could not be inserted into the new table. The first row holds the column names. */
   checkRows(table: TableSpec, rows: TextRows): Promise<void>
   listViews(): Promise<readonly BoundViewSpec[]>
+  /** What tables have that a specification cannot describe, in words. */
+  notDeclarable(): readonly string[]
   /** The views as they will be stored, each after those that it uses, and what is wrong with them or would break others. */
   checkViews(catalogue: WantedCatalogue): Pick<BoundViews, 'views' | 'faults'>
 }
@@ -59,6 +61,7 @@ export function createTableChecks(snapshot: () => CatalogueSnapshot, clock: Cloc
     check: (table) => problemsOf(table, snapshot(), clock),
     checkRows: (table, rows) => checkRows(define(table, clock), rows),
     listViews: async () => snapshot().definitions.flatMap(viewSpecOf),
+    notDeclarable: () => [...snapshot().tables()].flatMap((view) => notDeclarable(snapshot(), view)),
     checkViews: (wanted) => {
       const tables = wanted.tables.map(({ table, exists }) =>
         exists ? changesFor(table, snapshot(), clock) : [{ kind: 'create' as const, table: define(table, clock) }],
@@ -88,6 +91,20 @@ function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       rowFilter: table.rowFilter ?? null,
       live: table.isLive,
     },
+  ]
+}
+
+function notDeclarable(snapshot: CatalogueSnapshot, view: TableView): string[] {
+  const table = snapshot.definitionOf(view.name)
+  if (table === undefined || view.isSystem || table.view !== undefined) return []
+  return [
+    ...table.columns
+      .filter((column) => column.default !== undefined)
+      .map((column) => `the default value of ${table.name}.${column.name}`),
+    ...table.uniques
+      .filter((unique) => unique.length > 1)
+      .map((unique) => `UNIQUE (${unique.join(', ')}) of ${table.name}`),
+    ...table.indexes.map((index) => `the index ${index.name} of ${table.name}`),
   ]
 }
 

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { posix } from 'node:path'
 import { once } from '../../lib/once.ts'
-import { DOCUMENTATION_ROOT } from '../../lib/program-files.ts'
+import { DOCUMENTATION_ROOT, IS_CLONE } from '../../lib/program-files.ts'
 import { type ParsedPage, parseMarkdown, renderMarkdown, sectionsOf, type TextSection } from './markdown.ts'
 
 const FOLDER = 'docs'
@@ -31,14 +31,22 @@ const FILE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.json', 'application/json'],
 ])
 
+/** The address that the files name: that of a demonstration with its default port. In backquotes it is the default itself. */
+const WRITTEN_ADDRESS = /(?<!`)http:\/\/localhost:5080\b/g
+
+/** These say what the program assumes, not where this server is. */
+const ABOUT_DEFAULTS: ReadonlySet<string> = new Set(['commands', 'settings', 'changelog'])
+
 export class Library {
   readonly #base: string
+  readonly #issuer: string
   readonly #listing = once(list)
   readonly #pages = new Map<string, Promise<DocumentationPage>>()
 
-  /** `base` is the path of the issuer, which prefixes every link. */
-  constructor(base: string) {
+  /** Pages show `issuer` as the address of the server; `base` is its path, which prefixes every link. */
+  constructor(base: string, issuer: string) {
     this.#base = base
+    this.#issuer = issuer
   }
 
   /** Undefined if there is no such page. */
@@ -77,7 +85,10 @@ export class Library {
 
   async #render(slug: string, path: string): Promise<DocumentationPage> {
     const { slugs, files } = await this.#listing()
-    const parsed = parseMarkdown(await readFile(new URL(path, DOCUMENTATION_ROOT), 'utf8'))
+    const written = await readFile(new URL(path, DOCUMENTATION_ROOT), 'utf8')
+    const text = ABOUT_DEFAULTS.has(slug) ? written : written.replace(WRITTEN_ADDRESS, () => this.#issuer)
+    // The files say how the program is started in a clone.
+    const parsed = parseMarkdown(IS_CLONE ? text : text.replaceAll('./gatehouse ', 'gatehouse '))
     const html = renderMarkdown(parsed, (target) => {
       if (/^(https?:|#)/.test(target)) return target
       const [file = '', anchor] = target.split('#')

@@ -11,8 +11,8 @@ import { Library } from './library.ts'
 import { documentationPage, searchPage } from './pages.ts'
 import { createSearch } from './search.ts'
 
-export function documentationGroup(pages: PageSettings): RouteGroup {
-  const library = new Library(pages.base)
+export function documentationGroup(pages: PageSettings, issuer: string): RouteGroup {
+  const library = new Library(pages.base, issuer)
   const search = createSearch(library, pages.base)
   const get = (path: string, handle: (context: Context) => void | Promise<void>) =>
     ({ method: 'GET', path, handle }) as const

@@ -33,11 +33,12 @@ interface Entry extends Omit<Hit, 'extract'> {
   /** With the beginnings of words marked. */
   readonly markedTitle: string
   readonly markedText: string
-  /** About how the product is made: rarely what a reader looks for. */
-  readonly isBackground: boolean
+  /** Pages that readers rarely look for come later, and the changelog, which has all words, last. */
+  readonly rank: 'guide' | 'background' | 'changelog'
 }
 
-const BACKGROUND = /^(changelog|code-map|conformance|decisions)(\/|$)/
+/** About how the product is made. */
+const BACKGROUND = /^(code-map|conformance|decisions)(\/|$)/
 
 export function createSearch(library: Library, base: string): (words: string) => Promise<Found> {
   const index = lazily(() => createIndex(library, base))
@@ -64,7 +65,7 @@ async function createIndex(library: Library, base: string): Promise<Index> {
         lowerTitle,
         markedTitle: markWords(lowerTitle),
         markedText: markWords(text.toLowerCase()),
-        isBackground: BACKGROUND.test(page.slug),
+        rank: page.slug === 'changelog' ? 'changelog' : BACKGROUND.test(page.slug) ? 'background' : 'guide',
       })
     }
     // Other requests are served between two pages.
@@ -88,7 +89,7 @@ function find(words: readonly string[], index: Index): Found {
   const matches = index.entries
     .map((entry) => ({ entry, score: scoreOf(entry, words, marked) }))
     .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
+    .sort((a, b) => Number(isLast(a.entry)) - Number(isLast(b.entry)) || b.score - a.score)
   const hits = matches.slice(0, MOST_HITS).map(({ entry }) => {
     const { url, page, heading } = entry
     return { url, page, heading, extract: extractOf(entry, words) }
@@ -96,12 +97,18 @@ function find(words: readonly string[], index: Index): Found {
   return { hits, count: matches.length, suggestion: matches.length > 0 ? undefined : suggest(words, index) }
 }
 
+function isLast({ rank }: Entry): boolean {
+  return rank === 'changelog'
+}
+
 const TITLE_WEIGHT = 20
+/** For all words next to each other, in this order: in a long section they are often far apart. */
+const PHRASE_WEIGHT = 10
 /** Sections that repeat a word are not better without end. */
 const MOST_REPETITIONS = 5
 
 function scoreOf(entry: Entry, words: readonly string[], marked: readonly string[]): number {
-  const { markedTitle, markedText, lowerTitle, heading, isBackground } = entry
+  const { markedTitle, markedText, lowerTitle, heading, rank } = entry
   let score = 0
   for (const word of marked) {
     const isInTitle = markedTitle.includes(word)
@@ -109,8 +116,11 @@ function scoreOf(entry: Entry, words: readonly string[], marked: readonly string
     if (!isInTitle && inText === 0) return 0
     score += (isInTitle ? TITLE_WEIGHT : 0) + inText
   }
+  const phrase = marked.join(' ')
+  if (marked.length > 1)
+    score += (markedTitle.includes(phrase) ? TITLE_WEIGHT : 0) + (markedText.includes(phrase) ? PHRASE_WEIGHT : 0)
   const isExact = lowerTitle.trim() === words.join(' ') || heading?.toLowerCase() === words.join(' ')
-  return score * (isExact ? 2 : 1) * (isBackground ? 0.4 : 1)
+  return score * (isExact ? 2 : 1) * (rank === 'background' ? 0.4 : 1)
 }
 
 const WORD_START = '\u0001'

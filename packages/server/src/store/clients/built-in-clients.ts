@@ -7,8 +7,28 @@ export type BuiltInClients = ReadonlyMap<string, ClientMetadata>
 /** No other client may register under these, whether or not they are enabled here. */
 export const BUILT_IN_CLIENT_IDS: ReadonlySet<string> = new Set(['gatehouse-console'])
 
-export function builtInClients({ issuer, console }: { issuer: string; console: boolean }): BuiltInClients {
-  return new Map(console ? [['gatehouse-console', consoleClient(issuer)]] : [])
+interface Enabled {
+  readonly issuer: string
+  readonly console: boolean
+  readonly cliClient: boolean
+}
+
+/** A registered client replaces a built-in one, except those in `BUILT_IN_CLIENT_IDS`. */
+export function builtInClients({ issuer, console, cliClient }: Enabled): BuiltInClients {
+  const clients = [...(console ? [consoleClient(issuer)] : []), ...(cliClient ? [commandLineClient()] : [])]
+  return new Map(clients.map((client) => [client.client_id, client]))
+}
+
+/** The command line. People confirm each login on a page, and it gets no more rights than they have. */
+function commandLineClient(): ClientMetadata {
+  return {
+    client_id: 'gatehouse-cli',
+    client_name: 'Gatehouse command line',
+    token_endpoint_auth_method: 'none',
+    grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+    response_types: [],
+    scope: SCOPES.join(' '),
+  }
 }
 
 /** First party: a user who signs in to the console has signed in to the server itself, so there is nothing to consent to. */

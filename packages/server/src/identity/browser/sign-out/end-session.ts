@@ -6,6 +6,7 @@ import type { Client } from '../../../store/clients/client-metadata.ts'
 import { refuse } from '../../authorize/authorization-error.ts'
 import { addParameters } from '../../authorize/response.ts'
 import { readHint, refuseTooLong } from '../../authorize/stored-parameters.ts'
+import { repeatedText } from '../../oauth-error.ts'
 import { signedOutPage, signOutPage, stillSignedInPage } from '../../pages/sign-out.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import { hintReader } from '../authorize.ts'
@@ -54,7 +55,7 @@ async function decideSignOut(context: BrowserContext, form: Parameters, env: Bro
 }
 
 async function readLogout(parameters: Parameters, env: BrowserEnv): Promise<LogoutRequest> {
-  if (parameters.repeated.size > 0) throw refuse('invalid_request', 'A parameter is repeated')
+  if (parameters.repeated.size > 0) throw refuse('invalid_request', repeatedText(parameters.repeated))
   refuseTooLong(parameters)
   const idToken = parameters.get('id_token_hint')
   const hinted = idToken === undefined ? undefined : await hintReader(env)(idToken)

@@ -1,0 +1,118 @@
+/** The first steps of a new installation, for an administrator: each is read from the server, and leads to where it is done. */
+import { signal } from '@preact/signals'
+import { gate, may } from '../gate.ts'
+import { server } from '../server.ts'
+import { Button, classes, Icon, Section, useLoad } from '../ui/index.ts'
+import { href } from './router.ts'
+
+interface Step {
+  readonly title: string
+  readonly about: string
+  readonly href: string
+  /** Whether the link leads out of the console. */
+  readonly external?: boolean
+  readonly isDone: boolean
+}
+
+const KEY = 'gatehouse:first-steps'
+const isHidden = signal(localStorage.getItem(KEY) === 'hidden')
+
+export function FirstSteps() {
+  const isWanted = may('Identity/Admin') && !server.demo && !isHidden.value
+  return isWanted ? <Steps /> : null
+}
+
+/** Nothing while it loads or if it cannot be loaded: the page is about something else. */
+function Steps() {
+  const { data: steps = [] } = useLoad(readSteps, [])
+  const left = steps.filter(({ isDone }) => !isDone).length
+  if (left === 0) return null
+  return (
+    <Section
+      title="First steps"
+      about={`${steps.length - left} of ${steps.length} done`}
+      actions={
+        <Button size="small" kind="plain" onClick={hide}>
+          Hide
+        </Button>
+      }
+    >
+      <ol class="steps">
+        {steps.map((step) => (
+          <li key={step.title} class={classes('step', step.isDone && 'done')}>
+            <span class="step-mark">{step.isDone && <Icon name="check" />}</span>
+            <div>
+              <a href={step.href} {...(step.external === true && { target: '_blank', rel: 'noreferrer' })}>
+                {step.title}
+              </a>
+              {step.isDone && <span class="visually-hidden"> (done)</span>}
+              <p>{step.about}</p>
+            </div>
+          </li>
+        ))}
+      </ol>
+    </Section>
+  )
+}
+
+function hide(): void {
+  localStorage.setItem(KEY, 'hidden')
+  isHidden.value = true
+}
+
+interface Items<T> {
+  readonly items: readonly T[]
+}
+
+const ADMINISTRATION: ReadonlySet<string> = new Set(['Identity/Admin', 'Platform/Admin'])
+/** A page of clients begins with those that are built in. */
+const SOME = 10
+
+async function readSteps(signal: AbortSignal): Promise<readonly Step[]> {
+  const read = async <T,>(path: string) => (await (await gate.request(path, { signal })).json()) as T
+  const [roles, users, clients, backups] = await Promise.all([
+    read<Items<{ scopes: readonly string[] }>>('/admin/roles'),
+    read<Items<object>>('/admin/users?limit=2'),
+    read<Items<{ built_in?: boolean }>>(`/admin/clients?limit=${SOME}`),
+    may('Platform/Admin') ? read<Items<{ kind: string }>>('/admin/backups') : undefined,
+  ])
+  return [
+    {
+      title: 'Create a role',
+      about: 'What people may do, such as read market data and trade. You need one yourself to see market data.',
+      href: href('people', 'roles', 'new'),
+      isDone: roles.items.some(({ scopes }) => scopes.some((scope) => !ADMINISTRATION.has(scope))),
+    },
+    {
+      title: 'Invite a person',
+      about: 'With a link to choose a password. A second administrator can help if you lose your password.',
+      href: href('people', 'new'),
+      isDone: users.items.length > 1,
+    },
+    {
+      title: 'Connect an application',
+      about: 'It gets a client id, and the code to sign people in.',
+      href: href('applications', 'new'),
+      isDone: clients.items.some(({ built_in: isBuiltIn }) => isBuiltIn !== true),
+    },
+    {
+      title: 'Serve over TLS',
+      about: server.issuer.startsWith('https:')
+        ? `People reach this server at ${server.issuer}.`
+        : 'The address of this server begins with http, so passwords and tokens are sent unencrypted.',
+      href: `${server.base}/docs/install#3-the-settings`,
+      external: true,
+      isDone: server.issuer.startsWith('https:'),
+    },
+    ...(backups === undefined
+      ? []
+      : [
+          {
+            title: 'Take a backup',
+            about: 'If the disk is lost, so is everything: users, keys and tables.',
+            href: href('operations', 'backups'),
+            isDone: backups.items.some(({ kind }) => kind === 'taken'),
+          },
+        ]),
+  ]
+}

@@ -1,0 +1,139 @@
+/** The state of an installation as a declarative file. Passwords and secrets are not part of it. */
+
+import { Refusal } from 'gatehouse-protocol'
+import type { Role } from '../store/accounts/roles.ts'
+import type { User } from '../store/accounts/user.ts'
+import type { ClientMetadata } from '../store/clients/client-metadata.ts'
+import type { Stores } from '../store/stores.ts'
+import { existingTables, existingViews } from './state.ts'
+import type { TableChecks } from './tables-port.ts'
+import type { BoundView, ColumnTarget, TableTarget } from './targets.ts'
+
+/** The definitions of the query service. */
+export interface Definitions {
+  readonly tables: readonly TableTarget[]
+  readonly views: readonly BoundView[]
+  /** Parts of these that a file cannot describe, in words. */
+  readonly omitted: readonly string[]
+}
+
+export interface ExportOptions {
+  readonly users: boolean
+  /** Undefined: the file says nothing about tables and views. */
+  readonly definitions: Definitions | undefined
+}
+
+const PAGE = 500
+/** More would be neither a file that people edit nor a reply that a server should hold in memory. */
+const MOST_USERS = 10_000
+
+export async function readDefinitions(tables: TableChecks): Promise<Definitions> {
+  return {
+    tables: [...(await existingTables(tables)).values()],
+    views: [...(await existingViews(tables)).values()],
+    omitted: tables.notDeclarable(),
+  }
+}
+
+/** The lists of the file, as JSON. */
+export type ExportedFile = Readonly<Record<string, readonly object[]>>
+
+/** In an order that does not depend on when things were created, and without defaults: equal states give equal files. */
+export async function exportDeclaration(stores: Stores, { users, definitions }: ExportOptions): Promise<ExportedFile> {
+  const clientIds = (await stores.clients.list()).map(({ id }) => id)
+  const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
+  return {
+    roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
+    ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
+    clients: declaredClients(clients.filter((client) => client !== undefined)),
+    ...(definitions && {
+      tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
+      views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
+    }),
+  }
+}
+
+async function allUsers({ users }: Stores): Promise<User[]> {
+  const all: User[] = []
+  for (;;) {
+    const page = await users.list({ after: all.at(-1)?.username ?? '', limit: PAGE })
+    all.push(...page)
+    if (page.length < PAGE) return all
+    if (all.length > MOST_USERS)
+      throw new Refusal(
+        'admin.conflict',
+        409,
+        `There are more than ${MOST_USERS} users: leave them out with users=false, or --without-users`,
+      )
+  }
+}
+
+function declaredRole({ name, scopes, description, requireSecondFactor }: Role): object {
+  return {
+    name,
+    ...(description !== '' && { description }),
+    scopes: [...scopes],
+    ...(requireSecondFactor && { require_second_factor: true }),
+  }
+}
+
+/** The password stays behind: someone who is created by the file chooses one with a link. */
+function declaredUser({ username, roles, disabled, profile }: User): object {
+  return { username, roles: [...roles].sort(), ...(disabled && { disabled: true }), ...profile }
+}
+
+/** Only a digest of a secret is stored, so a confidential client names a variable for another one. */
+function declaredClients(clients: readonly ClientMetadata[]): object[] {
+  const used = new Set<string>()
+  return clients.toSorted(by(({ client_id }) => client_id)).map(({ disabled, ...metadata }) => ({
+    ...metadata,
+    ...(metadata.token_endpoint_auth_method !== 'none' && {
+      client_secret: { env: variableFor(metadata.client_id, used) },
+    }),
+    ...(disabled === true && { disabled: true }),
+  }))
+}
+
+function variableFor(clientId: string, used: Set<string>): string {
+  const base = `CLIENT_SECRET_${clientId.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_')}`
+  let name = base
+  for (let number = 2; used.has(name); number++) name = `${base}_${number}`
+  used.add(name)
+  return name
+}
+
+function declaredTable({ name, description, columns, readScope, writeScope, rowFilter, live }: TableTarget): object {
+  return {
+    name,
+    ...(description !== '' && { description }),
+    columns: columns.map(declaredColumn),
+    ...(readScope !== null && { read_scope: readScope }),
+    ...(writeScope !== null && { write_scope: writeScope }),
+    ...(rowFilter !== null && { row_filter: rowFilter }),
+    ...(!live && { live }),
+  }
+}
+
+function declaredColumn({ name, type, primaryKey, nullable, unique }: ColumnTarget): object {
+  return {
+    name,
+    type,
+    ...(primaryKey && { primary_key: true }),
+    ...(!primaryKey && !nullable && { nullable: false }),
+    ...(unique && { unique: true }),
+  }
+}
+
+function declaredView({ name, description, query, columns, readScope }: BoundView): object {
+  return {
+    name,
+    ...(description !== '' && { description }),
+    query,
+    ...(columns.length > 0 && { columns: [...columns] }),
+    ...(readScope !== null && { read_scope: readScope }),
+  }
+}
+
+function by<T>(keyOf: (item: T) => string): (a: T, b: T) => number {
+  return (a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)
+}
