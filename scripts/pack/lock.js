@@ -1,24 +1,12 @@
-// What a package of this repository needs, as the lock file pins it; and npm-shrinkwrap.json, the lock file of a published package.
+// What a package of this repository needs, as the lock file pins it.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-
-/** `place` is the folder of the package in the repository, such as `packages/server`. */
-export function shrinkwrapOf(root, place) {
-  const { lockfileVersion, packages } = readLock(root)
-  const { name, version, devDependencies, ...manifest } = packages[place]
-  const entries = [...neededBy(place, packages)].map(([path, entry]) => [path.replace(`${place}/`, ''), entry])
-  const sorted = entries.sort(([left], [right]) => (left < right ? -1 : 1))
-  return {
-    ...{ name, version, lockfileVersion, requires: true },
-    packages: { '': { name, version, ...manifest }, ...Object.fromEntries(sorted) },
-  }
-}
 
 export function readLock(root) {
   return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))
 }
 
-/** The entries of the lock file by their paths. */
+/** The entries of the lock file by their paths. `place` is the folder of the package in the repository, such as `packages/server`. */
 export function neededBy(place, packages) {
   const found = new Map()
   const waiting = [place]
