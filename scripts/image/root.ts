@@ -9,8 +9,10 @@ import { appendFile, chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, w
 import { tmpdir } from 'node:os'
 import { basename, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { neededBy, readLock } from '../pack/lock.js'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+const SERVER = 'packages/server'
 /** What Node is linked with, and the certificate authorities for programs that ask OpenSSL for them (`--use-system-ca`). */
 const DEBIAN_PACKAGES = ['libc6', 'libgcc-s1', 'libstdc++6', 'ca-certificates']
 /** Nobody reads them in an image. Licences stay. */
@@ -47,7 +49,8 @@ async function installDebian(root: string, scratch: string): Promise<void> {
   const downloads = join(scratch, 'debian')
   await mkdir(downloads)
   await mkdir(root, { recursive: true })
-  run('apt-get', ['download', ...DEBIAN_PACKAGES], downloads)
+  // The folder is closed to the user that apt would download as.
+  run('apt-get', ['--option', 'APT::Sandbox::User=root', 'download', ...DEBIAN_PACKAGES], downloads)
   for (const file of await readdir(downloads)) {
     const archive = join(downloads, file)
     run('dpkg-deb', ['--extract', archive, root])
@@ -71,18 +74,47 @@ async function bundleCertificates(root: string): Promise<void> {
   await rm(join(root, 'usr/share/ca-certificates'), { recursive: true })
 }
 
-/** The package as others install it, with the versions of its lock file. Its Node becomes the only one. */
+/** The package as others install it, and what it needs in the versions of the lock file. Its Node becomes the only one. */
 async function installProgram(root: string, scratch: string): Promise<void> {
   const app = join(root, 'app')
-  await mkdir(app)
-  await write(join(app, 'package.json'), '{ "private": true }\n')
+  const program = join(app, 'node_modules', 'gatehouse-server')
   run('npm', ['pack', '--loglevel=error', '--pack-destination', scratch], join(REPOSITORY, 'packages', 'server'))
+  await writeLock(app)
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], app)
+  for (const file of ['package.json', 'package-lock.json', 'node_modules/.package-lock.json']) await rm(join(app, file))
+  await mkdir(program)
   const [archive = ''] = globSync(join(scratch, 'gatehouse-server-*.tgz'))
-  run('npm', ['install', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', archive], app)
-  await rm(join(app, 'package-lock.json'))
-  await write(join(app, 'package.json'), '{ "private": true }\n')
+  run('tar', [
+    '--extract',
+    '--gzip',
+    '--no-same-owner',
+    '--strip-components=1',
+    '--directory',
+    program,
+    '--file',
+    archive,
+  ])
   await takeNode(app, join(root, 'usr/local/bin'))
   await removeSources(join(app, 'node_modules/better-sqlite3'))
+}
+
+/** The part of the repository's lock file that the server needs. */
+async function writeLock(app: string): Promise<void> {
+  const { lockfileVersion, packages } = readLock(REPOSITORY)
+  const { dependencies, optionalDependencies } = packages[SERVER] ?? {}
+  const manifest = { name: 'image', version: '0.0.0', dependencies, optionalDependencies }
+  const needed = [...neededBy(SERVER, packages)].map(
+    ([path, entry]) => [path.replace(`${SERVER}/`, ''), entry] as const,
+  )
+  if (new Set(needed.map(([path]) => path)).size < needed.length) throw new Error('Two versions want the same folder')
+  await write(join(app, 'package.json'), JSON.stringify(manifest))
+  const lock = {
+    ...manifest,
+    lockfileVersion,
+    requires: true,
+    packages: { '': manifest, ...Object.fromEntries(needed) },
+  }
+  await write(join(app, 'package-lock.json'), JSON.stringify(lock))
 }
 
 async function takeNode(app: string, programs: string): Promise<void> {
