@@ -43,7 +43,8 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
     ...['console', 'declarative', 'admin', 'config', 'demo'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
-  cli: [...BASE, 'store', 'declarative', 'admin', 'config', 'server', 'supervisor'],
+  move: ['store', 'query'],
+  cli: [...BASE, 'store', 'declarative', 'admin', 'config', 'server', 'supervisor', 'move'],
 }
 
 /** The parts of the console, and the parts that each may import. */

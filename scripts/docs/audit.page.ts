@@ -21,7 +21,7 @@ gatehouse audit verify
 \`\`\`
 
 \`--changes\` shows what people changed: users, roles, clients, secrets, keys, passwords, second factors, links, consents, grants,
-tables, saved queries, declarative files and restores. It omits sign-ins, tokens, refusals and what the server does automatically. The
+tables, saved queries, declarative files, restores and moves. It omits sign-ins, tokens, refusals and what the server does automatically. The
 API has it as \`?changes=true\`, the [console](console.md) as the switch "Changes only"; the table below marks these events.
 
 Over HTTP, \`GET /admin/audit\` has the newest rows first and the path of the next page in \`next\`. A filter without an index (outcome,

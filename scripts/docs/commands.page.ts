@@ -11,7 +11,7 @@ export const page: GeneratedPage = {
 # Commands
 
 In a clone, run them with \`./gatehouse …\`. SETTINGS are [settings](settings.md) given as flags. The exit status is
-0 on success, 1 if the command failed, and 2 if the command line is wrong.
+0 on success, 1 if the command failed, and 2 if the command line or the value of a setting is wrong, wherever the setting comes from.
 
 ${COMMANDS.map(
   (command) => `## ${command.name}

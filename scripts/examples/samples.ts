@@ -49,7 +49,7 @@ export const SAMPLES: readonly Sample[] = [
       ['python3', '-m', 'venv', python],
       [
         ...[join(python, 'bin/pip'), 'install', '--quiet', '--disable-pip-version-check'],
-        ...['-r', here('python/requirements.txt')],
+        ...['-r', here('python/requirements.txt'), join(root, 'clients/python')],
       ],
     ],
     run: [join(python, 'bin/python'), here('python/notebook.py')],
@@ -96,7 +96,7 @@ export type Toolchain =
   | { readonly kind: 'present'; readonly version: string }
   | { readonly kind: 'missing'; readonly reason: string }
 
-export async function findToolchain({ version, atLeast }: Sample): Promise<Toolchain> {
+export async function findToolchain({ version, atLeast }: Pick<Sample, 'version' | 'atLeast'>): Promise<Toolchain> {
   const [program = ''] = version
   const { status, output } = await runCommand(version, {}).catch(() => ({ status: 1, output: '' }))
   if (status !== 0) return { kind: 'missing', reason: `${program} is not installed` }

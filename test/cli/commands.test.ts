@@ -61,8 +61,23 @@ test('an unknown setting in the file is named with its path and the nearest name
   const file = join(base, 'misspelled.yaml')
   writeFileSync(file, 'settings: {log_levle: warn}\n')
   const { status, stderr } = await runInProcess(['config', '--config', file])
-  assert.equal(status, 1)
+  assert.equal(status, 2)
   assert.match(stderr, /settings\.log_levle; did you mean settings\.log_level\?/)
+})
+
+test('a setting that is wrong exits with 2, wherever it comes from; what cannot be done exits with 1', async () => {
+  const statuses = [
+    await runInProcess(['config', '--port', 'abc']),
+    await runInProcess(['config'], { environment: { GATEHOUSE_PORT: 'abc' } }),
+    await runInProcess(['config'], { environment: { GATEHOUSE_PROT: '1' } }),
+    await runInProcess(['serve', '--port', 'abc', ...data]),
+    await runInProcess(['restore', join(base, 'nosuch'), '--data', join(base, 'empty')]),
+  ]
+  assert.deepEqual(
+    statuses.map(({ status }) => status),
+    [2, 2, 2, 2, 1],
+  )
+  assert.match(statuses.at(-1)?.stderr ?? '', /There is no folder \S+nosuch: name the folder that "gatehouse backup"/)
 })
 
 test('apply shows the changes with --dry-run, makes them, and finds none afterwards', async () => {

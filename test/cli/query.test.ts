@@ -301,3 +301,23 @@ test('a result that fails midway leaves no file', async () => {
     [],
   )
 })
+
+test('the password can come from stdin, unless stdin is what the command reads', async () => {
+  const ask = (...args: string[]) =>
+    runInProcess([...args, '--password-stdin'], {
+      stdin: 'admin-please-change\n',
+      environment: { XDG_CONFIG_HOME: base, GATEHOUSE_SERVER: server.issuer },
+    })
+  const { stdout, stderr } = await ask('query', '--csv', 'SELECT id FROM notes WHERE id = 1', '--username', 'admin')
+  assert.deepEqual([stdout, stderr], ['id\r\n1\r\n', ''])
+  for (const [words, fault] of [
+    [['query', '--username', 'admin'], /stdin is the password and cannot be the statements too/],
+    [['export', '--username', 'admin'], /cannot be the statement too/],
+    [['stream', '--username', 'admin'], /cannot be the messages too/],
+    [['query', 'SELECT 1'], /--password-stdin needs --username/],
+    [['query', 'SELECT 1', '--username', 'admin', '--password-file', passwordFile], /not both/],
+  ] as const) {
+    const refused = await ask(...words)
+    assert.deepEqual([refused.status, fault.test(refused.stderr)], [2, true], refused.stderr)
+  }
+})

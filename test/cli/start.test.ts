@@ -106,9 +106,9 @@ describe('a start that fails prints one line that says what to do', () => {
   test('a setting is misspelled or has an invalid value', async () => {
     assert.match(await refusal(['--prot', '1'], {}, 2), /Unknown option --prot; did you mean --port\?/)
     // Refused before anything is opened or logged, so a separate process would show nothing more.
-    const refused = (args: readonly string[], environment?: Record<string, string>, status?: number) =>
-      refusal(args, environment, status, runInProcess)
-    assert.match(await refused(['--prot'], {}, 2), /Unknown option --prot; did you mean --port\?/)
+    const refused = (args: readonly string[], environment?: Record<string, string>) =>
+      refusal(args, environment, 2, runInProcess)
+    assert.match(await refused(['--prot']), /Unknown option --prot; did you mean --port\?/)
     assert.match(await refused([], { GATEHOUSE_DATABSE_URL: 'x' }), /did you mean GATEHOUSE_DATABASE_URL\?/)
     assert.match(await refused(['--port', 'http']), /--port: "http" is not a whole number/)
     assert.match(await refused(['--demo', '--host', '0.0.0.0']), /loopback only/)

@@ -173,6 +173,7 @@ describe('the documentation', () => {
       ['LDAP', '/docs/sign-in#ldap-saml-and-other-identity-providers'],
       ['export configuration', '/docs/configuration#export-configuration'],
       ['time zone', '/docs/iql#time-zones'],
+      ['sizing', '/docs/scaling#sizing'],
     ] as const)
       assert.equal((await search(query)).hits[0]?.url, url, query)
     for (const query of ['upsert', 'time zone', 'worker', 'export', 'live query']) {

@@ -149,7 +149,7 @@ interface Reply {
 }
 
 /**
- * The error that a problem document (RFC 9457) or an OAuth error (RFC 6749 §5.2) describes, for those who read replies
+ * The error that a problem document (RFC 9457) or an OAuth error (RFC 6749 §5.2) describes, for programs that read replies
  * themselves.
  *
  * @example

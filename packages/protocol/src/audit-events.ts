@@ -103,6 +103,7 @@ export const AUDIT_EVENTS = {
   'declaration.applied': change('A declarative file was reconciled.', 'created', 'changed', 'deleted'),
   'backup.taken': event('A backup was written.', 'rows', 'bytes'),
   'backup.restored': change('The data was restored from a backup.', 'rows', 'taken'),
+  'data.moved': change('The data was moved here from another database.', 'rows', 'source'),
   'audit.pruned': event(
     'Rows older than the retention period were removed; the chain continues from this hash.',
     'through',

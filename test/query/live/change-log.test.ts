@@ -349,6 +349,20 @@ onEveryEngine('the change log', (place, kind) => {
     )
   })
 
+  /**
+   * Of a moment at which no other transaction runs, not even one of the server itself, such as autovacuum: on PostgreSQL a
+   * position names those that run, and is lost with what they have written.
+   */
+  const quietPositions = async (): Promise<Positions> => {
+    let { positions } = await live.read(BY_EVENT_LOOP)
+    const isQuiet = () => kind === 'sqlite' || /\.(\d+):\1:/.test(positions.get('Quotes') ?? '')
+    await until('no other transaction runs', 20_000, async () => {
+      if (!isQuiet()) positions = (await live.read(BY_EVENT_LOOP)).positions
+      return isQuiet()
+    })
+    return positions
+  }
+
   test('what is trimmed is lost, and never a gap; a table that does not change keeps its positions', async () => {
     const other = await openLiveEngine(place(), { milliseconds: 600_000, changes: 5 })
     try {
@@ -356,7 +370,7 @@ onEveryEngine('the change log', (place, kind) => {
       const first = (await live.read(BY_EVENT_LOOP)).positions
       const insert = (id: number) => live.run(`INSERT INTO quotes VALUES (${id}, 't', 1)`)
       for (let id = 100; id < 110; id++) await insert(id)
-      const second = (await live.read(BY_EVENT_LOOP)).positions
+      const second = await quietPositions()
       for (let id = 110; id < 113; id++) await insert(id)
       await trimmed(other, async () => (await live.engine.live.changedSince(first)).get('Quotes') === 'lost')
       await assert.rejects(live.readSince(BY_EVENT_LOOP, first), LostPosition)

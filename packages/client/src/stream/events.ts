@@ -1,4 +1,4 @@
-/** Live queries by server-sent events: where no WebSocket can be opened, and for those who want the messages as they are. */
+/** Live queries by server-sent events: where no WebSocket can be opened, and for programs that want the messages as they are. */
 import { ConnectionError, GatehouseError, problemError } from '../errors.ts'
 import { type Http, type Search, withSearch } from '../http.ts'
 import { type CallOptions, linesOf } from '../query.ts'

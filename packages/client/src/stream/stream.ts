@@ -44,7 +44,7 @@ export class Stream implements Channels {
   readonly #subscribed = new Map<string, Subscribed>()
   readonly #shared = new Map<string, Shared>()
   readonly #pending = new Map<number, Deferred<Message>>()
-  /** For those who wait until the connection is online. */
+  /** For callers that wait until the connection is online. */
   #online: Deferred<void> | undefined
   #lastId = 0
 

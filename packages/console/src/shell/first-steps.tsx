@@ -99,7 +99,7 @@ async function readSteps(signal: AbortSignal): Promise<readonly Step[]> {
       title: 'Serve over TLS',
       about: server.issuer.startsWith('https:')
         ? `People reach this server at ${server.issuer}.`
-        : 'The address of this server begins with http, so passwords and tokens are sent unencrypted.',
+        : 'The address begins with http, which is for this machine alone. For everyone else, set a certificate and an https issuer.',
       href: `${server.base}/docs/install#3-the-settings`,
       external: true,
       isDone: server.issuer.startsWith('https:'),

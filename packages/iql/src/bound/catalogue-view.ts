@@ -41,7 +41,7 @@ export interface TableView {
   readonly primaryKey: readonly string[]
   /** Sets of columns that are unique besides the primary key. */
   readonly uniques: readonly (readonly string[])[]
-  /** Rows for which this is not true do not exist for the caller. It may use :sub, :username, :client and :roles. */
+  /** The caller cannot see rows for which this is not true. It may use :sub, :username, :client and :roles. */
   readonly rowFilter: Expression | undefined
   /** A table of the service: it cannot be altered or dropped, and has no indexes. */
   readonly isSystem: boolean

@@ -86,6 +86,27 @@ server, which is in the backup unless GATEHOUSE_MASTER_KEY is set.`,
     examples: ['restore /var/backups/gatehouse/monday --data /var/lib/gatehouse'],
     load: async () => (await import('./backup.ts')).restore,
   },
+  {
+    name: 'move',
+    options: {
+      '--to': { value: 'URL|FOLDER', help: 'the PostgreSQL database, or the data folder for SQLite' },
+      '--dry-run': { help: 'check whether everything can be moved, and copy nothing' },
+      '--reopen': { help: 'let the database of the settings be served again that was moved' },
+      '--json': { help: 'print a summary as JSON' },
+    },
+    settings: true,
+    summary: 'Moves all data from SQLite to an empty PostgreSQL database, or back, and compares every row.',
+    notes: `
+The settings name the database to move from; stop every server on it first. A move that was interrupted continues when
+the command is run again. Afterwards the source is unchanged, but servers refuse to start on it. PostgreSQL takes the
+password from PGPASSWORD if the URL has none.`,
+    examples: [
+      'move --to postgres://gatehouse@db/gatehouse --dry-run',
+      'move --to postgres://gatehouse@db/gatehouse',
+      'move --to /var/lib/gatehouse-sqlite --database-url postgres://gatehouse@db/gatehouse',
+    ],
+    load: async () => (await import('./move.ts')).move,
+  },
   ...REMOTE_COMMANDS,
   {
     name: 'migrate',
@@ -99,7 +120,7 @@ server, which is in the backup unless GATEHOUSE_MASTER_KEY is set.`,
     notes: `
 Nodes that start together migrate one after another. Each migration is applied completely or not at all. Servers of an
 earlier version that run on the database stop serving. Without --create the database has to exist: except for this one,
-for "serve" and for "restore", no command creates or migrates a database.`,
+for "serve", "restore" and "move", no command creates or migrates a database.`,
     examples: ['migrate --create', 'migrate --dry-run', 'migrate --database-url postgres://gatehouse@db/gatehouse'],
     load: async () => (await import('./migrate.ts')).migrate,
   },

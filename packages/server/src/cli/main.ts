@@ -168,6 +168,7 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'MigrationFailed',
   'BadDeclaration',
   'BadBackup',
+  'MoveRefused',
   'Refusal',
   'UsernameTaken',
   'WrongMasterKey',

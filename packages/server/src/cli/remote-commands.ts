@@ -5,6 +5,7 @@ import type { Command } from './command.ts'
 const SIGN_IN: OptionTable = {
   '--username': { value: 'NAME', help: 'sign in as this user; asks for the password' },
   '--password-file': { value: 'FILE', help: 'read the password from the first line of a file' },
+  '--password-stdin': { help: 'read the password from the first line of stdin' },
   '--client': { value: 'ID', help: 'the client to sign in with (default gatehouse-cli)' },
   '--token-file': { value: 'FILE', help: 'read an access token from the first line of a file' },
 }
@@ -84,7 +85,8 @@ is a line with fields separated by tabs. A lost connection is opened again, and 
       'query "SELECT symbol, price FROM trades ORDER BY executed_at DESC LIMIT 10"',
       'query --csv -p symbol=ACME "SELECT * FROM trades WHERE symbol = :symbol" > acme.csv',
       'query',
-      'query --username alice < report.iql',
+      'query --username alice --password-file password.txt < report.iql',
+      'query --username alice --password-stdin "SELECT count(*) FROM trades" < password.txt',
       'query --live "SELECT symbol, last(price, executed_at) AS price FROM trades GROUP BY symbol ORDER BY symbol"',
     ],
     load: async () => (await import('./query/query.ts')).query,
@@ -148,7 +150,10 @@ ${LOGIN}`,
       ...SERVER,
     },
     summary: 'Writes a table or the result of a statement as CSV, NDJSON or Arrow.',
-    notes: `Without STATEMENT and --table, or with "-", the statement is read from stdin.\n${LOGIN}`,
+    notes: `
+Without STATEMENT and --table, or with "-", the statement is read from stdin. Roles, users, clients and the definitions of
+tables are exported by "gatehouse config export".
+${LOGIN}`,
     examples: [
       'export --table trades --output trades.csv',
       `export "SELECT * FROM trades WHERE symbol = 'ACME'" --output acme.arrow`,

@@ -5,8 +5,18 @@ import { type LoadedConfig, loadConfig } from '../config/load.ts'
 import { BadSetting } from '../config/parsers.ts'
 import { readSettingsFile, type SettingsFile } from '../config/settings-file.ts'
 import type { Arguments } from './args.ts'
+import { UsageError } from './errors.ts'
 
-export async function loadSettings({ settings: flags }: Arguments): Promise<LoadedConfig> {
+/** A wrong value is an error of usage, wherever it comes from. */
+export async function loadSettings(args: Arguments): Promise<LoadedConfig> {
+  try {
+    return await readSettings(args)
+  } catch (error) {
+    throw error instanceof BadSetting ? new UsageError(error.message, { cause: error }) : error
+  }
+}
+
+async function readSettings({ settings: flags }: Arguments): Promise<LoadedConfig> {
   const given = (name: SettingName) => flags[flagName(name)] ?? process.env[environmentName(name)]
   const settingsFile = await openSettingsFile(given('settingsFile') ?? '')
   const sources = { environment: process.env, flags, settingsFile }

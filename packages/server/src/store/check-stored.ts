@@ -16,6 +16,7 @@ import {
 import { checkFreeConnections } from './database/free-connections.ts'
 import { schemaVersion } from './database/migration-plan.ts'
 import { MIGRATIONS } from './database/migrations.ts'
+import { explainMark, readMoveMark, refuseMoved } from './database/move-mark.ts'
 import { type Ask, checkPrivileges } from './database/privileges.ts'
 import type { Schema } from './database/schema.ts'
 import { noDatabaseIn, noTablesIn, UnfitDatabase } from './database/unfit-database.ts'
@@ -43,6 +44,7 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
   if (url === '') checkFile(join(dataFolder, 'query.db'))
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
   return lookInto(options, async (database) => {
+    await refuseMoved(database)
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
     if (mustBeCurrent) await requireCurrent(database)
     if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
@@ -57,11 +59,16 @@ export function requireFile({ dataFolder, url }: DataLocation): void {
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) throw noDatabaseIn(dataFolder)
 }
 
-/** Throws if there is no database of any schema version, or if its master key is missing or different. */
+/**
+ * Throws if there is no database of any schema version, if a move to it is unfinished, or if its master key is missing or different.
+ * One that was moved to another database is accepted.
+ */
 export async function requireDatabase(options: StoredOptions): Promise<MasterKey> {
   requireFile(options)
   return lookInto(options, async (database) => {
     if ((await schemaVersion(database)) === 0) throw noTablesIn(database.location)
+    const mark = await readMoveMark(database)
+    if (mark?.state === 'arriving') throw new UnfitDatabase(explainMark(mark, database.location))
     const found = requireMasterKey(options.dataFolder, options.masterKey)
     await checkMasterKey(database.db, found)
     return found

@@ -220,7 +220,7 @@ export function ScopeFields({
       />
       <TextField
         label="Row filter"
-        hint="A condition over the columns and :sub, :username, :client or :roles of the caller. Other rows do not exist for the caller."
+        hint="A condition over the columns and :sub, :username, :client or :roles of the caller. The caller cannot see any other rows."
         placeholder="owner = :username"
         value={draft.rowFilter}
         onValue={(rowFilter) => onChange({ rowFilter })}

@@ -7,6 +7,7 @@ import type { Config } from '../../config/config.ts'
 import { type Database, openUnmigrated } from '../../store/database/database.ts'
 import { schemaVersion } from '../../store/database/migration-plan.ts'
 import { MIGRATIONS } from '../../store/database/migrations.ts'
+import { describeMark, readMoveMark } from '../../store/database/move-mark.ts'
 import { readTempFileLimit } from '../../store/database/temp-files.ts'
 import { type Checked, collect, type Finding, fault, ok, reasonOf, warning } from './finding.ts'
 
@@ -28,6 +29,7 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
     const version = await schemaVersion(database)
     const findings = collect([
       checkVersion(version, database.location),
+      await checkMove(database),
       await checkClock(database, now),
       await checkTempFiles(database),
       version === MIGRATIONS.length
@@ -109,6 +111,14 @@ function checkVersion(version: number, location: string): Checked {
       'Take a backup, run "gatehouse migrate --dry-run", then start the server, which migrates.',
     )
   return undefined
+}
+
+/** A server would refuse to start. */
+async function checkMove(database: Database): Promise<Checked> {
+  const mark = await readMoveMark(database)
+  if (mark === undefined) return undefined
+  const { message, mend } = describeMark(mark, database.location)
+  return fault('database.moved', message, `${mend.charAt(0).toUpperCase()}${mend.slice(1)}`)
 }
 
 /** Tokens expire by time, so nodes and database must agree on it. */

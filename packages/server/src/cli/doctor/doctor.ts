@@ -1,11 +1,11 @@
 /** `gatehouse doctor`: checks an installation and says how to fix what is wrong. */
 import type { Config } from '../../config/config.ts'
-import { BadSetting } from '../../config/parsers.ts'
 import { createNodes } from '../../store/cluster/nodes.ts'
 import { SEALED_KEY } from '../../store/keys/key-rotation.ts'
 import { findMasterKey } from '../../store/keys/master-key.ts'
 import { unseal } from '../../store/keys/opaque.ts'
 import type { Arguments } from '../args.ts'
+import { UsageError } from '../errors.ts'
 import { printableLines } from '../output/table.ts'
 import { loadSettings } from '../settings.ts'
 import { checkCertificate } from './certificate.ts'
@@ -33,7 +33,7 @@ async function findingsOf(args: Arguments): Promise<readonly Finding[]> {
   try {
     return await examine((await loadSettings(args)).config)
   } catch (error) {
-    if (!(error instanceof BadSetting) && !(error instanceof Error && error.name === 'BadDeclaration')) throw error
+    if (!(error instanceof UsageError) && !(error instanceof Error && error.name === 'BadDeclaration')) throw error
     return [fault('settings.unreadable', error.message, 'Correct the setting; "gatehouse config" lists them.')]
   }
 }

@@ -24,8 +24,7 @@ export async function exportRows(args: Arguments): Promise<void> {
   const [argument] = args.positionals
   const [table, output] = [args.value('--table'), args.value('--output')]
   if (table !== undefined && argument !== undefined) throw new UsageError('Give a statement or --table, not both')
-  const statement =
-    table === undefined ? await readStatement(argument) : `SELECT * FROM "${table.replaceAll('"', '""')}"`
+  const statement = table === undefined ? await readStatement(args) : `SELECT * FROM "${table.replaceAll('"', '""')}"`
   const format = args.choice('--format', FORMATS) ?? formatOfFile(output)
   const search = searchOf(readParameters(args))
   const bytes = await withGate(args, async (gate) => {

@@ -2,10 +2,13 @@
 import { text } from 'node:stream/consumers'
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
+import { requireFreeStdin } from '../sign-in/sign-in.ts'
 
-/** The argument; without it, or with `-`, stdin. */
-export async function readStatement(argument: string | undefined): Promise<string> {
+/** The first argument; without it, or with `-`, stdin. */
+export async function readStatement(args: Arguments): Promise<string> {
+  const [argument] = args.positionals
   if (argument !== undefined && argument !== '-') return argument
+  requireFreeStdin(args, 'the statement')
   if (process.stdin.isTTY) throw new UsageError('Give a statement in quotes, or pipe one in')
   const statement = await text(process.stdin)
   if (statement.trim() === '') throw new UsageError('The statement is empty')

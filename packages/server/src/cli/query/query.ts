@@ -2,6 +2,7 @@
 import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { type Gate, withGate } from '../gate.ts'
+import { requireFreeStdin } from '../sign-in/sign-in.ts'
 import { readParameters } from './input.ts'
 import { copyToStdout, type Format, runForFormat, runForTable, showResult, summarise } from './result.ts'
 
@@ -17,6 +18,7 @@ export async function query(args: Arguments): Promise<void> {
     return withGate(args, (gate) => runShell(gate, { parameters, format }))
   }
   if (statement === undefined || statement === '-') {
+    requireFreeStdin(args, 'the statements')
     const { readScript, runScript } = await import('./shell/script.ts')
     const script = await readScript(parameters)
     return withGate(args, (gate) => runScript(gate, script, { parameters, format }))

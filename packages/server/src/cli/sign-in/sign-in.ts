@@ -31,9 +31,20 @@ export function authOf(server: string, args: Arguments): Auth<GrantedTokens> {
 export function optionalAuth(args: Arguments): Auth<GrantedTokens> | undefined {
   const [tokenFile, passwordFile] = [args.value('--token-file'), args.value('--password-file')]
   const [username, clientId] = [args.value('--username'), clientOf(args)]
+  const fromStdin = args.has('--password-stdin')
+  if (fromStdin && username === undefined) throw new UsageError('--password-stdin needs --username')
+  if (fromStdin && passwordFile !== undefined)
+    throw new UsageError('Give --password-file or --password-stdin, not both')
   if (tokenFile !== undefined) return tokenFileAuth(tokenFile)
   if (username === undefined) return undefined
-  return passwordAuth({ clientId, username, password: passwordSource(username, passwordFile) })
+  const password = fromStdin ? passwordOfStdin : passwordSource(username, passwordFile)
+  return passwordAuth({ clientId, username, password })
+}
+
+/** For commands that read something else from stdin, if they do so now. */
+export function requireFreeStdin(args: Arguments, what: string): void {
+  if (args.has('--password-stdin'))
+    throw new UsageError(`With --password-stdin, stdin is the password and cannot be ${what} too`)
 }
 
 /** The login of this user, renewed by one of all commands that run. */
@@ -159,6 +170,10 @@ async function requireIssuer(env: AuthEnv, accessToken: string, file: string): P
 /** For a command that reads nothing else from stdin: without a terminal the password comes from there, as for `user add`. */
 export async function passwordOfLogin(username: string, file: string | undefined): Promise<string> {
   if (file !== undefined || process.stdin.isTTY) return passwordSource(username, file)()
+  return passwordOfStdin()
+}
+
+async function passwordOfStdin(): Promise<string> {
   const password = await readPasswordLine()
   if (password === '')
     throw new UsageError('Without a terminal the password must be the first line of stdin or of --password-file FILE')
@@ -169,7 +184,7 @@ export async function passwordOfLogin(username: string, file: string | undefined
 function passwordSource(username: string, file: string | undefined): () => Promise<string> {
   if (file !== undefined) return () => readFirstLine(file)
   if (!process.stdin.isTTY)
-    throw new UsageError('Without a terminal the password must come from a file: --password-file FILE')
+    throw new UsageError('Without a terminal the password comes from --password-file FILE or --password-stdin')
   return () => askPasswordOf(username)
 }
 

@@ -4,12 +4,13 @@ import type { Arguments } from '../args.ts'
 import { UsageError } from '../errors.ts'
 import { readLogin } from '../sign-in/credentials.ts'
 import { serverAddress } from '../sign-in/server-address.ts'
-import { clientOf, loginAuth, optionalAuth } from '../sign-in/sign-in.ts'
+import { clientOf, loginAuth, optionalAuth, requireFreeStdin } from '../sign-in/sign-in.ts'
 import { runPipe } from './pipe.ts'
 import { StreamSession } from './session.ts'
 import { runTerminal } from './terminal.ts'
 
 export async function stream(args: Arguments): Promise<void> {
+  requireFreeStdin(args, 'the messages')
   const server = serverAddress(args.positionals[0])
   const auth = optionalAuth(args) ?? storedAuth(server, args)
   const waitMs = readWait(args)

@@ -38,6 +38,9 @@ export interface CatalogueDialect extends Pick<Dialect, 'identifier' | 'truth' |
   readonly addColumn: (table: string, column: AddedColumn, fill: Bindable) => readonly SqlStatement[]
 }
 
+/** What it takes to create a table. */
+export type TableDialect = Omit<CatalogueDialect, 'addColumn'>
+
 export type AddedColumn = Pick<ColumnDefinition, 'name' | 'type' | 'nullable'> & { readonly isUnique: boolean }
 
 /** The entries of the catalogue. */
@@ -151,12 +154,12 @@ export function changeStatements(
   }
 }
 
-export function tableName(table: string, { schema, identifier }: CatalogueDialect): Sql {
+export function tableName(table: string, { schema, identifier }: TableDialect): Sql {
   return `${schema}.${identifier(table)}`
 }
 
-/** Defaults are written out by the emitter, so the table has none. */
-function createTable(table: TableDefinition, dialect: CatalogueDialect): Sql {
+/** Without its indexes. Defaults are written out by the emitter, so the table has none. */
+export function createTable(table: TableDefinition, dialect: TableDialect): Sql {
   const { columnType, constraint, identifier } = dialect
   const list = (columns: readonly string[]): Sql => columns.map(identifier).join(', ')
   const parts = table.columns.map(
@@ -167,7 +170,7 @@ function createTable(table: TableDefinition, dialect: CatalogueDialect): Sql {
   return `CREATE TABLE ${tableName(table.name, dialect)} (${parts.join(', ')})`
 }
 
-function createIndex(table: string, index: IndexDefinition, dialect: CatalogueDialect): SqlStatement {
+export function createIndex(table: string, index: IndexDefinition, dialect: TableDialect): SqlStatement {
   const { identifier, indexOn } = dialect
   const columns = index.columns.map(({ name, descending }) => `${identifier(name)}${descending ? ' DESC' : ''}`)
   const target = indexOn(indexName(index.name, dialect), identifier(table))
@@ -195,7 +198,7 @@ export function createUniqueIndex(table: string, column: string, dialect: Catalo
 }
 
 /** In the databases tables and indexes share one namespace, in IQL they do not. */
-function indexName(name: string, { identifier }: CatalogueDialect): Sql {
+function indexName(name: string, { identifier }: TableDialect): Sql {
   return identifier(`_gh_index_${name}`)
 }
 

@@ -1,7 +1,7 @@
 /** The manifest of a backup, written last: a folder without one is not a complete backup. */
 import { createHash, createHmac } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { open, readFile, rename, writeFile } from 'node:fs/promises'
+import { open, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Engine } from '../database/database.ts'
@@ -98,11 +98,21 @@ export async function readManifest(folder: string): Promise<Manifest> {
   try {
     text = await readFile(join(folder, NAME), 'utf8')
   } catch (error) {
-    throw new BadBackup(`${folder} is not a complete backup: it has no ${NAME}`, { cause: error })
+    const text = (await isFolder(folder))
+      ? `The folder ${folder} is not a complete backup: it has no ${NAME}. Name the folder that "gatehouse backup" wrote`
+      : `There is no folder ${folder}: name the folder that "gatehouse backup" wrote`
+    throw new BadBackup(text, { cause: error })
   }
   const manifest = parseManifest(text)
   if (manifest === undefined) throw new BadBackup(`${join(folder, NAME)} is not a manifest of format 1`)
   return manifest
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
 }
 
 function parseManifest(text: string): Manifest | undefined {

@@ -63,7 +63,7 @@ export type ResponseType = (typeof RESPONSE_TYPES)[number]
 
 export type ChallengeMethod = 'plain' | 'S256'
 
-/** What the server uses of the metadata; the rest is for those who read the registration. */
+/** What the server uses of the metadata; the rest is for people who read the registration. */
 export interface Client {
   readonly id: string
   readonly name: string

@@ -208,29 +208,39 @@ async function migrate({ db, engine, location }: Database): Promise<number> {
       .execute()
     const found = await currentVersion(tx)
     if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, location)
-    for (const { version, name } of await runMigrations(tx, found, location))
-      await tx.insertInto('schema_version').values({ version, name, applied_at: Date.now() }).execute()
+    for (const { version, name, isCompatible } of await runMigrations(tx, found, location))
+      await tx
+        .insertInto('schema_version')
+        .values({ version, name, applied_at: Date.now(), compatible: isCompatible ? 1 : 0 })
+        .execute()
     return found
   })
 }
 
-/** For a database that has the table schema_version. */
+/**
+ * For a database that has the table schema_version. Migrations of newer versions do not count where this one can live with them: a
+ * version above that of this program means that it must not serve the database.
+ */
 export async function currentVersion(db: Kysely<Schema>): Promise<number> {
-  const row = await db
+  // The column `compatible` is missing before migration 11.
+  const rows: readonly { version: number; compatible?: number }[] = await db
     .selectFrom('schema_version')
-    .select((eb) => eb.fn.max('version').as('version'))
-    .executeTakeFirst()
-  return row?.version ?? 0
+    .selectAll()
+    .execute()
+  const versions = rows.filter(({ version, compatible }) => version <= MIGRATIONS.length || compatible !== 1)
+  return Math.max(0, ...versions.map(({ version }) => version))
 }
 
 /** Runs those after the version `found` in a transaction, which a failure rolls back. */
 export async function runMigrations(tx: Kysely<Schema>, found: number, location: string) {
-  const done: { version: number; name: string; milliseconds: number }[] = []
+  const done: { version: number; name: string; milliseconds: number; isCompatible: boolean }[] = []
   for (const [index, migration] of MIGRATIONS.entries()) {
     if (index < found) continue
     const start = performance.now()
     await runMigration(tx, index + 1, migration, location)
-    done.push({ version: index + 1, name: migration.name, milliseconds: Math.round(performance.now() - start) })
+    const milliseconds = Math.round(performance.now() - start)
+    const { name, isCompatible = false } = migration
+    done.push({ version: index + 1, name, milliseconds, isCompatible })
   }
   return done
 }

@@ -8,6 +8,11 @@ import { searchKeys } from './search-keys.ts'
 
 export interface Migration {
   readonly name: string
+  /**
+   * Set if programs of the schema before can go on serving the database: it only adds what they do not need. Their nodes then stay while
+   * an upgrade replaces them one by one. Otherwise they stop serving when it is applied.
+   */
+  readonly isCompatible?: true
   up(db: Kysely<Schema>): Promise<void>
 }
 
@@ -201,6 +206,11 @@ const nodeIssuers = statements('node issuers', [
   'alter table nodes add column started_at bigint default 0 not null',
 ])
 
+/** From here on the database says which migrations nodes of an earlier version can live with. */
+const compatibleMigrations = statements('compatible migrations', [
+  'alter table schema_version add column compatible integer default 0 not null',
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -212,4 +222,5 @@ export const MIGRATIONS: readonly Migration[] = [
   unusedIndex,
   openRows,
   nodeIssuers,
+  compatibleMigrations,
 ]

@@ -6,6 +6,7 @@ export interface Schema {
     version: number
     name: string
     applied_at: number
+    compatible: Generated<number>
   }
   users: {
     id: string

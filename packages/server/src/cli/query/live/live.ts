@@ -24,7 +24,7 @@ export interface LiveQuery {
 export async function liveQuery(args: Arguments): Promise<void> {
   if (args.has('--csv')) throw new UsageError('A live result is a table or, with --json, messages; not CSV')
   const maxRate = args.integer('--max-rate', { least: 1, most: 50 })
-  const statement = await readStatement(args.positionals[0])
+  const statement = await readStatement(args)
   const query = { statement, parameters: readParameters(args), maxRate }
   await withGate(args, (gate) => {
     if (!args.has('--json') && process.stdout.isTTY) return showLive(gate, query)

@@ -14,6 +14,7 @@ import {
   selectEntries,
   selectEntry,
   storeEntry,
+  type TableDialect,
   tableName,
 } from '../catalogue-sql.ts'
 import { logChangeOf } from '../change-log.ts'
@@ -24,7 +25,7 @@ import { createLog, dropLog, prepareLogs } from './live/change-log.ts'
 import { columnAffinity, toSqlite } from './representation.ts'
 
 /** SQLite names the indexes of keys itself, in a separate namespace. */
-const CATALOGUE: Omit<CatalogueDialect, 'addColumn'> = {
+export const CATALOGUE: TableDialect = {
   identifier: SQLITE.identifier,
   truth: SQLITE.truth,
   keyFits: SQLITE.keyFits,
