@@ -1,36 +1,27 @@
-# Gatehouse in a container. The console and the bundle of the server are built; there is no other build.
-FROM node:24-bookworm-slim AS packages
-WORKDIR /app
-COPY package.json package-lock.json .npmrc ./
-COPY packages ./packages
-RUN npm ci --omit=dev --no-audit --no-fund
-RUN node --input-type=module -e "import { buildConsole } from './packages/console/build.js'; await buildConsole()" \
-  && node --input-type=module -e "import { buildServer } from './packages/server/build.js'; await buildServer()"
-# What the server needs to run, without what the console and the builds need.
-RUN npm ci --omit=dev --no-audit --no-fund --workspace gatehouse-server
+# The image of Gatehouse: its package, one Node, and the libraries of Debian that Node needs. There is no shell.
+# "npm run image" makes the same image with buildah, without a base from a registry: it takes the last stage below.
+FROM node:24-bookworm-slim AS build
+WORKDIR /source
+COPY . .
+RUN apt-get update && node scripts/image/root.ts /image
 
-FROM node:24-bookworm-slim
-ENV NODE_ENV=production \
+FROM scratch
+COPY --from=build /image/root /
+COPY --from=build --chown=1000:1000 /image/data /var/lib/
+ENV PATH=/usr/local/bin \
+    NODE_ENV=production \
     GATEHOUSE_HOST=0.0.0.0 \
     GATEHOUSE_PORT=5080 \
-    GATEHOUSE_DATA=/var/lib/gatehouse \
-    GATEHOUSE_METRICS_HOST=0.0.0.0 \
-    GATEHOUSE_METRICS_PORT=9464
+    GATEHOUSE_DATA=/var/lib/gatehouse
 WORKDIR /app
-COPY --from=packages /app/node_modules ./node_modules
-COPY package.json ./
-COPY --from=packages /app/packages ./packages
-COPY docs ./docs
-COPY CHANGELOG.md ./
-RUN install -d -m 0700 -o node -g node /var/lib/gatehouse && ln -s /app/packages/server/bin/gatehouse.js /usr/local/bin/gatehouse
-USER node
+USER 1000:1000
 VOLUME /var/lib/gatehouse
+# The second port is for metrics, where GATEHOUSE_METRICS_HOST and GATEHOUSE_METRICS_PORT open it.
 EXPOSE 5080 9464
 # Stopping waits for load balancers and drains streams: allow longer than GATEHOUSE_STOP_DELAY, GATEHOUSE_STREAM_DRAIN_TIME and 20 s
 # together.
 STOPSIGNAL SIGTERM
 # Alive, not ready: a node whose database is away must not be restarted for it. "gatehouse health --ready" asks for that.
-HEALTHCHECK --interval=15s --timeout=5s --start-period=15s \
-  CMD ["node", "/app/packages/server/bin/gatehouse.js", "health"]
-ENTRYPOINT ["node", "/app/packages/server/bin/gatehouse.js"]
+HEALTHCHECK --interval=15s --timeout=5s --start-period=15s CMD ["gatehouse", "health"]
+ENTRYPOINT ["gatehouse"]
 CMD ["serve"]

@@ -15,6 +15,8 @@ export async function buildClient() {
   if (isCurrent()) return
   const { build } = await import('esbuild')
   const options = {
+    // The output names the sources relative to this folder, wherever the build is started.
+    absWorkingDir: client,
     entryPoints: [join(source, 'index.ts')],
     bundle: true,
     format: 'esm',
