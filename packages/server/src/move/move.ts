@@ -14,6 +14,8 @@ import { checkPlaces, lockPlaces, nameOfPlace } from './places.ts'
 import { labelOf, type MovedTable, MoveRefused, type Source, type Target } from './table.ts'
 import { verifyTable } from './verify.ts'
 
+export { reopen } from './reopen.ts'
+
 export interface MoveOptions {
   readonly from: DataLocation
   readonly to: DataLocation
