@@ -14,6 +14,8 @@ import { checkPlaces, lockPlaces, nameOfPlace } from './places.ts'
 import { labelOf, type MovedTable, MoveRefused, type Source, type Target } from './table.ts'
 import { verifyTable } from './verify.ts'
 
+export { reopen } from './reopen.ts'
+
 export interface MoveOptions {
   readonly from: DataLocation
   readonly to: DataLocation
@@ -67,7 +69,7 @@ async function moveTables(options: MoveOptions, agreement: Agreement): Promise<M
   try {
     const tables = await source.tables()
     // The source has not changed since an earlier run checked it.
-    if (!agreement.isResumed) await refuseUnmovable(source, tables, to, report)
+    if (!agreement.isResumed || isDryRun) await refuseUnmovable(source, tables, to, report)
     for (const name of await source.foreignTables(tables))
       report.note(`not moved, because Gatehouse did not create it: ${name}`)
     if (isDryRun) return []
