@@ -24,8 +24,9 @@ gatehouse role add admin --scope Identity/Admin --scope Platform/Admin
 gatehouse user add alice --role admin
 \`\`\`
 
-Then on any machine: \`gatehouse login --server https://gate.example.com\`. It signs in on a page of the server, as the client \`gatehouse-cli\`. The login has every right that the user holds and
-the client may have, or those of \`--scope\`; the command prints the user and the rights, and \`gatehouse whoami\` prints them again.
+Then on any machine: \`gatehouse login --server https://gate.example.com\`. It signs in on a page of the server, as the client
+\`gatehouse-cli\`. The login has every right that the user holds and the client may have, or those of \`--scope\`; the command prints the
+user and the rights, and \`gatehouse whoami\` prints them again.
 \`query\`, \`import\`, \`export\`, \`stream\` and the administration commands all use this login. The tokens are stored in
 \`~/.config/gatehouse/credentials.json\`, readable by their owner only, and renewed as needed; \`gatehouse logout\` revokes them.
 \`gatehouse login\` without options logs in to the demonstration.

@@ -102,7 +102,7 @@ describe('names that every object inherits', () => {
       const file = join(folder, 'settings.json')
       writeFileSync(file, `{"settings":{"${name}":"x"}}`)
       const { status, stderr } = await runInProcess(['config', '--config', file])
-      assert.equal(status, 1)
+      assert.equal(status, 2)
       assert.match(stderr, new RegExp(`settings\\.${name}`))
     })
 
