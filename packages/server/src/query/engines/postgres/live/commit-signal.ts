@@ -1,7 +1,8 @@
 /** Signals commits: of this node immediately, of other nodes by NOTIFY, of other programs by polling. */
 import { randomUUID } from 'node:crypto'
-import pg, { type Client, type Pool } from 'pg'
+import type { Client, Pool } from 'pg'
 import { type Backoff, pauseAfter } from '../../../../lib/retry.ts'
+import type { DatabaseServers } from '../../../../store/database/servers/servers.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
 import { unloggedOf } from '../../own-commits.ts'
 
@@ -14,14 +15,16 @@ const MAX_PAYLOAD_BYTES = 7000
 const POLL_MS = 250
 /** Commits of this node that come together are one NOTIFY. */
 const NOTIFY_MS = 10
-const RECONNECT: Backoff = { firstMs: 100, longestMs: 5000 }
+const RECONNECT: Backoff = { firstMs: 100, longestMs: 1000 }
+/** The time to connect, and for a reply. */
+const DEADLINE_MS = 5000
 
 /**
  * NOTIFY is sent by the node after its commit, not by the triggers in the transaction: PostgreSQL serializes the commits of
  * transactions that notify, so writers would wait for one another.
  */
 export class CommitSignal {
-  readonly #url: string
+  readonly #servers: ClientSource
   readonly #notifying: Pool
   /** Identifies this node. */
   readonly #node = randomUUID()
@@ -33,8 +36,8 @@ export class CommitSignal {
   /** Other nodes have written to these tables without a change log; undefined: possibly to any. */
   onElsewhere: (tables: readonly string[] | undefined) => void = () => {}
 
-  constructor(url: string, notifying: Pool) {
-    this.#url = url
+  constructor(servers: ClientSource, notifying: Pool) {
+    this.#servers = servers
     this.#notifying = notifying
   }
 
@@ -78,7 +81,7 @@ export class CommitSignal {
       this.#listening = undefined
       return
     }
-    this.#listening = new Listening(this.#url, {
+    this.#listening = new Listening(this.#servers, {
       onWake: () => this.#listeners.wake(),
       onMissed: () => this.onElsewhere(undefined),
       onPayload: (payload) => {
@@ -88,6 +91,8 @@ export class CommitSignal {
     })
   }
 }
+
+type ClientSource = Pick<DatabaseServers, 'createClient'>
 
 /** Everyone with access to the database can notify. */
 function namesIn(payload: string): string[] {
@@ -108,7 +113,7 @@ interface ListeningEvents {
 
 /** A connection that listens and polls, replaced when it breaks. */
 class Listening {
-  readonly #url: string
+  readonly #servers: ClientSource
   readonly #events: ListeningEvents
   #client: Client | undefined
   #timer: NodeJS.Timeout | undefined
@@ -117,8 +122,8 @@ class Listening {
   #isClosed = false
   #ended: Promise<void> | undefined
 
-  constructor(url: string, events: ListeningEvents) {
-    this.#url = url
+  constructor(servers: ClientSource, events: ListeningEvents) {
+    this.#servers = servers
     this.#events = events
     void this.#connect()
   }
@@ -131,13 +136,12 @@ class Listening {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#url,
+    const client = this.#servers.createClient({
       application_name: 'gatehouse live',
       keepAlive: true,
-      connectionTimeoutMillis: RECONNECT.longestMs,
+      connectionTimeoutMillis: DEADLINE_MS,
       // A server that disappears without closing the connection would never answer.
-      query_timeout: RECONNECT.longestMs,
+      query_timeout: DEADLINE_MS,
     })
     this.#client = client
     client.on('error', () => this.#retry(client))
