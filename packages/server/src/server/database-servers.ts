@@ -14,7 +14,7 @@ export async function openServersIfNamed(
   const { DatabaseServers } = await import('../store/database/servers/servers.ts')
   const servers = new DatabaseServers(databaseUrl, {
     node: nodeName(),
-    isWatching: true,
+    isNode: true,
     onEvent: (event) => logEvent(event, logger),
   })
   cleanup.add(() => servers.close())

@@ -87,7 +87,7 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
     override connect(callback: ((error: Error) => void) | ((error: null, client: Client) => void)): void
     override connect(
       callback?: ((error: Error) => void) | ((error: null, client: Client) => void),
-    ): Promise<Client> | void {
+    ): Promise<Client> | undefined {
       const connected = this.#connect()
       if (callback === undefined) return connected
       const call = callback as (error?: unknown) => void
@@ -95,6 +95,7 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
         () => process.nextTick(call),
         (error) => process.nextTick(call, error),
       )
+      return undefined
     }
 
     async #connect(): Promise<Client> {
@@ -141,13 +142,14 @@ export function createServerPool(servers: ServerChoice, config: ServerPoolConfig
   class ServerPool extends loadPg().Pool {
     override connect(): Promise<PoolClient>
     override connect(callback: ConnectCallback): void
-    override connect(callback?: ConnectCallback): Promise<PoolClient> | void {
+    override connect(callback?: ConnectCallback): Promise<PoolClient> | undefined {
       const connected = this.#connect(performance.now() + deadlineMs)
       if (callback === undefined) return connected
       connected.then(
         (client) => callback(undefined, client, client.release),
         (error) => callback(error, undefined, () => {}),
       )
+      return undefined
     }
 
     async #connect(until: number): Promise<PoolClient> {

@@ -42,11 +42,11 @@ export class ServerHistory {
     return this.#incarnations.find(({ lost, isAccepted }) => lost !== undefined && !isAccepted)?.lost
   }
 
-  /** Whether everything that the snapshot saw on the primary `from` is also true on the primary `to`. */
-  isContinued(from: string, to: string, { xmax, running }: SeenTransactions): boolean {
+  /** Whether everything that the snapshot saw on the primary `from` is also true on the primary `to`; undefined if that is not known. */
+  isContinued(from: string, to: string, { xmax, running }: SeenTransactions): boolean | undefined {
     const first = this.#incarnations.findIndex(({ id }) => id === from)
     const last = this.#incarnations.findIndex(({ id }) => id === to)
-    if (first === -1 || last < first) return false
+    if (first === -1 || last < first) return undefined
     return this.#incarnations.slice(first + 1, last + 1).every(({ nextXid, lost }) => {
       // Numbers from this one on are used again. Those that were running may be: what they write is new in any case.
       const again = xmax > nextXid ? xmax - nextXid : 0n

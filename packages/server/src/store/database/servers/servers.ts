@@ -30,8 +30,8 @@ export type ServersEvent =
 export interface ServersOptions {
   /** The name of this node, for operators. */
   readonly node?: string | undefined
-  /** Looks for a new primary also while there is no need to connect. */
-  readonly isWatching?: boolean | undefined
+  /** For a node, which looks for a new primary also while it has no need to connect, and records each one in the database. */
+  readonly isNode?: boolean | undefined
   readonly onEvent?: ((event: ServersEvent) => void) | undefined
 }
 
@@ -52,6 +52,7 @@ export class DatabaseServers implements ServerChoice {
   /** Why writes are stopped. */
   #lost: string | undefined
   #isPooled = false
+  #isRecording = false
   #failovers = 0
   #markTimer: NodeJS.Timeout | undefined
   #markers: Pool | undefined
@@ -65,7 +66,7 @@ export class DatabaseServers implements ServerChoice {
     this.#search = new PrimarySearch({
       addresses,
       createClient: (address) => this.#probeClient(address),
-      isWatching: options.isWatching ?? false,
+      isWatching: options.isNode ?? false,
       refuse: (identity) => this.#refuse(identity),
       onPrimary: (address) => this.#follow(address),
       onAnswer: (client, identity) => this.#lookForLoss(client, identity),
@@ -122,7 +123,10 @@ export class DatabaseServers implements ServerChoice {
   onError(client: Client, error: Error): void {
     const code = 'code' in error ? error.code : undefined
     if (code === '25006' && this.#lost !== undefined) {
-      Object.assign(error, { code: 'GATEHOUSE_LOST_WRITES', message: `Writes are stopped: ${this.#lost}` })
+      Object.assign(error, {
+        code: 'GATEHOUSE_LOST_WRITES',
+        message: `Writes are stopped: ${this.#lost}. See "gatehouse database accept --help"`,
+      })
     } else if (code === '25006' || /^57P0/.test(String(code))) {
       this.#search?.suspect(this.#clients.get(client))
     }
@@ -219,14 +223,14 @@ export class DatabaseServers implements ServerChoice {
 
   async #compare(client: Client, identity: ServerIdentity): Promise<void> {
     const before = this.#known
-    const incarnations = await readHistory(client, identity.system)
+    const incarnations = identity.isStandby ? undefined : await readHistory(client, identity.system)
     if (incarnations !== undefined) {
       const recorded = incarnations.find(({ timeline }) => timeline === (before?.timeline ?? 0) + 1)
       const takenOverAt = recorded?.recoveredTo ?? identity.recoveredTo
       const missing = await this.#writes.missingFrom(client, takenOverAt)
       const { node = '' } = this.#options
       const lost = missing === undefined ? undefined : describeLoss(node, missing, identity, takenOverAt)
-      await recordIncarnation(client, identity, lost)
+      if (this.#isRecording || lost !== undefined) await recordIncarnation(client, identity, lost)
       this.history.replace((await readHistory(client, identity.system)) ?? [])
     }
     this.#known = identity
@@ -239,14 +243,11 @@ export class DatabaseServers implements ServerChoice {
     }
   }
 
-  /** After the migrations of a start: the table did not exist before. */
+  /** Records primaries from now on: a start that is refused changes nothing, and the table exists once the database is migrated. */
   async recordHistory(): Promise<void> {
-    if (this.#known === undefined || this.history.incarnations.length > 0) return
-    const { incarnation } = this.#known
-    this.#known = undefined
-    const done = this.#register(await this.choose(PROBE_CONNECT_MS))
-    this.#registering = { incarnation, done }
-    await done.catch(() => {})
+    if (this.#options.isNode !== true) return
+    this.#isRecording = true
+    if (this.#known !== undefined) await this.#register(await this.choose(PROBE_CONNECT_MS))
   }
 
   /** Another node may have found that writes are lost, and an operator may have accepted it. */

@@ -42,9 +42,9 @@ export function parsePosition(position: TablePosition): Parsed | undefined {
   return { epoch, incarnation, xmin, xmax, running, isOlder: older !== '' }
 }
 
-/** Whether what a snapshot of one primary has seen is also true on a later one. */
+/** Whether what a snapshot of one primary has seen is also true on a later one; undefined if that is not known. */
 export interface PrimaryHistory {
-  isContinued(from: string, to: string, seen: Pick<Parsed, 'xmax' | 'running'>): boolean
+  isContinued(from: string, to: string, seen: Pick<Parsed, 'xmax' | 'running'>): boolean | undefined
 }
 
 /** Of two snapshots with the same end the later one has fewer running transactions. */
@@ -53,8 +53,8 @@ export function comparePositions(a: TablePosition, b: TablePosition, history: Pr
   if (left === undefined || right === undefined) return undefined
   if (left.epoch !== right.epoch) return undefined
   if (left.incarnation !== right.incarnation) {
-    if (history.isContinued(left.incarnation, right.incarnation, left)) return -1
-    return history.isContinued(right.incarnation, left.incarnation, right) ? 1 : undefined
+    if (history.isContinued(left.incarnation, right.incarnation, left) === true) return -1
+    return history.isContinued(right.incarnation, left.incarnation, right) === true ? 1 : undefined
   }
   if (left.xmax !== right.xmax) return left.xmax < right.xmax ? -1 : 1
   return Math.sign(right.running.length - left.running.length)

@@ -13,6 +13,12 @@ const MAX_PAYLOAD_BYTES = 7000
 
 /** How soon commits of other programs are noticed. */
 const POLL_MS = 250
+const NOTIFY = 'SELECT pg_notify($1, $2)'
+/**
+ * PostgreSQL does not wait for the disk, nor for standbys, to commit a transaction that only notifies. If it is lost in a failover, a
+ * position that has seen it is void: the new primary uses its number again. A message in the write-ahead log makes the commit wait.
+ */
+const DURABLE_NOTIFY = "SELECT pg_logical_emit_message(true, 'gatehouse', ''), pg_notify($1, $2)"
 /** Commits of this node that come together are one NOTIFY. */
 const NOTIFY_MS = 10
 const RECONNECT: Backoff = { firstMs: 100, longestMs: 1000 }
@@ -59,12 +65,10 @@ export class CommitSignal {
   async #notify(): Promise<void> {
     const tables = [...this.#written]
     this.#written.clear()
-    if (tables.length === 0) await this.#notifying.query(`NOTIFY ${CHANNEL}`)
-    else {
-      const payload = JSON.stringify([this.#node, ...tables])
-      const isLong = Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES
-      await this.#notifying.query('SELECT pg_notify($1, $2)', [CHANNEL, isLong ? `["${this.#node}"]` : payload])
-    }
+    const names = JSON.stringify([this.#node, ...tables])
+    const isLong = Buffer.byteLength(names) > MAX_PAYLOAD_BYTES
+    const payload = tables.length === 0 ? '' : isLong ? `["${this.#node}"]` : names
+    await this.#notifying.query(this.#servers.named.isFailover ? DURABLE_NOTIFY : NOTIFY, [CHANNEL, payload])
   }
 
   async close(): Promise<void> {
@@ -92,7 +96,7 @@ export class CommitSignal {
   }
 }
 
-type ClientSource = Pick<DatabaseServers, 'createClient'>
+type ClientSource = Pick<DatabaseServers, 'createClient' | 'named'>
 
 /** Everyone with access to the database can notify. */
 function namesIn(payload: string): string[] {

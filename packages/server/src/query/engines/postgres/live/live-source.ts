@@ -259,7 +259,9 @@ function stateOf(
   const now = parsePosition(positionOf(log.epoch, heads.incarnation, heads.snapshot))
   if (parsed === undefined || now === undefined || parsed.epoch !== log.epoch || parsed.xmin < log.floor) return 'lost'
   if (parsed.incarnation === now.incarnation) return parsed.xmax <= now.xmax ? 'same' : 'lost'
-  return history.isContinued(parsed.incarnation, now.incarnation, parsed) ? 'same' : 'undone'
+  const isContinued = history.isContinued(parsed.incarnation, now.incarnation, parsed)
+  if (isContinued === undefined) return 'lost'
+  return isContinued ? 'same' : 'undone'
 }
 
 function selectAnyChange(table: string, position: TablePosition, onRow: () => void): PipelineStatement {
