@@ -4,9 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
+import { examine } from '../../packages/server/src/cli/doctor/doctor.ts'
+import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { type EventClient, openEvents } from '../support/event-client.ts'
+import { runInProcess } from '../support/in-process.ts'
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -132,6 +135,8 @@ describe('a primary and a standby', () => {
   })
 })
 
+const configOf = (data: string, url: string) => loadConfig({ flags: { '--data': data, '--database-url': url } }).config
+
 describe('a standby that is behind is promoted', () => {
   test('writes stop with the reason, reads do not, until an operator accepts the loss', async () => {
     const pair = await startPostgresPair()
@@ -184,6 +189,21 @@ describe('a standby that is behind is promoted', () => {
         break
       }
       events.close()
+      const findings = await examine(configOf(place.dataFolder, place.databaseUrl))
+      assert.ok(findings.some(({ code, level }) => code === 'database.lost_writes' && level === 'fault'))
+
+      const accepted = await runInProcess(['database', 'accept', '--database-url', pair.url, '--data', folder])
+      assert.match(accepted.stdout, /^Accepted: the node .* has acknowledged writes up to .*\nEvery node writes again/)
+      await until(
+        'writes are possible',
+        3000,
+        async () => (await send('insert into failover values (4)')).status === 200,
+      )
+      const { stdout } = await runInProcess(['database', 'status', '--database-url', pair.url, '--data', folder])
+      assert.match(
+        stdout,
+        new RegExp(`127.0.0.1:${pair.first.port}  unreachable  .*\n127.0.0.1:${pair.second.port}  primary  timeline 2`),
+      )
     } finally {
       await server.stop()
       await pair.stop()

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { checkDataFolder, createFolder } from '../database/data-folder.ts'
 import type { DataLocation } from '../database/database.ts'
+import { refuseTransactionPooling } from '../database/servers/pooler.ts'
 import { DatabaseServers } from '../database/servers/servers.ts'
 
 export interface StartLockOptions extends DataLocation {
@@ -115,6 +116,7 @@ async function lockPostgres({ url, servers: shared, onWait, signal }: StartLockO
   signal?.addEventListener('abort', end, { once: true })
   try {
     await client.connect()
+    if (servers.isPooled) await refuseTransactionPooling(servers)
     const { rows } = await client.query<{ isLocked: boolean }>(
       `select pg_try_advisory_lock(${START_LOCK}) as "isLocked"`,
     )

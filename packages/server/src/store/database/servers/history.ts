@@ -118,6 +118,7 @@ export async function recordIncarnation(
 export async function acceptLoss(client: ClientBase): Promise<string[]> {
   const { system } = await readIdentity(client)
   if ((await readHistory(client, system)) === undefined) return []
+  await client.query('SET default_transaction_read_only = off')
   const { rows } = await client.query<{ lost: string }>(
     `UPDATE ${HISTORY_TABLE} SET accepted_at = $2 WHERE system_id = $1 AND lost IS NOT NULL AND accepted_at IS NULL RETURNING lost`,
     [system, Date.now()],

@@ -158,8 +158,10 @@ export class DatabaseServers implements ServerChoice {
   }
 
   async #mark(): Promise<void> {
-    this.#markers ??= this.createPool({ max: 1, connectionTimeoutMillis: 5000, application_name: 'gatehouse failover' })
-    this.#markers.on('error', () => {})
+    if (this.#markers === undefined) {
+      this.#markers = this.createPool({ max: 1, connectionTimeoutMillis: 5000, application_name: 'gatehouse failover' })
+      this.#markers.on('error', () => {})
+    }
     const witness = this.#writes.begin()
     const reply: unknown = await this.#markers.query(
       `BEGIN; SELECT pg_logical_emit_message(true, 'gatehouse', ''); ${witness.sql}; COMMIT`,
