@@ -7,6 +7,7 @@ const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
   [/^GATEHOUSE_STANDBY/, 'the server is a standby'],
   [/^GATEHOUSE_OLD_PRIMARY/, 'the server is an old primary'],
   [/^GATEHOUSE_OTHER_CLUSTER/, 'the server belongs to another cluster'],
+  [/^GATEHOUSE_UNREPLICATED/, 'no standby has confirmed the write'],
   [/^GATEHOUSE_FAILED_OVER/, 'it fails over to another server'],
   [/^(SQLITE_READONLY|25006)/, 'it is read-only'],
   [/^(SQLITE_FULL|53100|ENOSPC)/, 'its disk is full'],

@@ -51,6 +51,15 @@ export function destroyClient(client: ClientBase, error?: Error): void {
   insideOf(client).connection.stream.destroy(error)
 }
 
+/** The text is that of PostgreSQL in English: its code is that of every warning. */
+const UNREPLICATED = /^canceling wait for synchronous replication/
+const UNREPLICATED_CLIENTS = new WeakSet<ClientBase>()
+
+/** A commit of this connection was cancelled while it waited for a standby: PostgreSQL reports success, with a warning. */
+export function isUnreplicated(client: ClientBase): boolean {
+  return UNREPLICATED_CLIENTS.has(client)
+}
+
 /** A pooler between this node and the server gives connections process ids of its own. */
 export function isPooled(client: ClientBase, { pid }: ServerIdentity): boolean {
   return insideOf(client).processID !== pid
@@ -80,6 +89,9 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
       this.#withinMs = (config.connectionTimeoutMillis ?? CONNECT_MS) - MARGIN_MS
       // Until the connection is handed out nobody else listens, and the error would end the process.
       this.on('error', () => {})
+      this.on('notice', ({ message = '' }) => {
+        if (UNREPLICATED.test(message)) UNREPLICATED_CLIENTS.add(this)
+      })
       insideOf(this).connection.prependListener('errorMessage', (error) => servers.onError(this, error))
     }
 

@@ -166,4 +166,5 @@ const REASONS: Readonly<Record<UnfitServer['code'], string>> = {
   GATEHOUSE_OLD_PRIMARY: 'is an old primary, which another has replaced',
   GATEHOUSE_OTHER_CLUSTER: 'belongs to another cluster',
   GATEHOUSE_FAILED_OVER: 'answers',
+  GATEHOUSE_UNREPLICATED: 'answers',
 }

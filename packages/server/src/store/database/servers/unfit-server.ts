@@ -6,6 +6,7 @@ export type UnfitCode =
   | 'GATEHOUSE_OLD_PRIMARY'
   | 'GATEHOUSE_OTHER_CLUSTER'
   | 'GATEHOUSE_FAILED_OVER'
+  | 'GATEHOUSE_UNREPLICATED'
 
 export class UnfitServer extends Error {
   override readonly name = 'UnfitServer'

@@ -1,6 +1,8 @@
 /** Sends several statements in one round trip. Once one fails, the statements after it are not run. */
 import type { Connection, PoolClient, Submittable } from 'pg'
 import { witnessOf } from '../../../../store/database/servers/acknowledged-writes.ts'
+import { isUnreplicated } from '../../../../store/database/servers/client.ts'
+import { UnfitServer } from '../../../../store/database/servers/unfit-server.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
 import { isOutdated } from '../failure.ts'
 import { preparedStatementsOf } from './prepared-statements.ts'
@@ -42,6 +44,10 @@ export async function runCommitting(
 ): Promise<PipelineFailure | undefined> {
   const witness = witnessOf(client)
   const failure = await runPipelined(client, [...statements, ...(witness === undefined ? [] : [witness]), ...end])
+  if (failure === undefined && isUnreplicated(client)) {
+    const error = new UnfitServer('GATEHOUSE_UNREPLICATED', 'The write was stopped while it waited for a standby')
+    return { index: statements.length + end.length, error }
+  }
   if (failure === undefined) {
     witness?.acknowledge()
     return undefined
