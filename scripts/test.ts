@@ -105,6 +105,7 @@ interface FileResult {
 
 /** Resolves with the files that failed, or ended without a summary. */
 async function runFiles(name: string, files: readonly string[], concurrency: number): Promise<string[]> {
+  if (files.length === 0) return []
   process.stdout.write(`# ${name}\n`)
   const results: FileResult[] = []
   const events = run({ files, concurrency, timeout: TIMEOUT_MS, cwd: root })

@@ -130,6 +130,11 @@ describe('a primary and a standby', () => {
     const { status } = await send("insert into failover values (-1, 'wrong')")
     assert.equal(status, 503)
     assert.deepEqual(await pair.first.query('select * from gatehouse_data.failover where id < 0'), [])
+    // As a node of the same data folder does that is started now.
+    const servers = new DatabaseServers(pair.url, { dataFolder: folder })
+    const client = servers.createClient({ connectionTimeoutMillis: 1200 })
+    await assert.rejects(client.connect(), /is an old primary, which another has replaced/)
+    await servers.close()
     await pair.second.start()
     await until('the new primary is found', 2000, async () => (await insert()).isAcknowledged)
   })

@@ -113,7 +113,8 @@ for "serve" and for "restore", no command creates or migrates a database.`,
     summary: 'Continues with a database that lacks acknowledged writes after a failover.',
     notes: `
 Nodes stop writing when the new primary lacks writes that they have acknowledged. Save the data of the old primary
-first, if it still exists: the missing writes are only there.`,
+first, if it still exists: the missing writes are only there. A node of this data folder that is started afterwards also
+accepts a server that it would take for an old primary, or for another database.`,
     examples: ['database accept'],
     load: async () => (await import('./database.ts')).databaseAccept,
   },

@@ -43,6 +43,9 @@ export function parseDatabaseUrl(text: string): string {
 /** The URL with its first host alone, and all of its hosts. */
 function splitHosts(text: string): { first: string; hosts: readonly string[] } {
   const [, start = '', authority = '', rest = ''] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/is.exec(text) ?? []
+  // A URL with a user needs a host; the parameter replaces it.
+  if (authority === '' && start.endsWith('@') && /[?&]host=/.test(rest))
+    return { first: `${start}localhost${rest}`, hosts: [] }
   const hosts = authority.split(',')
   return hosts.length > 1 ? { first: `${start}${hosts[0]}${rest}`, hosts } : { first: text, hosts }
 }

@@ -6,7 +6,7 @@ import type { Logger } from '../telemetry/log.ts'
 import type { Cleanup } from './watch/cleanup.ts'
 
 export async function openServersIfNamed(
-  { databaseUrl }: Config,
+  { databaseUrl, data: dataFolder }: Config,
   logger: Logger,
   cleanup: Cleanup,
 ): Promise<DatabaseServers | undefined> {
@@ -14,6 +14,7 @@ export async function openServersIfNamed(
   const { DatabaseServers } = await import('../store/database/servers/servers.ts')
   const servers = new DatabaseServers(databaseUrl, {
     node: nodeName(),
+    dataFolder,
     isNode: true,
     onEvent: (event) => logEvent(event, logger),
   })

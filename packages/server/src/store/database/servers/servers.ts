@@ -20,6 +20,7 @@ import {
 import { describeLoss, readHistory, recordIncarnation, ServerHistory } from './history.ts'
 import { readIdentity, type ServerIdentity } from './identity.ts'
 import { PrimarySearch } from './primary-search.ts'
+import { readSeenTimeline, type SeenTimeline, writeSeenTimeline } from './timeline-file.ts'
 import { UnfitServer } from './unfit-server.ts'
 
 export type ServersEvent =
@@ -30,6 +31,8 @@ export type ServersEvent =
 export interface ServersOptions {
   /** The name of this node, for operators. */
   readonly node?: string | undefined
+  /** Where a node keeps the latest timeline that it has seen; only of a database that can fail over. */
+  readonly dataFolder?: string | undefined
   /** For a node, which looks for a new primary also while it has no need to connect, and records each one in the database. */
   readonly isNode?: boolean | undefined
   readonly onEvent?: ((event: ServersEvent) => void) | undefined
@@ -48,6 +51,8 @@ export class DatabaseServers implements ServerChoice {
   readonly #clients = new Map<ClientBase, ServerAddress | undefined>()
   /** The primary that this node has used last. */
   #known: ServerIdentity | undefined
+  /** The latest timeline that it had seen when it was started. */
+  readonly #remembered: SeenTimeline | undefined
   #registering: { readonly incarnation: string; readonly done: Promise<void> } | undefined
   /** Why writes are stopped. */
   #lost: string | undefined
@@ -63,6 +68,7 @@ export class DatabaseServers implements ServerChoice {
     this.#Client = serverClientClass(this)
     const { addresses, isFailover } = this.named
     if (!isFailover) return
+    this.#remembered = options.dataFolder === undefined ? undefined : readSeenTimeline(options.dataFolder)
     this.#search = new PrimarySearch({
       addresses,
       createClient: (address) => this.#probeClient(address),
@@ -178,7 +184,7 @@ export class DatabaseServers implements ServerChoice {
     const { target } = this.named
     if ((isStandby && target !== 'any') || (isReadOnly && target === 'read-write'))
       return new UnfitServer('GATEHOUSE_STANDBY', 'The database server is a standby or read-only')
-    const known = this.#known
+    const known = this.#known ?? this.#remembered
     if (known === undefined || isStandby) return undefined
     if (system !== known.system)
       return new UnfitServer(
@@ -236,6 +242,7 @@ export class DatabaseServers implements ServerChoice {
       this.history.replace((await readHistory(client, identity.system)) ?? [])
     }
     this.#known = identity
+    this.#remember(identity)
     this.#writes.clear()
     this.#setLost(this.history.lost)
     if (before !== undefined && before.timeline !== identity.timeline) {
@@ -243,6 +250,13 @@ export class DatabaseServers implements ServerChoice {
       const server = client.host === undefined ? '' : nameOf({ host: client.host, port: client.port })
       this.#options.onEvent?.({ kind: 'failover', server, timeline: identity.timeline })
     }
+  }
+
+  /** Not before the start is past its checks: then the folder exists. */
+  #remember({ system, timeline }: ServerIdentity): void {
+    const { dataFolder } = this.#options
+    if (!this.#isRecording || !this.named.isFailover || dataFolder === undefined || timeline === undefined) return
+    writeSeenTimeline(dataFolder, { system, timeline })
   }
 
   /** Records primaries from now on: a start that is refused changes nothing, and the table exists once the database is migrated. */
