@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { examine } from '../../packages/server/src/cli/doctor/doctor.ts'
+import { parseDatabaseUrl } from '../../packages/server/src/config/database-url.ts'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
@@ -131,7 +132,7 @@ describe('a primary and a standby', () => {
     assert.equal(status, 503)
     assert.deepEqual(await pair.first.query('select * from gatehouse_data.failover where id < 0'), [])
     // As a node of the same data folder does that is started now.
-    const servers = new DatabaseServers(pair.url, { dataFolder: folder })
+    const servers = new DatabaseServers(parseDatabaseUrl(pair.url), { dataFolder: folder })
     const client = servers.createClient({ connectionTimeoutMillis: 1200 })
     await assert.rejects(client.connect(), /is an old primary, which another has replaced/)
     await servers.close()

@@ -40,7 +40,8 @@ export interface PatroniMember {
   /** Separates the server from etcd, from the other server and from clients of its relay. */
   cut(): void
   mend(): void
-  log(): string
+  /** Closes its relays. */
+  leave(): Promise<unknown>
 }
 
 export interface PatroniCluster {
@@ -106,7 +107,7 @@ export async function startPatroni(isSynchronous: boolean): Promise<PatroniClust
     async stop() {
       await Promise.all(members.map((member) => member.kill()))
       etcd.child.kill('SIGKILL')
-      await Promise.all(members.map(({ relay }) => relay.close()))
+      await Promise.all(members.map((member) => member.leave()))
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -258,6 +259,6 @@ async function createMember(
     mend() {
       for (const each of relays) each.mend()
     },
-    log: () => readFileSync(logFile, 'utf8'),
+    leave: () => Promise.all(relays.map((each) => each.close())),
   }
 }

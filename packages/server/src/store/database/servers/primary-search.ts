@@ -23,6 +23,8 @@ const SEARCH_MS = 100
 const WATCH_MS = 1000
 /** Of two primaries the one with the later timeline counts, so that the other servers have this time to answer. */
 const OTHERS_MS = 300
+/** How long a node that stops waits for a primary. */
+const HASTY_MS = 200
 
 export class PrimarySearch {
   readonly #options: PrimarySearchOptions
@@ -30,7 +32,8 @@ export class PrimarySearch {
   #primary: ServerAddress | undefined
   /** Undefined while the primary is known, and was not found wanting since. */
   #searchingSince: number | undefined
-  readonly #waiting = new Set<(address: ServerAddress) => void>()
+  readonly #waiting = new Set<PromiseWithResolvers<ServerAddress>>()
+  #isHasty = false
   #settle: NodeJS.Timeout | undefined
   #isStopped = false
 
@@ -42,21 +45,24 @@ export class PrimarySearch {
   async find(withinMs: number): Promise<ServerAddress> {
     if (this.#primary !== undefined && this.#searchingSince === undefined) return this.#primary
     this.#begin()
-    return new Promise((resolve, reject) => {
-      const found = (address: ServerAddress): void => {
-        clearTimeout(timer)
-        this.#waiting.delete(found)
-        resolve(address)
-      }
-      const timer = setTimeout(
-        () => {
-          this.#waiting.delete(found)
-          reject(this.#nothingFound())
-        },
-        Math.max(0, withinMs),
-      )
-      this.#waiting.add(found)
-    })
+    const search = Promise.withResolvers<ServerAddress>()
+    this.#waiting.add(search)
+    const timer = setTimeout(
+      () => search.reject(this.#nothingFound()),
+      this.#isHasty ? HASTY_MS : Math.max(0, withinMs),
+    )
+    try {
+      return await search.promise
+    } finally {
+      clearTimeout(timer)
+      this.#waiting.delete(search)
+    }
+  }
+
+  /** The node stops: nothing waits for a primary any more. */
+  hurry(): void {
+    this.#isHasty = true
+    for (const { reject } of [...this.#waiting]) reject(this.#nothingFound())
   }
 
   /** The server has failed; it may have ceased to be the primary. */
@@ -131,7 +137,7 @@ export class PrimarySearch {
     this.#primary = address
     this.#searchingSince = undefined
     if (isOther) this.#options.onPrimary(address)
-    for (const found of [...this.#waiting]) found(address)
+    for (const { resolve } of [...this.#waiting]) resolve(address)
     if (!this.#options.isWatching) void this.#stopProbes()
   }
 

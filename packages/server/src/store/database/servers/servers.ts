@@ -106,6 +106,11 @@ export class DatabaseServers implements ServerChoice {
     return new this.#Client({ ...config, connectionString: this.named.connectionString })
   }
 
+  /** The node stops: if there is no primary, it does not wait for one. */
+  hurry(): void {
+    this.#search?.hurry()
+  }
+
   async close(): Promise<void> {
     clearTimeout(this.#markTimer)
     await this.#markers?.end().catch(() => {})
