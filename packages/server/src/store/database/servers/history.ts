@@ -65,10 +65,14 @@ interface HistoryRow {
   readonly accepted_at: string | null
 }
 
-/** Undefined before the table is created. */
+/** Undefined before the table is created, and for a user that may not read it: other checks say so. */
 export async function readHistory(client: ClientBase, system: string): Promise<Incarnation[] | undefined> {
-  const found = await client.query<{ exists: boolean }>(`SELECT to_regclass('${HISTORY_TABLE}') IS NOT NULL AS exists`)
-  if (found.rows[0]?.exists !== true) return undefined
+  const found = await client.query<{ readable: boolean | null }>(
+    `SELECT CASE WHEN n.oid IS NOT NULL AND has_schema_privilege(n.oid, 'USAGE')
+       THEN has_table_privilege(to_regclass('${HISTORY_TABLE}')::oid, 'SELECT') END AS readable
+     FROM (SELECT) AS one LEFT JOIN pg_namespace AS n ON n.nspname = 'gatehouse'`,
+  )
+  if (found.rows[0]?.readable !== true) return undefined
   const { rows } = await client.query<HistoryRow>(
     `SELECT incarnation, timeline::text, started_at, next_xid, recovered_to, lost, accepted_at::text
      FROM ${HISTORY_TABLE} WHERE system_id = $1`,
