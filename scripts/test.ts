@@ -16,7 +16,8 @@ const isLongRun = process.argv.includes('--all')
 
 /** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
 const FILES_AT_A_TIME = 4
-const TIMEOUT_MS = 90_000
+/** Of a file. */
+const TIMEOUT_MS = isLongRun ? 600_000 : 90_000
 /** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 15
 const MOST_SHOWN = 40
@@ -39,6 +40,9 @@ const LONGEST = [
   'query/engines-agree',
   'identity/outage',
 ]
+
+/** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
+const ALONE = ['operate/patroni']
 
 process.exitCode = await runAll()
 
@@ -64,7 +68,9 @@ async function runAll(): Promise<number> {
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...(isLongRun ? { TEST_LONG: 'true' } : {}),
     })
-    let failed = await runFiles('tests', ordered(files), FILES_AT_A_TIME)
+    const [alone, together] = isLongRun ? split(files) : [[], files]
+    let failed = await runFiles('tests', ordered(together), FILES_AT_A_TIME)
+    if (alone.length > 0) failed.push(...(await runFiles('tests that run alone', ordered(alone), 1)))
     const isRetrying = wanted.length === 0 || process.argv.includes('--retry')
     if (isRetrying && failed.length > 0 && failed.length <= MOST_RETRIED) {
       const unsteady = failed
@@ -79,6 +85,12 @@ async function runAll(): Promise<number> {
   } finally {
     await postgres?.stop()
   }
+}
+
+/** Those that run alone, and the others. */
+function split(files: readonly string[]): [alone: string[], together: string[]] {
+  const isAlone = (file: string): boolean => ALONE.some((name) => file === `test/${name}.test.ts`)
+  return [files.filter(isAlone), files.filter((file) => !isAlone(file))]
 }
 
 /** The longest first, the others in an arbitrary order that is always the same: neighbours need the same, such as a browser. */
@@ -98,6 +110,7 @@ interface FileResult {
 
 /** Resolves with the files that failed, or ended without a summary. */
 async function runFiles(name: string, files: readonly string[], concurrency: number): Promise<string[]> {
+  if (files.length === 0) return []
   process.stdout.write(`# ${name}\n`)
   const results: FileResult[] = []
   const events = run({ files, concurrency, timeout: TIMEOUT_MS, cwd: root })

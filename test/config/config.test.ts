@@ -6,6 +6,7 @@ import { environmentName, fileName, flagName, SETTINGS, settingNames } from '../
 import { issuerOf } from '../../packages/server/src/config/issuer.ts'
 import { isOfPlatform, loadConfig } from '../../packages/server/src/config/load.ts'
 import { BadSetting, choicesOf } from '../../packages/server/src/config/parsers.ts'
+import { namedServers, nameOf, withoutCredentials } from '../../packages/server/src/store/database/servers/addresses.ts'
 
 function configOf(flags: Record<string, string>) {
   return loadConfig({ flags }).config
@@ -105,6 +106,13 @@ describe('errors use the name as it was written', () => {
     ],
     [{ flags: { '--database-url': 'postgres://u:p@h/d?sslmode=allow' } }, /the sslmode "allow" is not one of/],
     [{ flags: { '--database-url': 'postgres://u:p@h/d?options=-c%20x=y' } }, /the parameter "options" is not one of/],
+    [
+      { flags: { '--database-url': 'postgres://u:p@a,b/d?target_session_attrs=standby' } },
+      /the target_session_attrs "standby" is not one of read-write, primary, any$/,
+    ],
+    [{ flags: { '--database-url': 'postgres://u:p@a,b:x/d' } }, /several hosts must look like host:5432,other:5432/],
+    [{ flags: { '--database-url': 'postgres://u:p@/d?host=a,b,c&port=1,2' } }, /it has 3 hosts and 2 ports/],
+    [{ flags: { '--database-url': 'postgres://u:p@a,b/d?host=c' } }, /name them in one place/],
     [{ flags: { '--issuer': 'http://id.example.com' } }, /must use https/],
     [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer must not have a query/],
     [{ flags: { '--issuer': 'id.example.com' } }, /^--issuer: /],
@@ -191,6 +199,41 @@ test('sslmode: every mode that verifies is the strictest one, without a warning 
   for (const url of ['postgres://u@h/d', 'postgres:///d?host=%2Frun%2Fpostgresql', 'postgresql://u:p@[::1]:5432/d'])
     assert.equal(parsed(url), url)
   assert.equal(parsed('postgres://u:p@h/d?sslmode=disable'), 'postgres://u:p@h/d?sslmode=disable')
+})
+
+test('a database URL with several hosts, as libpq reads it', () => {
+  const named = (url: string) => {
+    const { addresses, target, isFailover, connectionString } = namedServers(
+      configOf({ '--database-url': url }).databaseUrl,
+    )
+    return [addresses.map(nameOf).join(' '), target, isFailover, connectionString]
+  }
+  const several = [
+    ['postgres://u:p%2F@a:1,b/d', 'a:1 b:5432'],
+    ['postgres://u:p%2F@a:1,[::1]:2/d', 'a:1 [::1]:2'],
+    ['postgres://u:p%2F@a:1/d?host=b,c', 'b:1 c:1'],
+    ['postgres://u:p%2F@/d?host=b,c', 'b:5432 c:5432'],
+    ['postgres://u:p%2F@a:1/d?host=b,c&port=7', 'b:7 c:7'],
+    ['postgres://u:p%2F@a:1/d?host=b,c&port=7,8', 'b:7 c:8'],
+  ] as const
+  for (const [url, addresses] of several) assert.deepEqual(named(url).slice(0, 3), [addresses, 'read-write', true], url)
+  assert.deepEqual(named('postgres://u:a@b,c@a:1,b:2/d?sslmode=disable&target_session_attrs=primary'), [
+    'a:1 b:2',
+    'primary',
+    true,
+    'postgres://u:a%40b,c@a:1/d?sslmode=disable',
+  ])
+  assert.deepEqual(named('postgres://u:p@h/d'), ['h:5432', 'any', false, 'postgres://u:p@h/d'])
+  assert.deepEqual(named('postgres://u:p@h/d?target_session_attrs=read-write'), [
+    'h:5432',
+    'read-write',
+    true,
+    'postgres://u:p@h/d',
+  ])
+  assert.equal(
+    withoutCredentials(configOf({ '--database-url': 'postgres://u:p@a:1,b/d' }).databaseUrl),
+    'postgres://a:1,b:5432/d',
+  )
 })
 
 test('the issuer is as set, or derived from scheme, host and port', () => {

@@ -14,6 +14,7 @@ import {
 } from '../../../packages/server/src/query/engines/live-source.ts'
 import { comparePositions, positionOf } from '../../../packages/server/src/query/engines/postgres/dialect/positions.ts'
 import { BY_KEY } from '../../../packages/server/src/query/engines/postgres/live/live-source.ts'
+import { ServerHistory } from '../../../packages/server/src/store/database/servers/history.ts'
 import { onEveryEngine, type TestPlace } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { changedOf, committed, type LiveEngine, openLiveEngine, rowsOf } from './live-engine.ts'
@@ -520,17 +521,44 @@ async function trimmed({ engine }: LiveEngine, isDone: () => boolean | Promise<b
 
 test('a snapshot with many running transactions is replaced by an older state', () => {
   const running = Array.from({ length: 60 }, (_entry, index) => String(1_000_000 + 2 * index))
-  const position = positionOf('0123456789ab', `1000000:1000200:${running.join(',')}`)
-  assert.equal(position, '0123456789ab~.1000000:1000000:')
-  assert.equal(comparePositions(position, '0123456789ab.1000000:1000200:1000000'), -1)
-  assert.equal(comparePositions('0123456789ab.5:9:5,7', '0123456789ab.5:9:5'), -1)
-  assert.equal(comparePositions('0123456789ab.5:9:5,7', 'ba9876543210.5:9:5'), undefined)
+  const position = positionOf('0123456789ab', 'a0b1c2', `1000000:1000200:${running.join(',')}`)
+  assert.equal(position, '0123456789ab~.a0b1c2-1000000:1000000:')
+  const history = new ServerHistory()
+  assert.equal(comparePositions(position, '0123456789ab.a0b1c2-1000000:1000200:1000000', history), -1)
+  assert.equal(comparePositions('0123456789ab.a0b1c2-5:9:5,7', '0123456789ab.a0b1c2-5:9:5', history), -1)
+  assert.equal(comparePositions('0123456789ab.a0b1c2-5:9:5,7', 'ba9876543210.a0b1c2-5:9:5', history), undefined)
+})
+
+test('a position of an earlier primary is older, unless a later primary uses numbers again that it has seen', () => {
+  const history = new ServerHistory()
+  const primary = { startedAt: 1, recoveredTo: undefined, lost: undefined, isAccepted: false }
+  const compare = (snapshot: string) => {
+    const earlier = `0123456789ab.aaaaaa-${snapshot}`
+    const order = comparePositions(earlier, '0123456789ab.bbbbbb-100:100:', history)
+    assert.equal(comparePositions('0123456789ab.bbbbbb-100:100:', earlier, history), order && -order)
+    return order
+  }
+  assert.equal(compare('5:9:5'), undefined, 'the primaries are not known')
+  history.replace([
+    { ...primary, id: 'bbbbbb', timeline: 2, nextXid: 8n },
+    { ...primary, id: 'aaaaaa', timeline: 1, nextXid: 3n },
+  ])
+  assert.equal(compare('5:8:5'), -1)
+  assert.equal(compare('5:9:5'), undefined, 'it has seen transaction 8 end')
+  assert.equal(compare('5:9:5,8'), -1, 'transaction 8 was running')
+  history.replace([
+    { ...primary, id: 'aaaaaa', timeline: 1, nextXid: 3n },
+    { ...primary, id: 'bbbbbb', timeline: 2, nextXid: 8n, lost: 'a write' },
+  ])
+  assert.equal(compare('5:8:5'), undefined)
 })
 
 test('the positions of many tables are one text, short if they share a snapshot', () => {
   const tables = Array.from({ length: 10 }, (_table, index) => `t${index}`)
   const snapshot = `100:200:${Array.from({ length: 40 }, (_entry, index) => 100 + index).join(',')}`
-  const positions = new Map(tables.map((table, index) => [table, positionOf(`00000000000${index}`, snapshot)]))
+  const positions = new Map(
+    tables.map((table, index) => [table, positionOf(`00000000000${index}`, 'a0b1c2', snapshot)]),
+  )
   positions.set('t3', '#7.0123456789abcdef')
   const text = packPositions(tables, positions)
   assert.deepEqual(unpackPositions(tables, text), positions)

@@ -24,7 +24,7 @@ export interface LiveChange<R> {
   readonly before: ReadonlyMap<R, R>
   /** The whole result was sent: `put` is all of it. */
   readonly snapshot: boolean
-  /** Why the server sent the whole result again, if it did: `Rights`, `Definition`, `Expired` or `Overflow`. */
+  /** Why the server sent the whole result again, if it did: `Rights`, `Definition`, `Lost`, `Expired` or `Overflow`. */
   readonly reason: string | undefined
   /** After a reconnect: true if all missed changes were sent, false if a new snapshot was. */
   readonly recovered: boolean | undefined

@@ -13,23 +13,62 @@ const SSL_MODES: ReadonlyMap<string, string> = new Map([
   ['no-verify', 'no-verify'],
 ])
 /** Others would override what the server sets on its connections, or have no effect. */
-const PARAMETERS = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey']
+const PARAMETERS = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'target_session_attrs']
+/** Gatehouse writes, so libpq's other values (`read-only`, `standby`, `prefer-standby`) would choose a server that it cannot use. */
+const TARGETS = ['read-write', 'primary', 'any']
 
+/** Several hosts are written to the parameters `host` and `port`, because a URL has room for one. */
 export function parseDatabaseUrl(text: string): string {
   if (text === '') return text
-  const address = URL.parse(text)
-  if (address === null || !['postgres:', 'postgresql:'].includes(address.protocol) || !isWellFormed(text, address))
+  const { first, hosts } = splitHosts(text)
+  const address = URL.parse(first)
+  if (address === null || !['postgres:', 'postgresql:'].includes(address.protocol) || !isWellFormed(first, address))
     throw new BadSetting(
       'it must look like postgres://user:password@host:5432/database, with every character of the user and password that is not a letter or digit percent-encoded',
     )
-  for (const [name, value] of address.searchParams) {
+  for (const [name, value] of [...address.searchParams]) {
     if (!PARAMETERS.includes(name)) throw unknownParameter(name, address)
+    if (name === 'target_session_attrs' && !TARGETS.includes(value))
+      throw new BadSetting(`the target_session_attrs "${value}" ${instead(value, TARGETS)}`)
     if (name !== 'sslmode') continue
     const mode = SSL_MODES.get(value)
     if (mode === undefined) throw new BadSetting(`the sslmode "${value}" ${instead(value, [...SSL_MODES.keys()])}`)
     address.searchParams.set(name, mode)
   }
+  if (hosts.length > 1) setHosts(address, hosts)
+  checkCounts(address)
   return address.href
+}
+
+/** The URL with its first host alone, and all of its hosts. */
+function splitHosts(text: string): { first: string; hosts: readonly string[] } {
+  const [, start = '', authority = '', rest = ''] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^@/?#]*)(.*)$/is.exec(text) ?? []
+  // A URL with a user needs a host; the parameter replaces it.
+  if (authority === '' && start.endsWith('@') && /[?&]host=/.test(rest))
+    return { first: `${start}localhost${rest}`, hosts: [] }
+  const hosts = authority.split(',')
+  return hosts.length > 1 ? { first: `${start}${hosts[0]}${rest}`, hosts } : { first: text, hosts }
+}
+
+const HOST = /^(\[[0-9a-f:.]+\]|[^:[\]@\s]+)(?::(\d{1,5}))?$/i
+
+function setHosts(address: URL, hosts: readonly string[]): void {
+  const parts = hosts.map((host) => HOST.exec(host))
+  if (parts.includes(null))
+    throw new BadSetting('several hosts must look like host:5432,other:5432, each with its port or without one')
+  if (address.searchParams.has('host'))
+    throw new BadSetting('it has several hosts and the parameter host: name them in one place')
+  address.searchParams.set('host', parts.map((part) => part?.[1]).join(','))
+  address.searchParams.set('port', parts.map((part) => part?.[2] ?? '5432').join(','))
+}
+
+/** As in libpq: one port for all hosts, or one for each. */
+function checkCounts({ searchParams }: URL): void {
+  const hosts = searchParams.get('host')?.split(',') ?? ['']
+  const ports = searchParams.get('port')?.split(',') ?? ['']
+  if (hosts.length > 1 && hosts.includes('')) throw new BadSetting('one of its hosts is empty')
+  if (ports.length > 1 && ports.length !== hosts.length)
+    throw new BadSetting(`it has ${hosts.length} hosts and ${ports.length} ports: give one port, or one for each host`)
 }
 
 /** An unencoded character can end the password early: the rest then looks like a path or a parameter. */

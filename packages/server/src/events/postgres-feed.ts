@@ -2,16 +2,16 @@
 import type pg from 'pg'
 import { type Backoff, pauseAfter } from '../lib/retry.ts'
 import { CHANNEL, type Events, type RecordedEvent } from '../store/cluster/events.ts'
-import { loadPg } from '../store/database/pg.ts'
+import type { DatabaseServers } from '../store/database/servers/servers.ts'
 import type { Feed } from './durable-bus.ts'
 
 export interface PostgresFeedOptions {
-  readonly url: string
+  readonly servers: Pick<DatabaseServers, 'createClient'>
   readonly events: Pick<Events, 'lastSeq'>
   readonly onError: (error: unknown) => void
 }
 
-const RECONNECT: Backoff = { firstMs: 100, longestMs: 2_000 }
+const RECONNECT: Backoff = { firstMs: 100, longestMs: 1_000 }
 /** For a dead connection that has not been noticed, and for connection poolers that do not support LISTEN. */
 const POLL_EVERY_MS = 500
 /** The time to connect and to LISTEN. */
@@ -49,8 +49,7 @@ export class PostgresFeed implements Feed {
   }
 
   async #listen(): Promise<void> {
-    const client = new (loadPg().Client)({
-      connectionString: this.#options.url,
+    const client = this.#options.servers.createClient({
       keepAlive: true,
       connectionTimeoutMillis: DEADLINE_MS,
       query_timeout: DEADLINE_MS,

@@ -1,7 +1,14 @@
 /** Distinguishes outages of a database, after which a caller may retry, from faults, and names the reason in a few words. */
 
-/** By the result code of SQLite, the errno of the network or the SQLSTATE of PostgreSQL. The first match counts. */
+/** By the result code of SQLite, the errno of the network, the SQLSTATE of PostgreSQL or the code of an unfit server of it. The first match counts. */
 const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
+  [/^GATEHOUSE_LOST_WRITES/, 'it lacks writes that were acknowledged before a failover'],
+  [/^GATEHOUSE_NO_PRIMARY/, 'none of its servers accepts writes'],
+  [/^GATEHOUSE_STANDBY/, 'the server is a standby'],
+  [/^GATEHOUSE_OLD_PRIMARY/, 'the server is an old primary'],
+  [/^GATEHOUSE_OTHER_CLUSTER/, 'the server belongs to another cluster'],
+  [/^GATEHOUSE_UNREPLICATED/, 'no standby has confirmed the write'],
+  [/^GATEHOUSE_FAILED_OVER/, 'it fails over to another server'],
   [/^(SQLITE_READONLY|25006)/, 'it is read-only'],
   [/^(SQLITE_FULL|53100|ENOSPC)/, 'its disk is full'],
   [/^(SQLITE_IOERR|SQLITE_CANTOPEN|58030)/, 'its disk failed'],
@@ -37,7 +44,10 @@ export function isUnavailable(error: unknown): boolean {
 
 /** Whether reads may still succeed. */
 export function concernsWrites(error: unknown): boolean {
-  return error instanceof Error && /^(SQLITE_(READONLY|FULL|IOERR)|25006|53100|58030|ENOSPC)/.test(codeOf(error))
+  return (
+    error instanceof Error &&
+    /^(SQLITE_(READONLY|FULL|IOERR)|GATEHOUSE_LOST_WRITES|25006|53100|58030|ENOSPC)/.test(codeOf(error))
+  )
 }
 
 function codeOf(error: Error): string {

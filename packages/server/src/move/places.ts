@@ -2,11 +2,12 @@
 
 import { createNodes } from '../store/cluster/nodes.ts'
 import { lockStart, type Unlock } from '../store/cluster/start-lock.ts'
-import { type DataLocation, openUnmigrated, POSTGRES_SCHEMA, withoutCredentials } from '../store/database/database.ts'
+import { type DataLocation, openUnmigrated, POSTGRES_SCHEMA } from '../store/database/database.ts'
 import { schemaVersion } from '../store/database/migration-plan.ts'
 import { MIGRATIONS } from '../store/database/migrations.ts'
-import { loadPg } from '../store/database/pg.ts'
 import { checkPrivileges } from '../store/database/privileges.ts'
+import { withoutCredentials } from '../store/database/servers/addresses.ts'
+import { withConnection } from '../store/database/servers/one-connection.ts'
 import { MoveRefused } from './table.ts'
 
 /** The data folder of SQLite, or the URL of PostgreSQL without credentials. */
@@ -38,15 +39,10 @@ export async function checkPlaces(from: DataLocation, to: DataLocation): Promise
   await checkSource(from)
   if (to.url === '') return
   const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
-  await checkPostgres(to.url)
-  const client = new (loadPg().Client)({ connectionString: to.url, application_name: 'gatehouse move' })
-  client.on('error', () => {})
-  try {
-    await client.connect()
-    await checkPrivileges(async (statement, schema) => (await client.query(statement, [schema])).rows, POSTGRES_SCHEMA)
-  } finally {
-    await client.end().catch(() => {})
-  }
+  await checkPostgres(to)
+  await withConnection(to, { application_name: 'gatehouse move' }, (client) =>
+    checkPrivileges(async (statement, schema) => (await client.query(statement, [schema])).rows, POSTGRES_SCHEMA),
+  )
 }
 
 async function checkSource(from: DataLocation): Promise<void> {

@@ -4,7 +4,7 @@ import type { ClientBase, Pool } from 'pg'
 import { POSTGRES } from '../query/engines/postgres/dialect/dialect.ts'
 import { SCHEMA } from '../query/engines/postgres/representation.ts'
 import { POSTGRES_SCHEMA } from '../store/database/database.ts'
-import { loadPg } from '../store/database/pg.ts'
+import { serversOf } from '../store/database/servers/one-connection.ts'
 import {
   batchRowsOf,
   labelOf,
@@ -33,13 +33,12 @@ const SETTINGS = {
   cursor_tuple_fraction: 1,
 }
 
-export function openPool(url: string): Pool {
-  const pool = new (loadPg().Pool)({
-    connectionString: url,
+/** To the server that the URL chooses; `close` ends the connections. */
+export function openPool(url: string): { pool: Pool; close: () => Promise<void> } {
+  const servers = serversOf({ url })
+  const pool = servers.createPool({
     max: 3,
-    options: Object.entries(SETTINGS)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
+    settings: SETTINGS,
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     application_name: 'gatehouse move',
@@ -47,7 +46,13 @@ export function openPool(url: string): Pool {
   // A broken connection fails its statement; without a listener the event would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
-  return pool
+  return {
+    pool,
+    async close() {
+      await pool.end()
+      await servers.close()
+    },
+  }
 }
 
 export const SCHEMAS: Readonly<Record<Part, string>> = { identity: POSTGRES_SCHEMA, query: SCHEMA }

@@ -1,13 +1,13 @@
 /** A PostgreSQL database that is moved: our two schemas, which are only read. */
 import type { ClientBase } from 'pg'
 import { readStoredCatalogue } from '../query/engines/postgres/catalogue.ts'
-import { withoutCredentials } from '../store/database/database.ts'
+import { withoutCredentials } from '../store/database/servers/addresses.ts'
 import { nameOf, openPool, rowsOf, SCHEMAS } from './postgres-rows.ts'
 import { labelOf, type MovedTable, type Part, type Source } from './table.ts'
 import { type FindColumns, identityTables, isLeftOut, queryTables } from './tables.ts'
 
 export function openPostgresSource(url: string): Source {
-  const pool = openPool(url)
+  const { pool, close } = openPool(url)
   let held: (ClientBase & { release(destroy: boolean): void }) | undefined
   let known: readonly MovedTable[] = []
   const find: FindColumns = async (part, table) => {
@@ -21,7 +21,7 @@ export function openPostgresSource(url: string): Source {
     location: withoutCredentials(url),
     rows: (table, order, offset) => rowsOf(pool, table, order, offset),
     async tables() {
-      known = [...(await identityTables(find)), ...(await queryTables(await readStoredCatalogue(url), find))]
+      known = [...(await identityTables(find)), ...(await queryTables(await readStoredCatalogue({ url }), find))]
       return known
     },
     async foreignTables(tables) {
@@ -56,7 +56,7 @@ export function openPostgresSource(url: string): Source {
     },
     async close() {
       held?.release(true)
-      await pool.end()
+      await close()
     },
   }
 }

@@ -5,7 +5,8 @@ import { CATALOGUE } from '../query/engines/postgres/catalogue.ts'
 import { POSTGRES } from '../query/engines/postgres/dialect/dialect.ts'
 import { sqlType } from '../query/engines/postgres/representation.ts'
 import { prepareDatabase } from '../query/engines/postgres/setup/setup.ts'
-import { openDatabase, withoutCredentials } from '../store/database/database.ts'
+import { openDatabase } from '../store/database/database.ts'
+import { withoutCredentials } from '../store/database/servers/addresses.ts'
 import { inTransaction, nameOf, openPool, rowsOf, SCHEMAS } from './postgres-rows.ts'
 import { labelOf, type MovedTable, type Progress, type Row, type Target } from './table.ts'
 import { PROGRESS } from './tables.ts'
@@ -15,7 +16,7 @@ const PROGRESS_TABLE = `${SCHEMAS.identity}.${PROGRESS}`
 
 /** The database has the mark of the move already. */
 export function openPostgresTarget(url: string, dataFolder: string): Target {
-  const pool = openPool(url)
+  const { pool, close } = openPool(url)
   const write = (work: (client: ClientBase) => Promise<void>): Promise<void> => inTransaction(pool, work)
   return {
     location: withoutCredentials(url),
@@ -60,7 +61,7 @@ export function openPostgresTarget(url: string, dataFolder: string): Target {
       for (const table of tables) await pool.query(`ANALYZE ${nameOf(table)}`)
       await pool.query(`DROP TABLE ${PROGRESS_TABLE}`)
     },
-    close: () => pool.end(),
+    close,
   }
 }
 

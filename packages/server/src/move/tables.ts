@@ -10,7 +10,7 @@ import { type MovedColumn, type MovedTable, MoveRefused, type Part } from './tab
 /** The record of the progress, in the target as long as the move is unfinished. */
 export const PROGRESS = 'move_progress'
 
-/** Nodes and their replies to each other belong to processes that have ended. */
+/** Nodes and their replies to each other belong to processes that have ended, the history to the servers of PostgreSQL. */
 const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   schema_version: 'moved',
   users: 'moved',
@@ -35,6 +35,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   rate_counts: 'moved',
   nodes: 'left out',
   node_answers: 'left out',
+  database_history: 'left out',
   set_up_links: 'moved',
 }
 

@@ -83,6 +83,11 @@ export const QUERY_ERRORS = {
     'Writes are not possible',
     'The disk under the database failed: an operator must repair it and restart the server.',
   ),
+  'Data.LostWrites': entry(
+    503,
+    'Writes are stopped after a failover',
+    'The database lacks writes that were acknowledged: an operator must find out which, and [accept the loss](high-availability.md#when-writes-are-stopped) or bring back the server that has them. Reads continue.',
+  ),
   'Data.Unavailable': entry(503, 'The database is not available', 'Try again after the seconds in Retry-After.', 5),
   'Criteria.UnknownOperator': entry(400, 'The operator is unknown', 'Use one of the operators in `Expected`.'),
   'Criteria.UnknownColumn': entry(400, 'The column is unknown', 'Use one of the columns in `Expected`.'),

@@ -70,7 +70,7 @@ export interface QueryOptions {
   readonly onSlow?: SlowLog['onSlow']
   /** A statement continues in the database although it was stopped. */
   readonly onStuck?: EngineOptions['onStuck']
-  readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'shared'>
+  readonly database: Pick<EngineOptions, 'dataFolder' | 'databaseUrl' | 'servers' | 'shared'>
   readonly limits?: Partial<QueryLimits>
   readonly liveLimits?: Partial<LiveLimits>
   /** Derives keys from a secret that all nodes share. */

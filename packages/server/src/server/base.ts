@@ -14,6 +14,7 @@ import { lockStart } from '../store/cluster/start-lock.ts'
 import { type StartedControllers, startControllers } from '../streaming/controllers/start.ts'
 import type { Logger } from '../telemetry/log.ts'
 import type { Tracing } from '../telemetry/traces.ts'
+import { openServersIfNamed } from './database-servers.ts'
 import { checkBeforeStart, readStartFiles, type StartFiles } from './preflight.ts'
 import { joinCluster, openResources, type Resources } from './resources.ts'
 import { openTracingIfSet, statementSpans } from './tracing.ts'
@@ -53,14 +54,16 @@ export interface Base {
 export async function openBase(config: Config, port: number, options: BaseOptions, cleanup: Cleanup): Promise<Base> {
   const { logger, clock = systemClock, signal, worker } = options
   const { brand, controllers, declared } = await readStartFiles(config, worker?.appliesFile ?? true)
+  const servers = await openServersIfNamed(config, logger, cleanup)
   const unlock = await lockStart({
     dataFolder: config.data,
     url: config.databaseUrl,
+    servers,
     onWait: () => logger.info('waiting for another node to finish starting'),
     signal,
   })
   cleanup.add(unlock)
-  await checkBeforeStart(config, port, declared)
+  await checkBeforeStart(config, port, declared, servers)
   const market = await createDemoMarket(config, declared)
   const startedControllers = startControllers(
     market?.controllers(controllers) ?? controllers,
@@ -80,6 +83,7 @@ export async function openBase(config: Config, port: number, options: BaseOption
       onMigrated: (run) => logger.info(run, 'the database was migrated'),
       onStatement: tracing && statementSpans(tracing, config.databaseUrl),
       shared: worker?.identityFile,
+      servers,
     },
     cleanup,
   )

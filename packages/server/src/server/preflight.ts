@@ -5,6 +5,7 @@ import { issuerOf } from '../config/issuer.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import { checkStored } from '../store/check-stored.ts'
 import { POOL_SIZE } from '../store/database/database.ts'
+import type { DatabaseServers } from '../store/database/servers/servers.ts'
 import type { Controller } from '../streaming/topics/controller.ts'
 import { readBrand } from './options.ts'
 
@@ -44,20 +45,25 @@ const START_CONNECTIONS = POOL_SIZE + 1
 const QUERY_CONNECTIONS = 3
 
 /** The data folder, the databases and the keys. */
-export async function checkBeforeStart(config: Config, port: number, declared: Declared | undefined): Promise<void> {
+export async function checkBeforeStart(
+  config: Config,
+  port: number,
+  declared: Declared | undefined,
+  servers: DatabaseServers | undefined,
+): Promise<void> {
   const { data: dataFolder, databaseUrl: url, masterKey } = config
   const hasQuery = config.services.includes('query')
   const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0)
   const issuer = issuerOf(config, port)
   const refusedSecrets = isPublic(config, issuer) ? await demoSecrets() : undefined
-  const roles = await checkStored({ dataFolder, url, masterKey, freeConnections, issuer, refusedSecrets })
+  const roles = await checkStored({ dataFolder, url, servers, masterKey, freeConnections, issuer, refusedSecrets })
   if (url !== '' && hasQuery) {
     const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
-    await checkPostgres(url)
+    await checkPostgres({ url, servers })
   }
   if (declared === undefined) return
   const { checkDeclared } = await import('../declarative/reconcile.ts')
-  await checkDeclared(declared, process.env, roles, await checksOfTables(config))
+  await checkDeclared(declared, process.env, roles, await checksOfTables(config, servers))
 }
 
 /** Whether other machines may reach the server, itself or through a proxy. With `demo`, only a proxy could lead to it. */
@@ -71,8 +77,11 @@ async function demoSecrets() {
 }
 
 /** Undefined on a node without the query service. */
-async function checksOfTables({ services, data: dataFolder, databaseUrl: url }: Config) {
+async function checksOfTables(
+  { services, data: dataFolder, databaseUrl: url }: Config,
+  servers: DatabaseServers | undefined,
+) {
   if (!services.includes('query')) return undefined
   const { checksOfStored } = await import('../query/run/stored-tables.ts')
-  return checksOfStored({ dataFolder, url, clock: Date.now })
+  return checksOfStored({ dataFolder, url, servers, clock: Date.now })
 }

@@ -10,6 +10,7 @@ import { type AuditLog, openAuditLog } from '../store/audit/audit.ts'
 import { nodeName } from '../store/cluster/nodes.ts'
 import { openDataFolder } from '../store/database/data-folder.ts'
 import { type Database, type DatabaseOptions, openDatabase, openUnmigrated } from '../store/database/database.ts'
+import type { DatabaseServers } from '../store/database/servers/servers.ts'
 import { type MasterKey, openMasterKey, requireMasterKey } from '../store/keys/master-key.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import type { Logger } from '../telemetry/log.ts'
@@ -20,6 +21,8 @@ export interface Resources {
   readonly node: string
   readonly clock: Clock
   readonly masterKey: MasterKey
+  /** Those of PostgreSQL. */
+  readonly servers: DatabaseServers | undefined
   readonly database: Database
   readonly stores: Stores
   readonly audit: AuditLog
@@ -32,13 +35,15 @@ export interface ResourceOptions {
   readonly onAvailability?: DatabaseOptions['onAvailability']
   readonly onMigrated?: DatabaseOptions['onMigrated']
   readonly shared?: DatabaseOptions['shared']
+  readonly servers?: DatabaseOptions['servers']
 }
 
 export async function openResources(config: Config, options: ResourceOptions, cleanup: Cleanup): Promise<Resources> {
-  const { onStatement, onAvailability, onMigrated, shared } = options
+  const { onStatement, onAvailability, onMigrated, shared, servers } = options
   const masterKey = openMasterKey(openDataFolder(config.data), config.masterKey)
-  const place = { dataFolder: config.data, url: config.databaseUrl }
+  const place = { dataFolder: config.data, url: config.databaseUrl, servers }
   const database = await openDatabase({ ...place, onStatement, onAvailability, onMigrated, shared })
+  await servers?.recordHistory()
   return assemble(config, { masterKey, database }, options, cleanup)
 }
 
@@ -52,7 +57,7 @@ export function openExisting(config: Config, options: ResourceOptions, cleanup: 
 function assemble(
   config: Config,
   { masterKey, database }: Pick<Resources, 'masterKey' | 'database'>,
-  { clock, onAuditError }: ResourceOptions,
+  { clock, onAuditError, servers }: ResourceOptions,
   cleanup: Cleanup,
 ): Resources {
   cleanup.add(() => database.close())
@@ -62,14 +67,14 @@ function assemble(
   const stores = createStores(database, clock, {
     sessions: { idle: config.sessionIdle, absolute: config.sessionLifetime },
   })
-  return { node, clock, masterKey, database, stores, audit }
+  return { node, clock, masterKey, servers, database, stores, audit }
 }
 
 /** The event bus and the other nodes on the same database. */
 export async function joinCluster(
   config: Config,
   issuer: string,
-  { database, stores, node, clock }: Resources,
+  { database, servers, stores, node, clock }: Resources,
   logger: Logger,
   cleanup: Cleanup,
   worker?: WorkerLink,
@@ -77,7 +82,7 @@ export async function joinCluster(
   const bus = await openBus(
     database,
     stores.events,
-    config.databaseUrl,
+    { url: config.databaseUrl, servers },
     exceptOutages((error) => logger.warn({ err: error }, 'event bus error')),
     worker?.identityFile,
   )

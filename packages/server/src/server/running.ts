@@ -159,6 +159,7 @@ async function stop(reason: StopReason, running: Running, closed: () => Promise<
     ended ?? endStreams(services),
     ports.listener.close(STOP_GRACE_MS + running.settings.config.streamDrainTime),
   ])
+  base.resources.servers?.hurry()
   await Promise.race([cleanup.run(), failAfter(CLOSE_MS, 'The resources of the server could not be closed')])
   await ports.cleanup.run()
   logger.info('stopped')

@@ -71,7 +71,12 @@ function openQueryService({ config, resources, bus, clock, worker, logger }: Bas
     },
     owners: { names: (subjects) => subjectNames(database, subjects) },
     clock,
-    database: { dataFolder: config.data, databaseUrl: config.databaseUrl, shared: worker?.queryFile },
+    database: {
+      dataFolder: config.data,
+      databaseUrl: config.databaseUrl,
+      servers: resources.servers,
+      shared: worker?.queryFile,
+    },
     limits: queryLimitsOf(config),
     liveLimits: liveLimitsOf(config),
     deriveKey: masterKey.derive,

@@ -76,8 +76,11 @@ export async function requireDatabase(options: StoredOptions): Promise<MasterKey
 }
 
 /** Without migrating it. */
-async function lookInto<T>({ dataFolder, url }: StoredOptions, look: (database: Database) => Promise<T>): Promise<T> {
-  const database = openUnmigrated({ dataFolder, url, poolSize: 1 })
+async function lookInto<T>(
+  { dataFolder, url, servers }: StoredOptions,
+  look: (database: Database) => Promise<T>,
+): Promise<T> {
+  const database = openUnmigrated({ dataFolder, url, servers, poolSize: 1 })
   try {
     return await look(database)
   } catch (error) {

@@ -103,6 +103,13 @@ export const METRICS = {
     'Connections of the identity database: "busy", "idle" and callers "waiting" for one.',
     'state',
   ),
+  gatehouse_database_failovers_total: counter('Changes of the primary of PostgreSQL that this node has followed.'),
+  gatehouse_database_timeline: processGauge(
+    'The timeline of the primary of PostgreSQL; every promotion begins the next one.',
+  ),
+  gatehouse_database_writes_stopped: processGauge(
+    '1 while writes are stopped because PostgreSQL lacks acknowledged writes after a failover.',
+  ),
   gatehouse_audit_waiting_rows: gauge('Audit rows waiting to be made durable.'),
   gatehouse_audit_lost_total: counter('Audit rows lost because the database was unavailable for too long.'),
   gatehouse_tls_certificate_expiry_seconds: sharedGauge(

@@ -16,6 +16,7 @@ import { checkFolder } from './folder.ts'
 import { checkInstallation } from './installation.ts'
 import { checkOpenFiles } from './open-files.ts'
 import { readableFolder } from './readable-folder.ts'
+import { checkServers } from './servers.ts'
 import { checkSettings } from './settings.ts'
 
 /** Findings about a folder whose databases are not looked into. */
@@ -53,6 +54,7 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
       ...folder,
       ...checkCertificate(config, now()),
       checkUnused(config),
+      ...(await checkServers(config)),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
     ])
   } finally {

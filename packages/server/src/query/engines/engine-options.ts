@@ -1,5 +1,6 @@
 /** What an engine is opened with. */
 import type { Availability } from '../../lib/availability.ts'
+import type { DatabaseServers } from '../../store/database/servers/servers.ts'
 import type { SharedFile } from '../../store/database/shared-file.ts'
 import type { StuckStatement, TempLimits } from './engine.ts'
 import type { ResponseLimits } from './idempotency-cleanup.ts'
@@ -9,6 +10,8 @@ export interface EngineOptions {
   readonly dataFolder: string
   /** Empty for the embedded engine. */
   readonly databaseUrl: string
+  /** Those of the URL, shared with the identity database. */
+  readonly servers?: DatabaseServers | undefined
   /** Long queries that run at the same time: reader processes, or connections. */
   readonly concurrency: number
   /** Queries that may wait for one before further ones are refused. */

@@ -58,14 +58,20 @@ export interface ChangedKey {
   readonly isFormerKept: boolean
 }
 
+/**
+ * `lost`: the changes are not known, and the position can no longer be used. `undone`: so too, because the database has lost changes that
+ * were seen at the position.
+ */
+export type TableChange = 'changed' | 'lost' | 'undone'
+
 export interface LiveSource {
   /**
    * Calls the listener soon after commits: of this node, of other nodes, of other programs. Several commits may be one
    * call, and a call does not mean that anything has changed. Returns the function that removes the listener.
    */
   onCommit(listener: CommitListener): () => void
-  /** The tables that have changed. `lost`: the changes are not known, and the position can no longer be used. */
-  changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>>
+  /** The tables that have changed. */
+  changedSince(positions: Positions): Promise<ReadonlyMap<string, TableChange>>
   /** Negative if `a` is older; undefined if positions of different epochs cannot be compared. */
   compare(a: TablePosition, b: TablePosition): number | undefined
   /** Rejects with LostPosition when the changes since a position are not known, or the rows that a former result had. */
@@ -84,8 +90,12 @@ export interface LogLimits {
 
 /** The log does not reach back to the position: it was trimmed, the table was altered, or the database was restored. */
 export class LostPosition extends Error {
-  constructor(tables: readonly string[]) {
+  /** The database has lost changes that were seen at the position. */
+  readonly isUndone: boolean
+
+  constructor(tables: readonly string[], isUndone = false) {
     super(`The changes of ${tables.join(', ')} since this position are not known`)
+    this.isUndone = isUndone
   }
 }
 

@@ -28,7 +28,7 @@ export interface LiveRequest {
   readonly signal?: AbortSignal | undefined
 }
 
-export type ResetReason = 'Rights' | 'Definition' | 'Expired' | 'Overflow'
+export type ResetReason = 'Rights' | 'Definition' | 'Lost' | 'Expired' | 'Overflow'
 
 /**
  * One message for a subscriber. Subscribers that are sent the same message get the same object, so that a transport can cache what it

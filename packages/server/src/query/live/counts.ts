@@ -8,7 +8,7 @@ type EngineKind = Engine['kind']
 
 export class LiveCounts {
   readonly evaluations: Record<LiveMethod, number> = { keys: 0, rerun: 0, clock: 0 }
-  readonly resets: Record<ResetReason, number> = { Rights: 0, Definition: 0, Expired: 0, Overflow: 0 }
+  readonly resets: Record<ResetReason, number> = { Rights: 0, Definition: 0, Lost: 0, Expired: 0, Overflow: 0 }
   readonly resumes = { recovered: 0, reset: 0 }
   #observeDelivery: ((seconds: number) => void) | undefined
   #observeRun: ((outcome: string, milliseconds: number) => void) | undefined

@@ -4,7 +4,7 @@ import type { LiveCounts } from './counts.ts'
 import type { EvaluatorEnv } from './evaluate/evaluator.ts'
 import { Family } from './evaluate/family.ts'
 import type { LiveReader } from './evaluate/reader.ts'
-import { evaluateWhole, Rerun, readState } from './evaluate/rerun.ts'
+import { evaluateWhole, Rerun, readState, voidReasonOf } from './evaluate/rerun.ts'
 import { TableWatches } from './evaluate/table-watches.ts'
 import { shuttingDown, tooManyOwnBytes } from './limits.ts'
 import type { PositionSeal } from './position.ts'
@@ -166,13 +166,13 @@ export class ResultCache {
   async #wake(entry: Entry, result: LiveResult): Promise<LiveResult> {
     const { reader } = this.#env
     const found = await reader.source.changedSince(result.positions)
-    const isLost = [...found.values()].includes('lost')
-    if (isLost)
-      await evaluateWhole(result, reader, { startedAt: performance.now(), isLost, signal: entry.reading.signal })
+    const voidBy = voidReasonOf(found)
+    if (voidBy !== undefined)
+      await evaluateWhole(result, reader, { startedAt: performance.now(), voidBy, signal: entry.reading.signal })
     // Dropped in the meantime: it used too much memory, and its statements were ended.
     if (this.#entries.get(result.target.identity) !== entry) throw tooManyOwnBytes()
     this.#tend(result)
-    if (found.size > 0 && !isLost) await result.evaluator?.bringUpToDate()
+    if (found.size > 0 && voidBy === undefined) await result.evaluator?.bringUpToDate()
     return result
   }
 

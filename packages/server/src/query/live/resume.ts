@@ -46,7 +46,7 @@ export class Resumes {
     const { version } = result
     const found = await this.#reader.source.changedSince(positions)
     if (found.size === 0 && result.covers(version)) return { kind: 'version', version }
-    if ([...found.values()].includes('lost')) return EXPIRED
+    if ([...found.values()].some((change) => change !== 'changed')) return EXPIRED
     try {
       const { family } = target
       const step =

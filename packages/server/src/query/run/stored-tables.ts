@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from 'gatehouse-protocol'
+import type { PostgresPlace } from '../../store/database/servers/one-connection.ts'
 import { type CatalogueRow, readDefinition } from '../catalogue/definition.ts'
 import { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import { createTableChecks, type TableChecks } from '../catalogue/table-checks.ts'
@@ -10,11 +11,12 @@ export interface StoredTablesOptions {
   readonly dataFolder: string
   /** Empty for SQLite. */
   readonly url: string
+  readonly servers?: PostgresPlace['servers']
   readonly clock: Clock
 }
 
-export async function checksOfStored({ dataFolder, url, clock }: StoredTablesOptions): Promise<TableChecks> {
-  const rows = url === '' ? await readSqlite(join(dataFolder, 'query.db')) : await readPostgres(url)
+export async function checksOfStored({ dataFolder, url, servers, clock }: StoredTablesOptions): Promise<TableChecks> {
+  const rows = url === '' ? await readSqlite(join(dataFolder, 'query.db')) : await readPostgres({ url, servers })
   const snapshot = new CatalogueSnapshot(rows.map(readDefinition))
   return createTableChecks(() => snapshot, clock)
 }
@@ -25,7 +27,7 @@ async function readSqlite(path: string): Promise<readonly CatalogueRow[]> {
   return readStoredCatalogue(path)
 }
 
-async function readPostgres(url: string): Promise<readonly CatalogueRow[]> {
+async function readPostgres(place: PostgresPlace): Promise<readonly CatalogueRow[]> {
   const { readStoredCatalogue } = await import('../engines/postgres/catalogue.ts')
-  return readStoredCatalogue(url)
+  return readStoredCatalogue(place)
 }

@@ -11,6 +11,7 @@ import { Pipeline } from '../../http/pipeline.ts'
 import { connectionAddress } from '../../http/request/request-head.ts'
 import { exceptOutages } from '../../lib/unavailable.ts'
 import { syncRateCounts } from '../../store/cluster/rate-count-sync.ts'
+import type { DatabaseServers } from '../../store/database/servers/servers.ts'
 import { startPruning } from '../../store/prune.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { Metrics } from '../../telemetry/metrics.ts'
@@ -24,19 +25,26 @@ import { watchLastBackup } from './last-backup.ts'
 const DAY = 86_400_000
 
 export function openMetrics(
-  { node, database, audit }: Resources,
+  { node, servers, database, audit }: Resources,
   bus: Bus,
   dataFolder: string,
   cleanup: Cleanup,
 ): Metrics {
   const metrics = new Metrics()
   metrics.watchCounts('gatehouse_database_connections', 'state', () => Object.entries(database.pool() ?? {}))
+  if (servers !== undefined) watchServers(metrics, servers)
   metrics.watch('gatehouse_audit_waiting_rows', () => [[{}, audit.waiting]])
   metrics.watch('gatehouse_audit_lost_total', () => [[{}, audit.lost]])
   metrics.watch('gatehouse_bus_lag_seconds', () => [[{}, bus.lag() / 1000]])
   bus.subscribe(({ kind }) => metrics.count('gatehouse_bus_events_total', { kind }))
   cleanup.add(watchProcess(metrics, { name: node, dataFolder }))
   return metrics
+}
+
+function watchServers(metrics: Metrics, servers: DatabaseServers): void {
+  metrics.watch('gatehouse_database_failovers_total', () => [[{}, servers.failovers]])
+  metrics.watch('gatehouse_database_timeline', () => [[{}, servers.timeline ?? 0]])
+  metrics.watch('gatehouse_database_writes_stopped', () => [[{}, servers.lost === undefined ? 0 : 1]])
 }
 
 /** Opened with the main port, before anything is written; undefined where the settings name none. */

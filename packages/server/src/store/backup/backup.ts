@@ -25,7 +25,7 @@ export async function takeBackup(location: DataLocation, target: string, masterK
     await mkdir(unfinished, { mode: 0o700 })
     const taken = new Date().toISOString()
     const files = [...(await copyDataFolder(location.dataFolder, unfinished))]
-    if (location.url !== '') files.push(...(await dumpPostgres(location.url, unfinished)))
+    if (location.url !== '') files.push(...(await dumpPostgres(location, unfinished)))
     const engine = location.url === '' ? 'sqlite' : 'postgres'
     await writeManifest(unfinished, seal({ format: 1, version: VERSION, engine, taken, files }, masterKey))
     const manifest = await readBackup(unfinished)

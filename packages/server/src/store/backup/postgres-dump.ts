@@ -5,17 +5,16 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import pg from 'pg'
+import type pg from 'pg'
+import { type PostgresPlace, withConnection } from '../database/servers/one-connection.ts'
 import { type BackupFile, describeFile } from './manifest.ts'
 import { readLayout, type TableLayout } from './postgres-layout.ts'
 
 export const LAYOUT_FILE = 'postgres.json'
 const ROWS_AT_ONCE = 1_000
 
-export async function dumpPostgres(url: string, folder: string): Promise<BackupFile[]> {
-  const client = new pg.Client({ connectionString: url, application_name: 'gatehouse backup' })
-  await client.connect()
-  try {
+export function dumpPostgres(place: PostgresPlace, folder: string): Promise<BackupFile[]> {
+  return withConnection(place, { application_name: 'gatehouse backup' }, async (client) => {
     // One snapshot for all tables, so that the dump is consistent.
     await client.query('begin transaction isolation level repeatable read read only')
     await client.query("set local search_path = ''; set local timezone = 'UTC'; set local extra_float_digits = 1")
@@ -25,9 +24,7 @@ export async function dumpPostgres(url: string, folder: string): Promise<BackupF
     for (const table of layout.tables) files.push(await dumpTable(client, table, folder))
     await client.query('commit')
     return files
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 export function tableFile({ schema, name }: Pick<TableLayout, 'schema' | 'name'>): string {

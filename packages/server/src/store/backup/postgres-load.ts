@@ -3,22 +3,21 @@ import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createGunzip } from 'node:zlib'
-import pg from 'pg'
-import { withoutCredentials } from '../database/database.ts'
+import type pg from 'pg'
+import { withoutCredentials } from '../database/servers/addresses.ts'
+import { type PostgresPlace, withConnection } from '../database/servers/one-connection.ts'
 import { BadBackup } from './manifest.ts'
 import { LAYOUT_FILE, tableFile } from './postgres-dump.ts'
 import type { Layout, TableLayout } from './postgres-layout.ts'
 
 const ROWS_AT_ONCE = 1_000
 
-export async function loadPostgres(url: string, folder: string): Promise<void> {
+export async function loadPostgres(place: PostgresPlace, folder: string): Promise<void> {
   const layout: Layout = JSON.parse(await readFile(join(folder, LAYOUT_FILE), 'utf8'))
-  const client = new pg.Client({ connectionString: url, application_name: 'gatehouse restore' })
-  await client.connect()
-  try {
+  await withConnection(place, { application_name: 'gatehouse restore' }, async (client) => {
     await client.query('begin')
     await client.query("set local search_path = ''; set local timezone = 'UTC'")
-    await refuseOccupied(client, layout, withoutCredentials(url))
+    await refuseOccupied(client, layout, withoutCredentials(place.url))
     for (const schema of layout.schemas)
       await client.query(`create schema if not exists ${client.escapeIdentifier(schema)}`)
     for (const { create } of layout.sequences) if (create !== '') await client.query(create)
@@ -29,9 +28,7 @@ export async function loadPostgres(url: string, folder: string): Promise<void> {
     for (const table of layout.tables) for (const statement of table.after) await client.query(statement)
     for (const { set } of layout.sequences) if (set !== '') await client.query(set)
     await client.query('commit')
-  } finally {
-    await client.end()
-  }
+  })
 }
 
 async function refuseOccupied(client: pg.ClientBase, { schemas }: Layout, location: string): Promise<void> {

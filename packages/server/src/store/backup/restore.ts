@@ -35,7 +35,7 @@ export async function restoreBackup(
   try {
     for (const { name, rows } of files) {
       // Last: a commit there cannot be undone if a file then fails.
-      if (name === MARK && manifest.engine === 'postgres') await loadPostgres(location.url, folder)
+      if (name === MARK && manifest.engine === 'postgres') await loadPostgres(location, folder)
       await copyFile(join(folder, name), join(location.dataFolder, name))
       await chmod(join(location.dataFolder, name), 0o600)
       if (name.endsWith('.db') && checkSqlite(join(location.dataFolder, name)) !== rows)

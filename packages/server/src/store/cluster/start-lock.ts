@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import SqliteDatabase from 'better-sqlite3'
 import { checkDataFolder, createFolder } from '../database/data-folder.ts'
 import type { DataLocation } from '../database/database.ts'
-import { loadPg } from '../database/pg.ts'
+import { refuseTransactionPooling } from '../database/servers/pooler.ts'
+import { DatabaseServers } from '../database/servers/servers.ts'
 
 export interface StartLockOptions extends DataLocation {
   /** Called if another server is starting. */
@@ -99,19 +100,23 @@ function isLocked(database: SqliteDatabase.Database): boolean {
 
 const START_LOCK = 7_203_519_003
 
-async function lockPostgres({ url, onWait, signal }: StartLockOptions): Promise<Unlock> {
-  const client = new (loadPg().Client)({
-    connectionString: url,
+async function lockPostgres({ url, servers: shared, onWait, signal }: StartLockOptions): Promise<Unlock> {
+  const servers = shared ?? new DatabaseServers(url)
+  const client = servers.createClient({
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
     application_name: 'gatehouse start',
   })
   // A broken connection has released the lock. Without a listener the error would end the process.
   client.on('error', () => {})
-  const end = () => client.end().catch(() => {})
+  const end = async () => {
+    await client.end().catch(() => {})
+    if (shared === undefined) await servers.close()
+  }
   signal?.addEventListener('abort', end, { once: true })
   try {
     await client.connect()
+    if (servers.isPooled) await refuseTransactionPooling(servers)
     const { rows } = await client.query<{ isLocked: boolean }>(
       `select pg_try_advisory_lock(${START_LOCK}) as "isLocked"`,
     )

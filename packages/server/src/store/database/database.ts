@@ -9,6 +9,8 @@ import { MIGRATIONS, type Migration } from './migrations.ts'
 import { loadPg } from './pg.ts'
 import { createPostgresDialect } from './postgres-dialect.ts'
 import type { Schema } from './schema.ts'
+import { withoutCredentials } from './servers/addresses.ts'
+import { DatabaseServers } from './servers/servers.ts'
 import type { SharedFile } from './shared-file.ts'
 import { createSqliteDialect } from './sqlite-dialect.ts'
 
@@ -32,6 +34,8 @@ export interface DataLocation {
   readonly dataFolder: string
   /** Empty for SQLite. */
   readonly url: string
+  /** Those of the URL, where several connections share what is known of them. */
+  readonly servers?: DatabaseServers | undefined
 }
 
 export interface DatabaseOptions extends DataLocation {
@@ -84,7 +88,7 @@ export function openUnmigrated(options: DatabaseOptions): Database {
   const availability = new Availability(options.onAvailability ?? (() => {}))
   return options.url === ''
     ? openSqlite(options, availability, log)
-    : openPostgres(options.url, options.poolSize ?? POOL_SIZE, availability, log)
+    : openPostgres(options, options.poolSize ?? POOL_SIZE, availability, log)
 }
 
 function logTo(onStatement: (run: StatementRun) => void): Logger {
@@ -133,15 +137,20 @@ export const POOL_SIZE = 10
 /** The time to connect, or to wait for a connection of the pool. */
 const CONNECT_MS = 5_000
 
-function openPostgres(url: string, poolSize: number, availability: Availability, log: Logger | undefined): Database {
+function openPostgres(
+  { url, servers: shared }: DataLocation,
+  poolSize: number,
+  availability: Availability,
+  log: Logger | undefined,
+): Database {
   const pg = loadPg()
+  const servers = shared ?? new DatabaseServers(url)
   /** Our bigint columns hold milliseconds and counters, all below 2^53. */
   const parserOf = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)
-  const pool = new pg.Pool({
-    connectionString: url,
+  const pool = servers.createPool({
     max: poolSize,
-    options: `-c search_path=${POSTGRES_SCHEMA}`,
+    settings: { search_path: POSTGRES_SCHEMA },
     types: { getTypeParser: parserOf },
     connectionTimeoutMillis: CONNECT_MS,
     keepAlive: true,
@@ -150,7 +159,11 @@ function openPostgres(url: string, poolSize: number, availability: Availability,
   // A broken idle connection is replaced on next use; without a listener the error would end the process.
   pool.on('error', () => {})
   let deadlineMs: number | undefined
-  const dialect = createPostgresDialect(pool, { availability, deadlineMs: () => deadlineMs })
+  const dialect = createPostgresDialect(pool, {
+    availability,
+    deadlineMs: () => deadlineMs,
+    acknowledged: () => servers.acknowledged(),
+  })
   const db = new Kysely<Schema>({ dialect, ...(log && { log }) })
   return {
     engine: 'postgres',
@@ -161,7 +174,10 @@ function openPostgres(url: string, poolSize: number, availability: Availability,
     limitStatements(milliseconds) {
       deadlineMs = milliseconds
     },
-    close: () => db.destroy(),
+    async close() {
+      await db.destroy()
+      if (shared === undefined) await servers.close()
+    },
   }
 }
 
@@ -172,11 +188,6 @@ async function tryWrite(db: Kysely<Schema>, padding = ''): Promise<void> {
     await tx.insertInto('throttles').values({ key, failures: 0, until: 0, updated_at: 0 }).execute()
     await tx.deleteFrom('throttles').where('key', '=', key).execute()
   })
-}
-
-export function withoutCredentials(url: string): string {
-  const address = new URL(url)
-  return `${address.protocol}//${address.host}${address.pathname}`
 }
 
 export class SchemaTooNew extends Error {

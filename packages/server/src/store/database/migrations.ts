@@ -211,6 +211,16 @@ const compatibleMigrations = statements('compatible migrations', [
   'alter table schema_version add column compatible integer default 0 not null',
 ])
 
+/** The primaries of PostgreSQL, each from its start or promotion on (servers/history.ts). Numbers of 64 bits are texts. */
+const databaseHistory: Migration = {
+  ...statements('database history', [
+    `create table database_history (system_id text not null, incarnation text not null, timeline bigint not null,
+      started_at text not null, next_xid text not null, recovered_to text, lost text, accepted_at bigint,
+      recorded_at bigint not null, constraint database_history_key primary key (system_id, incarnation))`,
+  ]),
+  isCompatible: true,
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -223,4 +233,5 @@ export const MIGRATIONS: readonly Migration[] = [
   openRows,
   nodeIssuers,
   compatibleMigrations,
+  databaseHistory,
 ]

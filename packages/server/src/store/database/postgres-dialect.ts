@@ -15,11 +15,14 @@ import type pg from 'pg'
 import type { Availability } from '../../lib/availability.ts'
 import { type Backoff, pauseAfter } from '../../lib/retry.ts'
 import { StatementTimeout } from '../../lib/unavailable.ts'
+import { witnessOf } from './servers/acknowledged-writes.ts'
 
 export interface PostgresDialectOptions {
   readonly availability: Availability
   /** How long a statement may take; undefined for no limit. */
   readonly deadlineMs: () => number | undefined
+  /** Called after a write outside of a transaction. */
+  readonly acknowledged: () => void
 }
 
 export function createPostgresDialect(pool: pg.Pool, options: PostgresDialectOptions): Dialect {
@@ -74,7 +77,7 @@ class PostgresDriver implements Driver {
 
   async commitTransaction(connection: PostgresConnection): Promise<void> {
     connection.inTransaction = false
-    await connection.send('commit')
+    await connection.commit()
   }
 
   async rollbackTransaction(connection: PostgresConnection): Promise<void> {
@@ -139,13 +142,27 @@ class PostgresConnection implements DatabaseConnection {
     await this.#inTime(this.#client.query(statement), statement === 'commit')
   }
 
+  async commit(): Promise<void> {
+    const witness = witnessOf(this.#client)
+    if (witness === undefined) return this.send('commit')
+    // Two statements in one message: the reply is a list.
+    const asked: Promise<unknown> = this.#client.query(`${witness.sql}; commit`)
+    const [read] = (await this.#inTime(asked, true)) as readonly pg.QueryResult<{ xid: string | null; lsn: string }>[]
+    const row = read?.rows[0]
+    if (row === undefined) return
+    witness.onRow([row.xid, row.lsn])
+    witness.acknowledge()
+  }
+
   release(): void {
     this.#client.release(this.isBroken)
   }
 
   async #run<R>({ sql, parameters }: CompiledQuery, name: string | undefined): Promise<QueryResult<R>> {
     const asked = this.#client.query({ text: sql, values: [...parameters], ...(name === undefined ? {} : { name }) })
-    const { rows, rowCount, command } = await this.#inTime(asked, !/^\s*select\b/i.test(sql))
+    const isWrite = !/^\s*select\b/i.test(sql)
+    const { rows, rowCount, command } = await this.#inTime(asked, isWrite)
+    if (isWrite && !this.inTransaction) this.#options.acknowledged()
     return command === 'SELECT' || rowCount === null ? { rows } : { rows, numAffectedRows: BigInt(rowCount) }
   }
 

@@ -8,6 +8,18 @@ export interface Schema {
     applied_at: number
     compatible: Generated<number>
   }
+  /** The primaries of PostgreSQL (servers/history.ts). */
+  database_history: {
+    system_id: string
+    incarnation: string
+    timeline: number
+    started_at: string
+    next_xid: string
+    recovered_to: string | null
+    lost: string | null
+    accepted_at: number | null
+    recorded_at: number
+  }
   users: {
     id: string
     username: string

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readTimestamp } from 'gatehouse-iql'
 import type { ClientBase, PoolClient } from 'pg'
-import { loadPg } from '../../../store/database/pg.ts'
+import { type PostgresPlace, withConnection } from '../../../store/database/servers/one-connection.ts'
 import { type CatalogueRow, readDefinition } from '../../catalogue/definition.ts'
 import { concernsViews, ViewGuard } from '../../catalogue/view-guard.ts'
 import {
@@ -21,6 +21,7 @@ import { POSTGRES } from './dialect/dialect.ts'
 import { runOnce } from './idempotency-keys.ts'
 import { createLog, dropLog } from './live/change-log.ts'
 import type { Acquire } from './pool.ts'
+import { mustCommit } from './protocol/pipeline.ts'
 import { columnType, SCHEMA, toPostgres } from './representation.ts'
 import { withRetries } from './retry.ts'
 import type { TempFileSetting } from './temp-files.ts'
@@ -57,20 +58,12 @@ export async function readCatalogue(client: ClientBase): Promise<CatalogueRow[]>
 }
 
 /** Empty in a database that the service has not prepared yet. */
-export async function readStoredCatalogue(url: string): Promise<CatalogueRow[]> {
-  const client = new (loadPg().Client)({
-    connectionString: url,
-    application_name: 'gatehouse start',
-    options: '-c DateStyle=ISO -c TimeZone=UTC',
-  })
-  client.on('error', () => {})
-  try {
-    await client.connect()
+export function readStoredCatalogue(place: PostgresPlace): Promise<CatalogueRow[]> {
+  const config = { application_name: 'gatehouse start', settings: { DateStyle: 'ISO', TimeZone: 'UTC' } }
+  return withConnection(place, config, async (client) => {
     const { rows } = await client.query('SELECT to_regclass($1) AS found', [`${SCHEMA}.${ENTRIES}`])
-    return rows[0]?.found === null ? [] : await readCatalogue(client)
-  } finally {
-    await client.end().catch(() => {})
-  }
+    return rows[0]?.found === null ? [] : readCatalogue(client)
+  })
 }
 
 const NEVER: Stoppable = new AbortController()
@@ -99,7 +92,7 @@ async function applyAll(client: PoolClient, { changes, response }: ChangeRequest
   }
   if (response === undefined) {
     await apply()
-    await client.query('COMMIT')
+    await mustCommit(client)
     return undefined
   }
   return runOnce(client, response.idempotencyKey, async () => {

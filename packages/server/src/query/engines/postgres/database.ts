@@ -1,5 +1,6 @@
 /** The connections of a node to PostgreSQL: of the schema's owner, of long queries, and of batches of short statements. */
 import type { Pool, PoolClient } from 'pg'
+import { DatabaseServers } from '../../../store/database/servers/servers.ts'
 import { readTempFileLimit } from '../../../store/database/temp-files.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import { FairSlots } from '../slots/fair-slots.ts'
@@ -12,6 +13,7 @@ import { StuckBackends } from './stuck-backends.ts'
 import { type TempFileSetting, tempFileSetting } from './temp-files.ts'
 
 export interface OpenDatabase {
+  readonly servers: DatabaseServers
   readonly owner: Pool
   /** All others. */
   readonly pools: readonly Pool[]
@@ -44,9 +46,10 @@ const LOCK_MS = 50
 const READ_MS = 1000
 
 export async function openDatabase(options: EngineOptions): Promise<OpenDatabase> {
-  const { databaseUrl: url, milliseconds, concurrency, waiting, availability, onStuck = () => {} } = options
+  const { databaseUrl, milliseconds, concurrency, waiting, availability, onStuck = () => {} } = options
+  const servers = options.servers ?? new DatabaseServers(databaseUrl)
   const connectMs = Math.min(milliseconds, CONNECT_MS)
-  const common = { url, connectMs, availability, responsiveness: new Responsiveness() }
+  const common = { servers, connectMs, availability, responsiveness: new Responsiveness() }
   const owner = createPool({ ...common, max: CONNECTIONS.owner })
   const { role, limit } = await prepare(owner)
   const tempFiles = tempFileSetting(limit, options.temp, concurrency)
@@ -58,6 +61,7 @@ export async function openDatabase(options: EngineOptions): Promise<OpenDatabase
   const stuck = new StuckBackends(owner, onStuck)
   const batches = { waiting, milliseconds, onLate: (client: PoolClient) => stuck.watchBatch(client) }
   return {
+    servers,
     owner,
     pools: [queries, reads, writes],
     slots,

@@ -44,15 +44,15 @@ class PostgresEngine implements Engine {
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
 
-  constructor(open: OpenDatabase, { databaseUrl, log, responses }: EngineOptions) {
-    const { owner, acquire } = open
+  constructor(open: OpenDatabase, { log, responses }: EngineOptions) {
+    const { servers, owner, acquire } = open
     const store = serviceStore(owner)
     this.#open = open
-    this.#signal = new CommitSignal(databaseUrl, owner)
+    this.#signal = new CommitSignal(servers, owner)
     this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
     this.documents = new DocumentRows(store)
-    this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log })
+    this.live = new PostgresLiveSource({ signal: this.#signal, owner, acquire, limits: log, history: servers.history })
   }
 
   readonly finish = (placeholders: Placeholders, text: string): EmittedSql => placeholders.numbered(text)

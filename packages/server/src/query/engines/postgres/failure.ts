@@ -70,6 +70,7 @@ const BY_STATE: ReadonlyMap<string, (error: DatabaseError) => Refusal | undefine
   ['54000', tooComplex],
   ['53200', (cause) => refuse('Limit.Memory', 'The query needs more memory than the database has', { cause })],
   ['53400', tempFileLimit],
+  ['GATEHOUSE_LOST_WRITES', ({ message }) => refuse('Data.LostWrites', message)],
   ['57014', (cause) => refuse('Limit.Time', 'The time limit was reached (the setting query_seconds)', { cause })],
 ])
 

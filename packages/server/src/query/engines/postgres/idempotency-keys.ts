@@ -6,7 +6,7 @@ import { TIMESTAMP } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
 import type { IdempotencyKey, WriteOutcome, WriteReply } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../stored-response.ts'
-import { COMMIT, mustRun, type PipelineStatement } from './protocol/pipeline.ts'
+import { COMMIT, mustCommit, mustRun, type PipelineStatement } from './protocol/pipeline.ts'
 import { SCHEMA, toPostgres } from './representation.ts'
 
 const REQUESTS = `${SCHEMA}._gh_requests`
@@ -24,7 +24,7 @@ export async function runOnce(
     return { outcome: first, isReplay: true }
   }
   const outcome = await act()
-  await mustRun(client, [storeResponse(key, outcome), COMMIT])
+  await mustCommit(client, [storeResponse(key, outcome)])
   return { outcome, isReplay: false }
 }
 

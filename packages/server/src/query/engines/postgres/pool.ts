@@ -1,7 +1,8 @@
 /** Connection pools with the session settings of the service; how a connection is borrowed, cancelled and given back. */
-import pg, { type Pool, type PoolClient } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { abortable } from '../../../lib/abortable.ts'
 import type { Availability } from '../../../lib/availability.ts'
+import type { DatabaseServers } from '../../../store/database/servers/servers.ts'
 import type { Stoppable } from '../engine.ts'
 import type { Background } from '../live-source.ts'
 import type { FairSlots, Slot, SlotRequest } from '../slots/fair-slots.ts'
@@ -11,7 +12,7 @@ import type { Responsiveness } from './responsiveness.ts'
 import type { StuckBackends } from './stuck-backends.ts'
 
 export interface PoolOptions {
-  readonly url: string
+  readonly servers: DatabaseServers
   /** The longest wait for a connection. */
   readonly connectMs: number
   readonly max: number
@@ -32,13 +33,17 @@ const SETTINGS = {
   standard_conforming_strings: 'on',
 }
 
-export function createPool({ url, connectMs, max, availability, responsiveness, settings = {} }: PoolOptions): Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
+export function createPool({
+  servers,
+  connectMs,
+  max,
+  availability,
+  responsiveness,
+  settings = {},
+}: PoolOptions): Pool {
+  const pool = servers.createPool({
     max,
-    options: Object.entries({ ...SETTINGS, ...settings })
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
+    settings: { ...SETTINGS, ...settings },
     connectionTimeoutMillis: connectMs,
     idleTimeoutMillis: 60_000,
     // Detects a server that disappears without closing the connection.

@@ -1,5 +1,6 @@
 /** Runs a write on a separate connection, and again after a serialization failure or a deadlock. */
 import type { PoolClient } from 'pg'
+import { isUnreplicated } from '../../../store/database/servers/client.ts'
 import { refuse } from '../../errors.ts'
 import type { Stoppable } from '../engine.ts'
 import { failureOf, isOutdated, isTransient } from './failure.ts'
@@ -38,7 +39,8 @@ export async function withRetries<T>(
       if (canRetry && attempt < MAX_ATTEMPTS && !signal.aborted) continue
       throw canRetry && !signal.aborted ? stillInConflict(error) : failureOf(error, signal)
     } finally {
-      await giveBack(isBroken)
+      // Its next commits would look as if they were not replicated either.
+      await giveBack(isBroken || isUnreplicated(client))
     }
   }
 }

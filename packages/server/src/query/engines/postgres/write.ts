@@ -7,7 +7,7 @@ import type { WriteOutcome, WriteReply, WriteRequest } from '../engine.ts'
 import { rowFilterError } from '../runtime-error.ts'
 import { runOnce } from './idempotency-keys.ts'
 import type { Acquire } from './pool.ts'
-import { BEGIN, COMMIT, mustRun, type PipelineStatement } from './protocol/pipeline.ts'
+import { BEGIN, mustCommit, mustRun, type PipelineStatement, runCommitting } from './protocol/pipeline.ts'
 import type { RawRow } from './protocol/protocol.ts'
 import { rowDecoder } from './representation.ts'
 import { withRetries } from './retry.ts'
@@ -32,7 +32,8 @@ export function isOneStatement({ steps, idempotencyKey, isChecked, mustBeWhole }
 
 async function runAlone(client: PoolClient, request: WriteRequest): Promise<WriteReply> {
   const run = new WriteRun(request)
-  await mustRun(client, run.statements())
+  const failure = await runCommitting(client, run.statements(), [])
+  if (failure !== undefined) throw failure.error
   return { outcome: run.outcome(), isReplay: false }
 }
 
@@ -49,7 +50,7 @@ async function runTransaction(client: PoolClient, request: WriteRequest): Promis
     return runOnce(client, request.idempotencyKey, () => act([]))
   }
   const outcome = await act([BEGIN])
-  await mustRun(client, [COMMIT])
+  await mustCommit(client)
   return { outcome, isReplay: false }
 }
 

@@ -5,7 +5,7 @@ import { BACKGROUND, inTurns, type Steps } from '../../../lib/turns.ts'
 import { type LiveReply, LostPosition } from '../../engines/live-source.ts'
 import { tooManyRows } from '../limits.ts'
 import { ownText } from '../results/difference.ts'
-import type { LiveResult } from '../results/live-result.ts'
+import type { LiveResult, VoidReason } from '../results/live-result.ts'
 import { isStep, ROWS_PER_STEP } from '../results/row-steps.ts'
 import type { FamilyTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv, isTransient } from './evaluator.ts'
@@ -72,8 +72,9 @@ export class Family extends Evaluator {
     const [first] = members
     const target = first?.result.target.family
     if (target === undefined) return []
-    const reply = since === 'unclear' ? 'lost' : await this.#read(target, since)
-    if (typeof reply === 'string') return this.#evaluateEach(members, startedAt, reply === 'lost')
+    const reply = since === 'unclear' ? 'Definition' : await this.#read(target, since)
+    if (typeof reply === 'string')
+      return this.#evaluateEach(members, startedAt, reply === 'too much' ? undefined : reply)
     const updates = await inTurns(this.#route(reply, members, fresh), BACKGROUND)
     return inTurns(this.#apply(updates, reply, { members, fresh, startedAt }), BACKGROUND)
   }
@@ -94,12 +95,12 @@ export class Family extends Evaluator {
     return oldest ?? 'unclear'
   }
 
-  async #read(target: FamilyTarget, since: string): Promise<LiveReply | 'lost' | 'too much'> {
+  async #read(target: FamilyTarget, since: string): Promise<LiveReply | VoidReason | 'too much'> {
     try {
       const reply = await this.env.reader.readChanged(target.read(since))
       return reply.exceeded === 'no' ? reply : 'too much'
     } catch (error) {
-      if (error instanceof LostPosition) return 'lost'
+      if (error instanceof LostPosition) return error.isUndone ? 'Lost' : 'Definition'
       // A row that belongs to no member may be the one that fails.
       if (error instanceof Refusal && !isTransient(error) && error.code !== 'Limit.Time') return 'too much'
       throw error
@@ -195,7 +196,7 @@ export class Family extends Evaluator {
   async #evaluateEach(
     members: ReadonlySet<Member>,
     startedAt: number,
-    isLost: boolean,
+    voidBy: VoidReason | undefined,
   ): Promise<readonly LiveResult[]> {
     const changed: LiveResult[] = []
     for (const member of members) {
@@ -203,7 +204,7 @@ export class Family extends Evaluator {
       const { result } = member
       const { version } = result
       try {
-        await evaluateWhole(result, this.env.reader, { startedAt, isLost })
+        await evaluateWhole(result, this.env.reader, { startedAt, voidBy })
       } catch (error) {
         if (!(error instanceof Refusal) || isTransient(error) || error.code === 'Limit.Time') throw error
         result.end(error)

@@ -2,9 +2,10 @@
 
 import type { Refusal } from 'gatehouse-protocol'
 import { BACKGROUND, inTurns } from '../../../lib/turns.ts'
+import type { TableChange } from '../../engines/live-source.ts'
 import { refuse } from '../../errors.ts'
 import { difference, type LiveState, stateOf } from '../results/difference.ts'
-import type { LiveResult } from '../results/live-result.ts'
+import type { LiveResult, VoidReason } from '../results/live-result.ts'
 import type { LiveTarget } from '../target.ts'
 import { type Evaluation, Evaluator, type EvaluatorEnv } from './evaluator.ts'
 import type { LiveReader, ReadOptions } from './reader.ts'
@@ -43,9 +44,9 @@ export class Rerun extends Evaluator {
       watches.hasNothingNew(result.positions)
       return []
     }
-    const isLost = [...found.values()].includes('lost')
+    const voidBy = voidReasonOf(found)
     const { version } = result
-    await evaluateWhole(result, reader, { ...evaluation, isLost, signal: this.#reading.signal })
+    await evaluateWhole(result, reader, { ...evaluation, voidBy, signal: this.#reading.signal })
     watches.hasRead(this, result.positions)
     return result.version === version ? [] : [result]
   }
@@ -55,18 +56,30 @@ export class Rerun extends Evaluator {
   }
 }
 
+/** Undefined if the changes are known. */
+export function voidReasonOf(found: ReadonlyMap<string, TableChange>): VoidReason | undefined {
+  const changes = [...found.values()]
+  if (changes.includes('undone')) return 'Lost'
+  return changes.includes('lost') ? 'Definition' : undefined
+}
+
+interface WholeEvaluation extends Pick<Evaluation, 'startedAt'>, ReadOptions {
+  /** Set if the changes are not known. */
+  readonly voidBy: VoidReason | undefined
+}
+
 /** Reads the whole result and commits the difference; replaces the state if changes were lost. */
 export async function evaluateWhole(
   result: LiveResult,
   reader: LiveReader,
-  { startedAt, isLost, ...options }: Pick<Evaluation, 'startedAt'> & ReadOptions & { readonly isLost: boolean },
+  { startedAt, voidBy, ...options }: WholeEvaluation,
 ): Promise<void> {
   const { evaluator } = result
   const { next, positions } = await readState(result.target, reader, options, result.state)
-  const changes = isLost ? undefined : await inTurns(difference(result.state, next), BACKGROUND)
+  const changes = voidBy !== undefined ? undefined : await inTurns(difference(result.state, next), BACKGROUND)
   // The result has another evaluator by now, or none.
   if (result.evaluator !== evaluator) return
-  if (changes === undefined) result.replace(next, positions, startedAt)
+  if (changes === undefined) result.replace(next, positions, startedAt, voidBy ?? 'Definition')
   else result.commit(next, changes, positions, startedAt)
 }
 

@@ -31,6 +31,9 @@ export interface ResultEvaluator {
   readonly isFailing: boolean
 }
 
+/** Why no changes lead to a state. */
+export type VoidReason = Extract<ResetReason, 'Definition' | 'Lost'>
+
 /** Messages that lead to a version. */
 export interface Step {
   readonly version: number
@@ -70,6 +73,7 @@ export class LiveResult {
   #version = 1
   /** Earlier versions are void. */
   #generation = 1
+  #voidBy: VoidReason = 'Definition'
   #changedAt = 0
   /** How many readers the rows of a state have. Rows that are being read are not changed: the next state has a copy. */
   readonly #reading = new Map<LiveState['rows'], number>()
@@ -145,7 +149,7 @@ export class LiveResult {
 
   /** Why a subscriber that has this version must be reset. */
   resetReason(version: number): ResetReason {
-    return version < this.#generation ? 'Definition' : 'Overflow'
+    return version < this.#generation ? this.#voidBy : 'Overflow'
   }
 
   /** The state is the same at these positions. */
@@ -180,13 +184,14 @@ export class LiveResult {
     this.commit({ ...held, bytes }, changes, positions, at)
   }
 
-  /** A state that no changes lead to: a table was altered or truncated, or its changes are not known. */
-  replace(next: LiveState, positions: Positions, at: number): void {
+  /** A state that no changes lead to: a table was altered or truncated, its changes are not known, or the database has lost some. */
+  replace(next: LiveState, positions: Positions, at: number, reason: VoidReason): void {
     this.confirm(positions)
     this.#state = next
     this.#history.clear()
     this.#advance(at)
     this.#generation = this.#version
+    this.#voidBy = reason
   }
 
   #advance(at: number): void {

@@ -125,6 +125,7 @@ export function progressMessage(position: string): LiveMessage {
 export const RESETS: Readonly<Record<ResetReason, LiveMessages>> = {
   Rights: resetMessage('Rights'),
   Definition: resetMessage('Definition'),
+  Lost: resetMessage('Lost'),
   Expired: resetMessage('Expired'),
   Overflow: resetMessage('Overflow'),
 }

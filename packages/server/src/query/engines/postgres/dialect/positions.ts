@@ -1,4 +1,7 @@
-/** Positions on PostgreSQL: the epoch of a table's change log and a snapshot, as `epoch.xmin:xmax:running`. */
+/**
+ * Positions on PostgreSQL: the epoch of a table's change log, the primary and its snapshot, as `epoch.primary-xmin:xmax:running`. A
+ * snapshot consists of transaction numbers, which another primary may use again.
+ */
 import { logName } from '../../change-log.ts'
 import type { Sql } from '../../emit/dialect.ts'
 import type { TablePosition } from '../../live-source.ts'
@@ -11,6 +14,8 @@ const OLDER = '~'
 
 interface Parsed {
   readonly epoch: string
+  /** The primary that the position was read from. */
+  readonly incarnation: string
   readonly xmin: bigint
   readonly xmax: bigint
   readonly running: readonly bigint[]
@@ -18,36 +23,46 @@ interface Parsed {
   readonly isOlder: boolean
 }
 
-const FORM = /^([0-9a-f]+)(~?)\.(\d{1,18}):(\d{1,18}):((?:\d{1,18}(?:,\d{1,18})*)?)$/
+const FORM = /^([0-9a-f]+)(~?)\.([0-9a-f]{6})-(\d{1,18}):(\d{1,18}):((?:\d{1,18}(?:,\d{1,18})*)?)$/
 
-export function positionOf(epoch: string, snapshot: string): TablePosition {
-  if (snapshot.length <= MAX_SNAPSHOT_LENGTH) return `${epoch}.${snapshot}`
+export function positionOf(epoch: string, incarnation: string, snapshot: string): TablePosition {
+  if (snapshot.length <= MAX_SNAPSHOT_LENGTH) return `${epoch}.${incarnation}-${snapshot}`
   const xmin = snapshot.slice(0, snapshot.indexOf(':'))
-  return `${epoch}${OLDER}.${xmin}:${xmin}:`
+  return `${epoch}${OLDER}.${incarnation}-${xmin}:${xmin}:`
 }
 
 /** Undefined if PostgreSQL would not accept the snapshot: a position comes from a client. */
 export function parsePosition(position: TablePosition): Parsed | undefined {
-  const [, epoch = '', older, first = '', last = '', list = ''] = FORM.exec(position) ?? []
+  const [, epoch = '', older, incarnation = '', first = '', last = '', list = ''] = FORM.exec(position) ?? []
   if (epoch === '') return undefined
   const [xmin, xmax] = [BigInt(first), BigInt(last)]
   const running = list === '' ? [] : list.split(',').map(BigInt)
   const isOrdered = running.every((xid, index) => xid >= (running[index - 1] ?? xmin) && xid < xmax)
   if (xmin === 0n || xmax < xmin || !isOrdered) return undefined
-  return { epoch, xmin, xmax, running, isOlder: older !== '' }
+  return { epoch, incarnation, xmin, xmax, running, isOlder: older !== '' }
+}
+
+/** Whether what a snapshot of one primary has seen is also true on a later one; undefined if that is not known. */
+export interface PrimaryHistory {
+  isContinued(from: string, to: string, seen: Pick<Parsed, 'xmax' | 'running'>): boolean | undefined
 }
 
 /** Of two snapshots with the same end the later one has fewer running transactions. */
-export function comparePositions(a: TablePosition, b: TablePosition): number | undefined {
+export function comparePositions(a: TablePosition, b: TablePosition, history: PrimaryHistory): number | undefined {
   const [left, right] = [parsePosition(a), parsePosition(b)]
-  if (left === undefined || right === undefined || left.epoch !== right.epoch) return undefined
+  if (left === undefined || right === undefined) return undefined
+  if (left.epoch !== right.epoch) return undefined
+  if (left.incarnation !== right.incarnation) {
+    if (history.isContinued(left.incarnation, right.incarnation, left) === true) return -1
+    return history.isContinued(right.incarnation, left.incarnation, right) === true ? 1 : undefined
+  }
   if (left.xmax !== right.xmax) return left.xmax < right.xmax ? -1 : 1
   return Math.sign(right.running.length - left.running.length)
 }
 
 /** The log rows that the snapshot does not see: those of later transactions, and those of transactions that were running. */
 export function loggedSince(log: string, columns: string, position: string): string {
-  const snapshot = `(SELECT split_part(${position}::text, '.', 2)::pg_snapshot)`
+  const snapshot = `(SELECT split_part(split_part(${position}::text, '.', 2), '-', 2)::pg_snapshot)`
   const rows = `SELECT ${columns} FROM ${log} WHERE xid`
   return `${rows} >= pg_snapshot_xmax(${snapshot}) UNION ALL ${rows} IN (SELECT pg_snapshot_xip(${snapshot}))`
 }

@@ -1,7 +1,8 @@
 /** Signals commits: of this node immediately, of other nodes by NOTIFY, of other programs by polling. */
 import { randomUUID } from 'node:crypto'
-import pg, { type Client, type Pool } from 'pg'
+import type { Client, Pool } from 'pg'
 import { type Backoff, pauseAfter } from '../../../../lib/retry.ts'
+import type { DatabaseServers } from '../../../../store/database/servers/servers.ts'
 import { type CommitListener, CommitListeners, type WrittenTable } from '../../commit-listeners.ts'
 import { unloggedOf } from '../../own-commits.ts'
 
@@ -12,16 +13,24 @@ const MAX_PAYLOAD_BYTES = 7000
 
 /** How soon commits of other programs are noticed. */
 const POLL_MS = 250
+const NOTIFY = 'SELECT pg_notify($1, $2)'
+/**
+ * PostgreSQL does not wait for the disk, nor for standbys, to commit a transaction that only notifies. If it is lost in a failover, a
+ * position that has seen it is void: the new primary uses its number again. A message in the write-ahead log makes the commit wait.
+ */
+const DURABLE_NOTIFY = "SELECT pg_logical_emit_message(true, 'gatehouse', ''), pg_notify($1, $2)"
 /** Commits of this node that come together are one NOTIFY. */
 const NOTIFY_MS = 10
-const RECONNECT: Backoff = { firstMs: 100, longestMs: 5000 }
+const RECONNECT: Backoff = { firstMs: 100, longestMs: 1000 }
+/** The time to connect, and for a reply. */
+const DEADLINE_MS = 5000
 
 /**
  * NOTIFY is sent by the node after its commit, not by the triggers in the transaction: PostgreSQL serializes the commits of
  * transactions that notify, so writers would wait for one another.
  */
 export class CommitSignal {
-  readonly #url: string
+  readonly #servers: ClientSource
   readonly #notifying: Pool
   /** Identifies this node. */
   readonly #node = randomUUID()
@@ -33,8 +42,8 @@ export class CommitSignal {
   /** Other nodes have written to these tables without a change log; undefined: possibly to any. */
   onElsewhere: (tables: readonly string[] | undefined) => void = () => {}
 
-  constructor(url: string, notifying: Pool) {
-    this.#url = url
+  constructor(servers: ClientSource, notifying: Pool) {
+    this.#servers = servers
     this.#notifying = notifying
   }
 
@@ -56,12 +65,10 @@ export class CommitSignal {
   async #notify(): Promise<void> {
     const tables = [...this.#written]
     this.#written.clear()
-    if (tables.length === 0) await this.#notifying.query(`NOTIFY ${CHANNEL}`)
-    else {
-      const payload = JSON.stringify([this.#node, ...tables])
-      const isLong = Buffer.byteLength(payload) > MAX_PAYLOAD_BYTES
-      await this.#notifying.query('SELECT pg_notify($1, $2)', [CHANNEL, isLong ? `["${this.#node}"]` : payload])
-    }
+    const names = JSON.stringify([this.#node, ...tables])
+    const isLong = Buffer.byteLength(names) > MAX_PAYLOAD_BYTES
+    const payload = tables.length === 0 ? '' : isLong ? `["${this.#node}"]` : names
+    await this.#notifying.query(this.#servers.named.isFailover ? DURABLE_NOTIFY : NOTIFY, [CHANNEL, payload])
   }
 
   async close(): Promise<void> {
@@ -78,7 +85,7 @@ export class CommitSignal {
       this.#listening = undefined
       return
     }
-    this.#listening = new Listening(this.#url, {
+    this.#listening = new Listening(this.#servers, {
       onWake: () => this.#listeners.wake(),
       onMissed: () => this.onElsewhere(undefined),
       onPayload: (payload) => {
@@ -88,6 +95,8 @@ export class CommitSignal {
     })
   }
 }
+
+type ClientSource = Pick<DatabaseServers, 'createClient' | 'named'>
 
 /** Everyone with access to the database can notify. */
 function namesIn(payload: string): string[] {
@@ -108,7 +117,7 @@ interface ListeningEvents {
 
 /** A connection that listens and polls, replaced when it breaks. */
 class Listening {
-  readonly #url: string
+  readonly #servers: ClientSource
   readonly #events: ListeningEvents
   #client: Client | undefined
   #timer: NodeJS.Timeout | undefined
@@ -117,8 +126,8 @@ class Listening {
   #isClosed = false
   #ended: Promise<void> | undefined
 
-  constructor(url: string, events: ListeningEvents) {
-    this.#url = url
+  constructor(servers: ClientSource, events: ListeningEvents) {
+    this.#servers = servers
     this.#events = events
     void this.#connect()
   }
@@ -131,13 +140,12 @@ class Listening {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#url,
+    const client = this.#servers.createClient({
       application_name: 'gatehouse live',
       keepAlive: true,
-      connectionTimeoutMillis: RECONNECT.longestMs,
+      connectionTimeoutMillis: DEADLINE_MS,
       // A server that disappears without closing the connection would never answer.
-      query_timeout: RECONNECT.longestMs,
+      query_timeout: DEADLINE_MS,
     })
     this.#client = client
     client.on('error', () => this.#retry(client))

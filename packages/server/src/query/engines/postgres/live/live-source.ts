@@ -1,6 +1,7 @@
 /** Live queries on PostgreSQL: positions, changed keys and rows of one snapshot, in one round trip. */
 import type { Pool, PoolClient } from 'pg'
 import { inTurns } from '../../../../lib/turns.ts'
+import { INCARNATION } from '../../../../store/database/servers/identity.ts'
 import type { CatalogueRow } from '../../../catalogue/definition.ts'
 import { isBounded } from '../../../model/cost-class.ts'
 import { createLiveEncoder, liveKeyWriter, readLiveTexts } from '../../../results/live-rows.ts'
@@ -17,11 +18,12 @@ import {
   type Positions,
   positionsOf,
   type Since,
+  type TableChange,
   type TablePosition,
 } from '../../live-source.ts'
 import { isCounted, OwnCommits, unloggedOf } from '../../own-commits.ts'
 import { boundedRows } from '../dialect/bounded-sql.ts'
-import { comparePositions, loggedSince, parsePosition, positionOf } from '../dialect/positions.ts'
+import { comparePositions, loggedSince, type PrimaryHistory, parsePosition, positionOf } from '../dialect/positions.ts'
 import { asRefusal, isOutdated } from '../failure.ts'
 import { type Acquire, borrow } from '../pool.ts'
 import { COMMIT, type PipelineStatement, runPipelined } from '../protocol/pipeline.ts'
@@ -36,6 +38,7 @@ export interface PostgresLiveOptions {
   readonly owner: Pool
   readonly acquire: Acquire
   readonly limits: LogLimits
+  readonly history: PrimaryHistory
 }
 
 const NEVER = new AbortController().signal
@@ -48,9 +51,8 @@ export const BY_KEY = `SELECT ${['enable_seqscan', 'enable_hashjoin', 'enable_me
   .join(', ')}`
 const BEGIN_READ: PipelineStatement = { sql: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', parameters: [] }
 
-/** After a restart of the database server, for example from a backup, transaction numbers may be reused. */
-const HEADS = `SELECT pg_current_snapshot()::text, l.name, l.floor::text,
-    left(encode(sha256(convert_to(concat_ws('/', l.relation, l.epoch, extract(epoch FROM pg_postmaster_start_time()),
+const HEADS = `SELECT pg_current_snapshot()::text, ${INCARNATION}, l.name, l.floor::text,
+    left(encode(sha256(convert_to(concat_ws('/', l.relation, l.epoch,
       (SELECT oid FROM pg_database WHERE datname = current_database())), 'UTF8')), 'hex'), 12)
   FROM (SELECT) AS one LEFT JOIN ${LOGS} AS l JOIN pg_class AS c ON c.oid = l.relation AND c.relname = l.log
     ON l.name IN (SELECT n COLLATE "C" FROM jsonb_array_elements_text($1::jsonb) AS n)`
@@ -63,6 +65,8 @@ interface LogHead {
 
 interface Heads {
   snapshot: string
+  /** The primary. */
+  incarnation: string
   readonly logs: Map<string, LogHead>
 }
 
@@ -98,7 +102,7 @@ export class PostgresLiveSource implements LiveSource {
     return this.#options.signal.onCommit(listener)
   }
 
-  async changedSince(positions: Positions): Promise<ReadonlyMap<string, 'changed' | 'lost'>> {
+  async changedSince(positions: Positions): Promise<ReadonlyMap<string, TableChange>> {
     const changed = new Set<string>()
     const heads = headsOf()
     // A malformed position is lost, and PostgreSQL would fail on it.
@@ -113,18 +117,21 @@ export class PostgresLiveSource implements LiveSource {
         COMMIT,
       ]
     })
-    const states = new Map<string, 'changed' | 'lost'>()
+    const states = new Map<string, TableChange>()
     for (const [table, position] of positions) {
       const log = heads.logs.get(table.toLowerCase())
-      const state = log === undefined ? this.#own.compareToNow(table, position) : stateOf(log, heads, position)
-      if (state === 'lost' || state === 'changed') states.set(table, state)
+      const state =
+        log === undefined
+          ? this.#own.compareToNow(table, position)
+          : stateOf(log, heads, position, this.#options.history)
+      if (state === 'lost' || state === 'undone' || state === 'changed') states.set(table, state)
       else if (log !== undefined && (changed.has(table) || !isWhole)) states.set(table, 'changed')
     }
     return states
   }
 
   compare(a: TablePosition, b: TablePosition): number | undefined {
-    return isCounted(a) ? this.#own.compare(a, b) : comparePositions(a, b)
+    return isCounted(a) ? this.#own.compare(a, b) : comparePositions(a, b, this.#options.history)
   }
 
   async read(request: LiveReadRequest, signal: AbortSignal): Promise<LiveReply> {
@@ -160,12 +167,13 @@ export class PostgresLiveSource implements LiveSource {
     )
     for (const [table, position] of back) {
       const log = heads.logs.get(table.toLowerCase())
-      if (!isWhole || isUnkept || log === undefined || stateOf(log, heads, position) === 'lost')
-        throw new LostPosition(tables)
+      const state = log === undefined ? 'lost' : stateOf(log, heads, position, this.#options.history)
+      if (!isWhole || isUnkept || state !== 'same') throw new LostPosition(tables, state === 'undone')
     }
     const positions = tables.map((table) => {
       const log = heads.logs.get(table.toLowerCase())
-      const position = log === undefined ? (counted.get(table) ?? '') : positionOf(log.epoch, heads.snapshot)
+      const position =
+        log === undefined ? (counted.get(table) ?? '') : positionOf(log.epoch, heads.incarnation, heads.snapshot)
       return [table, position] as const
     })
     return { positions: new Map(positions), rows: await rows.take(), changed: changed?.byKey, exceeded: rows.exceeded }
@@ -220,7 +228,7 @@ function isMissing(error: unknown): boolean {
 }
 
 function headsOf(): Heads {
-  return { snapshot: '', logs: new Map() }
+  return { snapshot: '', incarnation: '', logs: new Map() }
 }
 
 function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement {
@@ -228,20 +236,32 @@ function selectHeads(tables: readonly string[], heads: Heads): PipelineStatement
   return {
     sql: HEADS,
     parameters: [JSON.stringify(tables.map((table) => table.toLowerCase()))],
-    onRow([snapshot, name, floor, epoch]) {
+    onRow([snapshot, incarnation, name, floor, epoch]) {
       heads.snapshot = snapshot ?? ''
+      heads.incarnation = incarnation ?? ''
       if (typeof name === 'string' && typeof floor === 'string' && typeof epoch === 'string')
         heads.logs.set(name, { epoch, floor: BigInt(floor) })
     },
   }
 }
 
-/** `same`: the position belongs to this log and was not trimmed. The table may still have changed. */
-function stateOf(log: LogHead, { snapshot }: Heads, position: TablePosition): 'same' | 'lost' {
+/**
+ * `same`: the position belongs to this log and was not trimmed. The table may still have changed. `undone`: the database has lost
+ * changes that were seen at the position, in a failover or a restore.
+ */
+function stateOf(
+  log: LogHead,
+  heads: Heads,
+  position: TablePosition,
+  history: PrimaryHistory,
+): 'same' | 'lost' | 'undone' {
   const parsed = parsePosition(position)
-  const now = parsePosition(`${log.epoch}.${snapshot}`)
-  const isKept = parsed !== undefined && now !== undefined && parsed.epoch === log.epoch && parsed.xmin >= log.floor
-  return isKept && parsed.xmax <= now.xmax ? 'same' : 'lost'
+  const now = parsePosition(positionOf(log.epoch, heads.incarnation, heads.snapshot))
+  if (parsed === undefined || now === undefined || parsed.epoch !== log.epoch || parsed.xmin < log.floor) return 'lost'
+  if (parsed.incarnation === now.incarnation) return parsed.xmax <= now.xmax ? 'same' : 'lost'
+  const isContinued = history.isContinued(parsed.incarnation, now.incarnation, parsed)
+  if (isContinued === undefined) return 'lost'
+  return isContinued ? 'same' : 'undone'
 }
 
 function selectAnyChange(table: string, position: TablePosition, onRow: () => void): PipelineStatement {

@@ -5,7 +5,7 @@ import type { WriteReply, WriteRequest } from '../../engine.ts'
 import { asRefusal, isOfStatement, isOutdated, isTimeout, isTransient } from '../failure.ts'
 import { WriteRun } from '../write.ts'
 import { Batcher, type BatchOptions } from './batcher.ts'
-import { BEGIN, COMMIT, runPipelined } from './pipeline.ts'
+import { BEGIN, COMMIT, runCommitting } from './pipeline.ts'
 
 /** Resolves without a reply when the write has to run on its own; nothing has been written then. */
 export type WriteBatched = (request: WriteRequest) => Promise<WriteReply | undefined>
@@ -78,7 +78,7 @@ async function runBatch(
 /** The index of a failure is that of the write, or the number of writes when the commit failed. */
 async function writeGroup(client: PoolClient, group: readonly BatchedWrite[]) {
   const runs = group.map(({ request }) => new WriteRun(request))
-  const failure = await runPipelined(client, [BEGIN, ...runs.flatMap((run) => run.statements()), COMMIT])
+  const failure = await runCommitting(client, [BEGIN, ...runs.flatMap((run) => run.statements())], [COMMIT])
   // A failure after the commit cannot undo it.
   if (failure !== undefined && failure.index <= group.length + 1)
     return { index: failure.index - 1, error: failure.error }
@@ -88,7 +88,7 @@ async function writeGroup(client: PoolClient, group: readonly BatchedWrite[]) {
 
 async function writeAlone(client: PoolClient, write: BatchedWrite): Promise<void> {
   const run = new WriteRun(write.request)
-  const failure = await runPipelined(client, run.statements())
+  const failure = await runCommitting(client, run.statements(), [])
   if (failure === undefined) return resolveWrite(write, run)
   const { error } = failure
   if (!isOfStatement(error)) throw error

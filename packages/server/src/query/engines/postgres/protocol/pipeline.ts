@@ -1,5 +1,8 @@
 /** Sends several statements in one round trip. Once one fails, the statements after it are not run. */
 import type { Connection, PoolClient, Submittable } from 'pg'
+import { witnessOf } from '../../../../store/database/servers/acknowledged-writes.ts'
+import { isUnreplicated } from '../../../../store/database/servers/client.ts'
+import { UnfitServer } from '../../../../store/database/servers/unfit-server.ts'
 import type { SqlStatement } from '../../emit/parameters.ts'
 import { isOutdated } from '../failure.ts'
 import { preparedStatementsOf } from './prepared-statements.ts'
@@ -31,9 +34,38 @@ export function runPipelined(
   return new Promise((resolve) => void client.query(new Pipeline(statements, resolve)))
 }
 
+/**
+ * Runs statements that write and commit. Where the database can fail over, the commit is remembered: the next primary must have it.
+ */
+export async function runCommitting(
+  client: PoolClient,
+  statements: readonly PipelineStatement[],
+  end: readonly PipelineStatement[],
+): Promise<PipelineFailure | undefined> {
+  const witness = witnessOf(client)
+  const failure = await runPipelined(client, [...statements, ...(witness === undefined ? [] : [witness]), ...end])
+  if (failure === undefined && isUnreplicated(client)) {
+    const error = new UnfitServer('GATEHOUSE_UNREPLICATED', 'The write was stopped while it waited for a standby')
+    return { index: statements.length + end.length, error }
+  }
+  if (failure === undefined) {
+    witness?.acknowledge()
+    return undefined
+  }
+  // As if the witness were not there.
+  const isLater = witness !== undefined && failure.index > statements.length
+  return isLater ? { ...failure, index: failure.index - 1 } : failure
+}
+
 /** Throws the error of the statement that fails. */
 export async function mustRun(client: PoolClient, statements: readonly PipelineStatement[]): Promise<void> {
   const failure = await runPipelined(client, statements)
+  if (failure !== undefined) throw failure.error
+}
+
+/** Runs these and COMMIT. */
+export async function mustCommit(client: PoolClient, statements: readonly PipelineStatement[] = []): Promise<void> {
+  const failure = await runCommitting(client, statements, [COMMIT])
   if (failure !== undefined) throw failure.error
 }
 

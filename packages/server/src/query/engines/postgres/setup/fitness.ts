@@ -1,7 +1,7 @@
 /** Checks that a PostgreSQL database can hold the query data: version, encoding, collation, privileges. Leaves nothing in it. */
 import type { ClientBase } from 'pg'
-import { loadPg } from '../../../../store/database/pg.ts'
 import { checkPrivileges } from '../../../../store/database/privileges.ts'
+import { type PostgresPlace, withConnection } from '../../../../store/database/servers/one-connection.ts'
 import { UnfitDatabase } from '../../../../store/database/unfit-database.ts'
 import { SCHEMA } from '../representation.ts'
 
@@ -11,19 +11,14 @@ const MIN_VERSION = 14
 const UNICODE_COLLATIONS = [`provider = builtin, locale = 'PG_UNICODE_FAST'`, `provider = icu, locale = 'und'`]
 
 /** Throws UnfitDatabase. Trial statements are rolled back. */
-export async function checkPostgres(url: string): Promise<void> {
-  const client = new (loadPg().Client)({ connectionString: url, application_name: 'gatehouse start' })
-  client.on('error', () => {})
-  try {
-    await client.connect()
+export function checkPostgres(place: PostgresPlace): Promise<void> {
+  return withConnection(place, { application_name: 'gatehouse start' }, async (client) => {
     await refuseUnfit(client)
     await client.query('BEGIN')
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA}`)
     await createUnicodeCollation(client)
     await client.query('ROLLBACK')
-  } finally {
-    await client.end().catch(() => {})
-  }
+  })
 }
 
 export async function refuseUnfit(client: ClientBase): Promise<void> {

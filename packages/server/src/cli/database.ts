@@ -1,0 +1,55 @@
+/** `gatehouse database …`: the servers of PostgreSQL as this machine sees them, and how to continue after a failover that lost writes. */
+import { BadSetting } from '../config/parsers.ts'
+import type { DataLocation } from '../store/database/database.ts'
+import { nameOf } from '../store/database/servers/addresses.ts'
+import { acceptLoss } from '../store/database/servers/history.ts'
+import { withConnection } from '../store/database/servers/one-connection.ts'
+import { type SurveyedServer, surveyServers } from '../store/database/servers/survey.ts'
+import { forgetTimeline } from '../store/database/servers/timeline-file.ts'
+import type { Arguments } from './args.ts'
+import { loadSettings } from './settings.ts'
+
+export async function databaseStatus(args: Arguments): Promise<void> {
+  const servers = (await surveyServers((await placeOf(args)).url)).map(describe)
+  if (args.has('--json')) {
+    process.stdout.write(`${JSON.stringify({ servers }, null, 2)}\n`)
+    return
+  }
+  for (const { server, role, timeline, error, waits_for, lost } of servers) {
+    const details = [timeline === null ? '' : `timeline ${timeline}`, error ?? '', waits_for === null ? '' : waits_for]
+    process.stdout.write(`${[server, role, ...details.filter((text) => text !== '')].join('  ')}\n`)
+    if (lost !== null) process.stdout.write(`  writes are stopped: ${lost}\n`)
+  }
+}
+
+export async function databaseAccept(args: Arguments): Promise<void> {
+  const { url, dataFolder } = await placeOf(args)
+  forgetTimeline(dataFolder)
+  const accepted = await withConnection({ url }, { application_name: 'gatehouse accept' }, acceptLoss)
+  if (args.has('--json')) process.stdout.write(`${JSON.stringify({ accepted }, null, 2)}\n`)
+  else if (accepted.length === 0) process.stdout.write('No loss is waiting to be accepted; nothing was changed.\n')
+  else process.stdout.write(`Accepted: ${accepted.join('; ')}.\nEvery node writes again within a second.\n`)
+}
+
+async function placeOf(args: Arguments): Promise<DataLocation> {
+  const { config } = await loadSettings(args)
+  if (config.databaseUrl !== '') return { dataFolder: config.data, url: config.databaseUrl }
+  throw new BadSetting('The database is SQLite, which has one file and no servers: set GATEHOUSE_DATABASE_URL.')
+}
+
+function describe({ address, identity, error, synchronousStandbys, history }: SurveyedServer) {
+  const isPrimary = identity !== undefined && !identity.isStandby
+  const lost = history.find((incarnation) => incarnation.lost !== undefined && !incarnation.isAccepted)?.lost
+  return {
+    server: nameOf(address),
+    role: identity === undefined ? 'unreachable' : isPrimary ? 'primary' : 'standby',
+    timeline: identity?.timeline ?? null,
+    error: error ?? null,
+    waits_for: isPrimary
+      ? synchronousStandbys === ''
+        ? 'commits wait for no standby'
+        : `commits wait for ${synchronousStandbys}`
+      : null,
+    lost: isPrimary ? (lost ?? null) : null,
+  }
+}

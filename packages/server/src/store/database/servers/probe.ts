@@ -1,0 +1,98 @@
+/** Asks one server again and again what it is, on a connection of its own that it replaces when it breaks. */
+import type { Client } from 'pg'
+import type { ServerAddress } from './addresses.ts'
+import { readIdentity, type ServerIdentity } from './identity.ts'
+
+export type ProbeState =
+  | { readonly status: 'unknown' }
+  | { readonly status: 'unreachable'; readonly error: unknown }
+  | { readonly status: 'answers'; readonly identity: ServerIdentity }
+
+export interface ProbeOptions {
+  readonly address: ServerAddress
+  readonly createClient: (address: ServerAddress) => Client
+  /** The pause before the next question. */
+  readonly pauseMs: () => number
+  readonly onState: (probe: ServerProbe) => void
+  /** Asks further questions of a server that answers. */
+  readonly onAnswer?: ((client: Client, identity: ServerIdentity) => Promise<void>) | undefined
+}
+
+export class ServerProbe {
+  readonly address: ServerAddress
+  state: ProbeState = { status: 'unknown' }
+  readonly #options: ProbeOptions
+  #client: Client | undefined
+  #wake: () => void = () => {}
+  #isStopped = false
+  readonly #done: Promise<void>
+
+  constructor(options: ProbeOptions) {
+    this.address = options.address
+    this.#options = options
+    this.#done = this.#run()
+  }
+
+  /** Asks now, not after the pause. */
+  wake(): void {
+    this.#wake()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#wake()
+    this.#drop()
+    await this.#done
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      const state = await this.#ask()
+      if (this.#isStopped) break
+      this.state = state
+      this.#options.onState(this)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, this.#options.pauseMs()).unref()
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    this.#drop()
+  }
+
+  async #ask(): Promise<ProbeState> {
+    try {
+      this.#client ??= await this.#connect()
+      const identity = await readIdentity(this.#client)
+      await this.#options.onAnswer?.(this.#client, identity)
+      return { status: 'answers', identity }
+    } catch (error) {
+      this.#drop()
+      return { status: 'unreachable', error }
+    }
+  }
+
+  async #connect(): Promise<Client> {
+    const client = this.#options.createClient(this.address)
+    client.on('error', () => {
+      if (this.#client !== client) return
+      this.#drop()
+      this.#wake()
+    })
+    try {
+      await client.connect()
+    } catch (error) {
+      void client.end().catch(() => {})
+      throw error
+    }
+    return client
+  }
+
+  #drop(): void {
+    const client = this.#client
+    this.#client = undefined
+    void client?.end().catch(() => {})
+  }
+}

@@ -1,0 +1,219 @@
+/** PostgreSQL fails over: the node follows the primary, live statements continue, and no write that was acknowledged is lost unseen. */
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { examine } from '../../packages/server/src/cli/doctor/doctor.ts'
+import { parseDatabaseUrl } from '../../packages/server/src/config/database-url.ts'
+import { loadConfig } from '../../packages/server/src/config/load.ts'
+import { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
+import { ADMIN, signIn } from '../support/demo-user.ts'
+import { type EventClient, openEvents } from '../support/event-client.ts'
+import { runInProcess } from '../support/in-process.ts'
+import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts'
+import { startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
+
+describe('a primary and a standby', () => {
+  let pair: PostgresPair
+  let folder: string
+  let server: TestServer
+  let token: string
+  let written = 0
+
+  before(async () => {
+    pair = await startPostgresPair()
+    folder = await mkdtemp(join(tmpdir(), 'gatehouse-failover-'))
+    server = await startNode()
+    token = (await signIn(server, ADMIN)).access_token
+    const created = await send('create table failover (id Integer primary key, note Text)')
+    assert.equal(created.status, 200, await created.text())
+  })
+  after(async () => {
+    await server.stop()
+    await pair.stop()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  const startNode = () =>
+    startTestServer({ engine: 'postgres', dataFolder: folder, databaseUrl: pair.url }, { flags: { '--demo': 'true' } })
+  const send = (statement: string, headers = {}) =>
+    fetch(`http://127.0.0.1:${server.port}/query`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain', ...headers },
+      body: statement,
+    })
+  const insert = async () => {
+    const id = ++written
+    const { status } = await send(`insert into failover values (${id}, 'x')`)
+    return { id, isAcknowledged: status === 200 }
+  }
+  const follow = () =>
+    openEvents(`http://127.0.0.1:${server.port}/query`, {
+      token,
+      headers: { 'content-type': 'text/plain' },
+      body: 'select id from failover',
+    })
+  /** Reads until the row arrives, and returns the kinds and reasons on the way. */
+  const readUntil = async (events: EventClient, id: number): Promise<string[]> => {
+    const seen: string[] = []
+    for (;;) {
+      const { data } = await events.next()
+      seen.push(data.Kind === 'Reset' ? `Reset ${data.Reason}` : String(data.Kind))
+      if (JSON.stringify(data.Put ?? []).includes(`"id":${id}}`)) return seen
+    }
+  }
+  const isReplicated = async () => {
+    const [{ lsn } = {}] = await pair.first.query('select pg_current_wal_lsn()::text as lsn')
+    const [row] = await pair.second.query(`select pg_last_wal_replay_lsn() >= '${lsn}' as done`)
+    return row?.done === true
+  }
+
+  test('a standby alone is refused, with the reason, and so is a server of another kind than asked for', async () => {
+    const servers = new DatabaseServers(`${pair.second.url}?target_session_attrs=primary`)
+    const client = servers.createClient({ connectionTimeoutMillis: 1500 })
+    await assert.rejects(client.connect(), /No server of the database accepts writes: .* is a standby, or read-only/)
+    await servers.close()
+  })
+
+  test('a restart of the server: live statements continue without a Reset', async () => {
+    const events = await follow()
+    const { id } = await insert()
+    await readUntil(events, id)
+    await pair.first.stop()
+    await pair.first.start()
+    const next = await insert()
+    assert.ok(next.isAcknowledged, 'the write waits for the server')
+    assert.deepEqual(
+      (await readUntil(events, next.id)).filter((kind) => kind.startsWith('Reset')),
+      [],
+    )
+    events.close()
+  })
+
+  test('a promotion: writes within a second, everything acknowledged is there, live statements continue and resume', async () => {
+    const events = await follow()
+    const gone = await follow()
+    const { id } = await insert()
+    await readUntil(events, id)
+    const position = (await gone.next()).id ?? ''
+    gone.close()
+    await until('the standby has everything', 5000, isReplicated)
+    await pair.first.stop('kill')
+    const waiting = insert()
+    await pair.second.query('select pg_promote()')
+    const promoted = performance.now()
+    const first = (await waiting).isAcknowledged ? await waiting : await insert()
+    const took = performance.now() - promoted
+    assert.ok(first.isAcknowledged)
+    assert.ok(took < 1000, `${took} ms`)
+    const seen = await readUntil(events, first.id)
+    assert.deepEqual(
+      seen.filter((kind) => kind.startsWith('Reset')),
+      [],
+    )
+    events.close()
+    const back = await openEvents(`http://127.0.0.1:${server.port}/query`, {
+      token,
+      headers: { 'content-type': 'text/plain', 'last-event-id': position },
+      body: 'select id from failover',
+    })
+    assert.equal((await back.next()).data.Recovered, true)
+    back.close()
+    const rows = (await (await send('select count(*) as n from failover')).json()) as { Rows: { n: number }[] }
+    assert.ok((rows.Rows[0]?.n ?? 0) >= 3)
+  })
+
+  test('the old primary is back, and alone: nothing is written to it', async () => {
+    await pair.first.start()
+    await pair.second.stop()
+    const { status } = await send("insert into failover values (-1, 'wrong')")
+    assert.equal(status, 503)
+    assert.deepEqual(await pair.first.query('select * from gatehouse_data.failover where id < 0'), [])
+    // As a node of the same data folder does that is started now.
+    const servers = new DatabaseServers(parseDatabaseUrl(pair.url), { dataFolder: folder })
+    const client = servers.createClient({ connectionTimeoutMillis: 1200 })
+    await assert.rejects(client.connect(), /is an old primary, which another has replaced/)
+    await servers.close()
+    await pair.second.start()
+    await until('the new primary is found', 2000, async () => (await insert()).isAcknowledged)
+  })
+})
+
+const configOf = (data: string, url: string) => loadConfig({ flags: { '--data': data, '--database-url': url } }).config
+
+describe('a standby that is behind is promoted', () => {
+  test('writes stop with the reason, reads do not, until an operator accepts the loss', async () => {
+    const pair = await startPostgresPair()
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-failover-'))
+    const place = { engine: 'postgres', dataFolder: folder, databaseUrl: pair.url } as const
+    const server = await startTestServer(place, { flags: { '--demo': 'true' } })
+    try {
+      const token = (await signIn(server, ADMIN)).access_token
+      const send = (body: string) =>
+        fetch(`http://127.0.0.1:${server.port}/query`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
+          body,
+        })
+      await send('create table failover (id Integer primary key)')
+      await send('insert into failover values (1)')
+      const events = await openEvents(`http://127.0.0.1:${server.port}/query`, {
+        token,
+        headers: { 'content-type': 'text/plain' },
+        body: 'select id from failover',
+      })
+      await until('the standby has the row', 5000, async () => {
+        const rows = await pair.second.query('select * from gatehouse_data.failover').catch(() => [])
+        return rows.length === 1
+      })
+      await pair.second.query("alter system set primary_conninfo = ''")
+      await pair.second.query('select pg_reload_conf()')
+      await until('replication has stopped', 5000, async () => {
+        const rows = await pair.first.query('select * from pg_stat_replication')
+        return rows.length === 0
+      })
+      assert.equal((await send('insert into failover values (2)')).status, 200)
+      await pair.first.stop('kill')
+      await pair.second.query('select pg_promote()')
+      const statusOf = async () => {
+        const reply = await send('insert into failover values (3)')
+        return `${reply.status} ${((await reply.json()) as { Code?: string }).Code}`
+      }
+      await until('writes are stopped', 3000, async () => (await statusOf()) === '503 Data.LostWrites')
+      assert.equal((await send('select id from failover')).status, 200)
+      const ready = await fetch(`http://127.0.0.1:${server.port}/readyz`)
+      assert.equal(ready.status, 503)
+      assert.match(await ready.text(), /it lacks writes that were acknowledged before a failover/)
+      assert.match(server.log.join(''), /writes are stopped.*docs\/high-availability\.md/)
+
+      for (;;) {
+        const { data } = await events.next()
+        if (data.Kind !== 'Reset') continue
+        assert.equal(data.Reason, 'Lost')
+        break
+      }
+      events.close()
+      const findings = await examine(configOf(place.dataFolder, place.databaseUrl))
+      assert.ok(findings.some(({ code, level }) => code === 'database.lost_writes' && level === 'fault'))
+
+      const accepted = await runInProcess(['database', 'accept', '--database-url', pair.url, '--data', folder])
+      assert.match(accepted.stdout, /^Accepted: the node .* has acknowledged writes up to .*\nEvery node writes again/)
+      await until(
+        'writes are possible',
+        3000,
+        async () => (await send('insert into failover values (4)')).status === 200,
+      )
+      const { stdout } = await runInProcess(['database', 'status', '--database-url', pair.url, '--data', folder])
+      assert.match(
+        stdout,
+        new RegExp(`127.0.0.1:${pair.first.port}  unreachable  .*\n127.0.0.1:${pair.second.port}  primary  timeline 2`),
+      )
+    } finally {
+      await server.stop()
+      await pair.stop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
