@@ -106,7 +106,10 @@ async def _next(iterator: AsyncIterator[T]) -> T:
 
 async def _end(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
     await last()
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    # Generators that were left are closed by tasks that the loop starts later, some of them one after the other.
+    for _ in range(10):
+        await asyncio.sleep(0)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
