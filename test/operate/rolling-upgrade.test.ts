@@ -155,11 +155,8 @@ describe('an upgrade from the last release', { skip }, () => {
       else checkInterruption(load)
       assert.ok(load.answered > 300, `${load.answered} requests`)
       await checkRows(load, nodes, before.access_token)
+      // Of a position that the new version does not know, it sends the whole result: docs/releases.md.
       assert.ok(load.resumes.live.length > 0, 'the live query was on a node that was replaced')
-      assert.deepEqual(
-        load.resumes.live.filter((recovered) => !recovered),
-        [],
-      )
       assert.ok(load.resumes.stream > 0, 'the stream was on a node that was replaced')
       assert.deepEqual([load.ticks[0]?.Node, load.ticks.at(-1)?.Node], ['old', 'current'])
       for (const token of [load.tokens[0], load.tokens.at(-1)])
@@ -367,6 +364,7 @@ function report(t: TestContext, load: Load, { seconds, isMixed }: { seconds: num
   t.diagnostic(
     `from ${released.revision}${isMixed ? '' : ', with a migration'}: both nodes were replaced in ${seconds.toFixed(1)} s; ` +
       `${load.answered} requests, ${load.failed.length} plain requests (within ${(interruptionOf(load.failed) / 1000).toFixed(1)} s) and ${load.errors.length} of the library failed; ` +
-      `${load.acknowledged.length} rows, ${load.tokens.length} tokens; the live query resumed ${load.resumes.live.length} times, the stream ${load.resumes.stream}`,
+      `${load.acknowledged.length} rows, ${load.tokens.length} tokens; the live query resumed ${load.resumes.live.length} times, ` +
+      `${load.resumes.live.filter((recovered) => recovered).length} of them without a new snapshot, the stream ${load.resumes.stream} times`,
   )
 }
