@@ -1,5 +1,5 @@
 /** docs/streaming.md: the guide for client developers, with the tables of errors, close codes and topics of the program. */
-import { CLOSE_CODES, STREAM_ERRORS } from 'gatehouse-protocol'
+import { CLOSE_CODES, STREAM_ERRORS, VERSION } from 'gatehouse-protocol'
 import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/contract.ts'
 import { LIVE_SUMMARY } from '../../packages/server/src/server/live-controller.ts'
 import { authController } from '../../packages/server/src/streaming/controllers/auth.ts'
@@ -89,7 +89,7 @@ Names are case-sensitive; other members are ignored. A message may be sent in an
 
 \`\`\`json
 {"Controller":"Platform","Topic":"QueryServerInfo","TransactionID":1}
-{"Controller":"Platform","Topic":"QueryServerInfo","Action":"Publish","TransactionID":1,"Data":{"Name":"Gatehouse","Class":"Gatehouse","Version":"1.0.0","Protocol":"1.x"}}
+{"Controller":"Platform","Topic":"QueryServerInfo","Action":"Publish","TransactionID":1,"Data":{"Name":"Gatehouse","Class":"Gatehouse","Version":"${VERSION}","Protocol":"1.x"}}
 \`\`\`
 
 ## Errors

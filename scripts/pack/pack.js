@@ -19,6 +19,7 @@ const STAGED = {
     docs: 'docs',
     console: 'packages/console/dist',
     client: 'packages/client/dist',
+    systemd: 'examples/systemd',
   },
 }
 /** What is written for the package of the server. */

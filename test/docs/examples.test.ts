@@ -212,15 +212,22 @@ test('the Dockerfile has the files that the package is made of; "npm run image" 
   assert.deepEqual([config.port, config.metricsPort], [5080, undefined])
 })
 
-test('the systemd unit starts an existing program and gives it time to stop', async () => {
+test('the systemd unit starts the program that the installation links to, and gives it time to stop', async () => {
   const unit = await read('examples/systemd/gatehouse.service')
   const value = (name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(unit)?.[1] ?? ''
-  assert.ok(existsSync(join(root, value('ExecStart').split(' ')[0]?.replace('/opt/gatehouse/', '') ?? 'none')))
   assert.ok(Number(value('TimeoutStopSec')) > STOP_SECONDS)
   // The program reads the file of the installation, for the service and for commands alike.
   const [, file = 'none'] = /^GATEHOUSE_SETTINGS_FILE=(.+)$/.exec(value('Environment')) ?? []
   const install = await read('docs/install.md')
   assert.ok(install.includes(`env GATEHOUSE_SETTINGS_FILE=${file} `) && install.includes(`sudo tee ${file} `), file)
+  // Of a package the prefix has it, which test/package/installed.test.ts starts; a clone has it at its root.
+  const [program = 'none'] = value('ExecStart').split(' ')
+  const links = [...install.matchAll(/^sudo ln -sfn (\S+) (\S+)$/gm)].filter(([, , link]) => link === program)
+  assert.deepEqual(
+    links.map(([, target]) => target),
+    ['/opt/gatehouse/current/bin/gatehouse', '/opt/gatehouse/gatehouse'],
+  )
+  assert.ok(existsSync(join(root, 'gatehouse')))
   // Older releases of Node use protection keys at startup; without these two the process would be killed.
   assert.match(value('SystemCallFilter'), /@pkey/)
   assert.equal(value('SystemCallErrorNumber'), 'EPERM')

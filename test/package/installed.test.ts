@@ -2,29 +2,19 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { glob, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, chown, glob, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { VERSION } from 'gatehouse-protocol'
+import { root } from '../support/clone.ts'
 import { signIn } from '../support/demo-user.ts'
+import { environment, installGlobally, npm, packWorkingTree, whileNothingIsPacked } from '../support/npm.ts'
+import { serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const run = promisify(execFile)
-const root = fileURLToPath(new URL('../../', import.meta.url))
-
-/** Without what `npm test` adds, among it the Node of this repository. */
-const environment = Object.fromEntries(
-  Object.entries(process.env).filter(
-    ([name]) => !/^(?:npm_(?!config_(?:registry|cache|userconfig)$)|NODE_|GATEHOUSE_)/.test(name),
-  ),
-)
-environment.PATH = (process.env.PATH ?? '')
-  .split(delimiter)
-  .filter((place) => !place.includes('node_modules'))
-  .join(delimiter)
 
 let folder: string
 /** An empty project with both packages. */
@@ -35,13 +25,7 @@ let gatehouse: string
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'gatehouse-package-'))
-  const packages = join(folder, 'packages')
-  await mkdir(packages)
-  await npm(
-    ['pack', '--workspace', 'gatehouse-server', '--workspace', 'gatehouse-client', '--pack-destination', packages],
-    root,
-  )
-  const tarballs = (await readdir(packages)).map((name) => join(packages, name))
+  const tarballs = await packWorkingTree(join(folder, 'packages'))
   prefix = join(folder, 'prefix')
   project = join(folder, 'project')
   await mkdir(project)
@@ -51,15 +35,11 @@ before(async () => {
   )
   // Scripts are allowed, as they are by default in older versions of npm: there must be none.
   const server = tarballs.filter((file) => file.includes('gatehouse-server'))
-  await npm(['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', ...server], folder)
+  await installGlobally(server, prefix)
   await npm(['install', '--prefer-offline', '--no-audit', '--omit=optional', ...tarballs], project)
   gatehouse = join(prefix, 'bin', 'gatehouse')
 })
 after(() => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
-
-async function npm(words: readonly string[], cwd: string): Promise<string> {
-  return (await run('npm', words, { cwd, env: environment, maxBuffer: 1 << 24 })).stdout
-}
 
 /** With a home of its own, in an empty folder. */
 function options() {
@@ -67,7 +47,8 @@ function options() {
 }
 
 test('packing leaves nothing behind in the clone', async () => {
-  const { stdout } = await run('git', ['status', '--short', '--ignored', 'packages'], { cwd: root })
+  const words = ['status', '--short', '--ignored', 'packages']
+  const { stdout } = await whileNothingIsPacked(() => run('git', words, { cwd: root }))
   const left = stdout.split('\n').filter((line) => line !== '' && !/\/(?:dist|node_modules)\/$/.test(line))
   assert.deepEqual(
     left.filter((line) => line.startsWith('!!')),
@@ -169,6 +150,32 @@ describe('a server of the package', () => {
         assert.deepEqual(await ended, [0, null], output)
       }
     })
+})
+
+const isRoot = process.getuid?.() === 0
+const NOBODY = 65_534
+
+test('docs/install.md: what root has installed is served by another user, and the unit of systemd is in the package', {
+  skip: !isRoot && 'only root can run the server as another user',
+}, async () => {
+  const data = await mkdtemp(join(tmpdir(), 'gatehouse-nobody-'))
+  try {
+    await chmod(folder, 0o755)
+    await chown(data, NOBODY, NOBODY)
+    const program = join(prefix, 'lib', 'node_modules', 'gatehouse-server', 'bin', 'gatehouse.js')
+    const server = await serveProcess(['--data', data], { program, uid: NOBODY, cwd: '/' })
+    try {
+      const ready = await fetch(`${server.issuer}/readyz`)
+      assert.partialDeepStrictEqual(await ready.json(), { status: 'ok', checks: { installation: 'ok' } })
+      assert.equal((await fetch(`${server.issuer}/console`)).status, 200)
+    } finally {
+      await server.stop()
+    }
+  } finally {
+    await rm(data, { recursive: true })
+  }
+  const unit = await readFile(join(prefix, 'lib/node_modules/gatehouse-server/systemd/gatehouse.service'), 'utf8')
+  assert.equal(unit, await readFile(join(root, 'examples/systemd/gatehouse.service'), 'utf8'))
 })
 
 /** In an empty project of its own. */
