@@ -84,6 +84,10 @@ export function trackWrites(client: ClientBase, writes: AcknowledgedWrites): voi
   WRITES_OF.set(client, writes)
 }
 
+export function canFailOver(client: ClientBase): boolean {
+  return WRITES_OF.has(client)
+}
+
 /** Undefined where nobody needs to know. */
 export function witnessOf(client: ClientBase): Witness | undefined {
   return WRITES_OF.get(client)?.begin()
