@@ -262,3 +262,52 @@ describe('a commit that waits for a standby', { skip: IS_LONG_RUN ? false : 'run
     }
   })
 })
+
+describe('two primaries', { skip: IS_LONG_RUN ? false : 'runs in npm run test:all' }, () => {
+  test('the node moves to the later timeline within seconds, and says that writes on the other are lost', async () => {
+    const pair = await startPostgresPair()
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-failover-'))
+    const place = { engine: 'postgres', dataFolder: folder, databaseUrl: pair.url } as const
+    const server = await startTestServer(place, { flags: { '--demo': 'true' } })
+    try {
+      const token = (await signIn(server, ADMIN)).access_token
+      const send = async (body: string) => {
+        const reply = await fetch(`http://127.0.0.1:${server.port}/query`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
+          body,
+        })
+        const { Code } = (await reply.json()) as { Code?: string }
+        return Code ?? 'ok'
+      }
+      await send('create table failover (id Integer primary key)')
+      await until('the standby has the table', 5000, async () => {
+        const rows = await pair.second.query("select to_regclass('gatehouse_data.failover') is not null as found")
+        return rows[0]?.found === true
+      })
+      await pair.second.query('select pg_promote()')
+      const promoted = performance.now()
+      const acknowledged: number[] = []
+      const hasMoved = () => server.log.some((line) => line.includes('the database has failed over'))
+      let code = 'ok'
+      for (let id = 1; code !== 'Data.LostWrites' && performance.now() - promoted < 10_000; id++) {
+        const isLast = hasMoved()
+        code = await send(`insert into failover values (${id})`)
+        if (code === 'ok') acknowledged.push(id)
+        if (isLast && code === 'ok') break
+      }
+      const took = performance.now() - promoted
+      assert.ok(took < 4000, `${took} ms`)
+      const kept = new Set(
+        (await pair.second.query('select id from gatehouse_data.failover')).map(({ id }) => Number(id)),
+      )
+      const lost = acknowledged.filter((id) => !kept.has(id)).length
+      // Unless the node had moved before its first write.
+      assert.equal(code, lost > 0 ? 'Data.LostWrites' : 'ok', `${lost} of ${acknowledged.length} are lost`)
+    } finally {
+      await server.stop()
+      await pair.stop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
