@@ -9,6 +9,7 @@ import { parseDatabaseUrl } from '../../packages/server/src/config/database-url.
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
+import { IS_LONG_RUN } from '../support/engines.ts'
 import { type EventClient, openEvents } from '../support/event-client.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts'
@@ -210,6 +211,99 @@ describe('a standby that is behind is promoted', () => {
         stdout,
         new RegExp(`127.0.0.1:${pair.first.port}  unreachable  .*\n127.0.0.1:${pair.second.port}  primary  timeline 2`),
       )
+    } finally {
+      await server.stop()
+      await pair.stop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('a commit that waits for a standby', { skip: IS_LONG_RUN ? false : 'runs in npm run test:all' }, () => {
+  test('and is cancelled is not acknowledged, although PostgreSQL reports success', async () => {
+    const pair = await startPostgresPair()
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-failover-'))
+    const place = { engine: 'postgres', dataFolder: folder, databaseUrl: pair.url } as const
+    const server = await startTestServer(place, { flags: { '--demo': 'true', '--query-seconds': '2' } })
+    try {
+      const token = (await signIn(server, ADMIN)).access_token
+      const send = (body: string) =>
+        fetch(`http://127.0.0.1:${server.port}/query`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${token}`,
+            'content-type': 'text/plain',
+            'idempotency-key': String(body.length),
+          },
+          body,
+        })
+      await send('create table failover (id Integer primary key)')
+      await pair.first.query("alter system set synchronous_standby_names = 'nobody'")
+      await pair.first.query('select pg_reload_conf()')
+      await until('commits wait', 5000, async () => {
+        const [row] = await pair.first.query('show synchronous_standby_names')
+        return row?.synchronous_standby_names === 'nobody'
+      })
+      const reply = await send('insert into failover values (1), (2)')
+      assert.ok([408, 503].includes(reply.status), `${reply.status} ${await reply.text()}`)
+      const again = await send('insert into failover values (1), (2)')
+      assert.ok([408, 503].includes(again.status), `repeated with its key: ${again.status} ${await again.text()}`)
+      assert.equal(
+        (await pair.first.query('select * from gatehouse_data.failover')).length,
+        2,
+        'it was committed there',
+      )
+    } finally {
+      await pair.first.query('alter system reset synchronous_standby_names')
+      await pair.first.query('select pg_reload_conf()')
+      await server.stop()
+      await pair.stop()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+})
+
+describe('two primaries', { skip: IS_LONG_RUN ? false : 'runs in npm run test:all' }, () => {
+  test('the node moves to the later timeline within seconds, and says that writes on the other are lost', async () => {
+    const pair = await startPostgresPair()
+    const folder = await mkdtemp(join(tmpdir(), 'gatehouse-failover-'))
+    const place = { engine: 'postgres', dataFolder: folder, databaseUrl: pair.url } as const
+    const server = await startTestServer(place, { flags: { '--demo': 'true' } })
+    try {
+      const token = (await signIn(server, ADMIN)).access_token
+      const send = async (body: string) => {
+        const reply = await fetch(`http://127.0.0.1:${server.port}/query`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}`, 'content-type': 'text/plain' },
+          body,
+        })
+        const { Code } = (await reply.json()) as { Code?: string }
+        return Code ?? 'ok'
+      }
+      await send('create table failover (id Integer primary key)')
+      await until('the standby has the table', 5000, async () => {
+        const rows = await pair.second.query("select to_regclass('gatehouse_data.failover') is not null as found")
+        return rows[0]?.found === true
+      })
+      await pair.second.query('select pg_promote()')
+      const promoted = performance.now()
+      const acknowledged: number[] = []
+      const hasMoved = () => server.log.some((line) => line.includes('the database has failed over'))
+      let code = 'ok'
+      for (let id = 1; code !== 'Data.LostWrites' && performance.now() - promoted < 10_000; id++) {
+        const isLast = hasMoved()
+        code = await send(`insert into failover values (${id})`)
+        if (code === 'ok') acknowledged.push(id)
+        if (isLast && code === 'ok') break
+      }
+      const took = performance.now() - promoted
+      assert.ok(took < 4000, `${took} ms`)
+      const kept = new Set(
+        (await pair.second.query('select id from gatehouse_data.failover')).map(({ id }) => Number(id)),
+      )
+      const lost = acknowledged.filter((id) => !kept.has(id)).length
+      // Unless the node had moved before its first write.
+      assert.equal(code, lost > 0 ? 'Data.LostWrites' : 'ok', `${lost} of ${acknowledged.length} are lost`)
     } finally {
       await server.stop()
       await pair.stop()

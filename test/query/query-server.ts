@@ -10,6 +10,7 @@ import { logAvailability } from '../../packages/server/src/lib/availability.ts'
 import type { LiveLimits } from '../../packages/server/src/query/live/limits.ts'
 import type { Owners } from '../../packages/server/src/query/saved/documents.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../packages/server/src/query/service.ts'
+import type { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { createLogger } from '../../packages/server/src/telemetry/log.ts'
 import { Metrics } from '../../packages/server/src/telemetry/metrics.ts'
 import { deriveKey } from '../support/derived-key.ts'
@@ -99,6 +100,8 @@ export interface ServerOptions {
   readonly clock?: Clock
   /** Shared with other nodes; a new one by default. */
   readonly bus?: Bus
+  /** Those of PostgreSQL, where a test needs more of them than their addresses. */
+  readonly servers?: DatabaseServers
   readonly audit?: Audit
   readonly owners?: Owners
   readonly authenticate?: Authenticate
@@ -117,7 +120,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     onError: (error) => logger.error({ err: error }, 'the query service failed'),
     onAvailability: logAvailability(logger, 'query'),
     onStuck: (stuck) => logger.warn(stuck, 'an abandoned statement is still running in the database'),
-    database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl },
+    database: { dataFolder: place.dataFolder, databaseUrl: place.databaseUrl, servers: options.servers },
     deriveKey,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(options.liveLimits === undefined ? {} : { liveLimits: options.liveLimits }),

@@ -7,11 +7,13 @@ import { afterEach, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { SCHEMA } from '../../../packages/server/src/query/engines/postgres/representation.ts'
+import { openDatabase } from '../../../packages/server/src/store/database/database.ts'
+import { DatabaseServers } from '../../../packages/server/src/store/database/servers/servers.ts'
 import { onEveryEngine, openPlace, type TestPlace } from '../../support/engines.ts'
 import { createPostgresDatabase, type PostgresServer, startPostgres, stopOwnPostgres } from '../../support/postgres.ts'
 import { startTcpProxy } from '../../support/tcp-proxy.ts'
 import { until } from '../../support/until.ts'
-import { type QueryServer, startQueryServer } from '../query-server.ts'
+import { type QueryServer, type ServerOptions, startQueryServer } from '../query-server.ts'
 import { type Held, ModelClient, openEvents, type Transport, textOf } from './model-client.ts'
 
 const KILLED = fileURLToPath(new URL('../crash-server.ts', import.meta.url))
@@ -74,8 +76,8 @@ async function stopAll(): Promise<void> {
   for (const stop of started.splice(0).reverse()) await stop()
 }
 
-async function startServer(place: TestPlace): Promise<QueryServer> {
-  const server = await startQueryServer(place)
+async function startServer(place: TestPlace, options: ServerOptions = {}): Promise<QueryServer> {
+  const server = await startQueryServer(place, options)
   started.push(server.stop)
   return server
 }
@@ -250,19 +252,24 @@ describe('live statements while PostgreSQL is away', () => {
     for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, [])
   })
 
-  test('PostgreSQL is restarted: a Reset, and everything afterwards', async () => {
+  test('PostgreSQL is restarted: no Reset, and everything afterwards', async () => {
     const postgres: PostgresServer = await startPostgres()
     const { place, leave } = await openPlace('sqlite')
     started.push(leave, postgres.stop)
-    const server = await startServer({ ...place, engine: 'postgres', databaseUrl: postgres.url })
+    const servers = new DatabaseServers(postgres.url, { isNode: true })
+    started.push(() => servers.close())
+    // The table of the primaries.
+    await (await openDatabase({ dataFolder: place.dataFolder, url: postgres.url, servers })).close()
+    await servers.recordHistory()
+    const server = await startServer({ ...place, engine: 'postgres', databaseUrl: postgres.url }, { servers })
     await must(server.url, CREATE, pairOf(2))
     const clients = await followAll(server.url)
     const [held] = clients.get('keys')?.kept ?? []
     await postgres.restart()
     await until('queries are answered again', WITHIN_MS, async () => (await post(server.url, pairOf(6))).status === 200)
     await agree(server.url, clients)
-    for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, ['Definition'])
+    for (const { applier } of clients.values()) assert.deepEqual(applier.reasons, [])
     const back = await follow(server.url, STATEMENTS.keys, held)
-    assert.equal(back.answers.reset, 1)
+    assert.equal(back.answers.reset, 0)
   })
 })

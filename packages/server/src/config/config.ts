@@ -54,7 +54,7 @@ export const SETTINGS = {
   databaseUrl: setting(
     '',
     parseDatabaseUrl,
-    'PostgreSQL connection URL (postgres://…). Empty: SQLite in the data folder.',
+    'PostgreSQL connection URL (postgres://…), with several hosts if it can fail over. Empty: SQLite in the data folder.',
     'secret',
   ),
   masterKey: setting(

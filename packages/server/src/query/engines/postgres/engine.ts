@@ -43,11 +43,13 @@ class PostgresEngine implements Engine {
   readonly live: PostgresLiveSource
   readonly #open: OpenDatabase
   readonly #signal: CommitSignal
+  readonly #ownsServers: boolean
 
-  constructor(open: OpenDatabase, { log, responses }: EngineOptions) {
+  constructor(open: OpenDatabase, { servers: shared, log, responses }: EngineOptions) {
     const { servers, owner, acquire } = open
     const store = serviceStore(owner)
     this.#open = open
+    this.#ownsServers = shared === undefined
     this.#signal = new CommitSignal(servers, owner)
     this.responses = new IdempotencyCleanup(store, responses)
     this.auditCopy = new AuditCopy(store, auditRowsFrom)
@@ -108,10 +110,11 @@ class PostgresEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    const { pools, stuck, owner } = this.#open
+    const { servers, pools, stuck, owner } = this.#open
     await this.#signal.close()
     await Promise.all(pools.map((pool) => pool.end()))
     await stuck.close().catch(() => {})
     await owner.end()
+    if (this.#ownsServers) await servers.close()
   }
 }

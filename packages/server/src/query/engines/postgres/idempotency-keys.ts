@@ -4,12 +4,16 @@
  */
 import { TIMESTAMP } from 'gatehouse-iql'
 import type { PoolClient } from 'pg'
+import { canFailOver } from '../../../store/database/servers/acknowledged-writes.ts'
 import type { IdempotencyKey, WriteOutcome, WriteReply } from '../engine.ts'
 import { type ResponseRow, readResponse, writeOutcome } from '../stored-response.ts'
 import { COMMIT, mustCommit, mustRun, type PipelineStatement } from './protocol/pipeline.ts'
 import { SCHEMA, toPostgres } from './representation.ts'
 
 const REQUESTS = `${SCHEMA}._gh_requests`
+
+/** PostgreSQL does not wait to commit a transaction that has written nothing. */
+const DURABLE: PipelineStatement = { sql: "SELECT pg_logical_emit_message(true, 'gatehouse', '')", parameters: [] }
 
 /** Acts once for the key and stores the outcome, or finds the outcome of the first request; ends the transaction. */
 export async function runOnce(
@@ -20,7 +24,9 @@ export async function runOnce(
   if (!(await claimKey(client, key))) {
     const first = await findResponse(client, key)
     if (first === undefined) throw new Error('An idempotency key that is claimed but not stored')
-    await mustRun(client, [COMMIT])
+    // The first request may have been stopped while it waited for a standby. This commit waits too, and it is later in the log.
+    if (canFailOver(client)) await mustCommit(client, [DURABLE])
+    else await mustRun(client, [COMMIT])
     return { outcome: first, isReplay: true }
   }
   const outcome = await act()

@@ -62,8 +62,9 @@ export class AcknowledgedWrites {
     const writes = this.#last
     if (writes.length === 0) return undefined
     const { rows } = await client.query<{ state: string | null }>(
-      // A transaction that has no number yet on this server would be an error.
-      `SELECT CASE WHEN x::xid8 < pg_snapshot_xmax(pg_current_snapshot()) THEN pg_xact_status(x::xid8) END AS state
+      // A number that this server has not used yet would be an error. Of very old ones the state is no longer kept.
+      `SELECT CASE WHEN x::xid8 < pg_snapshot_xmax(pg_current_snapshot())
+         THEN coalesce(pg_xact_status(x::xid8), 'committed') END AS state
        FROM unnest($1::text[]) WITH ORDINALITY AS w (x, n) ORDER BY n`,
       [writes.map(({ xid }) => xid)],
     )
@@ -82,6 +83,10 @@ const WRITES_OF = new WeakMap<ClientBase, AcknowledgedWrites>()
 
 export function trackWrites(client: ClientBase, writes: AcknowledgedWrites): void {
   WRITES_OF.set(client, writes)
+}
+
+export function canFailOver(client: ClientBase): boolean {
+  return WRITES_OF.has(client)
 }
 
 /** Undefined where nobody needs to know. */

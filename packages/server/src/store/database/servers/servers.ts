@@ -17,7 +17,7 @@ import {
   type ServerPoolConfig,
   serverClientClass,
 } from './client.ts'
-import { describeLoss, readHistory, recordIncarnation, ServerHistory } from './history.ts'
+import { describeLoss, type Incarnation, readHistory, recordIncarnation, ServerHistory } from './history.ts'
 import { readIdentity, type ServerIdentity } from './identity.ts'
 import { PrimarySearch } from './primary-search.ts'
 import { readSeenTimeline, type SeenTimeline, writeSeenTimeline } from './timeline-file.ts'
@@ -238,8 +238,7 @@ export class DatabaseServers implements ServerChoice {
     const before = this.#known
     const incarnations = identity.isStandby ? undefined : await readHistory(client, identity.system)
     if (incarnations !== undefined) {
-      const recorded = incarnations.find(({ timeline }) => timeline === (before?.timeline ?? 0) + 1)
-      const takenOverAt = recorded?.recoveredTo ?? identity.recoveredTo
+      const takenOverAt = endOf(before?.timeline ?? 0, incarnations) ?? identity.recoveredTo
       const missing = await this.#writes.missingFrom(client, takenOverAt)
       const { node = '' } = this.#options
       const lost = missing === undefined ? undefined : describeLoss(node, missing, identity, takenOverAt)
@@ -309,6 +308,12 @@ export class DatabaseServers implements ServerChoice {
     if (address !== undefined) directTo(client, address)
     return client
   }
+}
+
+/** Where the next timeline took over, as a node recorded it. After a restart of that primary, recovery ended later. */
+function endOf(timeline: number, incarnations: readonly Incarnation[]): bigint | undefined {
+  const next = incarnations.flatMap((each) => (each.timeline === timeline + 1 ? (each.recoveredTo ?? []) : []))
+  return next.reduce<bigint | undefined>((least, lsn) => (least === undefined || lsn < least ? lsn : least), undefined)
 }
 
 /** How soon a witness stands for writes that have none. */
