@@ -176,8 +176,14 @@ def test_async_forms(server: Server, exact: Gate) -> None:
                 assert row["id"] > 0
                 break
             # A cancelled query ends, and the gate goes on.
-            task = asyncio.ensure_future(gate.query(BIG).rows())
-            await asyncio.sleep(0.3)
+            began = asyncio.Event()
+
+            async def read() -> None:
+                async for _ in gate.query(BIG):
+                    began.set()
+
+            task = asyncio.create_task(read())
+            await began.wait()
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -76,6 +76,8 @@ class Connection:
         self._socket: ClientConnection | None = None
         self._token = ""
         self._run_task: asyncio.Task[None] | None = None
+        #: Cancelled, and still closing its socket.
+        self._ending: asyncio.Task[None] | None = None
         self._renewal: asyncio.Task[None] | None = None
 
     def open(self) -> None:
@@ -99,6 +101,8 @@ class Connection:
             task.cancel()
             await asyncio.wait([task])
             self._finish(error, error.code)
+        if self._ending is not None:
+            await asyncio.wait([self._ending])
 
     async def _keep_open(self) -> None:
         try:
@@ -170,7 +174,11 @@ class Connection:
         finally:
             self._socket = None
             self._cancel_renewal()
-            await socket.close()
+            try:
+                await socket.close()
+            except asyncio.CancelledError:
+                socket.transport.abort()
+                raise
         code = socket.close_code or 1006
         return _Lost(code, socket.close_reason or f"closed with {code}"), time.monotonic() - started
 
@@ -264,7 +272,8 @@ class Connection:
                 # The old token still works for a while; without one the server closes after a minute.
                 self._renew_in((error.retry_after or 0.0) + backoff(3, 1.0), is_refused)
             elif self._run_task is not None:
-                self._run_task.cancel()
+                self._ending = self._run_task
+                self._ending.cancel()
                 self._finish(error, error.code)
 
     def _cancel_renewal(self) -> None:

@@ -180,8 +180,7 @@ class Query:
             while (batch := arrow.next_batch(reader)) is not None:
                 yield batch
         finally:
-            if not self._portal.is_closed:
-                self._portal.run(body.end())
+            self._portal.release(body.end())
 
     def explain(self) -> list[Row]:
         """How the statement would be run."""
@@ -288,8 +287,7 @@ class Live:
 
     def close(self) -> None:
         """Ends it here and on the server. ``rows`` stay as they are."""
-        if not self._portal.is_closed:
-            self._portal.run(self._live.aclose())
+        self._portal.release(self._live.aclose())
 
     def __enter__(self) -> Live:
         return self
@@ -371,8 +369,7 @@ class Subscription:
 
     def close(self) -> None:
         """Ends the subscription, and the loop over it."""
-        if not self._portal.is_closed:
-            self._portal.run(self._subscription.aclose())
+        self._portal.release(self._subscription.aclose())
 
     def __enter__(self) -> Subscription:
         return self

@@ -58,8 +58,17 @@ class Portal:
                 except StopAsyncIteration:
                     return
         finally:
-            if not self.is_closed and (close := getattr(iterator, "aclose", None)) is not None:
-                self.run(close())
+            if (close := getattr(iterator, "aclose", None)) is not None:
+                self.release(close())
+
+    def release(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Runs what frees something, unless the end of the gate has freed it. It may be called in any thread."""
+        if self.is_closed:
+            coroutine.close()
+        elif self._loop is not None and self._thread is threading.current_thread():
+            asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        else:
+            self.run(coroutine)
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Runs the last coroutine, ends what is still running, and ends the thread. Repeated, it does nothing."""
@@ -97,7 +106,10 @@ async def _next(iterator: AsyncIterator[T]) -> T:
 
 async def _end(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
     await last()
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    # Generators that were left are closed by tasks that the loop starts later, some of them one after the other.
+    for _ in range(10):
+        await asyncio.sleep(0)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
