@@ -23,22 +23,28 @@ let project: string
 let prefix: string
 let gatehouse: string
 
-before(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'gatehouse-package-'))
-  const tarballs = await packWorkingTree(join(folder, 'packages'))
-  prefix = join(folder, 'prefix')
-  project = join(folder, 'project')
-  await mkdir(project)
-  await writeFile(
-    join(project, 'package.json'),
-    '{ "name": "own", "version": "1.0.0", "type": "module", "private": true }',
-  )
-  // Scripts are allowed, as they are by default in older versions of npm: there must be none.
-  const server = tarballs.filter((file) => file.includes('gatehouse-server'))
-  await installGlobally(server, prefix)
-  await npm(['install', '--prefer-offline', '--no-audit', '--omit=optional', ...tarballs], project)
-  gatehouse = join(prefix, 'bin', 'gatehouse')
-})
+before(
+  async () => {
+    folder = await mkdtemp(join(tmpdir(), 'gatehouse-package-'))
+    const tarballs = await packWorkingTree(join(folder, 'packages'))
+    prefix = join(folder, 'prefix')
+    project = join(folder, 'project')
+    await mkdir(project)
+    await writeFile(
+      join(project, 'package.json'),
+      '{ "name": "own", "version": "1.0.0", "type": "module", "private": true }',
+    )
+    // Scripts are allowed, as they are by default in older versions of npm: there must be none.
+    const server = tarballs.filter((file) => file.includes('gatehouse-server'))
+    await Promise.all([
+      installGlobally(server, prefix),
+      npm(['install', '--prefer-offline', '--no-audit', '--omit=optional', ...tarballs], project),
+    ])
+    gatehouse = join(prefix, 'bin', 'gatehouse')
+  },
+  // On a busy machine.
+  { timeout: 300_000 },
+)
 after(() => rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 }))
 
 /** With a home of its own, in an empty folder. */

@@ -1,8 +1,8 @@
 /** npm as a user of this machine runs it, and the packages that it makes of this repository and of earlier releases. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { root } from './clone.ts'
@@ -70,28 +70,34 @@ async function filesOf(folder: string): Promise<string[]> {
   return names.map((name) => join(folder, name))
 }
 
-/** How long a process that was killed may leave its lock behind. */
-const ABANDONED_MS = 300_000
-
 /** Among all processes that test this clone. */
 async function exclusively<Result>(lock: string, act: () => Promise<Result>): Promise<Result> {
-  await mkdir(join(lock, '..'), { recursive: true })
-  while (
-    !(await mkdir(lock).then(
-      () => true,
-      () => false,
-    ))
-  ) {
-    const since = await stat(lock).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => Date.now(),
-    )
-    if (Date.now() - since > ABANDONED_MS) await rename(lock, `${lock}-${process.pid}`).catch(() => {})
-    await sleep(200)
-  }
+  await mkdir(dirname(lock), { recursive: true })
+  while (!(await take(lock))) await sleep(200)
   try {
     return await act()
   } finally {
-    await rm(lock, { recursive: true, force: true })
+    await rm(lock, { force: true })
+  }
+}
+
+/** The file has the id of the process that holds the lock; one that was killed leaves it behind. */
+async function take(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, String(process.pid), { flag: 'wx' })
+    return true
+  } catch {
+    const holder = Number(await readFile(lock, 'utf8').catch(() => ''))
+    if (holder > 0 && !isRunning(holder)) await rm(lock, { force: true })
+    return false
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
   }
 }
