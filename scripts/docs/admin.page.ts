@@ -32,15 +32,17 @@ user and the rights, and \`gatehouse whoami\` prints them again.
 \`gatehouse login\` without options logs in to the demonstration.
 
 The client \`gatehouse-cli\` is built in: public, for the device grant and refresh tokens, with all scopes. People confirm each login on a
-page, and the login never has more rights than they hold. To allow less, or the password grant for \`login --username\`, register a client
-with this id, which replaces the built-in one until you delete it:
+page, and the login never has more rights than they hold. To allow less, or the password grant for \`login --username\`, change it, which
+registers it; to forbid it and revoke what it was given, disable it:
 
 \`\`\`
-gatehouse client add gatehouse-cli --public --grant device_code --grant refresh_token --grant password \\
+gatehouse client set gatehouse-cli --grant device_code --grant refresh_token --grant password \\
   --scope "openid profile offline_access Platform/Market Platform/Trading"
+gatehouse client disable gatehouse-cli
 \`\`\`
 
-\`GATEHOUSE_CLI_CLIENT=false\` switches it off; see [\`cli_client\`](settings.md#cli_client).
+A registration cannot be deleted as long as the built-in client would take its place. \`GATEHOUSE_CLI_CLIENT=false\` switches that off;
+tokens that it was given before stay valid until they expire, unless you disable it first; see [\`cli_client\`](settings.md#cli_client).
 
 The address must be the issuer of the server: the command line sends no password and no token to another issuer's endpoints.
 A token of \`--token-file\` is sent to its own issuer only.

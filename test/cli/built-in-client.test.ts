@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
+import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
@@ -23,11 +24,15 @@ test('the command line can log in to a new server, until an operator registers i
 
   const shown = await runInProcess(['client', 'show', 'gatehouse-cli', '--json', ...data])
   assert.partialDeepStrictEqual(JSON.parse(shown.stdout), { built_in: true, token_endpoint_auth_method: 'none' })
-  const refused = await runInProcess(['client', 'disable', 'gatehouse-cli', '--yes', ...data])
-  assert.match(refused.stderr, /is built in and cannot be changed: register a client with this id to replace it/)
+  const early = await runInProcess(['client', 'remove', 'gatehouse-cli', '--yes', ...data])
+  assert.match(early.stderr, /is built in and not registered\. Disable it, .* set cli_client to false/)
+  assert.equal((await runInProcess(['client', 'disable', 'gatehouse-cli', '--yes', ...data])).status, 0)
+  await until('it is disabled', 5000, async () => (await deviceLogin(server)) === 'invalid_client')
+  assert.equal((await runInProcess(['client', 'enable', 'gatehouse-cli', ...data])).status, 0)
+  await until('it is enabled', 5000, async () => (await deviceLogin(server)) === 'started')
 
-  const add = ['client', 'add', 'gatehouse-cli', '--public', '--grant', 'password', '--scope', 'openid']
-  assert.equal((await runInProcess([...add, ...data])).status, 0)
+  const limit = ['client', 'set', 'gatehouse-cli', '--grant', 'password', '--scope', 'openid']
+  assert.equal((await runInProcess([...limit, ...data])).status, 0)
   await until('the registered client is used', 5000, async () => (await deviceLogin(server)) === 'unauthorized_client')
   const { items } = JSON.parse((await runInProcess(['client', 'list', '--json', ...data])).stdout) as {
     items: { client_id: string; built_in?: boolean }[]
@@ -38,8 +43,13 @@ test('the command line can log in to a new server, until an operator registers i
     [undefined],
   )
 
-  assert.equal((await runInProcess(['client', 'remove', 'gatehouse-cli', '--yes', ...data])).status, 0)
-  await until('the built-in client is back', 5000, async () => (await deviceLogin(server)) === 'started')
+  // Nobody who removes a client expects one with more rights in its place.
+  const refused = await runInProcess(['client', 'remove', 'gatehouse-cli', '--yes', ...data])
+  assert.match(refused.stderr, /the built-in client gatehouse-cli would be back.*first set cli_client to false/)
+  assert.equal(await deviceLogin(server), 'unauthorized_client')
+  const remove = ['client', 'remove', 'gatehouse-cli', '--yes', ...data]
+  const { status } = await runGatehouse(remove, { environment: { GATEHOUSE_CLI_CLIENT: 'false' } })
+  assert.equal(status, 0)
 })
 
 test('cli_client = false leaves it out, and a login says what to do', async (t) => {

@@ -175,6 +175,19 @@ onEveryEngine('backup', (place) => {
     assert.deepEqual((await readdir(folder)).sort(), ['a', 'b', 'foreign', 'notes'])
   })
 
+  test('--keep never deletes the backup that was just taken, also if a wrong clock made another one seem newer', async () => {
+    const folder = await mkdtemp(join(scratch, 'clock-'))
+    const clock = `const Real = Date; globalThis.Date = class extends Real {
+      constructor(...words) { words.length > 0 ? super(...words) : super(Real.now() + 864e5) }
+      static now() { return Real.now() + 864e5 }
+    }`
+    const environment = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(clock)}` }
+    const wrong = await runGatehouse(['backup', join(folder, 'future'), ...settingsOf(place())], { environment })
+    assert.equal(wrong.status, 0, wrong.stderr)
+    await gatehouse(place(), ['backup', join(folder, 'now'), '--keep', '1'])
+    assert.deepEqual(await readdir(folder), ['now'])
+  })
+
   test('a backup that is stopped leaves nothing behind, and one that was killed is removed by the next', async () => {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       const folder = await mkdtemp(join(scratch, 'killed-'))

@@ -356,7 +356,7 @@ onEveryEngine('the change log', (place, kind) => {
    */
   const quietPositions = async (): Promise<Positions> => {
     let { positions } = await live.read(BY_EVENT_LOOP)
-    const isQuiet = () => kind === 'sqlite' || /\.(\d+):\1:/.test(positions.get('Quotes') ?? '')
+    const isQuiet = () => kind === 'sqlite' || /-(\d+):\1:/.test(positions.get('Quotes') ?? '')
     await until('no other transaction runs', 20_000, async () => {
       if (!isQuiet()) positions = (await live.read(BY_EVENT_LOOP)).positions
       return isQuiet()

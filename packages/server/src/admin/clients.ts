@@ -19,7 +19,8 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/clients',
     scope: 'Identity/Admin',
-    summary: 'Lists clients page by page, ordered by id. Built-in clients have `built_in` and cannot be changed.',
+    summary:
+      'Lists clients page by page, ordered by id. Built-in clients have `built_in`. A change of `gatehouse-cli` registers it; `gatehouse-console` cannot be changed.',
     query: {
       ...pageQuery('Clients', 'client_id'),
       search:
@@ -82,13 +83,14 @@ export const clientRoutes: readonly AdminRoute[] = [
     body: CLIENT_SCHEMA,
     reply: 'The changed client.',
     async run(call, env) {
-      const id = await registered(call, env)
+      const id = changeable(call)
       const patch = readObject(call.body)
       if (patch.client_id !== undefined && patch.client_id !== id)
         throw badBody([{ path: 'client_id', text: 'cannot be changed: register another client' }])
       const { before, after, shown } = await change(env, async (stores, { publish, revocations }) => {
-        const found = await findMetadata(stores, id)
-        requireMatch(call, await presentClient(stores, id))
+        const found = (await stores.clients.metadata(id)) ?? env.builtInClients.get(id)
+        if (found === undefined) throw notFound('client', id)
+        requireMatch(call, await showClient({ ...env, stores }, id))
         const wanted = readMetadata(merged({ ...found }, patch))
         await stores.clients.put(wanted)
         await publish({ kind: 'clients-changed', clientId: id })
@@ -104,9 +106,14 @@ export const clientRoutes: readonly AdminRoute[] = [
     method: 'DELETE',
     path: '/admin/clients/{client}',
     scope: 'Identity/Admin',
-    summary: 'Deletes a client and revokes all its tokens.',
+    summary:
+      'Deletes a client and revokes all its tokens. One that replaces a built-in client is not deleted, because that one would be back: disable it.',
     async run(call, env) {
       const id = await registered(call, env)
+      if (env.builtInClients.has(id))
+        throw conflict(
+          `Without this registration the built-in client ${id} would be back, with all its scopes. Disable it instead; to delete it, first set cli_client to false`,
+        )
       await change(env, async (stores, { publish, revocations }) => {
         checkMatch(call, await presentClient(stores, id))
         await stores.clients.remove(id)
@@ -166,12 +173,20 @@ export const clientRoutes: readonly AdminRoute[] = [
   },
 ]
 
-/** The id of a client that can be changed. */
-async function registered(call: AdminCall, { stores, builtInClients }: AdminEnv): Promise<string> {
+/** The id of a client that can be changed: a change of a built-in one registers it, with this change. */
+function changeable(call: AdminCall): string {
   const id = part(call, 'client')
   if (BUILT_IN_CLIENT_IDS.has(id)) throw conflict(`The client ${id} is built in and cannot be changed`)
+  return id
+}
+
+/** The id of a client that is stored, unless there is none. */
+async function registered(call: AdminCall, { stores, builtInClients }: AdminEnv): Promise<string> {
+  const id = changeable(call)
   if (builtInClients.has(id) && (await stores.clients.metadata(id)) === undefined)
-    throw conflict(`The client ${id} is built in and cannot be changed: register a client with this id to replace it`)
+    throw conflict(
+      `The client ${id} is built in and not registered. Disable it, or change it, which registers it; or set cli_client to false`,
+    )
   return id
 }
 

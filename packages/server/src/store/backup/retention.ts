@@ -1,14 +1,18 @@
 /** Deletes the oldest backups of an installation from the folder that contains them. */
 import { readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import type { MasterKey } from '../keys/master-key.ts'
 import { unfinishedName } from './backup.ts'
 import { BadBackup, checkSeal, readManifest } from './manifest.ts'
 
-/** Keeps the newest of those beside `newest`, including it. Backups of other installations have another seal, and stay. */
+/**
+ * Keeps the newest of those beside `newest`, and in any case this one, which was just taken: clocks can be wrong. Backups of other
+ * installations have another seal, and stay.
+ */
 export async function removeOldBackups(newest: string, keep: number, masterKey: MasterKey): Promise<readonly string[]> {
   const parent = dirname(resolve(newest))
-  const old = (await backupsIn(parent, masterKey)).slice(keep)
+  const others = (await backupsIn(parent, masterKey)).filter(({ name }) => name !== basename(resolve(newest)))
+  const old = others.slice(keep - 1)
   for (const { name } of old) {
     // Half a backup must not look like one: renaming is atomic, and the next backup removes what is left under this name.
     const leaving = join(parent, unfinishedName(name))
