@@ -1,4 +1,4 @@
-/** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. No type converts implicitly. */
+/** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. Only numbers convert implicitly. */
 
 import type { BoundExpression, BoundQuery, ResultColumn } from '../bound/bound-query.ts'
 import { isPlain } from '../bound/copied-operands.ts'
@@ -133,7 +133,9 @@ export function combine(
     ? rule.widen === 'result'
       ? [widen(left, type), widen(right, type)]
       : [widen(left, asDecimal(leftType) ?? leftType), widen(right, asDecimal(rightType) ?? rightType)]
-    : [left, right]
+    : rule.left === 'Double'
+      ? [widen(left, type), widen(right, type)]
+      : [left, right]
   return { kind: 'arithmetic', operator: id, left: a, right: b, type, nullable }
 }
 
@@ -240,7 +242,7 @@ function unify(
 export function mismatch(binding: Binding, what: string, left: IqlType, right: IqlType, at: number) {
   const message = `${what.toUpperCase()} does not take ${typeName(left)} and ${typeName(right)}`
   const numbers = [left.kind, right.kind].includes('Double') && (asDecimal(left) ?? asDecimal(right)) !== undefined
-  const hint = numbers ? 'write CAST(… AS Double)' : textHint(what, left, right)
+  const hint = numbers ? '% takes Integers and Decimals: write CAST(… AS Decimal(18, 6))' : textHint(what, left, right)
   return binding.fail('TypeMismatch', at, message, { hint })
 }
 
