@@ -38,7 +38,8 @@ shorter month. Intervals without months can be compared.
 
 **Names.** A column name needs no table if only one table has such a column. \`GROUP BY\` and \`ORDER BY\` accept the name or the
 number of an output. If a column of a table and an output have the same name, \`GROUP BY\` takes the column and \`ORDER BY\` the
-output. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
+output. Inside an expression of \`ORDER BY\`, as in \`ORDER BY abs(change)\`, the column has precedence too; after \`DISTINCT\` and set
+operations only the outputs themselves can be ordered by: write \`SELECT * FROM (…) AS r ORDER BY abs(change)\`. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
 \`column1\`, \`column2\` and so on, by its position.
 
 **Groups.** With \`GROUP BY\` or an aggregate, outputs consist of grouping expressions and aggregates; other columns are not

@@ -19,6 +19,7 @@ import {
   MAX_HELD_VALUES,
   MAX_KEY_BYTES,
   MAX_LIST_BYTES,
+  MAX_OUTPUT_USES,
   MAX_SEARCH_STEPS,
   MAX_WITH_USES,
   NO_TABLES,
@@ -214,6 +215,7 @@ may hold an equal share, down to a power of two; values of more than 18 digits c
 function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
+  rows.push(['names of outputs in expressions of ORDER BY', MAX_OUTPUT_USES.toLocaleString('en')])
   rows.push([
     'expressions of a statement, including those that BETWEEN, IN, NULLIF and queries in FROM repeat',
     MAX_COPIED_EXPRESSIONS.toLocaleString('en'),

@@ -227,6 +227,21 @@ const REFUSED: readonly (readonly [statement: string, caret: string, code: strin
       '                                        ^',
       'BadOrder',
       /DISTINCT/,
+      'write SELECT * FROM (SELECT DISTINCT …) AS r ORDER BY …',
+    ],
+    [
+      'SELECT 1 AS a UNION SELECT 2 ORDER BY abs(a)',
+      '                                      ^',
+      'BadOrder',
+      /ordered by columns/,
+      'write SELECT * FROM (…) AS r ORDER BY …',
+    ],
+    [
+      `SELECT id + 1 AS n FROM trades ORDER BY ${'n + '.repeat(50)}n`,
+      `                                        ${'    '.repeat(50)}^`,
+      'TooComplex',
+      /at most 50 times/,
+      'write SELECT * FROM (…) AS r ORDER BY …',
     ],
     [
       'SELECT 1 AS a UNION SELECT 2 ORDER BY b',
