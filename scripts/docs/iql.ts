@@ -10,6 +10,7 @@ import {
   DECIMAL_DIGITS,
   DEFAULT_LIMITS,
   ERRORS,
+  FOREIGN_SYNTAX,
   FORMS,
   FUNCTIONS,
   MAX_COPIED_EXPRESSIONS,
@@ -50,6 +51,7 @@ export function iqlDocs(): string {
     castsText(),
     functionsText(),
     errorsText(),
+    foreignText(),
     limitsText(),
     `## Grammar\n\nWords in quotes are keywords, in any case. \`[…]\` is optional, \`{…}\` may be repeated or omitted, and \`|\` separates alternatives.\n\n\`\`\`ebnf\n${grammarText()}\n\`\`\``,
     `Reserved words, which are names only in double quotes: ${[...RESERVED].map((word) => `\`${word.toUpperCase()}\``).join(' ')}.`,
@@ -164,6 +166,12 @@ function errorsText(): string {
     advice,
   ])
   return `## Errors\n\nAn error reports its position, what was expected there, and what was probably meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'meaning', 'what to do'], rows)}`
+}
+
+function foreignText(): string {
+  const rows = FOREIGN_SYNTAX.map(({ name, advice }) => [name, advice])
+  const about = 'These parts of other dialects are refused, and the error says what to write instead:'
+  return `## Other dialects\n\n${about}\n\n${table(['IQL has no', 'instead'], rows)}`
 }
 
 function mistakeText(statement: string): string {

@@ -11,6 +11,42 @@ const catalogue = marketCatalogue()
 const REFUSED: readonly (readonly [statement: string, caret: string, code: string, message: RegExp, hint?: string])[] =
   [
     ['SELECT pric FROM trades', '       ^', 'UnknownColumn', /no column pric/, 'did you mean price?'],
+    [
+      'SELECT id FROM trades WHERE symbol = "ACME"',
+      '                                     ^',
+      'UnknownColumn',
+      /no column ACME/,
+      "a text is written in single quotes: 'ACME'",
+    ],
+    [
+      'SELECT "it\'s" FROM trades',
+      '       ^',
+      'UnknownColumn',
+      /no column it's/,
+      "a text is written in single quotes: 'it''s'",
+    ],
+    [
+      'SELECT upper("pric") FROM trades',
+      '             ^',
+      'UnknownColumn',
+      /no column pric/,
+      "did you mean price? a text is written in single quotes: 'pric'",
+    ],
+    ['SELECT t."ACME" FROM trades t', '         ^', 'UnknownColumn', /no column t\.ACME/],
+    [
+      'SELECT percentile(price, .95) FROM trades',
+      '       ^',
+      'UnknownFunction',
+      /no function percentile/,
+      'write percentile_cont(0.95, x), or percentile_cont(0.95) WITHIN GROUP (ORDER BY x)',
+    ],
+    [
+      'SELECT symbol FROM trades GROUP BY ROLLUP (symbol)',
+      '                                   ^',
+      'UnknownFunction',
+      /no function ROLLUP/,
+      'write a SELECT for each grouping, and combine them with UNION ALL',
+    ],
     ['SELECT t.pric FROM trades t', '         ^', 'UnknownColumn', /no column t\.pric/, 'did you mean price?'],
     ['SELECT trades.id FROM trades t', '       ^', 'UnknownTable', /Nothing here is named trades/],
     ['SELECT tt.id FROM trades AS tx', '       ^', 'UnknownTable', /tt/, 'did you mean tx?'],
