@@ -225,7 +225,7 @@ function limitsText(): string {
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
   rows.push(['names of outputs in expressions of ORDER BY', MAX_OUTPUT_USES.toLocaleString('en')])
   rows.push([
-    'expressions of a statement, including those that BETWEEN, IN, NULLIF and queries in FROM repeat',
+    'expressions of a statement, including those that BETWEEN, IN, NULLIF, ORDER BY and queries in FROM repeat',
     MAX_COPIED_EXPRESSIONS.toLocaleString('en'),
   ])
   rows.push(['bytes of the texts in a key, or in an entry of an index', MAX_KEY_BYTES.toLocaleString('en')])

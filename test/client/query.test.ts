@@ -184,7 +184,7 @@ onEveryEngineInLongRuns('the client: queries', (place) => {
       name: 'QueryError',
       hint: 'The table cataloguetables lists the tables that you may read.',
     })
-    await assert.rejects(gate.query`select 1 / (quantity - quantity) as x from trades`, {
+    await assert.rejects(gate.query`select 1 / (quantity - quantity) as x from trades`.rows(), {
       code: 'IQL.DivisionByZero',
       hint: 'Guard the divisor: a / NULLIF(b, 0).',
     })

@@ -63,7 +63,7 @@ export const MAX_SERIES_ROWS_TEXT = '1,000,000'
 export const MAX_WITH_USES = 1000
 
 /** Names of outputs in the expressions of ORDER BY. Each use is a copy of the output, and those in the copies count again. */
-export const MAX_OUTPUT_USES = 50
+export const MAX_OUTPUT_USES = 16
 
 /**
  * The expressions of a statement, with the copies that databases make of them before they run it. Without copies no statement can
