@@ -100,6 +100,26 @@ ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.executed_at >= q.quoted_at 
     ],
   },
   {
+    about: 'The greatest changes first. ORDER BY can use the names of outputs, also in expressions.',
+    statement: `SELECT id, price - lag(price) OVER (PARTITION BY symbol ORDER BY executed_at) AS change
+FROM trades ORDER BY abs(change) DESC NULLS LAST, id`,
+    rows: [
+      { id: 5, change: '1.5000' },
+      { id: 4, change: '-0.2000' },
+      { id: 2, change: '0.1000' },
+      { id: 1, change: null },
+      { id: 3, change: null },
+    ],
+  },
+  {
+    about: 'Numbers of different types: beside a Double, an Integer and a Decimal become Doubles.',
+    statement: 'SELECT symbol, count(*) * 0.5e0 AS half FROM trades GROUP BY symbol ORDER BY symbol',
+    rows: [
+      { symbol: 'ACME', half: 1.5 },
+      { symbol: 'BOLT', half: 1 },
+    ],
+  },
+  {
     about: 'A WITH query joined to a table.',
     statement: `WITH top AS (SELECT symbol, max(price) AS best FROM trades GROUP BY symbol)
 SELECT t.id, t.symbol FROM trades t JOIN top ON top.symbol = t.symbol AND top.best = t.price ORDER BY t.id`,

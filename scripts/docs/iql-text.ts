@@ -17,10 +17,11 @@ type of its first use.`
 
 export const MEANING = `## Semantics
 
-**Types never convert implicitly**, with one exception: an Integer combined with a Decimal becomes a Decimal, which is exact.
-Nothing becomes a Double, a Text or a Boolean without \`CAST\`. A literal is parsed as the type of the other operand: in
-\`executed_at > '2026-01-31'\` it is a Timestamp, and in \`ratio * 2\` with a Double \`ratio\` it is a Double. A Text is never parsed as a
-number.
+**Types never convert implicitly**, except numbers: an Integer combined with a Decimal becomes a Decimal, which is exact, and either
+of them combined with a Double becomes the nearest Double, in arithmetic (\`count(*) * 0.5e0\`), comparisons, \`CASE\` and set
+operations. Functions that take a Double, and columns, need a \`CAST\`. Nothing becomes a Text or a Boolean without one. A literal
+is parsed as the type of the other operand: in \`executed_at > '2026-01-31'\` it is a Timestamp, and in \`ratio * 2\` with a Double
+\`ratio\` it is a Double. A Text is never parsed as a number.
 
 **Numbers.** \`42\` is an Integer, \`4.2\` a Decimal, \`4e2\` a Double. Integer division truncates toward zero. Decimals are exact;
 the scale of each operation is listed below. Division by zero, a result out of the range of its type, and a Double too small to
@@ -37,7 +38,8 @@ shorter month. Intervals without months can be compared.
 
 **Names.** A column name needs no table if only one table has such a column. \`GROUP BY\` and \`ORDER BY\` accept the name or the
 number of an output. If a column of a table and an output have the same name, \`GROUP BY\` takes the column and \`ORDER BY\` the
-output. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
+output. Inside an expression of \`ORDER BY\`, as in \`ORDER BY abs(change)\`, the column has precedence too; after \`DISTINCT\` and set
+operations only the outputs themselves can be ordered by: write \`SELECT * FROM (…) AS r ORDER BY abs(change)\`. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
 \`column1\`, \`column2\` and so on, by its position.
 
 **Groups.** With \`GROUP BY\` or an aggregate, outputs consist of grouping expressions and aggregates; other columns are not

@@ -10,6 +10,7 @@ import {
   DECIMAL_DIGITS,
   DEFAULT_LIMITS,
   ERRORS,
+  FOREIGN_SYNTAX,
   FORMS,
   FUNCTIONS,
   MAX_COPIED_EXPRESSIONS,
@@ -19,6 +20,7 @@ import {
   MAX_HELD_VALUES,
   MAX_KEY_BYTES,
   MAX_LIST_BYTES,
+  MAX_OUTPUT_USES,
   MAX_SEARCH_STEPS,
   MAX_WITH_USES,
   NO_TABLES,
@@ -49,6 +51,7 @@ export function iqlDocs(): string {
     castsText(),
     functionsText(),
     errorsText(),
+    foreignText(),
     limitsText(),
     `## Grammar\n\nWords in quotes are keywords, in any case. \`[…]\` is optional, \`{…}\` may be repeated or omitted, and \`|\` separates alternatives.\n\n\`\`\`ebnf\n${grammarText()}\n\`\`\``,
     `Reserved words, which are names only in double quotes: ${[...RESERVED].map((word) => `\`${word.toUpperCase()}\``).join(' ')}.`,
@@ -119,7 +122,7 @@ function typesText(): string {
   const rows = Object.entries(LITERALS).map(([name, literal]) => {
     return [`\`${name === 'Decimal' ? 'Decimal(p, s)' : name}\``, `\`${literal}\``, formOf(name)]
   })
-  const notes = `A Decimal has at most ${DECIMAL_DIGITS} digits, in columns and in results. Comparisons are exact for any digits and
+  const notes = `A Decimal has at most ${DECIMAL_DIGITS} digits, in columns and in results. Comparisons of Integers and Decimals are exact for any digits and
 scales, even with a number of more than ${DECIMAL_DIGITS} digits, and never overflow. Columns and results cannot be Intervals. Texts, also those inside a
 Json value, cannot contain U+0000 or half of a surrogate pair; escaped ones (\`\\u0000\`, \`\\ud800\`) are refused too.`
   return `## Types\n\n${table(['type', 'literal', 'value'], rows)}\n\n${notes}`
@@ -163,6 +166,12 @@ function errorsText(): string {
     advice,
   ])
   return `## Errors\n\nAn error reports its position, what was expected there, and what was probably meant:\n\n${MISTAKES.map(mistakeText).join('\n\n')}\n\n${table(['code', 'status', 'meaning', 'what to do'], rows)}`
+}
+
+function foreignText(): string {
+  const rows = FOREIGN_SYNTAX.map(({ name, advice }) => [name, advice])
+  const about = 'These parts of other dialects are refused, and the error says what to write instead:'
+  return `## Other dialects\n\n${about}\n\n${table(['IQL has no', 'instead'], rows)}`
 }
 
 function mistakeText(statement: string): string {
@@ -214,8 +223,9 @@ may hold an equal share, down to a power of two; values of more than 18 digits c
 function limitsText(): string {
   const rows = Object.entries(LIMIT_TEXTS).map(([key, text]) => [text, limitOf(key).toLocaleString('en')])
   rows.push(['uses of WITH queries, each with those inside it', MAX_WITH_USES.toLocaleString('en')])
+  rows.push(['names of outputs in expressions of ORDER BY', MAX_OUTPUT_USES.toLocaleString('en')])
   rows.push([
-    'expressions of a statement, including those that BETWEEN, IN, NULLIF and queries in FROM repeat',
+    'expressions of a statement, including those that BETWEEN, IN, NULLIF, ORDER BY and queries in FROM repeat',
     MAX_COPIED_EXPRESSIONS.toLocaleString('en'),
   ])
   rows.push(['bytes of the texts in a key, or in an entry of an index', MAX_KEY_BYTES.toLocaleString('en')])

@@ -178,7 +178,16 @@ onEveryEngineInLongRuns('the client: queries', (place) => {
     assert.match(error.hint ?? '', /price/)
     assert.ok(error.requestId)
     assert.equal(error.retryable, false)
-    await assert.rejects(gate.table('no').select(), { code: 'Data.UnknownTable', status: 404, name: 'QueryError' })
+    await assert.rejects(gate.table('no').select(), {
+      code: 'Data.UnknownTable',
+      status: 404,
+      name: 'QueryError',
+      hint: 'The table cataloguetables lists the tables that you may read.',
+    })
+    await assert.rejects(gate.query`select 1 / (quantity - quantity) as x from trades`.rows(), {
+      code: 'IQL.DivisionByZero',
+      hint: 'Guard the divisor: a / NULLIF(b, 0).',
+    })
     const forbidden = await gate.admin.users.get('alice').catch((error) => error)
     assert.ok(forbidden instanceof AuthError && forbidden.status === 403)
   })

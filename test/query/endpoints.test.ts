@@ -203,6 +203,7 @@ onEveryEngine('the query service', (place) => {
       /1\.23456 of the column price \(Decimal\(18, 4\)\) has more than 4 digits after the point/,
     )
     assert.deepEqual([reply.json.Column, reply.json.Value], ['price', 1.23456])
+    assert.equal(reply.json.Hint, 'Correct the value that the detail names.')
   })
 
   test('an unknown table in the path is 404, and unknown columns and operators are 400 that list what is valid', async () => {

@@ -281,6 +281,7 @@ onEveryEngine('rights', (place) => {
     for (const statement of refused) {
       const reply = await server.query(statement, { as: 'market' })
       assert.deepEqual([reply.status, reply.json.Code], [403, 'IQL.RowFilter'], statement)
+      assert.equal(reply.json.Hint, 'Write only rows that you may read.', statement)
     }
     assert.equal((await server.query('DELETE FROM orders WHERE id = 2', { as: 'market' })).json.RowsAffected, 0)
     assert.equal((await server.query('UPDATE orders SET qty = 99 WHERE id = 3', { as: 'market' })).json.RowsAffected, 0)

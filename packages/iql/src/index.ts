@@ -71,6 +71,7 @@ export type {
   SelectItem,
   Window,
 } from './syntax/ast-query.ts'
+export { FOREIGN_SYNTAX } from './syntax/foreign-syntax.ts'
 export * from './syntax/keywords.ts'
 export { type Token, tokenize } from './syntax/lexer.ts'
 export * from './syntax/limits.ts'

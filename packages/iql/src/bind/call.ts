@@ -2,6 +2,7 @@
 
 import type { BoundExpression } from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
+import { FOREIGN_FUNCTIONS } from '../functions/foreign-functions.ts'
 import { type FunctionDefinition, functionNames, functionsNamed, type WindowId } from '../functions/functions.ts'
 import type { Binding } from '../scope/binding.ts'
 import { CLAUSES, type Scope } from '../scope/scope.ts'
@@ -22,7 +23,7 @@ export function bindCall(binding: Binding, scope: Scope, call: Call, expected: I
   const [first] = functionsNamed(name)
   if (first === undefined) {
     throw binding.fail('UnknownFunction', call.name.at, `There is no function ${call.name.text}`, {
-      hint: didYouMean(name, functionNames()) ?? FOREIGN_NAMES.get(name),
+      hint: FOREIGN_FUNCTIONS.get(name) ?? didYouMean(name, functionNames()),
     })
   }
   if (call.over !== undefined) return bindWindow(binding, scope, call, name)
@@ -41,31 +42,6 @@ export function bindCall(binding: Binding, scope: Scope, call: Call, expected: I
       })
   }
 }
-
-/** Hints for function names of other SQL dialects. */
-const FOREIGN_NAMES: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    ifnull: 'did you mean coalesce?',
-    isnull: 'write IS NULL, or coalesce(x, y)',
-    nvl: 'did you mean coalesce?',
-    len: 'did you mean length?',
-    char_length: 'did you mean length?',
-    substring: 'did you mean substr?',
-    instr: 'did you mean position?',
-    strpos: 'did you mean position?',
-    ceiling: 'did you mean ceil?',
-    pow: 'did you mean power?',
-    var_samp: 'did you mean variance?',
-    stddev_samp: 'did you mean stddev?',
-    quantile: 'did you mean percentile_cont?',
-    getdate: 'did you mean now?',
-    group_concat: 'did you mean string_agg?',
-    to_char: 'write CAST(x AS Text), or take parts with date_part',
-    if: 'write CASE WHEN … THEN … ELSE … END',
-    iif: 'write CASE WHEN … THEN … ELSE … END',
-    convert: 'write CAST(x AS Type)',
-  }),
-)
 
 type BindSpecial = (binding: Binding, scope: Scope, call: Call, expected: IqlType | undefined) => BoundExpression
 

@@ -6,7 +6,7 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import type { Binding } from '../scope/binding.ts'
 import type { Clause, Scope } from '../scope/scope.ts'
 import { sizeOf } from '../syntax/ast-children.ts'
-import type { Cast, ColumnRef, Expression, IsNull, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
+import type { Cast, ColumnRef, Expression, IsNull, Name, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
 import { canCast } from '../types/casts.ts'
 import { BOOLEAN, type IqlType, isNumber, NULL, sameType, TEXT, typeName } from '../types/types.ts'
 import { bindCall } from './call.ts'
@@ -208,8 +208,17 @@ function unknownColumn(binding: Binding, scope: Scope, { table, name }: ColumnRe
     })
   }
   const columns = qualified.flatMap((source) => source.columns.map((column) => column.name))
+  const hints = [didYouMean(name.text, columns), quotesHint(binding, table, name)].filter((hint) => hint !== undefined)
   const whole = table === undefined ? name.text : `${table.text}.${name.text}`
-  return binding.fail('UnknownColumn', name.at, `There is no column ${whole}`, { hint: didYouMean(name.text, columns) })
+  return binding.fail('UnknownColumn', name.at, `There is no column ${whole}`, {
+    hint: hints.length === 0 ? undefined : hints.join(' '),
+  })
+}
+
+/** For `symbol = "ACME"`: double quotes are for names. */
+function quotesHint({ statement }: Binding, table: Name | undefined, { text, at }: Name): string | undefined {
+  if (table !== undefined || statement[at] !== '"') return undefined
+  return `a text is written in single quotes: '${text.replaceAll("'", "''")}'`
 }
 
 function* visibleSources(scope: Scope) {

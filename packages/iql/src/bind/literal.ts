@@ -26,7 +26,7 @@ import {
   TIMESTAMP,
   UUID,
 } from '../types/types.ts'
-import { readValue } from '../types/values.ts'
+import { readValue, writeDecimal } from '../types/values.ts'
 
 /**
  * Whether the expression can take its type from the context: a parameter, NULL, a number (as a Double), or a text (as a type
@@ -164,6 +164,8 @@ export function widen(expression: BoundExpression, type: IqlType): BoundExpressi
     const { value } = expression
     if (value === null) return literal(type, null)
     const source = asDecimal(from)
+    if (source !== undefined && type.kind === 'Double' && typeof value === 'bigint')
+      return literal(type, Number(writeDecimal(value, source.scale)), expression.written)
     if (source !== undefined && type.kind === 'Decimal' && typeof value === 'bigint' && type.scale >= source.scale) {
       const unscaled = value * 10n ** BigInt(type.scale - source.scale)
       const limit = 10n ** BigInt(type.precision)

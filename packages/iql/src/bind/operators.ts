@@ -1,4 +1,4 @@
-/** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. No type converts implicitly. */
+/** Binds operators: arithmetic, comparison, logic, BETWEEN, IN, LIKE and CASE. Only numbers convert implicitly. */
 
 import type { BoundExpression, BoundQuery, ResultColumn } from '../bound/bound-query.ts'
 import { isPlain } from '../bound/copied-operands.ts'
@@ -20,6 +20,7 @@ import {
   typeName,
 } from '../types/types.ts'
 import { isFlexible, literal, longNumber, tightDecimal, widen } from './literal.ts'
+import { mismatch } from './mismatch.ts'
 import { widenBody } from './widen-body.ts'
 
 export function bindBinary(
@@ -133,7 +134,9 @@ export function combine(
     ? rule.widen === 'result'
       ? [widen(left, type), widen(right, type)]
       : [widen(left, asDecimal(leftType) ?? leftType), widen(right, asDecimal(rightType) ?? rightType)]
-    : [left, right]
+    : rule.left === 'Double'
+      ? [widen(left, type), widen(right, type)]
+      : [left, right]
   return { kind: 'arithmetic', operator: id, left: a, right: b, type, nullable }
 }
 
@@ -235,26 +238,6 @@ function unify(
     type = common
   }
   return type
-}
-
-export function mismatch(binding: Binding, what: string, left: IqlType, right: IqlType, at: number) {
-  const message = `${what.toUpperCase()} does not take ${typeName(left)} and ${typeName(right)}`
-  const numbers = [left.kind, right.kind].includes('Double') && (asDecimal(left) ?? asDecimal(right)) !== undefined
-  const hint = numbers ? 'write CAST(… AS Double)' : textHint(what, left, right)
-  return binding.fail('TypeMismatch', at, message, { hint })
-}
-
-const COMPARES = /^(=|<>|!=|<=?|>=?|in|between|is (not )?distinct from)$/i
-
-/** A Text that meets another type: what is compared should have the type of the other side, what is joined together be Text. */
-function textHint(what: string, left: IqlType, right: IqlType): string | undefined {
-  const others = [left, right].filter(({ kind }) => kind !== 'Text')
-  const [other] = others
-  if (other === undefined || others.length === 2) return undefined
-  if (!COMPARES.test(what)) return 'write CAST(… AS Text)'
-  return asDecimal(other) !== undefined || other.kind === 'Double'
-    ? `a number is written without quotes; a Text with a number in it is CAST(… AS ${typeName(other)})`
-    : `write CAST(… AS ${typeName(other)}) around the Text`
 }
 
 /** For BETWEEN, IN and CASE: the first part with a type of its own determines the type of literals and parameters. */

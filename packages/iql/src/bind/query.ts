@@ -4,9 +4,10 @@ import { isGivenValue } from '../bound/bound-leaf.ts'
 import type * as Bound from '../bound/bound-query.ts'
 import type { BoundExpression, BoundOrder } from '../bound/bound-query.ts'
 import { fillGaps } from '../rewrite/fill-gaps.ts'
+import { replaceOutputNames } from '../rewrite/output-names.ts'
 import { type Binding, type QueryOptions, startOf } from '../scope/binding.ts'
 import { CLAUSES, Scope } from '../scope/scope.ts'
-import type { Body, Cte, Expression, OrderItem, Query, SetOperation } from '../syntax/ast-query.ts'
+import type { Body, Cte, Expression, Name, OrderItem, Query, SetOperation } from '../syntax/ast-query.ts'
 import { DEFAULT_LIMITS } from '../syntax/limits.ts'
 import { firstDuplicate, type Ordinals, ordinalsOf } from '../syntax/names.ts'
 import { commonType, INTEGER, isComparable, isStorable, TEXT, typeName } from '../types/types.ts'
@@ -127,20 +128,22 @@ function orderByName(binding: Binding, outputs: OutputLookup, item: OrderItem): 
   if (output !== undefined) return orderOf(binding, item, output)
   throw binding.fail('BadOrder', startOf(item.expression), 'This query can only be ordered by columns of its result', {
     expected: outputs.columns.map(({ name }) => name),
+    hint: item.expression.kind === 'column' ? undefined : 'write SELECT * FROM (…) AS r ORDER BY …',
   })
 }
 
-/** A number, the name of a result column, or any expression over the sources of the select. */
+/** A number, the name of a result column, or any expression over the sources of the select and the names of its outputs. */
 function orderSelect(
   binding: Binding,
-  { select, scope }: BoundSelect,
+  { select, scope, written }: BoundSelect,
   outputs: OutputLookup,
   item: OrderItem,
 ): BoundOrder {
   const named = outputs.named(binding, item.expression)
   if (named !== undefined) return orderOf(binding, item, named)
   scope.clause = CLAUSES.orderBy
-  const expression = binding.expression(scope, item.expression, TEXT)
+  const isColumn = ({ text }: Name) => scope.candidates(undefined, text).length > 0
+  const expression = binding.expression(scope, replaceOutputNames(binding, isColumn, written, item.expression), TEXT)
   if (isGivenValue(expression)) {
     const message = 'ORDER BY takes columns and expressions over them, not a constant'
     throw binding.fail('BadOrder', startOf(item.expression), message)
@@ -148,7 +151,9 @@ function orderSelect(
   const same = outputs.equalTo(expression)
   if (same !== undefined) return orderOf(binding, item, same)
   if (select.distinct) {
-    throw binding.fail('BadOrder', startOf(item.expression), 'A DISTINCT result can only be ordered by its columns')
+    throw binding.fail('BadOrder', startOf(item.expression), 'A DISTINCT result can only be ordered by its columns', {
+      hint: 'write SELECT * FROM (SELECT DISTINCT …) AS r ORDER BY …',
+    })
   }
   return orderOf(binding, item, expression)
 }

@@ -8,7 +8,7 @@ export function refuseCopies(binding: Binding, statement: Runnable): void {
   throw binding.fail(
     'TooComplex',
     0,
-    `The statement has more than ${MAX_COPIED_EXPRESSIONS} expressions, including those that BETWEEN, IN and queries in FROM repeat`,
+    `The statement has more than ${MAX_COPIED_EXPRESSIONS} expressions, including those that BETWEEN, IN, ORDER BY and queries in FROM repeat`,
     { hint: 'use the columns of a query in FROM less often, or nest fewer BETWEENs and INs' },
   )
 }

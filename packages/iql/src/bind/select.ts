@@ -4,6 +4,7 @@ import { isGivenValue } from '../bound/bound-leaf.ts'
 import type * as Bound from '../bound/bound-query.ts'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { functionsNamed } from '../functions/functions.ts'
+import type { WrittenOutputs } from '../rewrite/output-names.ts'
 import { type Binding, startOf } from '../scope/binding.ts'
 import { CLAUSES, type GroupingKey, Scope, type ScopeSource } from '../scope/scope.ts'
 import { sizeOf, someWithin } from '../syntax/ast-children.ts'
@@ -19,6 +20,7 @@ export interface BoundSelect {
   readonly select: Bound.BoundSelect
   /** For binding ORDER BY. */
   readonly scope: Scope
+  readonly written: WrittenOutputs
 }
 
 /** `orderBy` is the ORDER BY after the select: an aggregate in it makes the select grouped. */
@@ -36,14 +38,15 @@ export function bindSelect(
   const grouped = keys.length > 0 || written.having !== undefined || usesAggregate(written, orderBy)
   if (grouped) scope.grouping = keys
   scope.clause = CLAUSES.select
-  const outputs = bindItems(binding, scope, written.items)
+  const named = new Map<string, Expression>()
+  const outputs = bindItems(binding, scope, written.items, named)
   const having = bindClause(binding, scope, 'having', written.having)
   const columns = outputs.map(({ name, expression: { type, nullable } }) => ({ name, type, nullable }))
   const { distinct } = written
   if (distinct) refuseIncomparable(binding, written.at, columns)
   const groupBy = keys.map(({ expression }) => expression)
   const select = { kind: 'select', distinct, outputs, from, where, grouped, groupBy, having, columns } as const
-  return { select: latest === undefined ? select : { ...select, latest }, scope }
+  return { select: latest === undefined ? select : { ...select, latest }, scope, written: named }
 }
 
 function bindClause(binding: Binding, scope: Scope, clause: 'where' | 'having', written: Expression | undefined) {
@@ -105,7 +108,13 @@ function refuseIncomparable(binding: Binding, at: number, columns: readonly Boun
   throw binding.fail('TypeMismatch', at, `DISTINCT cannot compare ${column.name}, which is ${typeName(column.type)}`)
 }
 
-export function bindItems(binding: Binding, scope: Scope, items: readonly SelectItem[]): Bound.OutputItem[] {
+/** `named` receives the written expressions; of equal names, the first counts. */
+export function bindItems(
+  binding: Binding,
+  scope: Scope,
+  items: readonly SelectItem[],
+  named?: Map<string, Expression>,
+): Bound.OutputItem[] {
   const outputs: Bound.OutputItem[] = []
   for (const item of items) {
     if (item.kind === 'all') outputs.push(...bindAll(binding, scope, item))
@@ -113,6 +122,7 @@ export function bindItems(binding: Binding, scope: Scope, items: readonly Select
       const expression = binding.expression(scope, item.expression)
       const name = item.alias?.text ?? nameOf(item.expression, expression) ?? `column${outputs.length + 1}`
       outputs.push({ name, expression })
+      if (named?.has(name.toLowerCase()) === false) named.set(name.toLowerCase(), item.expression)
     }
   }
   return outputs

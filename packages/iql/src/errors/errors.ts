@@ -40,7 +40,7 @@ export const ERRORS = {
     'A value was passed for an unknown parameter',
     'Use the parameter in the statement, or omit the value.',
   ),
-  BadValue: entry('The value does not fit its type', 'The message describes the format.', 422),
+  BadValue: entry('The value does not fit its type', 'Correct the value that the message names.', 422),
 
   NotGrouped: entry('The column is neither grouped nor aggregated', 'Name it in GROUP BY, or put it in an aggregate.'),
   MisplacedAggregate: entry(

@@ -19,6 +19,7 @@ import { childrenOf, sizeOf, withChildren } from '../syntax/ast-children.ts'
 import type { Call, Expression, From, Name, OrderItem, Query, Select, SelectItem } from '../syntax/ast-query.ts'
 import { sameName } from '../syntax/names.ts'
 import { printExpression } from '../syntax/print-query.ts'
+import { replaceOutputNames, type WrittenOutputs } from './output-names.ts'
 
 const GAPFILL = 'time_bucket_gapfill'
 
@@ -237,7 +238,18 @@ class Filling {
       const isOutput = this.#select.items.some((output) => output.kind === 'item' && isNamed(output, name))
       if (isOutput) return item
     }
-    return { ...item, expression: this.#rewrite(expression) }
+    const isColumn = (name: Name) => hasColumn(this.#names.sources, { table: undefined, name })
+    const replaced = replaceOutputNames(this.#binding, isColumn, this.#outputs(), expression)
+    return { ...item, expression: this.#rewrite(replaced) }
+  }
+
+  #outputs(): WrittenOutputs {
+    const outputs = new Map<string, Expression>()
+    for (const item of this.#select.items) {
+      const name = item.kind === 'item' ? (item.alias ?? ownName(item.expression)) : undefined
+      if (item.kind === 'item' && name !== undefined) outputs.set(name.text.toLowerCase(), item.expression)
+    }
+    return outputs
   }
 
   /** The same over the columns of the groups and of the grid. */

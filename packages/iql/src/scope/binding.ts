@@ -50,8 +50,10 @@ export class Binding {
   withUses = 0
   /** The same for one use of each WITH query, by its id. */
   readonly withSizes = new Map<number, number>()
-  /** Whether BETWEEN or IN tests more than a column or a value, or a query is in FROM. */
+  /** Whether BETWEEN or IN tests more than a column or a value, a query is in FROM, or ORDER BY repeats an output. */
   mayCopy = false
+  /** The number of names of outputs replaced in ORDER BY so far. */
+  outputUses = 0
   #sources = 0
   readonly #types: Map<string, IqlType>
   readonly #indexes = new Map<string, number>()

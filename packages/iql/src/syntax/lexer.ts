@@ -1,6 +1,7 @@
 /** Splits a statement into tokens, in one pass. */
 import type { Refusal } from 'gatehouse-protocol'
 import { type ErrorName, refuse } from '../errors/errors.ts'
+import { findForeignSyntax } from './foreign-syntax.ts'
 import type { Limits } from './limits.ts'
 
 export type TokenKind = 'word' | 'quoted' | 'text' | 'bytes' | 'number' | 'parameter' | 'symbol' | 'end'
@@ -136,6 +137,10 @@ export function closingQuote(statement: string, at: number, quote: string): numb
 function readNumber(statement: string, at: number, tokens: Token[]): number {
   const end = numberEnd(statement, at)
   if (isWordStart(statement, end, statement.charCodeAt(end))) {
+    const number = { kind: 'number', text: statement.slice(at, end), key: '', at } as const
+    const foreign = findForeignSyntax([...tokens, number], tokens.length)
+    if (foreign !== undefined)
+      throw fail(statement, foreign.at, `IQL has no ${foreign.name}`, 'Syntax', [], foreign.advice)
     throw fail(statement, end, 'A number cannot run into a word: put a space between, or quote the name')
   }
   tokens.push({ kind: 'number', text: statement.slice(at, end), key: '', at })

@@ -62,6 +62,9 @@ export const MAX_SERIES_ROWS_TEXT = '1,000,000'
 /** SQLite copies a WITH query for every use, and those in the copies again: a chain that doubles would never be prepared. */
 export const MAX_WITH_USES = 1000
 
+/** Names of outputs in the expressions of ORDER BY. Each use is a copy of the output, and those in the copies count again. */
+export const MAX_OUTPUT_USES = 16
+
 /**
  * The expressions of a statement, with the copies that databases make of them before they run it. Without copies no statement can
  * reach this number.

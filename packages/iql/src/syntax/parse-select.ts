@@ -149,7 +149,7 @@ export function parseSelectItem(tokens: TokenStream): SelectItem {
 /** Alias = ["AS"] Name */
 export function parseAlias(tokens: TokenStream): Name | undefined {
   if (tokens.accepts('as')) return tokens.name('a name')
-  return tokens.isName() ? tokens.name('a name') : undefined
+  return tokens.bareAlias()
 }
 
 /** From = Joined {"," Joined} */

@@ -3,6 +3,7 @@ import type { Refusal } from 'gatehouse-protocol'
 import { didYouMean } from '../errors/did-you-mean.ts'
 import { type ErrorName, refuse } from '../errors/errors.ts'
 import type { Name, Query } from './ast-query.ts'
+import { findForeignSyntax } from './foreign-syntax.ts'
 import { RESERVED } from './keywords.ts'
 import type { Token } from './lexer.ts'
 import type { Limits } from './limits.ts'
@@ -25,6 +26,8 @@ export class TokenStream {
   /** Undefined in the first pass. In the second, everything that was expected at `token`. */
   readonly #expected: Set<string> | undefined
   #expectedAt = -1
+  /** The last word that was taken for an alias. */
+  #aliasIndex = -1
 
   readonly #parseSubquery: (tokens: TokenStream) => Query
 
@@ -87,6 +90,13 @@ export class TokenStream {
     throw this.unexpected(
       kind === 'word' ? `${key.toUpperCase()} is a reserved word; as a name write "${text}"` : undefined,
     )
+  }
+
+  /** A name that needs no AS before it. */
+  bareAlias(): Name | undefined {
+    if (!this.isName()) return undefined
+    this.#aliasIndex = this.token.kind === 'word' ? this.#index : -1
+    return this.name('a name')
   }
 
   isName(): boolean {
@@ -215,20 +225,29 @@ export class TokenStream {
 
   /** The error for the next token, which is not expected here. */
   unexpected(hint?: string): Refusal {
-    const { kind, text, key, at } = this.token
     const expected = this.#expectedAt === this.#index ? [...(this.#expected ?? [])] : []
     const words = expected.filter((word) => /^[A-Z]+$/.test(word))
+    const { statement } = this
+    const foreign = findForeignSyntax(this.#tokens, this.#index)
+    if (foreign !== undefined)
+      return refuse('Syntax', `IQL has no ${foreign.name}`, { statement, at: foreign.at, hint: foreign.advice })
+    const misspelt = this.#misspeltKeyword(words)
+    if (misspelt !== undefined) {
+      const { text, at, meant } = misspelt
+      return refuse('Syntax', `Unexpected ${text}`, { statement, at, expected, hint: meant })
+    }
+    const { kind, text, key, at } = this.token
     const message = kind === 'end' ? 'The statement ends too soon' : `Unexpected ${kind === 'text' ? 'text' : text}`
-    const meant = (kind === 'word' ? didYouMean(key, words) : undefined) ?? this.#misreadAlias(words)
-    return refuse('Syntax', message, { statement: this.statement, at, expected, hint: hint ?? meant })
+    const meant = kind === 'word' ? didYouMean(key, words) : undefined
+    return refuse('Syntax', message, { statement, at, expected, hint: hint ?? meant })
   }
 
-  /** In `SELECT a FRM t` the mistyped keyword was taken for an alias, and the error is reported one word later. */
-  #misreadAlias(words: readonly string[]): string | undefined {
-    const { kind, key, text } = this.ahead(-1)
-    if (kind !== 'word' || RESERVED.has(key)) return undefined
+  /** In `SELECT a FRM t` the mistyped keyword was taken for an alias, and the error is found one word later. */
+  #misspeltKeyword(words: readonly string[]): { text: string; at: number; meant: string } | undefined {
+    if (this.#aliasIndex !== this.#index - 1) return undefined
+    const { key, text, at } = this.ahead(-1)
     const meant = didYouMean(key, words)
-    return meant === undefined ? undefined : `${meant.slice(0, -1)} instead of ${text}?`
+    return meant === undefined ? undefined : { text, at, meant }
   }
 
   fail(message: string, at: number, name: ErrorName = 'Syntax', hint?: string): Refusal {

@@ -104,10 +104,16 @@ export const OPERATORS = {
   'integer*interval': rule('*', 'Integer', 'Interval', (_left, right) => right, 'that many times as long'),
 } as const satisfies Record<string, OperatorRule>
 
-/** The operator for two operand types, or undefined. An Integer combined with a Decimal counts as a Decimal. */
+/** The operator for two operand types, or undefined. An Integer counts as a Decimal beside one, and both as Doubles beside a Double. */
 export function findOperator(symbol: BinaryOperator, left: IqlType, right: IqlType): OperatorId | undefined {
   return BY_SIGNATURE.get(signature(symbol, left.kind, right.kind))
 }
+
+/** The numbers that become one of the type beside it. */
+const NARROWER: ReadonlyMap<TypeKind, readonly TypeKind[]> = new Map([
+  ['Decimal', ['Integer']],
+  ['Double', ['Integer', 'Decimal']],
+])
 
 const BY_SIGNATURE: ReadonlyMap<string, OperatorId> = indexOperators()
 
@@ -117,9 +123,11 @@ function indexOperators(): Map<string, OperatorId> {
     if (!isOperatorId(id)) continue
     const { symbol, left, right } = OPERATORS[id]
     index.set(signature(symbol, left, right), id)
-    if (left !== 'Decimal' || right !== 'Decimal') continue
-    index.set(signature(symbol, 'Integer', 'Decimal'), id)
-    index.set(signature(symbol, 'Decimal', 'Integer'), id)
+    if (left !== right) continue
+    for (const narrower of NARROWER.get(left) ?? []) {
+      index.set(signature(symbol, narrower, left), id)
+      index.set(signature(symbol, left, narrower), id)
+    }
   }
   return index
 }

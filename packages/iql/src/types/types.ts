@@ -127,9 +127,8 @@ export function asDecimal(type: IqlType): DecimalType | undefined {
 }
 
 /**
- * The type that holds values of both types exactly, or undefined.
- * Integer and Decimal become a Decimal, and NULL takes the other type. Nothing becomes a Double without a CAST, since not
- * every Integer or Decimal can be represented as one.
+ * The type of values of both types, or undefined. Integer and Decimal become a Decimal, which is exact; beside a Double both
+ * become the nearest Double, as in PostgreSQL. NULL takes the other type.
  */
 export function commonType(a: IqlType, b: IqlType): IqlType | undefined {
   const type = comparedType(a, b)
@@ -141,6 +140,7 @@ export function comparedType(a: IqlType, b: IqlType): IqlType | undefined {
   if (sameType(a, b)) return a.kind === 'Interval' && b.kind === 'Interval' ? (a.months ? a : b) : a
   if (a.kind === 'Null') return b
   if (b.kind === 'Null') return a
+  if (isNumber(a) && isNumber(b) && (a.kind === 'Double' || b.kind === 'Double')) return DOUBLE
   const left = asDecimal(a)
   const right = asDecimal(b)
   if (left === undefined || right === undefined) return undefined

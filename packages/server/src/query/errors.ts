@@ -172,8 +172,15 @@ function entry(status: number, title: string, advice: string, retrySeconds?: num
 
 export type QueryErrorCode = keyof typeof QUERY_ERRORS
 
+/** Without a hint of its own, an error about data has the advice of the table as its hint. */
 export function refuse(code: QueryErrorCode, detail: string, details: RefusalDetails = {}): Refusal {
-  const { status, retrySeconds }: ErrorEntry = QUERY_ERRORS[code]
+  const { status, retrySeconds, advice }: ErrorEntry = QUERY_ERRORS[code]
   const headers = retrySeconds === undefined ? {} : { headers: { 'retry-after': String(retrySeconds) } }
-  return new Refusal(code, status, detail, { ...headers, ...details })
+  const hint = code.startsWith('Data.') ? { Hint: withoutMarkdown(advice) } : {}
+  return new Refusal(code, status, detail, { ...headers, ...details, members: { ...hint, ...details.members } })
+}
+
+/** Links and code as plain text. */
+function withoutMarkdown(text: string): string {
+  return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '')
 }

@@ -4,8 +4,10 @@ import { ERRORS, type ErrorName, MAX_SEARCH_STEPS, MAX_SERIES_ROWS_TEXT } from '
 import { Refusal } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 
+/** The hint is the advice of the table of errors. */
 export function iqlError(name: ErrorName, detail: string): Refusal {
-  return new Refusal(`IQL.${name}`, ERRORS[name].status, detail)
+  const { status, advice } = ERRORS[name]
+  return new Refusal(`IQL.${name}`, status, detail, { members: { Hint: advice } })
 }
 
 /** The types whose values have a range. Which Decimal it was is not known to every database. */

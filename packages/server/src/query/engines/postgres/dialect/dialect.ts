@@ -137,6 +137,7 @@ function widenSql(operand: Sql, from: IqlType, to: IqlType): Sql {
   if (from.kind === 'Interval' && to.kind === 'Interval') {
     return to.months && !from.months ? `${SCHEMA}.gh_interval(${operand})` : operand
   }
+  if (to.kind === 'Double' && from.kind !== 'Null') return castSql(operand, from, to)
   if (asDecimal(to) === undefined || from.kind === 'Null') return typed(operand, to)
   return `(${operand}::${sqlType(to)})`
 }

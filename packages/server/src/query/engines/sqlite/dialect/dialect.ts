@@ -38,8 +38,11 @@ export const SQLITE: Dialect = {
   rowFits: (length, maxBytes) => `(${length} <= ${maxBytes} OR gh_row_too_long(${maxBytes}))`,
   nullOf: () => 'NULL',
   truth: (value) => (value ? '1' : '0'),
-  widen: (operand, from, to) =>
-    from.kind === 'Null' || to.kind !== 'Decimal' ? operand : rescale(operand, from, to, 'round'),
+  widen: (operand, from, to) => {
+    if (from.kind === 'Null') return operand
+    if (to.kind === 'Double') return castSql(operand, from, to)
+    return to.kind === 'Decimal' ? rescale(operand, from, to, 'round') : operand
+  },
   fit: (operand, from, to) => (to.kind === 'Decimal' ? rescale(operand, from, to, 'round') : operand),
   cast: castSql,
   negate: negateSql,
