@@ -126,6 +126,16 @@ describe('a primary and a standby', () => {
     assert.ok((rows.Rows[0]?.n ?? 0) >= 3)
   })
 
+  test('the first start on a primary that was promoted before finds nothing lost', async () => {
+    await pair.second.query('create database fresh')
+    const other = await mkdtemp(join(tmpdir(), 'gatehouse-fresh-'))
+    const databaseUrl = pair.url.replace(/\/postgres$/, '/fresh')
+    const fresh = await startTestServer({ engine: 'postgres', dataFolder: other, databaseUrl })
+    assert.equal((await fetch(`http://127.0.0.1:${fresh.port}/readyz`)).status, 200)
+    await fresh.stop()
+    await rm(other, { recursive: true, force: true })
+  })
+
   test('the old primary is back, and alone: nothing is written to it', async () => {
     await pair.first.start()
     await pair.second.stop()

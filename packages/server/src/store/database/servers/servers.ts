@@ -236,10 +236,12 @@ export class DatabaseServers implements ServerChoice {
 
   async #compare(client: Client, identity: ServerIdentity): Promise<void> {
     const before = this.#known
+    // Looked at again: nothing has taken over, so nothing can be lost.
+    const isSame = before?.incarnation === identity.incarnation && before.timeline === identity.timeline
     const incarnations = identity.isStandby ? undefined : await readHistory(client, identity.system)
     if (incarnations !== undefined) {
       const takenOverAt = endOf(before?.timeline ?? 0, incarnations) ?? identity.recoveredTo
-      const missing = await this.#writes.missingFrom(client, takenOverAt)
+      const missing = isSame ? undefined : await this.#writes.missingFrom(client, takenOverAt)
       const { node = '' } = this.#options
       const lost = missing === undefined ? undefined : describeLoss(node, missing, identity, takenOverAt)
       if (this.#isRecording || lost !== undefined) await recordIncarnation(client, identity, lost)
@@ -247,7 +249,7 @@ export class DatabaseServers implements ServerChoice {
     }
     this.#known = identity
     this.#remember(identity)
-    this.#writes.clear()
+    if (!isSame) this.#writes.clear()
     this.#setLost(this.history.lost)
     if (before !== undefined && before.timeline !== identity.timeline) {
       this.#failovers++
