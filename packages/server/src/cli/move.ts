@@ -6,7 +6,8 @@ import { BadSetting } from '../config/parsers.ts'
 import { type MoveSummary, moveData, type Report, reopen } from '../move/move.ts'
 import type { DataLocation } from '../store/database/database.ts'
 import type { Arguments } from './args.ts'
-import { UsageError } from './errors.ts'
+import { CommandError, UsageError } from './errors.ts'
+import { explain } from './explain.ts'
 import { printableLines, printTable } from './output/table.ts'
 import { loadSettings } from './settings.ts'
 
@@ -23,11 +24,23 @@ export async function move(args: Arguments): Promise<void> {
   if (target === undefined) throw new UsageError('move needs --to URL|FOLDER')
   const start = performance.now()
   const to = readTarget(target, config)
-  const summary = await moveData({ from, to, masterKey: config.masterKey, isDryRun, report: createReport() })
+  const summary = await moveData({ from, to, masterKey: config.masterKey, isDryRun, report: createReport() }).catch(
+    (error) => {
+      throw aboutTarget(error, to)
+    },
+  )
   const milliseconds = Math.round(performance.now() - start)
   if (args.has('--json')) process.stdout.write(`${JSON.stringify({ ...summary, milliseconds })}\n`)
   else if (isDryRun) process.stdout.write(`Everything in ${summary.from} can be moved to ${summary.to}.\n`)
   else printSummary(summary, milliseconds, to)
+}
+
+/** Errors about a database name the setting that it usually comes from. Which of the two cannot be used, its address says. */
+function aboutTarget(error: unknown, { url, dataFolder }: DataLocation): unknown {
+  const text = explain(error)
+  const setting = url === '' ? 'GATEHOUSE_DATA' : 'GATEHOUSE_DATABASE_URL'
+  const isNamed = text?.includes(setting) === true && (url !== '' || text.includes(dataFolder))
+  return isNamed ? new CommandError(text.replaceAll(setting, `--to, or ${setting}`)) : error
 }
 
 function readTarget(target: string, config: Config): DataLocation {

@@ -32,6 +32,7 @@ export const REMOTE_COMMANDS: readonly Command[] = [
     positionals: ['[ADDRESS]'],
     options: {
       ...SIGN_IN,
+      '--server': { value: 'URL', help: 'the same as ADDRESS' },
       '--anonymous': { help: 'do not use the login of "gatehouse login"' },
       '--version': { value: 'VERSION', help: 'the protocol version (default 1.1)' },
       '--wait': {

@@ -8,7 +8,12 @@ const INTERRUPT = '\u0003'
 
 /** Asks twice at a terminal; otherwise reads the first line of stdin. */
 export async function readNewPassword(prompt: string): Promise<string> {
-  if (!process.stdin.isTTY) return readPasswordLine()
+  if (!process.stdin.isTTY) {
+    const given = await readPasswordLine()
+    if (given === '')
+      throw new CommandError('There is no password on stdin: without a terminal, its first line is the password')
+    return given
+  }
   const first = await askPassword(prompt)
   if ((await askPassword('Repeat it: ')) !== first) throw new CommandError('The passwords differ')
   return first

@@ -11,7 +11,7 @@ import { runTerminal } from './terminal.ts'
 
 export async function stream(args: Arguments): Promise<void> {
   requireFreeStdin(args, 'the messages')
-  const server = serverAddress(args.positionals[0])
+  const server = serverAddress(args.positionals[0] ?? args.value('--server'))
   const auth = optionalAuth(args) ?? storedAuth(server, args)
   const waitMs = readWait(args)
   const session = new StreamSession(server, args.value('--version') ?? '1.1')
