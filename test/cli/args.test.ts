@@ -61,7 +61,7 @@ for (const [line, message] of [
   ['a --json=yes --table t', /^--json takes no value$/],
   ['a --table t --table u', /^--table is given twice$/],
   ['a --json', /^thing add needs --table TABLE$/],
-  ['a --tabel t', /^Unknown option --tabel; did you mean --table\? See "gatehouse thing add --help"\.$/],
+  ['a --tabel t', /^Unknown option --tabel; did you mean --table\? See "\.\/gatehouse thing add --help"\.$/],
   ['a -x', /^Unknown option -x\. See/],
   ['a --__proto__ x', /^Unknown option --__proto__/],
   ['a --token x', /use --token-file FILE$/],

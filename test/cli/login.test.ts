@@ -77,7 +77,7 @@ async function approve(): Promise<void> {
 test('commands with --server need a login', async () => {
   const { status, stderr } = await remote('user', 'list')
   assert.equal(status, 1)
-  assert.match(stderr, /You are not logged in to .* Run: gatehouse login --server/)
+  assert.match(stderr, /You are not logged in to .* Run: \.\/gatehouse login --server/)
 })
 
 test('a login without options has what the user holds, says so, and is stored in a private file', async () => {
@@ -256,7 +256,7 @@ test('the login of a disabled user is reported as ended, also by a running live 
   t.after(() => live.child.kill())
   await until('the result is shown', 20_000, () => live.output().stdout.includes('ACME'))
   assert.equal((await remote('user', 'disable', 'alice', '--yes')).status, 0)
-  const over = `gatehouse: The login is no longer valid. Run: gatehouse login --server ${server.issuer}\n`
+  const over = `gatehouse: The login is no longer valid. Run: ./gatehouse login --server ${server.issuer}\n`
   assert.equal(await live.ended, 1)
   assert.ok(live.output().stderr.endsWith(over), live.output().stderr)
   assert.equal((await runInProcess(['query', 'SELECT 1 AS a'], { environment })).stderr, over)
