@@ -1,6 +1,6 @@
 /** PostgreSQL fails over: the node follows the primary, live statements continue, and no write that was acknowledged is lost unseen. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -137,10 +137,28 @@ describe('a primary and a standby', () => {
     const client = servers.createClient({ connectionTimeoutMillis: 1200 })
     await assert.rejects(client.connect(), /is an old primary, which another has replaced/)
     await servers.close()
+    const commands = ['--database-url', pair.url, '--data', folder]
+    const refused = await runInProcess(['role', 'add', 'wrong', '--scope', 'Platform/Trading', ...commands])
+    assert.match(refused.stderr, /is an old primary, which another has replaced/)
+    assert.deepEqual(await pair.first.query("select * from gatehouse.roles where name = 'wrong'"), [])
+
+    const accept = (url: string) => runInProcess(['database', 'accept', '--database-url', url, '--data', folder])
+    const unreachable = await accept('postgres://u@127.0.0.1:1,127.0.0.2:1/d')
+    assert.notEqual(unreachable.status, 0)
+    assert.equal((await seenTimeline(folder)).timeline, 2)
+    const { stdout } = await accept(pair.url)
+    assert.match(stdout, /^No loss is waiting to be accepted\.\n.* timeline 1 of .* \(before: timeline 2/)
+    assert.match(stdout, /Restart the node/)
+    assert.equal((await seenTimeline(folder)).timeline, 1)
     await pair.second.start()
+    await until('the node that runs remembers its own', 3000, async () => (await seenTimeline(folder)).timeline === 2)
+    assert.match((await accept(pair.url)).stdout, /nothing was changed/)
     await until('the new primary is found', 2000, async () => (await insert()).isAcknowledged)
   })
 })
+
+const seenTimeline = async (folder: string): Promise<{ timeline?: number }> =>
+  JSON.parse(await readFile(join(folder, 'database-timeline.tmp'), 'utf8'))
 
 const configOf = (data: string, url: string) => loadConfig({ flags: { '--data': data, '--database-url': url } }).config
 
@@ -201,6 +219,7 @@ describe('a standby that is behind is promoted', () => {
 
       const accepted = await runInProcess(['database', 'accept', '--database-url', pair.url, '--data', folder])
       assert.match(accepted.stdout, /^Accepted: the node .* has acknowledged writes up to .*\nEvery node writes again/)
+      assert.equal((await seenTimeline(folder)).timeline, 2)
       await until(
         'writes are possible',
         3000,

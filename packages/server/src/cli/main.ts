@@ -173,6 +173,7 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'UsernameTaken',
   'WrongMasterKey',
   'UnfitDatabase',
+  'UnfitServer',
   'BadController',
   'StartRefused',
 ])

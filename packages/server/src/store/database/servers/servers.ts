@@ -260,7 +260,12 @@ export class DatabaseServers implements ServerChoice {
   #remember({ system, timeline }: ServerIdentity): void {
     const { dataFolder } = this.#options
     if (!this.#isRecording || !this.named.isFailover || dataFolder === undefined || timeline === undefined) return
-    writeSeenTimeline(dataFolder, { system, timeline })
+    const seen = readSeenTimeline(dataFolder)
+    if (seen?.system === system && seen.timeline === timeline) return
+    // A node that cannot write it does without.
+    try {
+      writeSeenTimeline(dataFolder, { system, timeline })
+    } catch {}
   }
 
   /** Records primaries from now on: a start that is refused changes nothing, and the table exists once the database is migrated. */
@@ -271,8 +276,11 @@ export class DatabaseServers implements ServerChoice {
   }
 
   /** Another node may have found that writes are lost, and an operator may have accepted it. */
-  async #lookForLoss(client: ClientBase, { system, incarnation }: ServerIdentity): Promise<void> {
+  async #lookForLoss(client: ClientBase, identity: ServerIdentity): Promise<void> {
+    const { system, incarnation } = identity
     if (incarnation !== this.#known?.incarnation || this.history.incarnations.length === 0) return
+    // The file may have been removed, or set by "gatehouse database accept" while another server answered.
+    this.#remember(identity)
     const incarnations = await readHistory(client, system)
     if (incarnations === undefined) return
     this.history.replace(incarnations)
