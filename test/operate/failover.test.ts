@@ -12,8 +12,10 @@ import { ADMIN, signIn } from '../support/demo-user.ts'
 import { IS_LONG_RUN } from '../support/engines.ts'
 import { type EventClient, openEvents } from '../support/event-client.ts'
 import { runInProcess } from '../support/in-process.ts'
+import { SHARED_SERVER } from '../support/postgres.ts'
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 describe('a primary and a standby', () => {
@@ -75,6 +77,54 @@ describe('a primary and a standby', () => {
     const servers = new DatabaseServers(`${pair.second.url}?target_session_attrs=primary`)
     const client = servers.createClient({ connectionTimeoutMillis: 1500 })
     await assert.rejects(client.connect(), /No server of the database accepts writes: .* is a standby, or read-only/)
+    await servers.close()
+  })
+
+  test('a slow link: one plain host is connected to once, and several or a chosen one within the time to connect', async () => {
+    const relay = await startTcpProxy('127.0.0.1', pair.first.port, 1200)
+    const connect = async (url: string) => {
+      const servers = new DatabaseServers(url)
+      const client = servers.createClient({ connectionTimeoutMillis: 5000 })
+      try {
+        await client.connect()
+      } finally {
+        await client.end()
+        await servers.close()
+      }
+    }
+    const url = `postgres://postgres@127.0.0.1:${relay.port}/postgres`
+    await connect(url)
+    assert.equal(relay.accepted(), 1)
+    await connect(`${url}?target_session_attrs=read-write`)
+    await relay.close()
+  })
+
+  test('one plain host whose database is replaced by another is used, as without failover', async () => {
+    const relay = await startTcpProxy('127.0.0.1', pair.first.port)
+    const other = new URL(process.env[SHARED_SERVER] ?? '')
+    const { port } = other
+    other.port = String(relay.port)
+    const servers = new DatabaseServers(other.href)
+    const systemOf = async () => {
+      const client = servers.createClient({ connectionTimeoutMillis: 2000 })
+      await client.connect()
+      const { rows } = await client.query<{ id: string }>(
+        'select system_identifier::text as id from pg_control_system()',
+      )
+      await client.end()
+      return rows[0]?.id
+    }
+    const before = await systemOf()
+    relay.redirect(Number(port))
+    assert.notEqual(await systemOf(), before)
+    await servers.close()
+    await relay.close()
+  })
+
+  test('a port that cannot be connected to ends no process', async () => {
+    const servers = new DatabaseServers('postgres://u@h/d?host=127.0.0.1,127.0.0.1&port=99999,99998')
+    const client = servers.createClient({ connectionTimeoutMillis: 1500 })
+    await assert.rejects(client.connect(), /cannot be reached/)
     await servers.close()
   })
 
