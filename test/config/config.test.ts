@@ -60,6 +60,23 @@ test('precedence: flags, the environment, the settings file, the declarative fil
   assert.equal(texts.port, '1003')
 })
 
+/** Each would be misread without an error. */
+const UNUSABLE_HOSTS: readonly (readonly [url: string, message: RegExp])[] = [
+  ['postgres://u:p@a:99999,b/d', /the port "99999" is not a number from 1 to 65535/],
+  ['postgres://u:p@a:0,b/d', /the port "0" is not/],
+  ['postgres://u:p@a:0/d', /the port "0" is not/],
+  ['postgres://u:p@/d?host=a,b&port=abc', /the port "abc" is not/],
+  ['postgres://u:p@/d?host=a,b&port=1,-5', /the port "-5" is not/],
+  ['postgres://u:p@a:1,b:2/d?port=3', /it has several hosts and the parameter port/],
+  ['postgres://u:p@/d?host=a&host=b', /the parameter "host" is given twice/],
+  [
+    'postgres://u:p@a/d?target_session_attrs=any&target_session_attrs=primary',
+    /the parameter "target_session_attrs" is/,
+  ],
+  ['postgres://u:p@%zz,b/d', /a host has a % that is not followed by two hexadecimal digits/],
+  ['postgres://u:p@a:1,A:1/d', /the server a:1 is named twice/],
+]
+
 describe('errors use the name as it was written', () => {
   const cases: readonly (readonly [Parameters<typeof loadConfig>[0], RegExp])[] = [
     [{ flags: { '--prot': '1' } }, /^Unknown setting --prot; did you mean --port\?$/],
@@ -113,6 +130,10 @@ describe('errors use the name as it was written', () => {
     [{ flags: { '--database-url': 'postgres://u:p@a,b:x/d' } }, /several hosts must look like host:5432,other:5432/],
     [{ flags: { '--database-url': 'postgres://u:p@/d?host=a,b,c&port=1,2' } }, /it has 3 hosts and 2 ports/],
     [{ flags: { '--database-url': 'postgres://u:p@a,b/d?host=c' } }, /name them in one place/],
+    ...UNUSABLE_HOSTS.map(
+      ([url, message]) =>
+        [{ flags: { '--database-url': url } }, new RegExp(`^--database-url: ${message.source}`)] as const,
+    ),
     [{ flags: { '--issuer': 'http://id.example.com' } }, /must use https/],
     [{ flags: { '--issuer': 'https://id.example.com/?a=b' } }, /^--issuer: an issuer must not have a query/],
     [{ flags: { '--issuer': 'id.example.com' } }, /^--issuer: /],
@@ -211,6 +232,7 @@ test('a database URL with several hosts, as libpq reads it', () => {
   const several = [
     ['postgres://u:p%2F@a:1,b/d', 'a:1 b:5432'],
     ['postgres://u:p%2F@a:1,[::1]:2/d', 'a:1 [::1]:2'],
+    ['postgres://u:p%2F@%2Ftmp%2Fpg:1,b/d', '/tmp/pg:1 b:5432'],
     ['postgres://u:p%2F@a:1/d?host=b,c', 'b:1 c:1'],
     ['postgres://u:p%2F@/d?host=b,c', 'b:5432 c:5432'],
     ['postgres://u:p%2F@a:1/d?host=b,c&port=7', 'b:7 c:7'],

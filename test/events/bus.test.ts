@@ -24,7 +24,7 @@ async function startNode({ dataFolder, databaseUrl: url }: TestPlace): Promise<N
   const database = await openDatabase({ dataFolder, url })
   const events = createEvents(database.db, database.engine, Date.now)
   const errors: unknown[] = []
-  const bus = await openBus(database, events, { url }, (error) => errors.push(error))
+  const bus = await openBus(database, events, { url, dataFolder }, (error) => errors.push(error))
   const received: GateEvent[] = []
   bus.subscribe((event) => received.push(event))
   return {

@@ -1,6 +1,6 @@
 /** PostgreSQL fails over: the node follows the primary, live statements continue, and no write that was acknowledged is lost unseen. */
 import assert from 'node:assert/strict'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -12,8 +12,10 @@ import { ADMIN, signIn } from '../support/demo-user.ts'
 import { IS_LONG_RUN } from '../support/engines.ts'
 import { type EventClient, openEvents } from '../support/event-client.ts'
 import { runInProcess } from '../support/in-process.ts'
+import { SHARED_SERVER } from '../support/postgres.ts'
 import { type PostgresPair, startPostgresPair } from '../support/postgres-pair.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { startTcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/until.ts'
 
 describe('a primary and a standby', () => {
@@ -75,6 +77,54 @@ describe('a primary and a standby', () => {
     const servers = new DatabaseServers(`${pair.second.url}?target_session_attrs=primary`)
     const client = servers.createClient({ connectionTimeoutMillis: 1500 })
     await assert.rejects(client.connect(), /No server of the database accepts writes: .* is a standby, or read-only/)
+    await servers.close()
+  })
+
+  test('a slow link: one plain host is connected to once, and several or a chosen one within the time to connect', async () => {
+    const relay = await startTcpProxy('127.0.0.1', pair.first.port, 1200)
+    const connect = async (url: string) => {
+      const servers = new DatabaseServers(url)
+      const client = servers.createClient({ connectionTimeoutMillis: 5000 })
+      try {
+        await client.connect()
+      } finally {
+        await client.end()
+        await servers.close()
+      }
+    }
+    const url = `postgres://postgres@127.0.0.1:${relay.port}/postgres`
+    await connect(url)
+    assert.equal(relay.accepted(), 1)
+    await connect(`${url}?target_session_attrs=read-write`)
+    await relay.close()
+  })
+
+  test('one plain host whose database is replaced by another is used, as without failover', async () => {
+    const relay = await startTcpProxy('127.0.0.1', pair.first.port)
+    const other = new URL(process.env[SHARED_SERVER] ?? '')
+    const { port } = other
+    other.port = String(relay.port)
+    const servers = new DatabaseServers(other.href)
+    const systemOf = async () => {
+      const client = servers.createClient({ connectionTimeoutMillis: 2000 })
+      await client.connect()
+      const { rows } = await client.query<{ id: string }>(
+        'select system_identifier::text as id from pg_control_system()',
+      )
+      await client.end()
+      return rows[0]?.id
+    }
+    const before = await systemOf()
+    relay.redirect(Number(port))
+    assert.notEqual(await systemOf(), before)
+    await servers.close()
+    await relay.close()
+  })
+
+  test('a port that cannot be connected to ends no process', async () => {
+    const servers = new DatabaseServers('postgres://u@h/d?host=127.0.0.1,127.0.0.1&port=99999,99998')
+    const client = servers.createClient({ connectionTimeoutMillis: 1500 })
+    await assert.rejects(client.connect(), /cannot be reached/)
     await servers.close()
   })
 
@@ -147,10 +197,28 @@ describe('a primary and a standby', () => {
     const client = servers.createClient({ connectionTimeoutMillis: 1200 })
     await assert.rejects(client.connect(), /is an old primary, which another has replaced/)
     await servers.close()
+    const commands = ['--database-url', pair.url, '--data', folder]
+    const refused = await runInProcess(['role', 'add', 'wrong', '--scope', 'Platform/Trading', ...commands])
+    assert.match(refused.stderr, /is an old primary, which another has replaced/)
+    assert.deepEqual(await pair.first.query("select * from gatehouse.roles where name = 'wrong'"), [])
+
+    const accept = (url: string) => runInProcess(['database', 'accept', '--database-url', url, '--data', folder])
+    const unreachable = await accept('postgres://u@127.0.0.1:1,127.0.0.2:1/d')
+    assert.notEqual(unreachable.status, 0)
+    assert.equal((await seenTimeline(folder)).timeline, 2)
+    const { stdout } = await accept(pair.url)
+    assert.match(stdout, /^No loss is waiting to be accepted\.\n.* timeline 1 of .* \(before: timeline 2/)
+    assert.match(stdout, /Restart the node/)
+    assert.equal((await seenTimeline(folder)).timeline, 1)
     await pair.second.start()
+    await until('the node that runs remembers its own', 3000, async () => (await seenTimeline(folder)).timeline === 2)
+    assert.match((await accept(pair.url)).stdout, /nothing was changed/)
     await until('the new primary is found', 2000, async () => (await insert()).isAcknowledged)
   })
 })
+
+const seenTimeline = async (folder: string): Promise<{ timeline?: number }> =>
+  JSON.parse(await readFile(join(folder, 'database-timeline.tmp'), 'utf8'))
 
 const configOf = (data: string, url: string) => loadConfig({ flags: { '--data': data, '--database-url': url } }).config
 
@@ -211,6 +279,7 @@ describe('a standby that is behind is promoted', () => {
 
       const accepted = await runInProcess(['database', 'accept', '--database-url', pair.url, '--data', folder])
       assert.match(accepted.stdout, /^Accepted: the node .* has acknowledged writes up to .*\nEvery node writes again/)
+      assert.equal((await seenTimeline(folder)).timeline, 2)
       await until(
         'writes are possible',
         3000,

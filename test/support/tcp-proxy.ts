@@ -8,25 +8,34 @@ export interface TcpProxy {
   /** Keeps every connection and passes nothing on, as a machine does that is gone without a word. */
   hold(): void
   mend(): void
+  /** New connections go to this port. */
+  redirect(port: number): void
+  /** The connections that were accepted so far. */
+  accepted(): number
   close(): Promise<void>
 }
 
-export async function startTcpProxy(host: string, port: number): Promise<TcpProxy> {
+/** Each connection takes `delayMs` before anything is passed on: a slow link. */
+export async function startTcpProxy(host: string, port: number, delayMs = 0): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let open = true
   let held = false
+  let target = port
+  let accepted = 0
   const server = createServer((near) => {
     if (!open) {
       near.destroy()
       return
     }
-    const far = connect(port, host)
+    accepted++
+    const far = connect(target, host)
     for (const [from, to] of [
       [near, far],
       [far, near],
     ] as const) {
       sockets.add(from)
-      from.pipe(to)
+      if (delayMs > 0) setTimeout(() => from.pipe(to), delayMs).unref()
+      else from.pipe(to)
       if (held) from.pause()
       from.on('error', () => to.destroy())
       from.on('close', () => {
@@ -52,6 +61,10 @@ export async function startTcpProxy(host: string, port: number): Promise<TcpProx
       held = false
       for (const socket of sockets) socket.resume()
     },
+    redirect: (port) => {
+      target = port
+    },
+    accepted: () => accepted,
     close() {
       cut()
       return new Promise((resolve) => server.close(() => resolve()))

@@ -2,10 +2,11 @@
 import { BadSetting } from '../config/parsers.ts'
 import type { DataLocation } from '../store/database/database.ts'
 import { nameOf } from '../store/database/servers/addresses.ts'
-import { acceptLoss } from '../store/database/servers/history.ts'
+import { type AcceptedServer, acceptLoss } from '../store/database/servers/history.ts'
 import { withConnection } from '../store/database/servers/one-connection.ts'
+import { DatabaseServers } from '../store/database/servers/servers.ts'
 import { type SurveyedServer, surveyServers } from '../store/database/servers/survey.ts'
-import { forgetTimeline } from '../store/database/servers/timeline-file.ts'
+import { readSeenTimeline, type SeenTimeline, writeSeenTimeline } from '../store/database/servers/timeline-file.ts'
 import type { Arguments } from './args.ts'
 import { loadSettings } from './settings.ts'
 
@@ -22,13 +23,45 @@ export async function databaseStatus(args: Arguments): Promise<void> {
   }
 }
 
+/** The server that the URL leads to now is the right one, whatever this machine remembers: nothing changes unless it answers. */
 export async function databaseAccept(args: Arguments): Promise<void> {
   const { url, dataFolder } = await placeOf(args)
-  forgetTimeline(dataFolder)
-  const accepted = await withConnection({ url }, { application_name: 'gatehouse accept' }, acceptLoss)
-  if (args.has('--json')) process.stdout.write(`${JSON.stringify({ accepted }, null, 2)}\n`)
-  else if (accepted.length === 0) process.stdout.write('No loss is waiting to be accepted; nothing was changed.\n')
-  else process.stdout.write(`Accepted: ${accepted.join('; ')}.\nEvery node writes again within a second.\n`)
+  const servers = new DatabaseServers(url)
+  const { isFailover } = servers.named
+  const server = await withConnection(
+    { url, dataFolder, servers },
+    { application_name: 'gatehouse accept', connectionTimeoutMillis: 5000 },
+    acceptLoss,
+  ).finally(() => servers.close())
+  const { lost: accepted } = server
+  const before = readSeenTimeline(dataFolder)
+  const timeline = isFailover ? remember(dataFolder, before, server) : undefined
+  if (args.has('--json')) {
+    process.stdout.write(`${JSON.stringify({ accepted, timeline: timeline ?? null }, null, 2)}\n`)
+    return
+  }
+  process.stdout.write(
+    accepted.length > 0
+      ? `Accepted: ${accepted.join('; ')}.\nEvery node writes again within a second.\n`
+      : `No loss is waiting to be accepted${timeline === undefined ? '; nothing was changed' : ''}.\n`,
+  )
+  if (timeline === undefined) return
+  const was = before === undefined ? 'nothing' : `timeline ${before.timeline} of ${before.system}`
+  process.stdout.write(
+    `This machine now remembers timeline ${timeline.timeline} of the cluster ${timeline.system} (before: ${was}). Restart the node that runs here.\n`,
+  )
+}
+
+/** Returns what has changed. */
+function remember(
+  dataFolder: string,
+  before: SeenTimeline | undefined,
+  { system, timeline }: AcceptedServer,
+): SeenTimeline | undefined {
+  if (timeline === undefined || (before?.system === system && before.timeline === timeline)) return undefined
+  const seen = { system, timeline }
+  writeSeenTimeline(dataFolder, seen)
+  return seen
 }
 
 async function placeOf(args: Arguments): Promise<DataLocation> {

@@ -28,6 +28,7 @@ export function parseDatabaseUrl(text: string): string {
     )
   for (const [name, value] of [...address.searchParams]) {
     if (!PARAMETERS.includes(name)) throw unknownParameter(name, address)
+    if (address.searchParams.getAll(name).length > 1) throw new BadSetting(`the parameter "${name}" is given twice`)
     if (name === 'target_session_attrs' && !TARGETS.includes(value))
       throw new BadSetting(`the target_session_attrs "${value}" ${instead(value, TARGETS)}`)
     if (name !== 'sslmode') continue
@@ -37,6 +38,7 @@ export function parseDatabaseUrl(text: string): string {
   }
   if (hosts.length > 1) setHosts(address, hosts)
   checkCounts(address)
+  checkServers(address)
   return address.href
 }
 
@@ -47,10 +49,15 @@ function splitHosts(text: string): { first: string; hosts: readonly string[] } {
   if (authority === '' && start.endsWith('@') && /[?&]host=/.test(rest))
     return { first: `${start}localhost${rest}`, hosts: [] }
   const hosts = authority.split(',')
-  return hosts.length > 1 ? { first: `${start}${hosts[0]}${rest}`, hosts } : { first: text, hosts }
+  // The parameters replace it; a URL could hold neither the folder of a socket nor every port.
+  const first = HOST.exec(hosts[0] ?? '')
+  const isPlain = first !== null && !first[1]?.includes('%') && Number(first[2] ?? 1) <= 65_535
+  return hosts.length > 1
+    ? { first: `${start}${isPlain ? hosts[0] : 'localhost'}${rest}`, hosts }
+    : { first: text, hosts }
 }
 
-const HOST = /^(\[[0-9a-f:.]+\]|[^:[\]@\s]+)(?::(\d{1,5}))?$/i
+const HOST = /^(\[[0-9a-f:.]+\]|[^:[\]@\s]+)(?::(\d+))?$/i
 
 function setHosts(address: URL, hosts: readonly string[]): void {
   const parts = hosts.map((host) => HOST.exec(host))
@@ -58,7 +65,9 @@ function setHosts(address: URL, hosts: readonly string[]): void {
     throw new BadSetting('several hosts must look like host:5432,other:5432, each with its port or without one')
   if (address.searchParams.has('host'))
     throw new BadSetting('it has several hosts and the parameter host: name them in one place')
-  address.searchParams.set('host', parts.map((part) => part?.[1]).join(','))
+  if (address.searchParams.has('port'))
+    throw new BadSetting('it has several hosts and the parameter port: give each host its port, as in host:5432')
+  address.searchParams.set('host', parts.map((part) => decodeHost(part?.[1] ?? '')).join(','))
   address.searchParams.set('port', parts.map((part) => part?.[2] ?? '5432').join(','))
 }
 
@@ -69,6 +78,30 @@ function checkCounts({ searchParams }: URL): void {
   if (hosts.length > 1 && hosts.includes('')) throw new BadSetting('one of its hosts is empty')
   if (ports.length > 1 && ports.length !== hosts.length)
     throw new BadSetting(`it has ${hosts.length} hosts and ${ports.length} ports: give one port, or one for each host`)
+}
+
+/** As in libpq, the folder of a Unix socket is percent-encoded. */
+function decodeHost(host: string): string {
+  try {
+    return decodeURIComponent(host)
+  } catch {
+    throw new BadSetting('a host has a % that is not followed by two hexadecimal digits of a character')
+  }
+}
+
+/** Ports that the driver could not connect to, and servers that would count twice. */
+function checkServers({ searchParams, hostname, port }: URL): void {
+  const hosts = (searchParams.get('host') ?? hostname).split(',')
+  const ports = (searchParams.get('port') ?? (port || '5432')).split(',')
+  for (const each of ports)
+    if (!/^\d+$/.test(each) || Number(each) < 1 || Number(each) > 65_535)
+      throw new BadSetting(`the port "${each}" is not a number from 1 to 65535`)
+  const seen = new Set<string>()
+  for (const [index, host] of hosts.entries()) {
+    const server = `${host.startsWith('/') ? host : host.toLowerCase()}:${Number(ports[index] ?? ports[0])}`
+    if (seen.has(server)) throw new BadSetting(`the server ${server} is named twice`)
+    seen.add(server)
+  }
 }
 
 /** An unencoded character can end the password early: the rest then looks like a path or a parameter. */

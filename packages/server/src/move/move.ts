@@ -84,7 +84,7 @@ async function moveTables(options: MoveOptions, agreement: Agreement): Promise<M
 
 async function openSource({ dataFolder, url }: DataLocation): Promise<Source> {
   if (url === '') return (await import('./sqlite-source.ts')).openSqliteSource(dataFolder)
-  return (await import('./postgres-source.ts')).openPostgresSource(url)
+  return (await import('./postgres-source.ts')).openPostgresSource(url, dataFolder)
 }
 
 async function openTarget({ dataFolder, url }: DataLocation): Promise<Target> {

@@ -34,8 +34,8 @@ const SETTINGS = {
 }
 
 /** To the server that the URL chooses; `close` ends the connections. */
-export function openPool(url: string): { pool: Pool; close: () => Promise<void> } {
-  const servers = serversOf({ url })
+export function openPool(url: string, dataFolder: string): { pool: Pool; close: () => Promise<void> } {
+  const servers = serversOf({ url, dataFolder })
   const pool = servers.createPool({
     max: 3,
     settings: SETTINGS,

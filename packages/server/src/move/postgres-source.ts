@@ -6,8 +6,8 @@ import { nameOf, openPool, rowsOf, SCHEMAS } from './postgres-rows.ts'
 import { labelOf, type MovedTable, type Part, type Source } from './table.ts'
 import { type FindColumns, identityTables, isLeftOut, queryTables } from './tables.ts'
 
-export function openPostgresSource(url: string): Source {
-  const { pool, close } = openPool(url)
+export function openPostgresSource(url: string, dataFolder: string): Source {
+  const { pool, close } = openPool(url, dataFolder)
   let held: (ClientBase & { release(destroy: boolean): void }) | undefined
   let known: readonly MovedTable[] = []
   const find: FindColumns = async (part, table) => {
@@ -21,7 +21,10 @@ export function openPostgresSource(url: string): Source {
     location: withoutCredentials(url),
     rows: (table, order, offset) => rowsOf(pool, table, order, offset),
     async tables() {
-      known = [...(await identityTables(find)), ...(await queryTables(await readStoredCatalogue({ url }), find))]
+      known = [
+        ...(await identityTables(find)),
+        ...(await queryTables(await readStoredCatalogue({ url, dataFolder }), find)),
+      ]
       return known
     },
     async foreignTables(tables) {

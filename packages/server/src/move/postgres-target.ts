@@ -16,7 +16,7 @@ const PROGRESS_TABLE = `${SCHEMAS.identity}.${PROGRESS}`
 
 /** The database has the mark of the move already. */
 export function openPostgresTarget(url: string, dataFolder: string): Target {
-  const { pool, close } = openPool(url)
+  const { pool, close } = openPool(url, dataFolder)
   const write = (work: (client: ClientBase) => Promise<void>): Promise<void> => inTransaction(pool, work)
   return {
     location: withoutCredentials(url),

@@ -66,7 +66,7 @@ async function openTables<T>(
   const { openQuery } = await import('../query/service.ts')
   const cleanup = new Cleanup()
   try {
-    const bus = await openBus(database, stores.events, { url: config.databaseUrl }, rethrow)
+    const bus = await openBus(database, stores.events, { url: config.databaseUrl, dataFolder: config.data }, rethrow)
     cleanup.add(() => bus.close())
     const query = await openQuery({
       bus,

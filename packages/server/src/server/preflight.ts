@@ -59,7 +59,7 @@ export async function checkBeforeStart(
   const roles = await checkStored({ dataFolder, url, servers, masterKey, freeConnections, issuer, refusedSecrets })
   if (url !== '' && hasQuery) {
     const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
-    await checkPostgres({ url, servers })
+    await checkPostgres({ url, dataFolder, servers })
   }
   if (declared === undefined) return
   const { checkDeclared } = await import('../declarative/reconcile.ts')

@@ -82,7 +82,7 @@ export async function joinCluster(
   const bus = await openBus(
     database,
     stores.events,
-    { url: config.databaseUrl, servers },
+    { url: config.databaseUrl, dataFolder: config.data, servers },
     exceptOutages((error) => logger.warn({ err: error }, 'event bus error')),
     worker?.identityFile,
   )

@@ -16,7 +16,8 @@ export interface StoredTablesOptions {
 }
 
 export async function checksOfStored({ dataFolder, url, servers, clock }: StoredTablesOptions): Promise<TableChecks> {
-  const rows = url === '' ? await readSqlite(join(dataFolder, 'query.db')) : await readPostgres({ url, servers })
+  const rows =
+    url === '' ? await readSqlite(join(dataFolder, 'query.db')) : await readPostgres({ url, dataFolder, servers })
   const snapshot = new CatalogueSnapshot(rows.map(readDefinition))
   return createTableChecks(() => snapshot, clock)
 }

@@ -100,8 +100,8 @@ function isLocked(database: SqliteDatabase.Database): boolean {
 
 const START_LOCK = 7_203_519_003
 
-async function lockPostgres({ url, servers: shared, onWait, signal }: StartLockOptions): Promise<Unlock> {
-  const servers = shared ?? new DatabaseServers(url)
+async function lockPostgres({ url, dataFolder, servers: shared, onWait, signal }: StartLockOptions): Promise<Unlock> {
+  const servers = shared ?? new DatabaseServers(url, { dataFolder })
   const client = servers.createClient({
     connectionTimeoutMillis: 10_000,
     keepAlive: true,

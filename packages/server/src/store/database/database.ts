@@ -138,13 +138,13 @@ export const POOL_SIZE = 10
 const CONNECT_MS = 5_000
 
 function openPostgres(
-  { url, servers: shared }: DataLocation,
+  { url, dataFolder, servers: shared }: DataLocation,
   poolSize: number,
   availability: Availability,
   log: Logger | undefined,
 ): Database {
   const pg = loadPg()
-  const servers = shared ?? new DatabaseServers(url)
+  const servers = shared ?? new DatabaseServers(url, { dataFolder })
   /** Our bigint columns hold milliseconds and counters, all below 2^53. */
   const parserOf = (oid: number, format?: 'text' | 'binary'): ((value: string) => unknown) =>
     oid === INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'text' : format)

@@ -46,8 +46,8 @@ const LOCK_MS = 50
 const READ_MS = 1000
 
 export async function openDatabase(options: EngineOptions): Promise<OpenDatabase> {
-  const { databaseUrl, milliseconds, concurrency, waiting, availability, onStuck = () => {} } = options
-  const servers = options.servers ?? new DatabaseServers(databaseUrl)
+  const { databaseUrl, dataFolder, milliseconds, concurrency, waiting, availability, onStuck = () => {} } = options
+  const servers = options.servers ?? new DatabaseServers(databaseUrl, { dataFolder })
   const connectMs = Math.min(milliseconds, CONNECT_MS)
   const common = { servers, connectMs, availability, responsiveness: new Responsiveness() }
   const owner = createPool({ ...common, max: CONNECTIONS.owner })

@@ -115,8 +115,9 @@ export function serverClientClass(servers: ServerChoice): ServerClientClass {
       if (address !== undefined) directTo(this, address)
       try {
         await super.connect()
-        await applySettings(this, this.#settings)
+        // Before the settings: a role may not be allowed to read or record the history.
         await servers.admit(this, await identityOf(this), address)
+        await applySettings(this, this.#settings)
         return this
       } catch (error) {
         destroyClient(this)

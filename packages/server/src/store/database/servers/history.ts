@@ -118,16 +118,22 @@ export async function recordIncarnation(
   await client.query('COMMIT')
 }
 
-/** Continues with a database that lacks acknowledged writes. Returns what was lost. */
-export async function acceptLoss(client: ClientBase): Promise<string[]> {
-  const { system } = await readIdentity(client)
-  if ((await readHistory(client, system)) === undefined) return []
+export interface AcceptedServer {
+  readonly system: string
+  readonly timeline: number | undefined
+  readonly lost: readonly string[]
+}
+
+/** Continues with a database that lacks acknowledged writes. Returns what was lost, and the server that has no more than this. */
+export async function acceptLoss(client: ClientBase): Promise<AcceptedServer> {
+  const { system, timeline } = await readIdentity(client)
+  if ((await readHistory(client, system)) === undefined) return { system, timeline, lost: [] }
   await client.query('SET default_transaction_read_only = off')
   const { rows } = await client.query<{ lost: string }>(
     `UPDATE ${HISTORY_TABLE} SET accepted_at = $2 WHERE system_id = $1 AND lost IS NOT NULL AND accepted_at IS NULL RETURNING lost`,
     [system, Date.now()],
   )
-  return rows.map(({ lost }) => lost)
+  return { system, timeline, lost: rows.map(({ lost }) => lost) }
 }
 
 /** In words, for operators. */

@@ -5,12 +5,14 @@ import { DatabaseServers } from './servers.ts'
 
 export interface PostgresPlace {
   readonly url: string
+  /** Where the latest timeline is that a node of this machine has seen: an old primary is refused. */
+  readonly dataFolder: string
   /** Those of the URL, where they are known already. */
   readonly servers?: DatabaseServers | undefined
 }
 
-export function serversOf({ url, servers }: PostgresPlace): DatabaseServers {
-  return servers ?? new DatabaseServers(url)
+export function serversOf({ url, dataFolder, servers }: PostgresPlace): DatabaseServers {
+  return servers ?? new DatabaseServers(url, { dataFolder })
 }
 
 export async function withConnection<T>(

@@ -7,7 +7,8 @@ import { UnfitServer } from './unfit-server.ts'
 
 export interface PrimarySearchOptions {
   readonly addresses: readonly ServerAddress[]
-  readonly createClient: (address: ServerAddress) => Client
+  /** A server that has answered before is known. */
+  readonly createClient: (address: ServerAddress, isKnown: boolean) => Client
   /** Asks also while the primary is known: another one may have been promoted. */
   readonly isWatching: boolean
   /** Why a server must not be used. */

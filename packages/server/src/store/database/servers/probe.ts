@@ -1,6 +1,7 @@
 /** Asks one server again and again what it is, on a connection of its own that it replaces when it breaks. */
 import type { Client } from 'pg'
 import type { ServerAddress } from './addresses.ts'
+import { destroyClient } from './client.ts'
 import { readIdentity, type ServerIdentity } from './identity.ts'
 
 export type ProbeState =
@@ -10,13 +11,17 @@ export type ProbeState =
 
 export interface ProbeOptions {
   readonly address: ServerAddress
-  readonly createClient: (address: ServerAddress) => Client
+  /** A server that has answered before, in less than the limit, is known. */
+  readonly createClient: (address: ServerAddress, isKnown: boolean) => Client
   /** The pause before the next question. */
   readonly pauseMs: () => number
   readonly onState: (probe: ServerProbe) => void
   /** Asks further questions of a server that answers. */
   readonly onAnswer?: ((client: Client, identity: ServerIdentity) => Promise<void>) | undefined
 }
+
+/** To connect; well below the limit of a server that is known. */
+const FAST_MS = 300
 
 export class ServerProbe {
   readonly address: ServerAddress
@@ -25,6 +30,7 @@ export class ServerProbe {
   #client: Client | undefined
   #wake: () => void = () => {}
   #isStopped = false
+  #isKnown = false
   readonly #done: Promise<void>
 
   constructor(options: ProbeOptions) {
@@ -75,18 +81,22 @@ export class ServerProbe {
   }
 
   async #connect(): Promise<Client> {
-    const client = this.#options.createClient(this.address)
+    const client = this.#options.createClient(this.address, this.#isKnown)
     client.on('error', () => {
       if (this.#client !== client) return
       this.#drop()
       this.#wake()
     })
+    const start = performance.now()
     try {
       await client.connect()
     } catch (error) {
-      void client.end().catch(() => {})
+      // Not `end`: after an error that connect throws at once, the driver's own timer would end the process.
+      destroyClient(client)
       throw error
     }
+    // A server behind a slow link keeps the longer limit.
+    this.#isKnown = performance.now() - start < FAST_MS
     return client
   }
 

@@ -38,7 +38,9 @@ export interface ServersOptions {
   readonly onEvent?: ((event: ServersEvent) => void) | undefined
 }
 
-const PROBE_CONNECT_MS = 1000
+const PROBE_MS = 1000
+/** Of a server that has not answered yet, and of the connection that records a primary: a link may be slow. */
+const FIRST_CONNECT_MS = 5000
 
 export class DatabaseServers implements ServerChoice {
   readonly named: NamedServers
@@ -71,7 +73,7 @@ export class DatabaseServers implements ServerChoice {
     this.#remembered = options.dataFolder === undefined ? undefined : readSeenTimeline(options.dataFolder)
     this.#search = new PrimarySearch({
       addresses,
-      createClient: (address) => this.#probeClient(address),
+      createClient: (address, isKnown) => this.#probeClient(address, isKnown ? PROBE_MS : FIRST_CONNECT_MS, PROBE_MS),
       isWatching: options.isNode ?? false,
       refuse: (identity) => this.#refuse(identity),
       onPrimary: (address) => this.#follow(address),
@@ -148,7 +150,7 @@ export class DatabaseServers implements ServerChoice {
       const refusal = this.#refuse(identity)
       if (refusal !== undefined) throw refusal
       this.#isPooled ||= isPooled(client, identity)
-      await this.#recognise(identity, address)
+      await this.#recognise(client, identity)
     }
     if (this.#lost !== undefined) await client.query('SET default_transaction_read_only = on')
     this.#clients.set(client, address)
@@ -186,11 +188,12 @@ export class DatabaseServers implements ServerChoice {
 
   /** Why this node must not use the server. */
   #refuse({ isStandby, isReadOnly, system, timeline = 0 }: ServerIdentity): UnfitServer | undefined {
-    const { target } = this.named
+    const { target, isFailover } = this.named
     if ((isStandby && target !== 'any') || (isReadOnly && target === 'read-write'))
       return new UnfitServer('GATEHOUSE_STANDBY', 'The database server is a standby or read-only')
     const known = this.#known ?? this.#remembered
-    if (known === undefined || isStandby) return undefined
+    // One plain host is the database, whatever is there.
+    if (known === undefined || isStandby || !isFailover) return undefined
     if (system !== known.system)
       return new UnfitServer(
         'GATEHOUSE_OTHER_CLUSTER',
@@ -205,11 +208,11 @@ export class DatabaseServers implements ServerChoice {
   }
 
   /** The first connection to a primary records it; others wait until it is recorded. */
-  async #recognise(identity: ServerIdentity, address: ServerAddress | undefined): Promise<void> {
+  async #recognise(client: Client, identity: ServerIdentity): Promise<void> {
     const { incarnation, timeline, isStandby } = identity
     if (isStandby || (this.#known?.incarnation === incarnation && this.#known.timeline === timeline)) return
     if (this.#registering?.incarnation !== incarnation) {
-      const done = this.#register(address)
+      const done = this.#compare(client, identity)
       this.#registering = { incarnation, done }
       void done
         .catch(() => {})
@@ -221,7 +224,7 @@ export class DatabaseServers implements ServerChoice {
   }
 
   async #register(address: ServerAddress | undefined): Promise<void> {
-    const client = this.#probeClient(address)
+    const client = this.#probeClient(address, FIRST_CONNECT_MS, FIRST_CONNECT_MS)
     client.on('error', () => {})
     try {
       await client.connect()
@@ -262,19 +265,27 @@ export class DatabaseServers implements ServerChoice {
   #remember({ system, timeline }: ServerIdentity): void {
     const { dataFolder } = this.#options
     if (!this.#isRecording || !this.named.isFailover || dataFolder === undefined || timeline === undefined) return
-    writeSeenTimeline(dataFolder, { system, timeline })
+    const seen = readSeenTimeline(dataFolder)
+    if (seen?.system === system && seen.timeline === timeline) return
+    // A node that cannot write it does without.
+    try {
+      writeSeenTimeline(dataFolder, { system, timeline })
+    } catch {}
   }
 
   /** Records primaries from now on: a start that is refused changes nothing, and the table exists once the database is migrated. */
   async recordHistory(): Promise<void> {
     if (this.#options.isNode !== true) return
     this.#isRecording = true
-    if (this.#known !== undefined) await this.#register(await this.choose(PROBE_CONNECT_MS))
+    if (this.#known !== undefined) await this.#register(await this.choose(FIRST_CONNECT_MS))
   }
 
   /** Another node may have found that writes are lost, and an operator may have accepted it. */
-  async #lookForLoss(client: ClientBase, { system, incarnation }: ServerIdentity): Promise<void> {
+  async #lookForLoss(client: ClientBase, identity: ServerIdentity): Promise<void> {
+    const { system, incarnation } = identity
     if (incarnation !== this.#known?.incarnation || this.history.incarnations.length === 0) return
+    // The file may have been removed, or set by "gatehouse database accept" while another server answered.
+    this.#remember(identity)
     const incarnations = await readHistory(client, system)
     if (incarnations === undefined) return
     this.history.replace(incarnations)
@@ -299,11 +310,11 @@ export class DatabaseServers implements ServerChoice {
     for (const [client, address] of [...this.#clients]) if (isDropped(address)) destroyClient(client, reason)
   }
 
-  #probeClient(address: ServerAddress | undefined): Client {
+  #probeClient(address: ServerAddress | undefined, connectMs: number, queryMs: number): Client {
     const client = new (loadPg().Client)({
       connectionString: this.named.connectionString,
-      connectionTimeoutMillis: PROBE_CONNECT_MS,
-      query_timeout: PROBE_CONNECT_MS,
+      connectionTimeoutMillis: connectMs,
+      query_timeout: queryMs,
       keepAlive: true,
       application_name: 'gatehouse failover',
     })

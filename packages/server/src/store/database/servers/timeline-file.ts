@@ -2,7 +2,7 @@
  * The latest timeline that a node has seen, kept in its data folder: at its next start it recognises an old primary. Ends in .tmp: the file is
  * no part of the data, and in no backup.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const FILE = 'database-timeline.tmp'
@@ -24,16 +24,9 @@ export function readSeenTimeline(folder: string): SeenTimeline | undefined {
   }
 }
 
-/** A node that cannot write it does without. */
 export function writeSeenTimeline(folder: string, seen: SeenTimeline): void {
   const file = join(folder, FILE)
-  try {
-    const next = `${file}.${process.pid}.tmp`
-    writeFileSync(next, `${JSON.stringify(seen)}\n`, { mode: 0o600 })
-    renameSync(next, file)
-  } catch {}
-}
-
-export function forgetTimeline(folder: string): void {
-  rmSync(join(folder, FILE), { force: true })
+  const next = `${file}.${process.pid}.tmp`
+  writeFileSync(next, `${JSON.stringify(seen)}\n`, { mode: 0o600 })
+  renameSync(next, file)
 }
