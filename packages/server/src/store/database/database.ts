@@ -206,17 +206,8 @@ export class MigrationFailed extends Error {
 /** Returns the schema version before. */
 async function migrate({ db, engine, location }: Database): Promise<number> {
   return db.transaction().execute(async (tx) => {
-    if (engine === 'postgres') {
-      await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(tx)
-      await sql`create schema if not exists gatehouse`.execute(tx)
-    }
-    await tx.schema
-      .createTable('schema_version')
-      .ifNotExists()
-      .addColumn('version', 'integer', (column) => column.primaryKey())
-      .addColumn('name', 'text', (column) => column.notNull())
-      .addColumn('applied_at', 'bigint', (column) => column.notNull())
-      .execute()
+    if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(ADVISORY_LOCK)})`.execute(tx)
+    await createVersionTable(tx, engine)
     const found = await currentVersion(tx)
     if (found > MIGRATIONS.length) throw new SchemaTooNew(found, MIGRATIONS.length, location)
     for (const { version, name, isCompatible } of await runMigrations(tx, found, location))
@@ -226,6 +217,18 @@ async function migrate({ db, engine, location }: Database): Promise<number> {
         .execute()
     return found
   })
+}
+
+/** In a database that does not have it yet. Migrations add to it. */
+export async function createVersionTable(tx: Kysely<Schema>, engine: Engine): Promise<void> {
+  if (engine === 'postgres') await sql`create schema if not exists gatehouse`.execute(tx)
+  await tx.schema
+    .createTable('schema_version')
+    .ifNotExists()
+    .addColumn('version', 'integer', (column) => column.primaryKey())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('applied_at', 'bigint', (column) => column.notNull())
+    .execute()
 }
 
 /**

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import {
+  createVersionTable,
   currentVersion,
   type Database,
   type DataLocation,
@@ -74,7 +75,7 @@ async function runAndRollBack({ db, engine, location }: Database, found: number)
   let done: MigrationPlan['pending'] = []
   try {
     await db.transaction().execute(async (tx) => {
-      if (engine === 'postgres') await sql`create schema if not exists gatehouse`.execute(tx)
+      await createVersionTable(tx, engine)
       done = await runMigrations(tx, found, location)
       throw new RollBack()
     })
