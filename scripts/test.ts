@@ -27,6 +27,7 @@ const PYTHON = [process.execPath, 'scripts/python.ts', '--if-possible']
 
 /** These take longest, so they start first: none of them is left to run alone at the end. */
 const LONGEST = [
+  'package/installed',
   'console/operations',
   'operate/reloadable',
   'query/corpus',
