@@ -14,7 +14,7 @@ const PUBLISHED = ['--workspace', 'gatehouse-server', '--workspace', 'gatehouse-
 /** Without what `npm test` adds, among it the Node of this repository. */
 export const environment = Object.fromEntries(
   Object.entries(process.env).filter(
-    ([name]) => !/^(?:npm_(?!config_(?:registry|cache|userconfig)$)|NODE_|GATEHOUSE_)/.test(name),
+    ([name]) => !/^(?:npm_(?!config_(?:registry|cache|userconfig)$)|NODE_(?!EXTRA_CA_CERTS$)|GATEHOUSE_)/.test(name),
   ),
 )
 environment.PATH = (process.env.PATH ?? '')
