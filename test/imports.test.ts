@@ -32,6 +32,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   identity: [...DATA, 'http'],
   streaming: [...DATA, 'http'],
   query: [...DATA, 'http', 'schema'],
+  feeds: [...DATA, 'http'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
@@ -39,7 +40,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   declarative: ['lib', 'schema', 'store', 'config'],
   admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
   server: [
-    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query'],
+    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds'],
     ...['console', 'declarative', 'admin', 'config', 'demo'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],
