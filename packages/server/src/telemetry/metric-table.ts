@@ -93,6 +93,14 @@ export const METRICS = {
     'of',
   ),
   gatehouse_live_resets_total: counter('Snapshots sent again, by the reason in the Reset.', 'reason'),
+  gatehouse_feed_messages_total: counter('Messages published to a feed on this node.', 'feed'),
+  gatehouse_feed_subscriptions: gauge('Subscriptions of a feed on this node, over streams and events.', 'feed'),
+  gatehouse_feed_topics: sharedGauge(
+    'Topics of a feed that hold a state or history. Counted every ten seconds.',
+    'feed',
+  ),
+  gatehouse_feed_bytes: sharedGauge('Bytes of the messages that a feed keeps. Counted every ten seconds.', 'feed'),
+  gatehouse_feed_refused_total: counter('Refused requests to publish, by error code.', 'code'),
   gatehouse_controller_faults_total: counter(
     'Uncaught errors of custom streaming controllers, such as those of their timers.',
     'controller',
