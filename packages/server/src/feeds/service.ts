@@ -117,9 +117,9 @@ export class FeedService {
     if (choice === undefined)
       throw refuse('feed.bad_topic', 'A topic has no *; a pattern is * or ends in /*, such as NYSE/*')
     if (maxRate !== undefined && definition.keep !== 'latest')
-      throw refuse('feed.bad_parameter', `MaxRate needs a feed that keeps the latest message; ${name} keeps all`)
+      throw refuse('feed.no_rate', `MaxRate needs a feed that keeps the latest message; ${name} keeps all`)
     if (definition.history === undefined && (resume !== undefined || (last ?? 0) > 0))
-      throw refuse('feed.bad_parameter', `The feed ${name} has no history: neither Resume nor Last can be used`)
+      throw refuse('feed.no_history', `The feed ${name} has no history: neither Resume nor Last can be used`)
     const start = startOf(feed, topic, resume, last)
     return feed.subscribe(topic, choice, { start, maxRate }, principal, sink)
   }

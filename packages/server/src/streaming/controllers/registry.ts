@@ -4,26 +4,36 @@ import { type Controller, type Need, refuse, type Topic } from '../topics/contro
 import { COMMON_TOPICS } from './common.ts'
 
 export class Controllers {
-  readonly #byName = new Map<string, Map<string, Topic>>()
-  readonly #all: readonly Controller[]
+  readonly #fixed: readonly Controller[]
+  #byName = new Map<string, Map<string, Topic>>()
+  #all: readonly Controller[] = []
 
   constructor(controllers: readonly Controller[]) {
-    this.#all = controllers
-    for (const { name, topics } of controllers) {
-      if (this.#byName.has(name)) throw new Error(`Two streaming controllers are named ${name}`)
-      this.#byName.set(name, new Map([...Object.entries(COMMON_TOPICS), ...Object.entries(topics)]))
+    this.#fixed = controllers
+    this.setDeclared([])
+  }
+
+  /** Those that are declared while the server runs. */
+  setDeclared(declared: readonly Controller[]): void {
+    const all = [...this.#fixed, ...declared]
+    const byName = new Map<string, Map<string, Topic>>()
+    for (const { name, topics } of all) {
+      if (byName.has(name)) throw new Error(`Two streaming controllers are named ${name}`)
+      byName.set(name, new Map([...Object.entries(COMMON_TOPICS), ...Object.entries(topics)]))
     }
+    this.#byName = byName
+    this.#all = all
   }
 
   all(): readonly Controller[] {
     return this.#all
   }
 
-  /** Throws the error reply if the controller or topic does not exist. */
+  /** The topic `*` stands for every other one. Throws the error reply if the controller or topic does not exist. */
   topic(controller: string, name: string): Topic {
     const topics = this.#byName.get(controller)
     if (topics === undefined) throw refuse('Controller', controller)
-    const topic = topics.get(name) ?? topics.get(`${name.slice(0, name.indexOf('/') + 1)}*`)
+    const topic = topics.get(name) ?? topics.get(`${name.slice(0, name.indexOf('/') + 1)}*`) ?? topics.get('*')
     if (topic === undefined) throw refuse('Operation.Unknown', name)
     return topic
   }
