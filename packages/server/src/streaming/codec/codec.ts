@@ -22,7 +22,7 @@ export interface Decoded {
   readonly members: Readonly<Record<string, unknown>>
   /** Unchecked; an integer keeps all its digits. */
   readonly id: unknown
-  /** The JSON text of a Sub with Data, whose numbers may have lost digits; undefined where they have not. */
+  /** The JSON text of a message with Data, whose numbers may have lost digits; undefined where they have not. */
   readonly source?: string | undefined
 }
 
@@ -35,7 +35,7 @@ const json: Codec = {
     try {
       const value = parseJson(text)
       if (!isMembers(value)) return undefined
-      const source = value.Action === 'Sub' && value.Data !== undefined ? text : undefined
+      const source = value.Data === undefined ? undefined : text
       return { members: value, id: readJsonId(text, value.TransactionID), source }
     } catch {
       return undefined
