@@ -92,5 +92,8 @@ function presentController({ name, feedClass, url, topics, timeoutMs, concurrenc
 }
 
 function changedMembers(before: JsonObject, after: JsonObject): string[] {
-  return Object.keys(after).filter((member) => JSON.stringify(before[member]) !== JSON.stringify(after[member]))
+  const former = new Map(Object.entries(before))
+  return Object.entries(after).flatMap(([member, value]) =>
+    JSON.stringify(former.get(member)) === JSON.stringify(value) ? [] : [member],
+  )
 }
