@@ -91,6 +91,7 @@ export async function startTestAdmin(
     settings: () => [],
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
+    loadedControllers: [],
     stopping: new AbortController().signal,
     ...parts,
   }

@@ -1,5 +1,12 @@
 /** What several packages share: refusals, tables of errors and codes, scopes, addresses and names. */
-export { isLoopback, originFault, redirectUriFault, secureAddressFault, webAddressFault } from './addresses.ts'
+export {
+  calledAddressFault,
+  isLoopback,
+  originFault,
+  redirectUriFault,
+  secureAddressFault,
+  webAddressFault,
+} from './addresses.ts'
 export {
   AUDIT_EVENTS,
   type Audit,
@@ -12,6 +19,14 @@ export {
 } from './audit-events.ts'
 export { type Clock, type Moment, type MonotonicClock, monotonicClock, seconds, systemClock } from './clock.ts'
 export { CLOSE_CODES, type CloseName } from './close-codes.ts'
+export {
+  BUILT_IN_CONTROLLERS,
+  COMMON_TOPIC_NAMES,
+  CONTROLLER_NAME,
+  FEED_CLASSES,
+  type FeedClass,
+  LONGEST_TOPIC,
+} from './controllers.ts'
 export {
   type Action,
   DEFAULT_ACTION,

@@ -67,6 +67,8 @@ export interface AdminEnv {
   readonly activity: ClusterActivity
   /** The tables and views; undefined where the query service does not run here. */
   definitions(): Promise<Definitions | undefined>
+  /** The names of the streaming controllers that this node has loaded. */
+  readonly loadedControllers: readonly string[]
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

@@ -144,11 +144,17 @@ async function applyIdentity(
       case 'client':
         await applyClient(change, stores, revocations)
         break
+      case 'controller':
+        await (change.action === 'remove'
+          ? stores.controllers.remove(change.name)
+          : stores.controllers.put(change.target))
+        break
       case 'table':
       case 'view':
         break
     }
   }
+  if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   await revocations.revokeUsers(cut)
   if (roles !== undefined) await revocations.limitRoles(stores, roles)
   for (const userId of affected) {

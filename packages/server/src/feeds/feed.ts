@@ -1,11 +1,12 @@
 /** A feed as it is declared: who may publish and subscribe, what is kept of its messages, and its bounds. */
+import type { FeedClass } from 'gatehouse-protocol'
 
 export interface Feed {
   /** Also the name of its controller on streams. */
   readonly name: string
   readonly description: string
   /** The class that clients of version 2 see. */
-  readonly class: string
+  readonly class: FeedClass
   /** Who may subscribe and read history: `identity` (any authenticated caller), or a scope. */
   readonly read: string
   /** The scope that publishing needs. */

@@ -1,19 +1,10 @@
 /** Declared feeds as streaming controllers: `Publish` and `Sub` of every topic. */
 import { type JsonText, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
 import type { Feed } from '../feeds/feed.ts'
-import { memberText } from '../feeds/json-members.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type SubscribeRequest } from '../feeds/service.ts'
 import type { FeedMessage } from '../feeds/subscription.ts'
-import { rawNumber } from '../lib/exact-json.ts'
-import {
-  type Call,
-  type Caller,
-  type Controller,
-  FEED_CLASSES,
-  type FeedClass,
-  members,
-  refuse,
-} from '../streaming/topics/controller.ts'
+import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
+import { dataText } from '../streaming/topics/data-text.ts'
 
 export interface FeedControllersEnv {
   readonly feeds: FeedService
@@ -39,7 +30,7 @@ function createController(
     if (principal === undefined) throw refuse('Authority')
     if (call.data === undefined) throw refuse('Data', 'Data')
     try {
-      const position = await feeds.publish(name, [{ topic, data: dataOf(call) }], principal)
+      const position = await feeds.publish(name, [{ topic, data: dataText(call) }], principal)
       return position === undefined ? {} : { Position: position }
     } catch (error) {
       throw streamRefusal(error, name)
@@ -66,7 +57,7 @@ function createController(
   return {
     name,
     summary: description === '' ? 'A feed.' : description,
-    ...(isFeedClass(feedClass) ? { feedClass } : {}),
+    feedClass,
     topics: {
       '*': {
         summary: 'Pushes the messages of a topic, or with a pattern such as NYSE/* of all topics below it.',
@@ -78,16 +69,6 @@ function createController(
       },
     },
   }
-}
-
-function isFeedClass(name: string): name is FeedClass {
-  return FEED_CLASSES.some((known) => known === name)
-}
-
-/** As it was written; MessagePack has no text. */
-function dataOf({ source, data }: Call): string | undefined {
-  if (source !== undefined) return memberText(source, 'Data')
-  return JSON.stringify(data, (_name, value) => (typeof value === 'bigint' ? rawNumber(String(value)) : value))
 }
 
 function readSubscribe({ topic, data }: Call): SubscribeRequest {

@@ -34,6 +34,8 @@ export interface RouteParts {
   readonly tables: TableChecks | undefined
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
+  /** The names of the streaming controllers that this node has loaded. */
+  readonly loadedControllers: readonly string[]
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
@@ -178,6 +180,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     builtInClients: parts.builtInClients,
     settings: () => showSettings(settings()),
     activity,
+    loadedControllers: parts.loadedControllers,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     stopping,
   }

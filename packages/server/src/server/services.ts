@@ -50,7 +50,7 @@ export async function openServices(
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits })
     : undefined
-  cleanup.add(() => streaming?.gateway.drain())
+  cleanup.add(() => streaming?.close())
   return { query, identity, streaming, metrics, renderMetrics, window, rateLimits }
 }
 
@@ -116,7 +116,7 @@ function endExpiredSessions(
 }
 
 function openStreamingService(
-  { config, issuer, controllers, resources: { audit }, bus, clock, logger }: Base,
+  { config, issuer, controllers, resources: { audit, stores }, bus, clock, logger, tracing }: Base,
   { query, identity, metrics, rateLimits }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits'>,
 ): Promise<Streaming> {
   return openStreaming({
@@ -126,5 +126,8 @@ function openStreamingService(
     settings: streamSettingsOf(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,
+    trace: tracing,
+    remoteControllers: stores.controllers,
+    callToken: (url, caller, requestId) => identity.issuer.callToken(url, caller, requestId),
   })
 }

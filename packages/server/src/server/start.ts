@@ -98,9 +98,14 @@ function answerOtherNodes(
 }
 
 /** Applies the declarative file; then the next node may start. */
-async function finishStart(base: Base, { query, window, metrics }: Services, cleanup: Cleanup): Promise<void> {
+async function finishStart(
+  base: Base,
+  { query, streaming, window, metrics }: Services,
+  cleanup: Cleanup,
+): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
-  if (worker?.appliesFile !== false) await reconcileDeclared(declared, resources, query, logger)
+  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query)
+  await streaming?.loadDeclared()
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)
@@ -156,6 +161,7 @@ function answerRequests(
         cancelElsewhere: (id, owner) => activity.cancel(id, owner),
       }),
       streaming: streaming?.routes,
+      loadedControllers: base.loadedControllers,
       stopping: state.stopping,
     }),
     base: basePath,

@@ -105,6 +105,21 @@ export const METRICS = {
     'Uncaught errors of custom streaming controllers, such as those of their timers.',
     'controller',
   ),
+  gatehouse_remote_calls_total: counter(
+    'Requests to remote controllers, by outcome: "ok", "refused" (4xx with a problem document), "fault", "timeout", "cancelled" (by the client, or because its connection or its time ended) or "limited".',
+    'controller',
+    'outcome',
+  ),
+  gatehouse_remote_call_seconds: histogram(
+    'Time of a request to a remote controller, including the wait for others.',
+    SLOW,
+    'controller',
+  ),
+  gatehouse_remote_calls: gauge(
+    'Requests to remote controllers: "running", and "waiting" because too many run.',
+    'controller',
+    'state',
+  ),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
   gatehouse_bus_lag_seconds: processGauge('Time since this node last knew that it had received every event.'),
   gatehouse_database_connections: gauge(

@@ -3,10 +3,12 @@
 import { Refusal } from 'gatehouse-protocol'
 import { checkMeaning } from '../../declarative/check-meaning.ts'
 import { checkShape } from '../../declarative/check-shape.ts'
+import type { TakenNames } from '../../declarative/controller-names.ts'
 import {
   DECLARATION,
   type Declaration,
   type DeclaredClient,
+  type DeclaredController,
   type DeclaredRole,
   type DeclaredUser,
 } from '../../declarative/shape.ts'
@@ -17,7 +19,7 @@ import type { Fault } from '../../schema/check-schema.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const { users, clients, roles } = DECLARATION.properties
+const { users, clients, roles, controllers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -31,6 +33,7 @@ export const INVITED_SCHEMA: JsonSchema = {
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
 
 /** A time in a response. */
 export function instant(milliseconds: number): string
@@ -99,6 +102,10 @@ export function readRole(value: unknown): DeclaredRole {
   return one('roles', check({ roles: [value] }, []).roles)
 }
 
+export function readController(value: unknown, taken: TakenNames): DeclaredController {
+  return one('controllers', check({ controllers: [value] }, [], taken).controllers)
+}
+
 export function badBody(faults: readonly Fault[]): Refusal {
   const [first] = faults
   const detail =
@@ -106,9 +113,9 @@ export function badBody(faults: readonly Fault[]): Refusal {
   return new Refusal('admin.bad_body', 422, detail, { members: { Faults: faults } })
 }
 
-function check(value: unknown, existingRoles: Iterable<string>): Declaration {
+function check(value: unknown, existingRoles: Iterable<string>, taken?: TakenNames): Declaration {
   const shaped = checkShape(value)
-  const faults = 'faults' in shaped ? shaped.faults : checkMeaning(shaped.declaration, existingRoles)
+  const faults = 'faults' in shaped ? shaped.faults : checkMeaning(shaped.declaration, existingRoles, taken)
   if (faults.length > 0)
     throw badBody(faults.map(({ path, text }) => ({ path: path.replace(/^\w+\[0\]\.?/, ''), text })))
   if ('faults' in shaped) throw new Error('unreachable: a shape without faults has a declaration')

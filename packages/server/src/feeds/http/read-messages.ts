@@ -2,9 +2,9 @@
 import type { Context } from '../../http/context.ts'
 import { parseJson } from '../../lib/exact-json.ts'
 import { isDeeperThan } from '../../lib/json-depth.ts'
+import { itemTexts, memberText } from '../../lib/json-members.ts'
 import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { NewMessage } from '../engine.ts'
-import { itemTexts, memberText } from '../json-members.ts'
 import { refuse } from '../refusals.ts'
 import { MAX_MESSAGES } from '../service.ts'
 

@@ -1,5 +1,5 @@
 /** One request on a connection: executed when its turn comes, answered exactly once. */
-import type { Principal } from 'gatehouse-protocol'
+import type { Principal, TransactionId } from 'gatehouse-protocol'
 import { IDENTIFY } from '../controllers/auth.ts'
 import { AcceptedSignIn, type Call, refuse, type Topic } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
@@ -55,6 +55,10 @@ export class Operation implements Call {
 
   get source(): string | undefined {
     return this.request.kind === 'request' ? this.request.source : undefined
+  }
+
+  get transactionId(): TransactionId | undefined {
+    return this.request.id
   }
 
   get principal(): Principal | undefined {

@@ -5,28 +5,39 @@ import { COMMON_TOPICS } from './common.ts'
 
 export class Controllers {
   readonly #fixed: readonly Controller[]
-  #byName = new Map<string, Map<string, Topic>>()
   #all: readonly Controller[] = []
+  #byName = new Map<string, Map<string, Topic>>()
 
   constructor(controllers: readonly Controller[]) {
     this.#fixed = controllers
-    this.setDeclared([])
-  }
-
-  /** Those that are declared while the server runs. */
-  setDeclared(declared: readonly Controller[]): void {
-    const all = [...this.#fixed, ...declared]
-    const byName = new Map<string, Map<string, Topic>>()
-    for (const { name, topics } of all) {
-      if (byName.has(name)) throw new Error(`Two streaming controllers are named ${name}`)
-      byName.set(name, new Map([...Object.entries(COMMON_TOPICS), ...Object.entries(topics)]))
-    }
-    this.#byName = byName
-    this.#all = all
+    const [twice] = this.setDeclared([])
+    if (twice !== undefined) throw new Error(`Two streaming controllers are named ${twice}`)
   }
 
   all(): readonly Controller[] {
     return this.#all
+  }
+
+  /**
+   * The controllers that are declared and can change at any time, in place of those before. Returns the names that others have already:
+   * those controllers cannot be used.
+   */
+  setDeclared(controllers: readonly Controller[]): string[] {
+    const byName = new Map<string, Map<string, Topic>>()
+    const usable: Controller[] = []
+    const twice: string[] = []
+    for (const controller of [...this.#fixed, ...controllers]) {
+      const { name, topics } = controller
+      if (byName.has(name)) {
+        twice.push(name)
+        continue
+      }
+      byName.set(name, new Map([...Object.entries(COMMON_TOPICS), ...Object.entries(topics)]))
+      usable.push(controller)
+    }
+    this.#byName = byName
+    this.#all = usable
+    return twice
   }
 
   /** The topic `*` stands for every other one. Throws the error reply if the controller or topic does not exist. */

@@ -1,12 +1,14 @@
 /** The interface of streaming controllers, the extension point of the gateway. */
 import {
   type Clock,
+  type FeedClass,
   type JsonText,
   type Principal,
   Refusal,
   type RunningSubscription,
   STREAM_ERRORS,
   type StreamErrorCode,
+  type TransactionId,
   type UrgentSink,
 } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
@@ -21,10 +23,6 @@ export interface Controller {
   /** Called once, before the server answers; an error refuses the start. The function that it returns is called when the gateway stops. */
   start?(publisher: Publisher): (() => void) | undefined
 }
-
-/** The classes that clients of version 2 know. */
-export const FEED_CLASSES = ['Authority', 'Market', 'News', 'Trading', 'Watchlist', 'Scanner', 'Channel'] as const
-export type FeedClass = (typeof FEED_CLASSES)[number]
 
 /** The statuses that clients of version 2 know; the others see `Active` as `Up` and the rest as `Down`. */
 export const FEED_STATUSES = ['Initialising', 'Active', 'Closed', 'Inactive', 'Impaired', 'Expired'] as const
@@ -107,8 +105,10 @@ export interface Call {
   readonly controller: string
   readonly topic: string
   readonly data: unknown
-  /** The JSON text of the whole message, for data whose numbers need all their digits; undefined in MessagePack. */
+  /** The JSON text of the whole message, for data whose numbers need all their digits; undefined in MessagePack and without Data. */
   readonly source?: string | undefined
+  /** Of the request, if it has one. */
+  readonly transactionId?: TransactionId | undefined
   /** Undefined if the caller has no active authority. */
   readonly principal: Principal | undefined
   readonly caller: Caller
@@ -123,6 +123,8 @@ export interface Caller {
   readonly connectionId: string
   /** The client's address. */
   readonly address: string
+  /** The `traceparent` of the upgrade request, if it had a valid one (W3C Trace Context). */
+  readonly traceParent: string | undefined
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
   /** Checks a token and takes on its authority. The handler must return the result, which is the reply. */

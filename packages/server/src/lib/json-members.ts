@@ -1,5 +1,5 @@
 /** Finds values in JSON text as they are written, so that their numbers keep every digit. */
-import { endOfString } from '../lib/exact-json.ts'
+import { endOfString } from './exact-json.ts'
 
 /** The text of a member of the object, the last one of that name; undefined if it has none. The text must be valid JSON. */
 export function memberText(text: string, name: string): string | undefined {
