@@ -1,11 +1,11 @@
 /** docs/streaming.md: the guide for client developers, with the tables of errors, close codes and topics of the program. */
-import { CLOSE_CODES, STREAM_ERRORS, VERSION } from 'gatehouse-protocol'
+import { CLOSE_CODES, FEED_CLASSES, STREAM_ERRORS, VERSION } from 'gatehouse-protocol'
 import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/contract.ts'
 import { LIVE_SUMMARY } from '../../packages/server/src/server/live-controller.ts'
 import { authController } from '../../packages/server/src/streaming/controllers/auth.ts'
 import { COMMON_TOPICS } from '../../packages/server/src/streaming/controllers/common.ts'
 import { createPlatformController, Feeds } from '../../packages/server/src/streaming/controllers/platform.ts'
-import { FEED_CLASSES, FEED_STATUSES, type Topic } from '../../packages/server/src/streaming/topics/controller.ts'
+import { FEED_STATUSES, type Topic } from '../../packages/server/src/streaming/topics/controller.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 const platform = createPlatformController({ Name: '', Class: '', Version: '' }, new Feeds([]))

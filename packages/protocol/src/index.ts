@@ -13,6 +13,14 @@ export {
 export { type Clock, type Moment, type MonotonicClock, monotonicClock, seconds, systemClock } from './clock.ts'
 export { CLOSE_CODES, type CloseName } from './close-codes.ts'
 export {
+  BUILT_IN_CONTROLLERS,
+  COMMON_TOPIC_NAMES,
+  CONTROLLER_NAME,
+  FEED_CLASSES,
+  type FeedClass,
+  LONGEST_TOPIC,
+} from './controllers.ts'
+export {
   type Action,
   DEFAULT_ACTION,
   DEFAULT_CONTROLLER,

@@ -1,7 +1,8 @@
 /** The `Platform` controller: describes the server and its feeds. */
 
+import type { FeedClass } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
-import { type Controller, FEED_STATUSES, type FeedClass, type FeedStatus } from '../topics/controller.ts'
+import { type Controller, FEED_STATUSES, type FeedStatus } from '../topics/controller.ts'
 
 /** The `Data` of messages, so the names are those of the wire. */
 export interface ServerInfo {

@@ -1,6 +1,7 @@
 /** The interface of streaming controllers, the extension point of the gateway. */
 import {
   type Clock,
+  type FeedClass,
   type JsonText,
   type Principal,
   Refusal,
@@ -21,10 +22,6 @@ export interface Controller {
   /** Called once, before the server answers; an error refuses the start. The function that it returns is called when the gateway stops. */
   start?(publisher: Publisher): (() => void) | undefined
 }
-
-/** The classes that clients of version 2 know. */
-export const FEED_CLASSES = ['Authority', 'Market', 'News', 'Trading', 'Watchlist', 'Scanner', 'Channel'] as const
-export type FeedClass = (typeof FEED_CLASSES)[number]
 
 /** The statuses that clients of version 2 know; the others see `Active` as `Up` and the rest as `Down`. */
 export const FEED_STATUSES = ['Initialising', 'Active', 'Closed', 'Inactive', 'Impaired', 'Expired'] as const
