@@ -15,6 +15,7 @@ import { createConsents } from './clients/consents.ts'
 import { createEvents } from './cluster/events.ts'
 import { createNodes } from './cluster/nodes.ts'
 import type { Database } from './database/database.ts'
+import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 
 export type Stores = ReturnType<typeof createStores>
@@ -28,6 +29,7 @@ export function createStores(
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
+    feeds: createFeeds(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),

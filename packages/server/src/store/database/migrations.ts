@@ -221,6 +221,15 @@ const databaseHistory: Migration = {
   isCompatible: true,
 }
 
+/** The definitions of feeds. */
+const feeds: Migration = {
+  ...statements('feeds', [
+    `create table feeds (name text not null, definition text not null, created_at bigint not null,
+      updated_at bigint not null, constraint feeds_key primary key (name))`,
+  ]),
+  isCompatible: true,
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -234,4 +243,5 @@ export const MIGRATIONS: readonly Migration[] = [
   nodeIssuers,
   compatibleMigrations,
   databaseHistory,
+  feeds,
 ]
