@@ -20,6 +20,7 @@ const NOTHING: CurrentState = {
   clients: new Map(),
   tables: new Map(),
   views: new Map(),
+  feeds: new Map(),
 }
 
 const EXISTING: CurrentState = {
@@ -60,6 +61,7 @@ const EXISTING: CurrentState = {
     ],
   ]),
   views: new Map(),
+  feeds: new Map(),
 }
 
 const SAME: ResolvedDeclaration = {

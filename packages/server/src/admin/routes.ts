@@ -4,6 +4,7 @@ import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
 import { declarationRoutes } from './declaration.ts'
+import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
@@ -21,6 +22,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...linkRoutes,
   ...clientRoutes,
   ...roleRoutes,
+  ...feedRoutes,
   ...platformRoutes,
   ...activityRoutes,
   ...auditRoutes,

@@ -144,11 +144,15 @@ async function applyIdentity(
       case 'client':
         await applyClient(change, stores, revocations)
         break
+      case 'feed':
+        await (change.action === 'remove' ? stores.feeds.remove(change.name) : stores.feeds.put(change.target))
+        break
       case 'table':
       case 'view':
         break
     }
   }
+  if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
   await revocations.revokeUsers(cut)
   if (roles !== undefined) await revocations.limitRoles(stores, roles)
   for (const userId of affected) {

@@ -3,11 +3,17 @@ import { nearest, originFault, redirectUriFault, SCOPES, secureAddressFault, web
 import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
+import { type TakenNames, takenNames } from './controller-names.ts'
+import { feedFaults } from './declared-feed.ts'
 import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
 
-/** `existingRoles` are the roles in the database, to which the file may refer. */
-export function checkMeaning(declaration: Declaration, existingRoles: Iterable<string>): Fault[] {
-  const { roles = [], users = [], clients = [], tables = [], views = [] } = declaration
+/** `existingRoles` are the roles in the database, to which the file may refer; `taken` are names of controllers. */
+export function checkMeaning(
+  declaration: Declaration,
+  existingRoles: Iterable<string>,
+  taken: TakenNames = takenNames(),
+): Fault[] {
+  const { roles = [], users = [], clients = [], tables = [], views = [], feeds = [] } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   return [
     ...duplicates('roles', 'name', roles),
@@ -15,10 +21,12 @@ export function checkMeaning(declaration: Declaration, existingRoles: Iterable<s
     ...duplicates('clients', 'client_id', clients),
     ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
     ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
+    ...duplicates('feeds', 'name', feeds),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
+    ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken))),
   ]
 }
 

@@ -1,5 +1,7 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { Feed } from '../store/feeds/feeds.ts'
+import { feedTarget, presentFeed } from './declared-feed.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
   type BoundView,
@@ -20,6 +22,7 @@ export interface CurrentState {
   readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
   readonly views: ReadonlyMap<string, BoundView>
+  readonly feeds: ReadonlyMap<string, Feed>
 }
 
 export interface UserState {
@@ -74,10 +77,12 @@ export type Change =
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
+  | Upsert<'feed', Feed>
   | Removal<'role'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
+  | Removal<'feed'>
   | (Removal<'view'> & { readonly before: BoundView })
 
 /**
@@ -96,6 +101,7 @@ export function plan(
     ...planClients(declaration, state, rules),
     ...planTables(declaration, state),
     ...planViews(views, state),
+    ...planFeeds(declaration, state),
     ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
   ]
 }
@@ -174,6 +180,15 @@ function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
   })
 }
 
+/** The differences are in the words of the file. */
+function planFeeds({ feeds = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return feeds.map(feedTarget).flatMap((target): Change[] => {
+    const before = state.feeds.get(target.name)
+    const change = upsert('feed', target.name, before && presentFeed(before), presentFeed(target))
+    return change === undefined ? [] : [{ ...change, target }]
+  })
+}
+
 /** Differences from existing tables that cannot be applied. */
 export function impossibleChanges(
   { tables = [] }: Pick<ResolvedDeclaration, 'tables'>,
@@ -211,13 +226,14 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, clients } = declaration
+  const { users, roles, clients, feeds } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
     ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]

@@ -1,9 +1,11 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 
-import { NAME as anyName, LONGEST_NAME, SCOPES } from 'gatehouse-protocol'
+import { NAME as anyName, CONTROLLER_NAME, LONGEST_NAME, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
+import { DURATION } from '../lib/duration.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -34,6 +36,9 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
     COLUMN_TYPE,
     'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
   ],
+  [CONTROLLER_NAME.source, 'must consist of letters, digits, underscores and dots, and begin with a letter'],
+  [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
+  [NATS_SUBJECT.source, 'must be a subject of NATS that begins with a name, such as md.prices.>'],
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -193,6 +198,9 @@ export const DECLARATION = {
     clients: list(CLIENT),
     tables: list(TABLE),
     views: list(VIEW),
-    prune: flag('Remove roles, users, clients, tables and views that are not in this file.'),
+    feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
+    prune: flag(
+      'Remove roles, users, clients, tables, views and feeds that are not in this file, of each list that is.',
+    ),
   }),
 } as const

@@ -1,7 +1,7 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
 import { VERSION } from 'gatehouse-protocol'
-import type { ClusterActivity } from '../admin/ports.ts'
+import type { ClusterActivity, FeedMessages } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { TableChecks } from '../declarative/tables-port.ts'
@@ -34,6 +34,10 @@ export interface RouteParts {
   readonly tables: TableChecks | undefined
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
+  /** The names of the streaming controllers that this node has loaded. */
+  readonly loadedControllers: readonly string[]
+  /** Undefined where the messages of feeds are not stored here. */
+  readonly feeds: FeedMessages | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
@@ -178,6 +182,8 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     builtInClients: parts.builtInClients,
     settings: () => showSettings(settings()),
     activity,
+    loadedControllers: parts.loadedControllers,
+    feeds: parts.feeds,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     stopping,
   }

@@ -97,7 +97,7 @@ function reload(
   { ports, base, services }: Running,
   { addresses, connections }: Front,
 ): Promise<LoadedConfig> {
-  const { config, issuer, resources, logger } = base
+  const { config, issuer, logger } = base
   const { identity, query, streaming, rateLimits } = services
   return reloadSettings(started, next, {
     ...{ issuer, rateLimits, identity, query, logger },
@@ -106,7 +106,7 @@ function reload(
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
     setProxies: (networks) => addresses.setNetworks(networks),
-    applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
+    applyDeclared: async () => reconcileDeclared(await readDeclared(config), base, query),
   })
 }
 

@@ -100,7 +100,7 @@ function answerOtherNodes(
 /** Applies the declarative file; then the next node may start. */
 async function finishStart(base: Base, { query, window, metrics }: Services, cleanup: Cleanup): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
-  if (worker?.appliesFile !== false) await reconcileDeclared(declared, resources, query, logger)
+  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query)
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)
@@ -156,6 +156,8 @@ function answerRequests(
         cancelElsewhere: (id, owner) => activity.cancel(id, owner),
       }),
       streaming: streaming?.routes,
+      loadedControllers: base.loadedControllers,
+      feeds: undefined,
       stopping: state.stopping,
     }),
     base: basePath,
