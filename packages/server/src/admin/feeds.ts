@@ -109,7 +109,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         throw new Refusal(
           'admin.not_here',
           409,
-          'Messages of feeds are with the nodes that run the streaming service: ask one of them, on the command line with --server',
+          'Only a node that runs the streaming service can delete messages: send the request to one (on the command line: --server URL)',
         )
       await env.feeds.purge(name)
       record(env, call, { event: 'feed.purged', target: name, details: { source: 'admin' } })

@@ -9,7 +9,10 @@ const FEEDS = '/admin/feeds'
 const DEFINITION: OptionTable = {
   '--description': { value: 'TEXT', help: 'what is published' },
   '--class': { value: 'CLASS', help: 'the class for clients of version 2 (default Channel)' },
-  '--read': { value: 'SCOPE', help: 'who may subscribe: a scope, or identity for every user (default identity)' },
+  '--read': {
+    value: 'SCOPE',
+    help: 'who may subscribe: a scope, or identity: any signed-in caller (default identity)',
+  },
   '--write': { value: 'SCOPE', help: 'the scope that publishing needs (default Platform/Admin)' },
   '--keep': {
     value: 'latest|all',
@@ -17,10 +20,16 @@ const DEFINITION: OptionTable = {
   },
   '--history-messages': {
     value: 'COUNT',
-    help: 'keep so many messages of each topic (default 1000 with --history-time)',
+    help: 'how many messages of each topic are kept (default: none, or 1000 with --history-time)',
   },
-  '--history-time': { value: 'TIME', help: 'keep them for "1 hour" (default with --history-messages)' },
-  '--state-time': { value: 'TIME', help: 'a topic without messages loses its state after "1 day" (default: never)' },
+  '--history-time': {
+    value: 'TIME',
+    help: 'how long they are kept, such as "1 day" (default: "1 hour" with --history-messages)',
+  },
+  '--state-time': {
+    value: 'TIME',
+    help: 'how long a topic has its state after its newest message, such as "1 day" (default: no limit)',
+  },
   '--message-bytes': { value: 'BYTES', help: 'the longest message (default 65536)' },
   '--topics': { value: 'COUNT', help: 'topics that may hold a state or history (default 100000)' },
   '--bytes': { value: 'BYTES', help: 'the size of all messages that are kept (default 1073741824)' },
