@@ -67,6 +67,13 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'config export --without-users' },
   { args: 'controller remove Orders --yes' },
   { args: 'controller remove Orders --yes', status: 1 },
+  { args: 'feed add Prices --class Market --read Platform/Market --history-messages 50 --topics 10' },
+  { args: 'feed set Prices --keep all --default read' },
+  { args: 'feed show Prices' },
+  { args: 'feed add News' },
+  { args: 'feed remove News --yes' },
+  { args: 'feed purge Prices --yes', status: 1 },
+  { args: 'feed list' },
   { args: 'keys rotate --active-in 0', keep: { KID: /"kid": "([\w-]{43})"/ } },
   { args: 'keys retire KID --yes', status: 1 },
   { args: 'keys retire KID --compromised --yes' },
@@ -106,7 +113,7 @@ test('every administration command prints JSON with --json', async () => {
   }
   await matchesGolden('administration.txt', written.join('\n'))
   const named = new Set(STEPS.map(({ args }) => args.split(' ').slice(0, 2).join(' ')))
-  const groups = /^(user|role|client|scope|controller|keys|session|queries|audit|settings|nodes|backups) /
+  const groups = /^(user|role|client|scope|feed|controller|keys|session|queries|audit|settings|nodes|backups) /
   const untried = COMMANDS.map(({ name }) => name).filter((name) => groups.test(name) && !named.has(name))
   assert.deepEqual(untried.sort(), ['audit export', 'audit follow', 'user add'])
 })

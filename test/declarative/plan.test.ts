@@ -21,6 +21,7 @@ const NOTHING: CurrentState = {
   tables: new Map(),
   views: new Map(),
   controllers: new Map(),
+  feeds: new Map(),
 }
 
 const EXISTING: CurrentState = {
@@ -62,6 +63,7 @@ const EXISTING: CurrentState = {
   ]),
   views: new Map(),
   controllers: new Map(),
+  feeds: new Map(),
 }
 
 const SAME: ResolvedDeclaration = {

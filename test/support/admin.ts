@@ -92,6 +92,7 @@ export async function startTestAdmin(
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
     loadedControllers: [],
+    feeds: undefined,
     stopping: new AbortController().signal,
     ...parts,
   }

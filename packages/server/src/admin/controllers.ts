@@ -7,7 +7,7 @@ import type { Stores } from '../store/stores.ts'
 import { badBody, CONTROLLER_SCHEMA, type JsonObject, readController, readObject } from './request/body.ts'
 import { change, record } from './request/change.ts'
 import { checkMatch, created, tagged } from './request/etag.ts'
-import { type AdminRoute, notFound, part } from './route.ts'
+import { type AdminRoute, conflict, notFound, part } from './route.ts'
 
 export const controllerRoutes: readonly AdminRoute[] = [
   {
@@ -46,6 +46,8 @@ export const controllerRoutes: readonly AdminRoute[] = [
       const target = controllerTarget(readController({ ...body, name }, takenNames(env.loadedControllers)))
       const before = await change(env, async (stores, { publish }) => {
         const found = await stores.controllers.find(name)
+        if ((await stores.feeds.find(name)) !== undefined)
+          throw conflict(`${name} is the name of a feed: choose another`)
         if (call.ifMatch !== undefined)
           checkMatch(call, presentController(found ?? (await findController(stores, name))))
         await stores.controllers.put(target)

@@ -5,6 +5,7 @@ import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
 import { controllerRoutes } from './controllers.ts'
 import { declarationRoutes } from './declaration.ts'
+import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
@@ -23,6 +24,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...clientRoutes,
   ...roleRoutes,
   ...controllerRoutes,
+  ...feedRoutes,
   ...platformRoutes,
   ...activityRoutes,
   ...auditRoutes,

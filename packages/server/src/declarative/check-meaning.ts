@@ -14,7 +14,8 @@ import { readDuration } from '../lib/duration.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
-import { nameFault, type TakenNames, takenNames } from './controller-names.ts'
+import { nameFault, sharedNames, type TakenNames, takenNames } from './controller-names.ts'
+import { feedFaults } from './declared-feed.ts'
 import type {
   Declaration,
   DeclaredClient,
@@ -24,13 +25,15 @@ import type {
   DeclaredView,
 } from './shape.ts'
 
+const names = (declared: readonly { readonly name: string }[]): readonly string[] => declared.map(({ name }) => name)
+
 /** `existingRoles` are the roles in the database, to which the file may refer; `taken` are names of controllers. */
 export function checkMeaning(
   declaration: Declaration,
   existingRoles: Iterable<string>,
   taken: TakenNames = takenNames(),
 ): Fault[] {
-  const { roles = [], users = [], clients = [], tables = [], views = [], controllers = [] } = declaration
+  const { roles = [], users = [], clients = [], tables = [], views = [], feeds = [], controllers = [] } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   return [
     ...duplicates('roles', 'name', roles),
@@ -39,11 +42,14 @@ export function checkMeaning(
     ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
     ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
     ...duplicates('controllers', 'name', controllers),
+    ...duplicates('feeds', 'name', feeds),
+    ...sharedNames('feeds', feeds, names(controllers)),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
     ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken))),
+    ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken))),
   ]
 }
 

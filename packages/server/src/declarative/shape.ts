@@ -5,6 +5,7 @@ import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -42,6 +43,8 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
   [CONTROLLER_NAME.source, 'must consist of letters, digits, underscores and dots, and begin with a letter'],
   [TOPIC, 'must not contain control characters, nor * except as Prefix/*'],
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
+  [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
+  [NATS_SUBJECT.source, 'must be a subject of NATS that begins with a name, such as md.prices.>'],
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -232,8 +235,9 @@ export const DECLARATION = {
     tables: list(TABLE),
     views: list(VIEW),
     controllers: shortList(CONTROLLER, 'Remote controllers: programs that answer requests of streams over HTTP.'),
+    feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
     prune: flag(
-      'Remove roles, users, clients, tables, views and controllers that are not in this file, of each list that is.',
+      'Remove roles, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
     ),
   }),
 } as const

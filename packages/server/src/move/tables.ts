@@ -19,6 +19,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   clients: 'moved',
   client_secrets: 'moved',
   controllers: 'moved',
+  feeds: 'moved',
   grants: 'moved',
   codes: 'moved',
   refresh_tokens: 'moved',

@@ -16,6 +16,7 @@ import { createEvents } from './cluster/events.ts'
 import { createNodes } from './cluster/nodes.ts'
 import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
+import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 
 export type Stores = ReturnType<typeof createStores>
@@ -30,6 +31,7 @@ export function createStores(
     roles: createRoles(db),
     clients: createClients(db, clock),
     controllers: createControllers(db, clock),
+    feeds: createFeeds(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),

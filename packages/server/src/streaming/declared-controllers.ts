@@ -1,8 +1,7 @@
 /** Keeps the declared controllers of the gateway as they are in the database. Remote controllers are loaded when there is one. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../events/bus.ts'
-import { pauseAfter } from '../lib/retry.ts'
-import { unavailableReason } from '../lib/unavailable.ts'
+import { retryUntilDone } from '../lib/retry.ts'
+import { exceptOutages } from '../lib/unavailable.ts'
 import type { RemoteControllers } from '../store/controllers/controllers.ts'
 import type { Gateway } from './gateway/gateway.ts'
 import type { RemoteOptions, Remotes } from './remote/remote.ts'
@@ -20,12 +19,16 @@ export class DeclaredControllers {
   readonly #unsubscribe: () => void
   #loading: Promise<void> = Promise.resolve()
   #remotes: Remotes | undefined
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(options: DeclaredControllersOptions) {
     this.#options = options
+    const onError = exceptOutages((error) =>
+      options.logger.error({ err: error }, 'the declared controllers could not be read'),
+    )
     this.#unsubscribe = options.bus.subscribe((event) => {
-      if (event.kind === 'controllers-changed') void this.#reload()
+      if (event.kind === 'controllers-changed')
+        void retryUntilDone(() => this.load(), BACKOFF, onError, this.#closing.signal)
     })
   }
 
@@ -36,29 +39,15 @@ export class DeclaredControllers {
   }
 
   close(): void {
-    this.#isClosed = true
+    this.#closing.abort()
     this.#unsubscribe()
     this.#remotes?.close()
-  }
-
-  /** Again and again, until the database answers. */
-  async #reload(): Promise<void> {
-    for (let failures = 0; !this.#isClosed; ) {
-      try {
-        return await this.load()
-      } catch (error) {
-        if (unavailableReason(error) === undefined)
-          this.#options.logger.error({ err: error }, 'the declared controllers could not be read')
-        failures++
-        await sleep(pauseAfter(failures, BACKOFF), undefined, { ref: false })
-      }
-    }
   }
 
   async #load(): Promise<void> {
     const { store, gateway, logger } = this.#options
     const definitions = await store.list()
-    if (this.#isClosed || (definitions.length === 0 && this.#remotes === undefined)) return
+    if (this.#closing.signal.aborted || (definitions.length === 0 && this.#remotes === undefined)) return
     this.#remotes ??= await this.#open()
     for (const controller of gateway.setDeclared('remote', this.#remotes.set(definitions)))
       logger.warn({ controller }, 'a loaded controller has the name of a remote one, which is not used')

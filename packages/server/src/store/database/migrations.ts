@@ -230,6 +230,15 @@ const controllers: Migration = {
   isCompatible: true,
 }
 
+/** The definitions of feeds. */
+const feeds: Migration = {
+  ...statements('feeds', [
+    `create table feeds (name text not null, definition text not null, created_at bigint not null,
+      updated_at bigint not null, constraint feeds_key primary key (name))`,
+  ]),
+  isCompatible: true,
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -244,4 +253,5 @@ export const MIGRATIONS: readonly Migration[] = [
   compatibleMigrations,
   databaseHistory,
   controllers,
+  feeds,
 ]

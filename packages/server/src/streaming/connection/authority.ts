@@ -129,6 +129,7 @@ export function effectOf(event: GateEvent, principal: Principal): EventEffect {
     case 'clients-changed':
     case 'catalogue-changed':
     case 'controllers-changed':
+    case 'feeds-changed':
     case 'nodes-asked':
       return NO_EFFECT
     default:
