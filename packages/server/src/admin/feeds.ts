@@ -41,6 +41,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         await feeds.put(feed)
         await publish({ kind: 'feeds-changed' })
       })
+      await env.feeds?.reload()
       record(env, call, { event: 'feed.created', target: feed.name, details: { source: 'admin' } })
       return created(presentFeed(feed), `/admin/feeds/${encodeURIComponent(feed.name)}`)
     },
@@ -77,6 +78,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         await publish({ kind: 'feeds-changed' })
         return after
       })
+      await env.feeds?.reload()
       record(env, call, {
         event: 'feed.changed',
         target: name,
@@ -97,6 +99,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         await stores.feeds.remove(name)
         await publish({ kind: 'feeds-changed' })
       })
+      await env.feeds?.reload()
       record(env, call, { event: 'feed.deleted', target: name, details: { source: 'admin' } })
     },
   },

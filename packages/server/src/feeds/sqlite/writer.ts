@@ -27,12 +27,11 @@ export class Writer {
       resourceLimits: RESOURCE_LIMITS,
       env: {},
     })
-    await new Promise<void>((resolve, reject) => {
-      worker.once('message', () => resolve())
-      worker.once('error', reject)
-      worker.once('exit', (code) => reject(new Error(`The thread that writes feeds ended with code ${code}`)))
-    })
-    worker.removeAllListeners()
+    const opened = Promise.withResolvers<unknown>()
+    const onExit = (code: number): void => opened.reject(endedWith(code))
+    worker.once('message', opened.resolve).once('error', opened.reject).once('exit', onExit)
+    await opened.promise
+    worker.off('error', opened.reject).off('exit', onExit)
     return new Writer(worker, clock)
   }
 
@@ -42,7 +41,7 @@ export class Writer {
     worker.unref()
     worker.on('message', ({ results }: JobResults) => this.#answer(results))
     worker.on('error', (error) => this.#fail(error))
-    worker.on('exit', (code) => this.#fail(new Error(`The thread that writes feeds ended with code ${code}`)))
+    worker.on('exit', (code) => this.#fail(endedWith(code)))
   }
 
   /** Rejects if the job failed: then nothing was written. */
@@ -84,4 +83,8 @@ export class Writer {
     this.#waiting.clear()
     for (const { reject } of waiting) reject(this.#failure)
   }
+}
+
+function endedWith(code: number): Error {
+  return new Error(`The thread that writes feeds ended with code ${code}`)
 }
