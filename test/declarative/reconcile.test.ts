@@ -150,6 +150,19 @@ onEveryEngine('reconciling', (place) => {
     })
   })
 
+  test('feeds are stored, with one event for all that differ; a list that is not there prunes none', async () => {
+    const feeds: Declaration['feeds'] = [{ name: 'Prices' }, { name: 'News', history: {} }]
+    const published = async () => (await stores.events.unexpired(['feeds-changed'])).length
+    assert.deepEqual(await applied({ feeds }), ['create feed Prices', 'create feed News'])
+    assert.equal(await published(), 1)
+    assert.deepEqual((await stores.feeds.find('News'))?.history, { messages: 1000, time: 3_600_000 })
+    assert.deepEqual(await applied({ feeds }), [])
+    assert.deepEqual(await applied({ tables: [], prune: true }), [])
+    assert.equal(await published(), 1)
+    assert.deepEqual(await applied({ feeds: [], prune: true }), ['remove feed News', 'remove feed Prices'])
+    assert.equal(await published(), 2)
+  })
+
   test('with one fault anywhere, nothing is changed', async () => {
     const bad: Declaration = {
       roles: [{ name: 'new-role' }],
