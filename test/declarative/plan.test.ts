@@ -20,6 +20,7 @@ const NOTHING: CurrentState = {
   clients: new Map(),
   tables: new Map(),
   views: new Map(),
+  controllers: new Map(),
   feeds: new Map(),
 }
 
@@ -61,6 +62,7 @@ const EXISTING: CurrentState = {
     ],
   ]),
   views: new Map(),
+  controllers: new Map(),
   feeds: new Map(),
 }
 

@@ -1,5 +1,12 @@
 /** What several packages share: refusals, tables of errors and codes, scopes, addresses and names. */
-export { isLoopback, originFault, redirectUriFault, secureAddressFault, webAddressFault } from './addresses.ts'
+export {
+  calledAddressFault,
+  isLoopback,
+  originFault,
+  redirectUriFault,
+  secureAddressFault,
+  webAddressFault,
+} from './addresses.ts'
 export {
   AUDIT_EVENTS,
   type Audit,
@@ -41,7 +48,7 @@ export type { Authenticate, Principal } from './principal.ts'
 export { type Problem, problemOf } from './problem.ts'
 export { Refusal, type RefusalDetails } from './refusal.ts'
 export { limitRights, type RoleRights, rightsOf } from './role-rights.ts'
-export type { RunningSubscription, SubscriberSink } from './running-subscription.ts'
+export type { RunningSubscription, SubscriberSink, UrgentSink } from './running-subscription.ts'
 export { audiencesOf, IDENTITY_AUDIENCE, isPlatformScope, isRight, PLATFORM_AUDIENCE, SCOPES } from './scopes.ts'
 export { isStreamErrorCode, STREAM_ERRORS, type StreamErrorCode } from './stream-errors.ts'
 export { VERSION } from './version.ts'

@@ -9,7 +9,7 @@ export const declarationRoutes: readonly AdminRoute[] = [
     path: '/admin/declaration',
     scope: 'Identity/Admin',
     summary:
-      'Shows the roles, users, clients, tables, views and feeds as a declarative file, without passwords and secrets. Tables, views and feeds need `Platform/Admin` as well, tables and views also a node that runs the query service.',
+      'Shows the roles, users, clients, tables, views, feeds and controllers as a declarative file, without passwords and secrets. Tables, views, feeds and controllers need `Platform/Admin` as well, tables and views also a node that runs the query service.',
     query: { users: '`false` leaves the users out. Above 10,000 users they must be left out.' },
     reply:
       '{"declaration": the file, "omitted": [what a file cannot describe, such as indexes and default values]}. A client with a secret has {"env": "CLIENT_SECRET_…"}: the variable with the secret where the file is applied.',
@@ -18,7 +18,12 @@ export const declarationRoutes: readonly AdminRoute[] = [
       if (users !== 'true' && users !== 'false') throw badBody([{ path: 'users', text: 'must be true or false' }])
       const isOperator = call.caller.scopes.has('Platform/Admin')
       const definitions = isOperator ? await read() : undefined
-      const declaration = await exportDeclaration(stores, { users: users === 'true', definitions, feeds: isOperator })
+      const declaration = await exportDeclaration(stores, {
+        users: users === 'true',
+        definitions,
+        feeds: isOperator,
+        controllers: isOperator,
+      })
       return { body: { declaration, omitted: definitions?.omitted ?? [] } }
     },
   },

@@ -34,11 +34,14 @@ export const feedRoutes: readonly AdminRoute[] = [
     status: 201,
     async run(call, env) {
       const feed = readDefinition(readObject(call.body), env)
-      await change(env, async ({ feeds }, { publish }) => {
+      await change(env, async ({ feeds, controllers }, { publish }) => {
         if ((await feeds.find(feed.name)) !== undefined) throw conflict(`The feed ${feed.name} exists already`)
+        if ((await controllers.find(feed.name)) !== undefined)
+          throw conflict(`${feed.name} is the name of a remote controller: choose another`)
         await feeds.put(feed)
         await publish({ kind: 'feeds-changed' })
       })
+      await env.feeds?.reload()
       record(env, call, { event: 'feed.created', target: feed.name, details: { source: 'admin' } })
       return created(presentFeed(feed), `/admin/feeds/${encodeURIComponent(feed.name)}`)
     },
@@ -75,6 +78,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         await publish({ kind: 'feeds-changed' })
         return after
       })
+      await env.feeds?.reload()
       record(env, call, {
         event: 'feed.changed',
         target: name,
@@ -95,6 +99,7 @@ export const feedRoutes: readonly AdminRoute[] = [
         await stores.feeds.remove(name)
         await publish({ kind: 'feeds-changed' })
       })
+      await env.feeds?.reload()
       record(env, call, { event: 'feed.deleted', target: name, details: { source: 'admin' } })
     },
   },

@@ -3,6 +3,7 @@ import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
+import { controllerRoutes } from './controllers.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
@@ -22,6 +23,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...linkRoutes,
   ...clientRoutes,
   ...roleRoutes,
+  ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,
   ...activityRoutes,

@@ -144,6 +144,11 @@ async function applyIdentity(
       case 'client':
         await applyClient(change, stores, revocations)
         break
+      case 'controller':
+        await (change.action === 'remove'
+          ? stores.controllers.remove(change.name)
+          : stores.controllers.put(change.target))
+        break
       case 'feed':
         await (change.action === 'remove' ? stores.feeds.remove(change.name) : stores.feeds.put(change.target))
         break
@@ -152,6 +157,7 @@ async function applyIdentity(
         break
     }
   }
+  if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
   await revocations.revokeUsers(cut)
   if (roles !== undefined) await revocations.limitRoles(stores, roles)

@@ -8,7 +8,7 @@ import type { Stores } from '../store/stores.ts'
 import { declaredFeed } from './declared-feed.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
-import type { BoundView, ColumnTarget, TableTarget } from './targets.ts'
+import { type BoundView, type ColumnTarget, declaredController, type TableTarget } from './targets.ts'
 
 /** The definitions of the query service. */
 export interface Definitions {
@@ -22,6 +22,7 @@ export interface ExportOptions {
   readonly users: boolean
   /** Undefined: the file says nothing about tables and views. */
   readonly definitions: Definitions | undefined
+  readonly controllers: boolean
   readonly feeds: boolean
 }
 
@@ -43,7 +44,7 @@ export type ExportedFile = Readonly<Record<string, readonly object[]>>
 /** In an order that does not depend on when things were created, and without defaults: equal states give equal files. */
 export async function exportDeclaration(
   stores: Stores,
-  { users, definitions, feeds }: ExportOptions,
+  { users, definitions, feeds, controllers }: ExportOptions,
 ): Promise<ExportedFile> {
   const clientIds = (await stores.clients.list()).map(({ id }) => id)
   const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
@@ -55,6 +56,7 @@ export async function exportDeclaration(
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
     }),
+    ...(controllers && { controllers: (await stores.controllers.list()).map(declaredController) }),
     ...(feeds && { feeds: (await stores.feeds.list()).toSorted(by(({ name }) => name)).map(declaredFeed) }),
   }
 }

@@ -15,7 +15,7 @@ import { createStores } from '../store/stores.ts'
 import { apply } from './apply.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
-import { takenNames } from './controller-names.ts'
+import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import {
@@ -128,6 +128,8 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
   refuse(source, [
     ...faults,
     ...checkMeaning(declaration, state.roles.keys(), takenNames(env.loadedControllers)),
+    ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
+    ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
     ...tableFaults(declaration, folder, env.tables),
   ])
   const { tables, ...withoutTables } = resolved
@@ -143,6 +145,16 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
       pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
     })
   return changes
+}
+
+/** Those in the database that pruning does not remove. */
+function remaining(
+  state: ReadonlyMap<string, unknown>,
+  declaration: Declared['declaration'],
+  list: 'feeds' | 'controllers',
+): readonly string[] {
+  const isPruned = declaration.prune === true && declaration[list] !== undefined
+  return isPruned ? [] : [...state.keys()]
 }
 
 /** Of nodes that start at the same time, the second waits and finds nothing left to do. */

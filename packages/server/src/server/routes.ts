@@ -1,7 +1,7 @@
 /** Every route group of the server, on one screen. Pages, console and administration are loaded on first use. */
 
 import { VERSION } from 'gatehouse-protocol'
-import type { ClusterActivity, FeedMessages } from '../admin/ports.ts'
+import type { ClusterActivity } from '../admin/ports.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { ConsoleOptions } from '../console/routes.ts'
 import type { TableChecks } from '../declarative/tables-port.ts'
@@ -19,6 +19,7 @@ import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Feeds } from './feeds.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
@@ -36,8 +37,8 @@ export interface RouteParts {
   readonly stopping: AbortSignal
   /** The names of the streaming controllers that this node has loaded. */
   readonly loadedControllers: readonly string[]
-  /** Undefined where the messages of feeds are not stored here. */
-  readonly feeds: FeedMessages | undefined
+  /** Undefined where streaming does not run here. */
+  readonly feeds: Feeds | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
@@ -65,6 +66,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
+    ...(parts.feeds === undefined ? [] : [{ ...parts.feeds.routes, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
@@ -183,7 +185,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     settings: () => showSettings(settings()),
     activity,
     loadedControllers: parts.loadedControllers,
-    feeds: parts.feeds,
+    feeds: parts.feeds?.service,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     stopping,
   }

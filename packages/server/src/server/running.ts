@@ -98,10 +98,11 @@ function reload(
   { addresses, connections }: Front,
 ): Promise<LoadedConfig> {
   const { config, issuer, logger } = base
-  const { identity, query, streaming, rateLimits } = services
+  const { identity, query, streaming, feeds, rateLimits } = services
   return reloadSettings(started, next, {
     ...{ issuer, rateLimits, identity, query, logger },
     gateway: streaming?.gateway,
+    feeds,
     listener: ports.listener,
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
@@ -165,8 +166,9 @@ async function stop(reason: StopReason, running: Running, closed: () => Promise<
   logger.info('stopped')
 }
 
-async function endStreams({ query, streaming }: Services): Promise<void> {
+async function endStreams({ query, streaming, feeds }: Services): Promise<void> {
   query?.stopLive()
+  feeds?.stop()
   await streaming?.gateway.drain()
 }
 

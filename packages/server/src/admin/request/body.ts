@@ -9,6 +9,7 @@ import {
   DECLARATION,
   type Declaration,
   type DeclaredClient,
+  type DeclaredController,
   type DeclaredRole,
   type DeclaredUser,
 } from '../../declarative/shape.ts'
@@ -19,7 +20,7 @@ import type { Fault } from '../../schema/check-schema.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const { users, clients, roles, feeds } = DECLARATION.properties
+const { users, clients, roles, feeds, controllers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -33,6 +34,7 @@ export const INVITED_SCHEMA: JsonSchema = {
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
 export const FEED_SCHEMA: JsonSchema = { ...feeds.items }
 
 /** A time in a response. */
@@ -108,6 +110,10 @@ export function readClient(value: unknown): Omit<DeclaredClient, 'client_secret'
 
 export function readRole(value: unknown): DeclaredRole {
   return one('roles', check({ roles: [value] }, []).roles)
+}
+
+export function readController(value: unknown, taken: TakenNames): DeclaredController {
+  return one('controllers', check({ controllers: [value] }, [], taken).controllers)
 }
 
 export function readFeed(value: unknown, taken: TakenNames): DeclaredFeed {

@@ -1,5 +1,5 @@
 /** The definitions of feeds. Their messages are elsewhere: see feeds/engine.ts. */
-import type { Clock } from 'gatehouse-protocol'
+import type { Clock, FeedClass } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import type { Schema } from '../database/schema.ts'
 
@@ -9,7 +9,7 @@ export interface Feed {
   readonly name: string
   readonly description: string
   /** The class that clients of version 2 see. */
-  readonly class: string
+  readonly class: FeedClass
   /** Who may subscribe and read history: `identity` (any authenticated caller), or a scope. */
   readonly read: string
   /** The scope that publishing needs. */
