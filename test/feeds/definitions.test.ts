@@ -101,6 +101,7 @@ onEveryEngine('/admin/feeds', (place) => {
   const purged: string[] = []
   before(async () => {
     const feeds = {
+      reload: async () => {},
       purge: async (name: string) => void purged.push(name),
       usage: async () => ({ topics: 3, bytes: 70 }),
     }
@@ -154,6 +155,21 @@ onEveryEngine('/admin/feeds', (place) => {
       audit.items.map((item: { event: string; target: string }) => `${item.event} ${item.target}`).reverse(),
       ['created', 'changed', 'changed', 'purged', 'deleted'].map((what) => `feed.${what} Prices`),
     )
+  })
+
+  test('does not share its name with a remote controller, whichever was declared first', async () => {
+    const controller = { url: 'https://oms.example/', topics: [{ name: 'Place', needs: 'identity' }] }
+    assert.equal((await admin.call('PUT', '/admin/controllers/Orders', { body: controller })).status, 201)
+    const second = await admin.call('POST', '/admin/feeds', { body: { name: 'Orders' } })
+    assert.deepEqual(
+      [second.status, second.body.detail],
+      [409, 'Orders is the name of a remote controller: choose another'],
+    )
+    assert.equal((await admin.call('DELETE', '/admin/controllers/Orders')).status, 204)
+    assert.equal((await admin.call('POST', '/admin/feeds', { body: { name: 'Orders' } })).status, 201)
+    const third = await admin.call('PUT', '/admin/controllers/Orders', { body: controller })
+    assert.deepEqual([third.status, third.body.detail], [409, 'Orders is the name of a feed: choose another'])
+    assert.equal((await admin.call('DELETE', '/admin/feeds/Orders')).status, 204)
   })
 
   test('lists page by page, for Platform/Admin only', async () => {
