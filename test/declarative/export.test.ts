@@ -41,6 +41,14 @@ tables:
     live: false
 views:
   - { name: newest, query: 'SELECT symbol, max(day) AS day FROM prices GROUP BY symbol', columns: [name, day], read_scope: Platform/Admin }
+controllers:
+  - { name: Orders, url: 'https://oms.internal/gatehouse', topics: [{ name: Place, needs: Platform/Trading }] }
+  - name: Alerts
+    class: News
+    url: http://10.0.0.7:8091/
+    topics: [{ name: List/*, needs: identity }, { name: Acknowledge, needs: Platform/Market }]
+    timeout: 90 seconds
+    concurrency: 4
 `
 
 onEveryEngine('exporting a declarative file', (place) => {
@@ -58,7 +66,7 @@ onEveryEngine('exporting a declarative file', (place) => {
     assert.equal(await apply(other.place, written, environment), written)
     // The same as JSON, which is a declarative file too.
     const json = await runInProcess(['config', 'export', '--json', '--without-users', ...flagsOf(other.place)])
-    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['roles', 'clients', 'tables', 'views'])
+    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['roles', 'clients', 'tables', 'views', 'controllers'])
   })
 })
 
