@@ -1,0 +1,138 @@
+/** Settings of the node: what it listens on, where its data are, its limits, logs, metrics and traces, and the demonstration. */
+import { parseDatabaseUrl } from './database-url.ts'
+import {
+  LOG_FORMATS,
+  LOG_LEVELS,
+  oneOf,
+  parseAddresses,
+  parseBoolean,
+  parseFixedToken,
+  parseInteger,
+  parseIssuer,
+  parseMasterKey,
+  parseOptionalPort,
+  parseOptionalSeconds,
+  parsePath,
+  parsePort,
+  parseRatio,
+  parseSeconds,
+  parseServer,
+  parseServices,
+  parseText,
+  parseWebAddress,
+  parseWorkers,
+  SERVICES,
+} from './parsers.ts'
+import { limit, type Settings, setting } from './setting.ts'
+
+export const NODE_SETTINGS = {
+  host: setting('127.0.0.1', parseText, 'Address to listen on.'),
+  port: setting('5080', parsePort, 'Port to listen on; 0 picks a free port.'),
+  data: setting('./data', parsePath, 'Folder for databases, keys and all other persistent data.'),
+  issuer: setting(
+    '',
+    parseIssuer,
+    'Public URL of the identity server, the issuer of tokens. Empty: derived from host and port.',
+  ),
+  databaseUrl: setting(
+    '',
+    parseDatabaseUrl,
+    'PostgreSQL connection URL (postgres://…), with several hosts if it can fail over. Empty: SQLite in the data folder.',
+    'secret',
+  ),
+  masterKey: setting(
+    '',
+    parseMasterKey,
+    'Key that protects keys and secrets at rest, 32 random bytes in Base64; all nodes that share a database need the same key. Empty: a file generated in the data folder.',
+    'secret',
+  ),
+  settingsFile: setting(
+    '',
+    parseText,
+    'File with settings such as GATEHOUSE_PORT=8080, one per line, in the syntax of the EnvironmentFile of systemd. Environment variables override it.',
+  ),
+  config: setting('', parseText, 'Declarative file (JSON or YAML), reconciled at every start and on SIGHUP.'),
+  services: setting(SERVICES.join(','), parseServices, 'The services that this process runs, separated by commas.'),
+  workers: setting(
+    '1',
+    parseWorkers,
+    'Processes that serve the port together, for machines with several cores; auto: one per core. Limits for the node are divided among them; limits for one user or address apply to each process separately.',
+  ),
+  workerTimeout: setting(
+    '30',
+    parseSeconds,
+    'Seconds without a sign of life after which a worker is killed and replaced, because its event loop is blocked; during start-up, ten times as long. 0: never.',
+  ),
+  tlsCertificate: setting('', parseText, 'File with the TLS certificate chain (PEM). With the key it enables HTTPS.'),
+  tlsKey: setting('', parseText, 'File with the TLS private key (PEM).'),
+  trustedProxies: setting(
+    '',
+    parseAddresses,
+    'Addresses or networks of proxies whose X-Forwarded-* headers are trusted.',
+  ),
+  maxConnectionsPerAddress: setting(
+    '2000',
+    parseInteger,
+    'Maximum HTTP connections from one address to this node, except from trusted_proxies and limit_exempt; 0: no maximum. Streams have a separate limit.',
+  ),
+  maxArrivingBytes: setting(
+    '134217728',
+    parseInteger,
+    'Maximum bytes of HTTP request bodies that have not arrived completely, on this node. Above this, the oldest of the user or address with the most bytes are refused.',
+  ),
+  stopDelay: setting(
+    '5',
+    parseSeconds,
+    'Seconds after SIGTERM during which requests are still served, but /readyz returns 503 and every reply closes its connection, so that load balancers stop sending requests. The demonstration does not wait by default.',
+  ),
+  logLevel: setting('info', oneOf(LOG_LEVELS), 'Minimum level of log messages.'),
+  logFormat: setting('json', oneOf(LOG_FORMATS), 'One JSON object per line, or human-readable lines.'),
+  logSlowQuery: setting(
+    '',
+    parseOptionalSeconds,
+    'Statements that take at least this many seconds are logged with their text, duration and caller; 0: every statement. Empty: none. Literals in the text may be personal data; parameter values are never logged.',
+  ),
+  server: setting(
+    '',
+    parseServer,
+    'URL of the server that commands administer, after "gatehouse login". Empty: the data on this machine.',
+  ),
+  metricsPort: setting(
+    '',
+    parseOptionalPort,
+    'Separate port for /metrics, without an access token. Empty: on the main port, for tokens with Platform/Admin.',
+  ),
+  metricsHost: setting('127.0.0.1', parseText, 'Address that the metrics port listens on.'),
+  metricsToken: setting(
+    '',
+    parseFixedToken,
+    'Token that a scraper must send to the metrics port (Authorization: Bearer …), at least 16 characters. Empty: none is needed.',
+    'secret',
+  ),
+  traceEndpoint: setting(
+    '',
+    parseWebAddress,
+    'URL of an OpenTelemetry collector for traces (OTLP/HTTP), such as http://127.0.0.1:4318/v1/traces. Empty: no traces.',
+  ),
+  traceRatio: setting('1', parseRatio, 'Fraction of traces that are sampled, from 0 to 1.'),
+  auditRetentionDays: setting('400', parseInteger, 'Days that audit rows are kept; 0 keeps them indefinitely.'),
+  limitToken: limit('address=1200/60 client=12000/60 user=600/60', 'token, introspection, revocation and userinfo'),
+  limitPages: limit('address=1200/60', 'sign-in and other pages and discovery'),
+  limitQuery: limit('address=30000/60 client=60000/60 user=12000/60', 'queries'),
+  limitStream: limit(
+    'address=600/60 client=6000/60 user=120/60',
+    'new streaming connections and failed sign-ins on them',
+  ),
+  limitAdmin: limit('address=1200/60 client=6000/60 user=1200/60', 'administration'),
+  limitExempt: setting(
+    '127.0.0.0/8,::1',
+    parseAddresses,
+    'Addresses or networks exempt from rate limits. Requests that they forward for other addresses are not exempt: list proxies in trusted_proxies instead.',
+  ),
+  demo: setting('false', parseBoolean, 'Create demonstration users, clients and tables. Only on loopback.'),
+  demoMarket: setting(
+    'true',
+    parseBoolean,
+    'Simulate a market in the demonstration: quotes and trades a few times a second, and the feed Ticker. Has no effect without demo.',
+  ),
+} as const satisfies Settings
