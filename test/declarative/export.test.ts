@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { startTestServer } from '../support/server.ts'
 
@@ -43,7 +43,7 @@ views:
   - { name: newest, query: 'SELECT symbol, max(day) AS day FROM prices GROUP BY symbol', columns: [name, day], read_scope: Platform/Admin }
 `
 
-onEveryEngine('exporting a declarative file', (place) => {
+onEveryEngineInLongRuns('exporting a declarative file', (place) => {
   test('an empty installation to which the file is applied gives the same file again, which has no secret', async (t) => {
     const other = await openPlace(place().databaseUrl === '' ? 'sqlite' : 'postgres')
     t.after(() => other.leave())
