@@ -32,6 +32,7 @@ declare
   v_topics text[] := p_topics;
   v_data text[] := p_data;
   v_requests integer[] := p_requests;
+  v_most integer;
   v_more_topics bigint := 0;
   v_more_bytes bigint := 0;
   v_trimmed_seq bigint;
@@ -58,6 +59,7 @@ begin
   end if;
 
   o_first_seq := f.last_seq + 1;
+  v_most := case when f.kind = ${KIND.history} then least(f.history_messages, 2147483647) else 1 end;
   o_count := 0;
   if f.kind = ${KIND.notStored} then
     insert into ${SCHEMA}.messages (feed, class, seq, time, n, total, topic, data)
@@ -66,57 +68,61 @@ begin
     get diagnostics o_count = row_count;
   else
     with given as (
-      select m.i, m.topic, m.data, m.request, t.is_live, lag(m.data) over w as before, row_number() over w as k
+      select m.i, m.topic, m.data, m.request, t.old, lag(m.data) over w as before, row_number() over w as k
       from unnest(v_topics, v_data, v_requests) with ordinality as m (topic, data, request, i)
-      left join ${SCHEMA}.topics t on t.feed = p_feed and t.topic = m.topic
+      -- With LIMIT each is found by the index, whatever PostgreSQL believes about the size of the table.
+      left join lateral (select t as old from ${SCHEMA}.topics t where t.feed = p_feed and t.topic = m.topic limit 1) t on true
       window w as (partition by m.topic order by m.i)
     ), numbered as (
-      select f.last_seq + row_number() over (order by i) as seq, topic, data, request, coalesce(octet_length(data), 0) as bytes
-      from given where data is not null or before is not null or (k = 1 and is_live)
+      select f.last_seq + row_number() over (order by i) as seq, topic, data, request, old, coalesce(octet_length(data), 0) as bytes
+      from given where data is not null or before is not null or (k = 1 and (old).is_live)
+    ), counted as (
+      select seq, topic, data, request, bytes, old,
+        coalesce((old).last_n, f.last_seq) + row_number() over w as n,
+        (coalesce((old).total, 0) + sum(bytes) over w)::bigint as total,
+        coalesce(lag(seq) over w, (old).last_seq, f.forgotten_seq) as previous_seq,
+        lead(seq) over w is null as is_last
+      from numbered window w as (partition by topic order by seq)
     ), msg as materialized (
-      select m.seq, m.topic, m.data, m.request, m.bytes,
-        coalesce(t.last_n, f.last_seq) + row_number() over w as n,
-        (coalesce(t.total, 0) + sum(m.bytes) over w)::bigint as total,
-        coalesce(lag(m.seq) over w, t.last_seq, f.forgotten_seq) as previous_seq,
-        lead(m.seq) over w is null as is_last
-      from numbered m left join ${SCHEMA}.topics t on t.feed = p_feed and t.topic = m.topic
-      window w as (partition by m.topic order by m.seq)
+      -- In a topic n, seq and total grow together. Beyond the bound of messages: what is in the group.
+      select *, max(n) filter (where data is null) over t as removed_n,
+        max(previous_seq) filter (where data is null) over t as removed_seq, max(total) filter (where data is null) over t as removed_total,
+        lag(seq, v_most) over w as beyond_seq, lag(total, v_most) over w as beyond_total
+      from counted window w as (partition by topic order by seq), t as (partition by topic)
     ), written as (
       insert into ${SCHEMA}.messages (feed, class, seq, time, n, total, topic, data)
       select p_feed, f.class, seq, o_time, n, total, topic, data from msg where f.kind = ${KIND.history}
-    ), removed as (
-      select distinct on (topic) topic, n, previous_seq, total from msg where data is null order by topic, n desc
     ), changed as (
-      select l.*, r.n as removed_n, t.topic is null as is_new, coalesce(t.is_live, false) as was_live,
-        coalesce(t.total - t.trimmed_total, 0) as old_bytes, t.last_n as old_n, t.removed_n as old_removed_n,
-        case when r.n is not null then r.n - 1
-          when t.topic is null then f.last_seq
-          when t.last_time <= o_time - f.history_time then t.last_n else t.trimmed_n end as base_n,
-        case when r.n is not null then r.previous_seq
-          when t.topic is null then f.forgotten_seq
-          when t.last_time <= o_time - f.history_time then t.last_seq else t.trimmed_seq end as base_seq,
-        case when r.n is not null then r.total
-          when t.topic is null then 0
-          when t.last_time <= o_time - f.history_time then t.total else t.trimmed_total end as base_total
-      from msg l left join ${SCHEMA}.topics t on t.feed = p_feed and t.topic = l.topic left join removed r on r.topic = l.topic
-      where l.is_last
-    ), bounded as (
-      select c.*, coalesce(b.n, s.n, o.n, c.base_n) as trimmed_n, coalesce(b.seq, s.seq, o.seq, c.base_seq) as trimmed_seq,
-        coalesce(b.total, s.total, o.total, c.base_total) as trimmed_total
-      from changed c
-      left join msg b on f.kind = ${KIND.history} and b.topic = c.topic and b.n = c.n - f.history_messages and b.n > c.base_n
-      left join lateral (
-        select c.n - 1 as n, c.previous_seq as seq, c.total - c.bytes as total
-      ) s on f.kind = ${KIND.states} and c.n - 1 > c.base_n
-      left join lateral (
+      select *, n - v_most as beyond_n, coalesce((old).is_live, false) as was_live, coalesce((old).total - (old).trimmed_total, 0) as old_bytes,
+        case when removed_n is not null then removed_n - 1
+          when (old).last_n is null then f.last_seq
+          when (old).last_time <= o_time - f.history_time then (old).last_n else (old).trimmed_n end as base_n,
+        case when removed_n is not null then removed_seq
+          when (old).last_n is null then f.forgotten_seq
+          when (old).last_time <= o_time - f.history_time then (old).last_seq else (old).trimmed_seq end as base_seq,
+        case when removed_n is not null then removed_total
+          when (old).last_n is null then 0
+          when (old).last_time <= o_time - f.history_time then (old).total else (old).trimmed_total end as base_total
+      from msg where is_last
+    ), bounded as materialized (
+      -- Beyond the bound is nothing, a message of the group, or an earlier one.
+      select c.*, case when c.beyond_n > c.base_n then coalesce(case when c.beyond_seq is not null then c.beyond_n end, o.n) end as cut_n,
+        case when c.beyond_n > c.base_n then coalesce(c.beyond_seq, o.seq) end as cut_seq,
+        case when c.beyond_n > c.base_n then coalesce(c.beyond_total, o.total) end as cut_total
+      from changed c left join lateral (
         select m.n, m.seq, m.total from ${SCHEMA}.messages m
-        where m.feed = p_feed and m.class = f.class and m.topic = c.topic and m.n = c.n - f.history_messages
-      ) o on f.kind = ${KIND.history} and c.n - f.history_messages > c.base_n and c.n - f.history_messages <= c.old_n
+        where f.kind = ${KIND.history} and c.beyond_seq is null and c.beyond_n > c.base_n
+          and m.feed = p_feed and m.class = f.class and m.topic = c.topic and m.n = c.beyond_n limit 1
+      ) o on true
+    ), trimmed as materialized (
+      select topic, data, seq, n, total, was_live, old_bytes, coalesce(removed_n, (old).removed_n, 0) as removed_n,
+        coalesce(cut_n, base_n) as trimmed_n, coalesce(cut_seq, base_seq) as trimmed_seq, coalesce(cut_total, base_total) as trimmed_total
+      from bounded
     ), kept as (
       insert into ${SCHEMA}.topics as t (feed, topic, is_live, last_n, last_seq, last_time, total, trimmed_n, trimmed_seq, trimmed_total, removed_n, data)
       select p_feed, topic, data is not null, n, seq, o_time, total, trimmed_n, trimmed_seq, trimmed_total,
-        coalesce(removed_n, old_removed_n, 0), case when f.is_latest then data end
-      from bounded
+        removed_n, case when f.is_latest then data end
+      from trimmed
       on conflict (feed, topic) do update set is_live = excluded.is_live, last_n = excluded.last_n, last_seq = excluded.last_seq,
         last_time = excluded.last_time, total = excluded.total, trimmed_n = excluded.trimmed_n, trimmed_seq = excluded.trimmed_seq,
         trimmed_total = excluded.trimmed_total, removed_n = excluded.removed_n, data = excluded.data
@@ -126,7 +132,7 @@ begin
     from (
       select coalesce(sum((data is not null)::int - was_live::int), 0) as topics,
         coalesce(sum(total - trimmed_total - old_bytes), 0) as bytes, coalesce(max(trimmed_seq), 0) as trimmed_seq
-      from bounded
+      from trimmed
     ) d, (
       select array_agg(request) as requests, array_agg(seq) as ends
       from (select request, max(seq) as seq from msg group by request) each

@@ -26,6 +26,10 @@ const SETTINGS = {
   idle_in_transaction_session_timeout: STATEMENT_MS,
   // Every statement reads few rows by an index, of tables that may have grown since they were last analyzed.
   enable_seqscan: 'off',
+  enable_bitmapscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_material: 'off',
   plan_cache_mode: 'force_generic_plan',
 }
 

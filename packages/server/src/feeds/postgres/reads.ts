@@ -93,7 +93,21 @@ function page(source: string, order: 'asc' | 'desc', gap: string): string {
 const IN_TIME = 'm.time > f.now - f.history_time'
 const STATE_IN_TIME = '(f.state_time is null or t.last_time > f.now - f.state_time)'
 const STATE = 't.last_seq as seq, t.last_time as time, t.topic, t.data'
-const KEPT = `${SCHEMA}.messages m join ${SCHEMA}.topics t on t.feed = m.feed and t.topic = m.topic and m.n > t.trimmed_n`
+/** With LIMIT the topic is found by its index, whatever PostgreSQL believes about the size of the tables. */
+const TOPIC_OF_MESSAGE = `join lateral (
+  select * from ${SCHEMA}.topics t where t.feed = $1 and t.topic = m.topic limit 1) t on m.n > t.trimmed_n`
+const KEPT = `${SCHEMA}.messages m ${TOPIC_OF_MESSAGE}`
+/** Of one topic: its messages after the trimmed ones, by the index on their count. */
+const KEPT_OF_TOPIC = `${SCHEMA}.topics t join ${SCHEMA}.messages m on m.topic = t.topic and m.n > t.trimmed_n`
+
+function keptOf({ kind }: TopicChoice): string {
+  return kind === 'topic' ? `${KEPT_OF_TOPIC} and t.feed = $1` : KEPT
+}
+
+/** In one topic both are the same order. */
+function orderOf({ kind }: TopicChoice): string {
+  return kind === 'topic' ? 'm.n' : 'm.seq'
+}
 
 export function readHistory(
   feed: Feed,
@@ -107,8 +121,8 @@ export function readHistory(
   const isChosen = values.choose('t.topic', choice)
   const states = (isDue: string): string =>
     `select ${STATE} from ${SCHEMA}.topics t where t.feed = $1 and t.last_seq > $3 and ${isDue} and ${isChosen} order by t.last_seq limit $4`
-  const messages = `select m.seq, m.time, m.topic, m.data from ${KEPT}
-    where m.feed = $1 and m.class = f.class and m.seq > $3 and ${IN_TIME} and ${isChosen} order by m.seq limit $4`
+  const messages = `select m.seq, m.time, m.topic, m.data from ${keptOf(choice)}
+    where m.feed = $1 and m.class = f.class and m.seq > $3 and ${IN_TIME} and ${isChosen} order by ${orderOf(choice)} limit $4`
   // A state stays when its message is too old for the history.
   const old = states(`t.is_live and t.last_time <= f.now - f.history_time and ${STATE_IN_TIME}`)
   const source =
@@ -133,8 +147,8 @@ function gapOf(feed: Feed, choice: TopicChoice, isChosen: string): string {
   }
   const unswept = `from ${SCHEMA}.messages m where m.feed = $1 and m.class = f.class and m.seq > greatest($3, f.swept_seq) order by m.seq`
   const expired = `case when coalesce((select ${isOld} ${unswept} limit 1), false) then exists (
-      select from (select m.* ${unswept} limit ${MOST_UNSWEPT}) m join ${SCHEMA}.topics t on t.feed = $1 and t.topic = m.topic
-      where m.n > t.trimmed_n and ${isOld} and ${isNoState} and ${isChosen}) else false end`
+      select from (select m.* ${unswept} limit ${MOST_UNSWEPT}) m ${TOPIC_OF_MESSAGE}
+      where ${isOld} and ${isNoState} and ${isChosen}) else false end`
   const trimmed =
     choice.prefix === ''
       ? 'true'
@@ -179,8 +193,8 @@ export function readLast(
   const states = (isDue: string): string =>
     `select ${STATE} from ${SCHEMA}.topics t where t.feed = $1 and t.is_live and ${STATE_IN_TIME} and ${isDue} and ${isChosen}
      order by t.last_seq desc limit $3`
-  const messages = `select m.seq, m.time, m.topic, m.data from ${KEPT} and m.n > t.removed_n and t.is_live
-    where m.feed = $1 and m.class = f.class and ${IN_TIME} and ${isChosen} order by m.seq desc limit $3`
+  const messages = `select m.seq, m.time, m.topic, m.data from ${keptOf(choice)} and m.n > t.removed_n and t.is_live
+    where m.feed = $1 and m.class = f.class and ${IN_TIME} and ${isChosen} order by ${orderOf(choice)} desc limit $3`
   const source =
     kindOf(feed) === KIND.states
       ? states('true')

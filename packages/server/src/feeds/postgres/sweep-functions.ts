@@ -57,7 +57,7 @@ begin
       ), marks as (
         -- The newest message of a topic is its state.
         select distinct on (d.topic) d.topic, d.n, d.seq, d.total, d.total - t.trimmed_total as freed
-        from due d join ${SCHEMA}.topics t on t.feed = p_feed and t.topic = d.topic
+        from due d join lateral (select * from ${SCHEMA}.topics t where t.feed = p_feed and t.topic = d.topic limit 1) t on true
         where d.n > t.trimmed_n and (d.n < t.last_n or not f.is_latest or not t.is_live) order by d.topic, d.n desc
       ), trimmed as (
         update ${SCHEMA}.topics t set trimmed_n = m.n, trimmed_seq = m.seq, trimmed_total = m.total

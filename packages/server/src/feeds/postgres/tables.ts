@@ -55,7 +55,7 @@ const TOPICS = `create table ${SCHEMA}.topics (
   removed_n bigint not null,
   data text,
   primary key (feed, topic)
-) with (fillfactor = 80)`
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`
 
 /** Without \`data\`: the topic was removed. */
 const MESSAGES = `create table ${SCHEMA}.messages (
