@@ -105,6 +105,51 @@ export const HTTP_ERRORS = {
     advice: 'End one of them.',
   },
   'admin.busy': { status: 503, title: 'Too many passwords are being hashed', advice: AGAIN },
+  'feed.unknown': {
+    status: 404,
+    title: 'There is no such feed',
+    advice: 'List those that you may use with `GET /feeds`; an operator declares feeds.',
+  },
+  'feed.no_topic': {
+    status: 404,
+    title: 'The topic holds no message',
+    advice: 'List the topics with `GET /feeds/{feed}`.',
+  },
+  'feed.bad_topic': {
+    status: 400,
+    title: 'This cannot be a topic',
+    advice: 'A topic has 1 to 256 characters, without control characters and `*`.',
+  },
+  'feed.bad_message': { status: 400, title: 'A message is malformed', advice: 'Correct what `detail` names.' },
+  'feed.bad_parameter': { status: 400, title: 'A parameter is invalid', advice: 'Correct what `detail` names.' },
+  'feed.bad_position': {
+    status: 400,
+    title: 'The position belongs to another topic or feed',
+    advice: 'Resume where the position came from, or subscribe without one.',
+  },
+  'feed.message_too_large': {
+    status: 413,
+    title: 'A message is too large',
+    advice: 'Send less `Data`, or let an operator raise `message_bytes` of the feed.',
+  },
+  'feed.key_used': {
+    status: 422,
+    title: 'The Idempotency-Key was used with another body',
+    advice: 'Use a new key for a new request.',
+  },
+  'feed.topics': { status: 429, title: 'The feed has its most topics', advice: 'Remove topics, or raise its bound.' },
+  'feed.full': {
+    status: 429,
+    title: 'No more messages can be kept',
+    advice: 'Shorten the history of the feed, remove topics, or let an operator raise the bound that `detail` names.',
+  },
+  'feed.too_fast': { status: 429, title: 'Messages are published too fast', advice: AGAIN },
+  'feed.slow_reader': {
+    status: 503,
+    title: 'The client reads too slowly',
+    advice: 'Connect again with `Last-Event-ID`: what was missed is sent first.',
+  },
+  'feed.stopping': { status: 503, title: 'The server is stopping', advice: AGAIN },
   'page.expired': {
     status: 400,
     title: 'The page is no longer valid',
