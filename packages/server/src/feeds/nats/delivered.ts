@@ -1,4 +1,5 @@
 /** Messages as JetStream delivers them, and as messages of a feed. */
+import type { StoredMsg } from '@nats-io/jetstream'
 import type { Msg } from '@nats-io/transport-node'
 import type { StoredMessage } from '../engine.ts'
 import type { Subjects } from './subjects.ts'
@@ -43,6 +44,15 @@ export function delivered({ subject, reply, headers, data }: Msg): Delivered | u
     isRemoval: headers?.has(REMOVED_HEADER) ?? false,
     purged: headers?.get(PURGED_HEADER) || undefined,
     payload: data,
+  }
+}
+
+/** A message that was asked for by its number or subject. */
+export function storedAs({ subject, seq, header, data, timestamp }: StoredMsg): Delivered {
+  return {
+    ...{ subject, seq, count: 0, pending: 0, purged: undefined, bytes: data.length, payload: data },
+    time: timeOf(header?.get(TIME_HEADER) || undefined, Date.parse(timestamp)),
+    isRemoval: header?.has(REMOVED_HEADER) ?? false,
   }
 }
 

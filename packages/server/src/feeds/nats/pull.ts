@@ -6,6 +6,8 @@ import { type Delivered, delivered } from './delivered.ts'
 /** What a page holds at most: a thousand messages can be a gigabyte. */
 const PAGE_BYTES = 4 << 20
 const INACTIVE_NS = 15e9
+/** Between two messages of a page. What has arrived is a page too. */
+const SILENT_MS = 500
 
 export interface Consumer {
   readonly name: string
@@ -36,33 +38,43 @@ export function closeConsumer(nats: Nats, stream: string, { name }: Consumer): v
   if (nats.isConnected) nats.connection.publish(`$JS.API.CONSUMER.DELETE.${stream}.${name}`)
 }
 
-/** The next messages, at most `count`; fewer, or none, at the end or where they are large. */
-export function pull(nats: Nats, stream: string, { name }: Consumer, count: number): Promise<Delivered[]> {
+/** What a consumer is asked for. */
+export interface PullOptions {
+  /** At most so many. */
+  readonly count: number
+  /** The number of the last message that it can deliver. Its own count is too high where messages have been removed. */
+  readonly end: number
+}
+
+/** The next messages; fewer, or none, at the end or where they are large. */
+export function pull(nats: Nats, stream: string, { name }: Consumer, { count, end }: PullOptions): Promise<Delivered[]> {
   return nats.run(
     () =>
       new Promise((resolve, reject) => {
         const found: Delivered[] = []
         const inbox = nats.inbox()
-        const end = (settle: () => void): void => {
+        const finish = (settle: () => void): void => {
           clearTimeout(timer)
           subscription.unsubscribe()
           settle()
         }
-        const timer = setTimeout(
-          () => end(() => reject(new NatsUnavailable('NATS did not deliver messages in time'))),
+        let timer = setTimeout(
+          () => finish(() => reject(new NatsUnavailable('NATS did not deliver messages in time'))),
           REQUEST_MS,
         )
         const subscription = nats.connection.subscribe(inbox, {
           callback: (error, message) => {
-            if (error !== null) return end(() => reject(error))
+            if (error !== null) return finish(() => reject(error))
             const one = delivered(message)
             // A status: there is no more now, or the next message exceeds the bytes of the page.
             if (one === undefined) {
-              if (message.headers?.code === 503) return end(() => reject(new NatsUnavailable('JetStream is not ready')))
-              return end(() => resolve(found))
+              if (message.headers?.code === 503) return finish(() => reject(new NatsUnavailable('JetStream is not ready')))
+              return finish(() => resolve(found))
             }
             found.push(one)
-            if (found.length === count || one.pending === 0) end(() => resolve(found))
+            if (found.length === count || one.pending === 0 || one.seq >= end) return finish(() => resolve(found))
+            clearTimeout(timer)
+            timer = setTimeout(() => finish(() => resolve(found)), SILENT_MS)
           },
         })
         const wanted = { batch: count, no_wait: true, max_bytes: PAGE_BYTES }
@@ -72,13 +84,19 @@ export function pull(nats: Nats, stream: string, { name }: Consumer, count: numb
 }
 
 /** Everything that the consumer delivers, in pages. */
-export async function* pullAll(nats: Nats, stream: string, consumer: Consumer, page = 1_000): AsyncGenerator<Delivered[]> {
+export async function* pullAll(
+  nats: Nats,
+  stream: string,
+  consumer: Consumer,
+  { count = 1_000, end }: { readonly count?: number; readonly end: number },
+): AsyncGenerator<Delivered[]> {
   try {
     if (consumer.pending === 0) return
     for (;;) {
-      const found = await pull(nats, stream, consumer, page)
+      const found = await pull(nats, stream, consumer, { count, end })
       if (found.length > 0) yield found
-      if (found.length === 0 || found.at(-1)?.pending === 0) return
+      const last = found.at(-1)
+      if (last === undefined || last.pending === 0 || last.seq >= end) return
     }
   } finally {
     closeConsumer(nats, stream, consumer)

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from 'gatehouse-protocol'
 import type { Page, ReadOptions, StoredMessage } from '../engine.ts'
 import { chooses, type Feed, type TopicChoice } from '../feed.ts'
-import { apiCode, type Nats, NatsUnavailable } from './connection.ts'
-import { type Delivered, messageOf, REMOVED_HEADER, type Skipped, TIME_HEADER, timeOf } from './delivered.ts'
-import { type Consumer, closeConsumer, openConsumer, pull, pullAll } from './pull.ts'
+import { type Nats, NatsUnavailable } from './connection.ts'
+import { type Delivered, messageOf, type Skipped } from './delivered.ts'
+import { type Consumer, closeConsumer, openConsumer, type PullOptions, pull, pullAll } from './pull.ts'
 import { type FeedStream, type Head, rulesOf } from './stream.ts'
 
 /** Consumers between two pages. JetStream removes them a little later. */
@@ -15,7 +15,6 @@ const OPEN_MS = 8_000
 const MOST_TRIES = 40
 const TRY_MS = 25
 const AT_ONCE = 100
-const NO_MESSAGE = 10_037
 
 interface OpenRead {
   readonly consumer: Consumer
@@ -53,25 +52,23 @@ export class StreamReads {
   async last(feed: Feed, choice: TopicChoice, count: number): Promise<readonly StoredMessage[]> {
     if (count === 0) return []
     const { first, last } = await this.#stream.head()
+    const newest = await this.#stream.newest(this.#stream.subjects.filterOf(choice))
+    if (newest === undefined) return []
+    const end = newest.seq
     for (let wanted = count + 1; ; wanted *= 4) {
       const start = await this.#startOf(choice, wanted, first, last)
       const found: Delivered[] = []
       const consumer = await this.#consumer(choice, { deliver_policy: 'by_start_sequence', opt_start_seq: start })
-      for await (const page of pullAll(this.#env.nats, this.#stream.name, consumer)) found.push(...page)
+      for await (const page of pullAll(this.#env.nats, this.#stream.name, consumer, { end })) found.push(...page)
       const { messages } = await this.#visible(feed, choice, found)
       const kept = messages.filter(({ data }) => data !== undefined)
       if (kept.length >= count || start <= first) return kept.slice(-count)
     }
   }
 
-  /** The message of a subject with the highest number; the subject may be a pattern. */
-  async newest(subject: string): Promise<Delivered | undefined> {
-    return this.#get({ last_by_subj: subject })
-  }
-
   /** Undefined where the consumer has nothing to deliver although there is something: it was removed, or is not replicated yet. */
   async #pageOf(feed: Feed, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, head: Head) {
-    const newest = await this.newest(this.#stream.subjects.filterOf(choice))
+    const newest = await this.#stream.newest(this.#stream.subjects.filterOf(choice))
     const end = { through: Math.max(after, head.last), isLast: true }
     const hasGap = await this.#isCut(choice, after, head)
     if (newest === undefined || newest.seq <= after) return { ...end, messages: [], hasGap }
@@ -80,7 +77,7 @@ export class StreamReads {
       return { ...end, through: Math.max(end.through, newest.seq), messages, hasGap }
     }
     const isByTopic = kind === 'newest' && (feed.history !== undefined || !this.#stream.isOurs)
-    const { found, consumer } = await this.#read(choice, after, limit, isByTopic)
+    const { found, consumer } = await this.#read(choice, after, { count: limit, end: newest.seq }, isByTopic)
     const last = found.at(-1)
     if (last === undefined) return undefined
     const isLast = last.seq >= newest.seq
@@ -93,13 +90,13 @@ export class StreamReads {
   }
 
   /** The next messages after a number; `isByTopic`: the newest of each topic. */
-  async #read(choice: TopicChoice, after: number, limit: number, isByTopic: boolean) {
+  async #read(choice: TopicChoice, after: number, options: PullOptions, isByTopic: boolean) {
     const { nats } = this.#env
     const key = `${isByTopic} ${this.#stream.subjects.filterOf(choice)} ${after}`
     const kept = this.#open.get(key)
     this.#open.delete(key)
     if (kept !== undefined && this.#env.clock() - kept.time < OPEN_MS) {
-      const found = await pull(nats, this.#stream.name, kept.consumer, limit).catch(() => [])
+      const found = await pull(nats, this.#stream.name, kept.consumer, options).catch(() => [])
       if (found.length > 0) return { found, consumer: kept.consumer }
     }
     const consumer = await this.#consumer(
@@ -109,9 +106,10 @@ export class StreamReads {
         : { deliver_policy: 'by_start_sequence', opt_start_seq: after + 1 },
     )
     for (;;) {
-      const all = await pull(nats, this.#stream.name, consumer, limit)
+      const all = await pull(nats, this.#stream.name, consumer, options)
       const found = all.filter(({ seq }) => seq > after)
-      if (found.length > 0 || all.length === 0 || all.at(-1)?.pending === 0) return { found, consumer }
+      const last = all.at(-1)
+      if (found.length > 0 || last === undefined || last.pending === 0 || last.seq >= options.end) return { found, consumer }
     }
   }
 
@@ -137,7 +135,7 @@ export class StreamReads {
   async #visible(feed: Feed, choice: TopicChoice, found: readonly Delivered[]) {
     const { perTopic, historyTime } = rulesOf(feed)
     const oldest = historyTime === undefined ? 0 : this.#env.clock() - historyTime
-    const beyond = choice.kind === 'topic' ? undefined : await this.#beyondBounds(found, perTopic)
+    const beyond = await this.#beyondBounds(found, perTopic)
     let messages: StoredMessage[] = []
     let isCut = false
     for (const one of found) {
@@ -148,8 +146,7 @@ export class StreamReads {
         if (messages.some(({ topic }) => topic === message.topic))
           messages = messages.filter(({ topic }) => topic !== message.topic)
       }
-      const isBeyond = beyond === undefined ? one.pending >= perTopic : beyond.has(one.seq)
-      if (isBeyond || one.time < oldest) isCut = true
+      if (beyond.has(one.seq) || one.time < oldest) isCut = true
       else messages.push(message)
     }
     return { messages, isCut }
@@ -162,8 +159,8 @@ export class StreamReads {
     const subjects = [...new Set(found.map(({ subject }) => subject))]
     for (let at = 0; at < subjects.length; at += AT_ONCE) {
       const firsts = subjects.slice(at, at + AT_ONCE).map(async (subject) => {
-        if ((await this.count(subject)) <= perTopic) return
-        const first = await this.#get({ seq: 1, next_by_subj: subject })
+        if ((await this.#stream.count(subject)) <= perTopic) return
+        const first = await this.#stream.first(subject)
         if (first !== undefined) beyond.add(first.seq)
       })
       await Promise.all(firsts)
@@ -171,19 +168,11 @@ export class StreamReads {
     return beyond
   }
 
-  /** How many messages of a subject the stream holds. */
-  async count(subject: string): Promise<number> {
-    const { nats } = this.#env
-    const query = { subjects_filter: subject, deleted_details: false, offset: 0 }
-    const { state } = await nats.run(() => nats.streams.info(this.#stream.name, query))
-    return state.subjects?.[subject] ?? 0
-  }
-
   /** Whether messages after a number may have been removed without a trace. Those of a topic are removed from the oldest on. */
   async #isCut(choice: TopicChoice, after: number, { cut }: Head): Promise<boolean> {
     if (after >= cut) return false
     if (choice.kind === 'prefix') return true
-    const first = await this.#get({ seq: 1, next_by_subj: this.#stream.subjects.ofTopic(choice.topic) })
+    const first = await this.#stream.first(this.#stream.subjects.ofTopic(choice.topic))
     return first === undefined || first.seq > after
   }
 
@@ -221,20 +210,4 @@ export class StreamReads {
   #message(feed: Feed, one: Delivered): StoredMessage | undefined {
     return messageOf(one, this.#stream.subjects, feed.messageBytes, this.#env.skipped)
   }
-
-  async #get(query: { last_by_subj: string } | { seq: number; next_by_subj: string }): Promise<Delivered | undefined> {
-    const { nats } = this.#env
-    const found = await nats.run(() => nats.streams.getMessage(this.#stream.name, query)).catch((error: unknown) => {
-      if (apiCode(error) === NO_MESSAGE) return null
-      throw error
-    })
-    if (found === null) return undefined
-    const { subject, seq, header, data, timestamp } = found
-    return {
-      ...{ subject, seq, count: 0, pending: 0, purged: undefined, bytes: data.length, payload: data },
-      time: timeOf(header?.get(TIME_HEADER) || undefined, Date.parse(timestamp)),
-      isRemoval: header?.has(REMOVED_HEADER) ?? false,
-    }
-  }
 }
-

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import type { Feed } from '../feed.ts'
 import { apiCode, type Nats } from './connection.ts'
+import { type Delivered, storedAs } from './delivered.ts'
 import { streamName, Subjects, subjectPrefix } from './subjects.ts'
 
 export const KEY_MS = 24 * 60 * 60_000
@@ -11,6 +12,7 @@ const UNATTENDED_MS = 10 * 60_000
 /** Of headers and the names of subjects. */
 const HEADER_BYTES = 2_048
 const STREAM_NOT_FOUND = 10_059
+const NO_MESSAGE = 10_037
 const NO_ROOM_FOR_BYTES: ReadonlySet<number> = new Set([10_023, 10_028, 10_047])
 const NANOSECONDS = 1e6
 
@@ -76,6 +78,37 @@ export class FeedStream {
     const { epoch, cut } = headOf(info)
     const mark = { epoch, ...change, cut: Math.max(cut, change.cut ?? 0) }
     await this.#nats.run(() => this.#nats.streams.update(this.name, { description: describe(mark) }))
+  }
+
+  /** The message of a subject with the highest number; the subject may be a pattern. */
+  newest(subject: string): Promise<Delivered | undefined> {
+    return this.#get({ last_by_subj: subject })
+  }
+
+  first(subject: string): Promise<Delivered | undefined> {
+    return this.#get({ seq: 1, next_by_subj: subject })
+  }
+
+  /** How many messages of a subject it holds. */
+  async count(subject: string): Promise<number> {
+    return (await this.counts(subject)).get(subject) ?? 0
+  }
+
+  /** Of each subject that matches. */
+  async counts(filter: string): Promise<ReadonlyMap<string, number>> {
+    const query = { subjects_filter: filter, deleted_details: false, offset: 0 }
+    const { state } = await this.#nats.run(() => this.#nats.streams.info(this.name, query))
+    return new Map(Object.entries(state.subjects ?? {}))
+  }
+
+  async #get(query: { last_by_subj: string } | { seq: number; next_by_subj: string }): Promise<Delivered | undefined> {
+    const found = await this.#nats
+      .run(() => this.#nats.streams.getMessage(this.name, query))
+      .catch((error: unknown) => {
+        if (apiCode(error) === NO_MESSAGE) return null
+        throw error
+      })
+    return found === null ? undefined : storedAs(found)
   }
 
   /** Removes messages before a number, of all topics or of one subject. */
@@ -167,16 +200,11 @@ async function widen(nats: Nats, feed: Feed, { config }: StreamInfo, subjects: S
   const { perTopic } = rulesOf(feed)
   const before = config.max_msgs_per_subject - 1
   if (before < 1 || !Number.isFinite(perTopic) || perTopic <= before) return
-  const { state } = await nats.run(() =>
-    nats.streams.info(config.name, { subjects_filter: subjects.all, deleted_details: false, offset: 0 }),
-  )
   const stream = new FeedStream(nats, config.name, subjects, true)
   let cut = 0
-  for (const [subject, count] of Object.entries(state.subjects ?? {})) {
-    if (count <= before) continue
-    const query = { seq: 1, next_by_subj: subject }
-    const hidden = await nats.run(() => nats.streams.getMessage(config.name, query))
-    if (hidden === null) continue
+  for (const [subject, count] of await stream.counts(subjects.all)) {
+    const hidden = count > before ? await stream.first(subject) : undefined
+    if (hidden === undefined) continue
     await stream.purgeBefore(hidden.seq + 1, subject)
     cut = Math.max(cut, hidden.seq)
   }

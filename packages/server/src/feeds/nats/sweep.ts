@@ -108,7 +108,7 @@ export class Sweeper {
       ...{ deliver_policy: 'by_start_time', opt_start_time: new Date(time).toISOString() },
     })
     let seq = head.last + 1
-    for await (const page of pullAll(this.#nats, this.#stream.name, consumer, 1)) {
+    for await (const page of pullAll(this.#nats, this.#stream.name, consumer, { count: 1, end: head.last })) {
       seq = page[0]?.seq ?? seq
       break
     }

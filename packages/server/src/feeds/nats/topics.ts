@@ -37,20 +37,17 @@ export class StreamTopics {
   }
 
   async has(topic: string): Promise<boolean> {
-    const consumer = await openConsumer(this.#nats, this.#stream.name, {
-      ...{ filter: this.#stream.subjects.ofTopic(topic), deliver_policy: 'last_per_subject', headers_only: true },
-    })
-    for await (const page of pullAll(this.#nats, this.#stream.name, consumer))
-      return page.some(({ isRemoval }) => !isRemoval)
-    return false
+    const newest = await this.#stream.newest(this.#stream.subjects.ofTopic(topic))
+    return newest !== undefined && !newest.isRemoval
   }
 
   /** The newest message of each topic, without its data; the oldest first. Also removals. */
   async *newest(filter = this.#stream.subjects.all): AsyncGenerator<Delivered[]> {
-    const consumer = await openConsumer(this.#nats, this.#stream.name, {
-      ...{ filter, deliver_policy: 'last_per_subject', headers_only: true },
-    })
-    yield* pullAll(this.#nats, this.#stream.name, consumer)
+    const newest = await this.#stream.newest(filter)
+    if (newest === undefined) return
+    const config = { filter, deliver_policy: 'last_per_subject', headers_only: true } as const
+    const consumer = await openConsumer(this.#nats, this.#stream.name, config)
+    yield* pullAll(this.#nats, this.#stream.name, consumer, { end: newest.seq })
   }
 
   async usage(feed: Feed): Promise<Usage> {
@@ -68,10 +65,12 @@ export class StreamTopics {
   async holdings(feed: Feed, { messages }: Pick<Head, 'messages'>): Promise<Holdings | undefined> {
     if (messages > MOST_COUNTED) return undefined
     const holdings = new Holdings(feed, this.#clock())
-    const consumer = await openConsumer(this.#nats, this.#stream.name, {
-      ...{ filter: this.#stream.subjects.all, deliver_policy: 'all', headers_only: true },
-    })
-    for await (const page of pullAll(this.#nats, this.#stream.name, consumer))
+    const filter = this.#stream.subjects.all
+    const newest = await this.#stream.newest(filter)
+    if (newest === undefined) return holdings
+    const config = { filter, deliver_policy: 'all', headers_only: true } as const
+    const consumer = await openConsumer(this.#nats, this.#stream.name, config)
+    for await (const page of pullAll(this.#nats, this.#stream.name, consumer, { end: newest.seq }))
       for (const { subject, bytes, time, isRemoval } of page) {
         const topic = this.#stream.subjects.topicOf(subject)
         if (topic !== undefined) holdings.add(topic, isRemoval ? undefined : bytes, time)
@@ -83,9 +82,7 @@ export class StreamTopics {
     const { topicTime, perTopic } = rulesOf(feed)
     const oldest = topicTime === undefined ? 0 : this.#clock() - topicTime
     const filter = this.#stream.subjects.filterOf({ kind: 'prefix', prefix })
-    const query = { subjects_filter: filter, deleted_details: false, offset: 0 }
-    const { state } = await this.#nats.run(() => this.#nats.streams.info(this.#stream.name, query))
-    const counts = new Map(Object.entries(state.subjects ?? {}))
+    const counts = await this.#stream.counts(filter)
     const topics: StoredTopic[] = []
     for await (const page of this.newest(filter))
       for (const { subject, time, isRemoval } of page) {
