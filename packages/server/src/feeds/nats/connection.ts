@@ -180,7 +180,7 @@ const API_ERRORS: ReadonlySet<string> = new Set(['JetStreamApiError', 'StreamNot
 
 const OUTAGES: ReadonlySet<string> = new Set([
   ...['TimeoutError', 'NoResponders', 'ConnectionError', 'ClosedConnectionError', 'DrainingConnectionError'],
-  'JetStreamNotEnabled',
+  ...['JetStreamNotEnabled', 'RequestError'],
 ])
 
 function outageOf(error: unknown): unknown {
