@@ -26,6 +26,7 @@ const SERVERS = {
   'verifier-thread': 'identity/tokens/verifier-thread.ts',
   'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
+  'writer-thread': 'feeds/sqlite/writer-thread.ts',
 }
 /** The names of the files that a build has written. */
 const FILES_FILE = join(dist, 'files.json')

@@ -2,11 +2,12 @@
 
 import { typeName } from 'gatehouse-iql'
 import { environmentName, SETTINGS, type SettingName } from '../../packages/server/src/config/config.ts'
+import { EVENT_STREAM } from '../../packages/server/src/http/events/event-response.ts'
 import { SYSTEM_TABLES, type SystemTable } from '../../packages/server/src/query/catalogue/system-tables.ts'
 import { DEFAULT_RESPONSE_LIMITS } from '../../packages/server/src/query/engines/idempotency-cleanup.ts'
 import { QUERY_ERRORS } from '../../packages/server/src/query/errors.ts'
 import { OPERATORS } from '../../packages/server/src/query/http/criteria.ts'
-import { EVENT_STREAM, MEDIA_TYPES } from '../../packages/server/src/query/http/request.ts'
+import { MEDIA_TYPES } from '../../packages/server/src/query/http/request.ts'
 import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/contract.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 

@@ -1,11 +1,11 @@
 /** docs/streaming.md: the guide for client developers, with the tables of errors, close codes and topics of the program. */
-import { CLOSE_CODES, STREAM_ERRORS, VERSION } from 'gatehouse-protocol'
+import { CLOSE_CODES, FEED_CLASSES, STREAM_ERRORS, VERSION } from 'gatehouse-protocol'
 import { DEFAULT_RATE, MAX_RATE, MIN_RATE } from '../../packages/server/src/query/live/contract.ts'
 import { LIVE_SUMMARY } from '../../packages/server/src/server/live-controller.ts'
 import { authController } from '../../packages/server/src/streaming/controllers/auth.ts'
 import { COMMON_TOPICS } from '../../packages/server/src/streaming/controllers/common.ts'
 import { createPlatformController, Feeds } from '../../packages/server/src/streaming/controllers/platform.ts'
-import { FEED_CLASSES, FEED_STATUSES, type Topic } from '../../packages/server/src/streaming/topics/controller.ts'
+import { FEED_STATUSES, type Topic } from '../../packages/server/src/streaming/topics/controller.ts'
 import { type GeneratedPage, NOTICE } from './page.ts'
 
 const platform = createPlatformController({ Name: '', Class: '', Version: '' }, new Feeds([]))
@@ -243,6 +243,67 @@ ${[
 
 \`Configure\` takes \`ActionTimeout\` and \`SubscriptionTimeout\` (time spans from one second to an hour; the default is 35
 seconds), for one controller on this connection.
+
+## Remote controllers
+
+A program of your own answers requests, in any language and on any machine, without a module inside the server. Declare it in the
+[declarative file](configuration.md#controllers), with \`gatehouse controller add\` or in \`/admin/controllers\`; this needs
+\`Platform/Admin\`. Every node uses a change at once, also for clients that are connected.
+
+\`\`\`yaml
+controllers:
+  - name: Orders
+    url: https://oms.internal/gatehouse
+    topics:
+      - { name: Place, needs: Platform/Trading }
+      - { name: Cancel, needs: Platform/Trading }
+\`\`\`
+
+When a client with the right sends a request, the server posts it to the URL:
+
+\`\`\`
+POST /gatehouse HTTP/1.1
+Content-Type: application/json
+Authorization: Bearer eyJhbGciOi…
+X-Request-Id: 4f0c…
+traceparent: 00-…
+
+{"Controller":"Orders","Topic":"Place","TransactionID":7,"Data":{"Quantity":100,"Price":101.25}}
+\`\`\`
+
+\`Data\` is the text that the client has sent, digit for digit; read prices as decimals, and \`TransactionID\` as an integer of 64 bits.
+Members that the client did not send are absent. \`Data\` is the client's own: who the caller is, and what they may do, is in the token alone.
+
+**The token** is issued for this call. Verify it with any JWT library and the keys of the server (\`jwks_uri\` of its discovery
+document): algorithm \`RS256\`, \`iss\` the server, \`aud\` the URL as it is declared, \`exp\` a minute after \`iat\`. \`sub\`, \`client_id\`,
+\`scope\` and \`role\` are those of the caller; \`jti\`, which is also \`X-Request-Id\`, is unique. The type in its header is
+\`call+jwt\`: libraries that refuse types other than \`JWT\` by default have to be told. The services of the server itself do not accept
+such a token.
+
+| what the program replies | what the client gets |
+|---|---|
+| \`200\` with \`application/json\` | the reply, whose \`Data\` is this text, digit for digit |
+| \`4xx\` with \`application/problem+json\` (RFC 9457) | \`Error\` \`Data\` and the \`detail\`, or the \`title\`, up to 1,000 characters |
+| nothing within the timeout | \`Error\` \`Operation.Timeout\` |
+| anything else: another status or type, a redirect, no JSON, more bytes than a message may have, a broken connection | \`Error\` \`Fault\` |
+
+- **Nothing is repeated** and no redirect is followed. After \`Fault\` and \`Operation.Timeout\` it is not known whether the program has acted
+  on the request. Let clients send a key of their own in \`Data\` if they are to repeat it. Both are logged with the id of the request and the
+  reason.
+- **Cancel** ends the request to the program: HTTP/1.1 closes the connection, HTTP/2 resets the stream. So does the end of the client's
+  connection, and its \`ActionTimeout\` if that is shorter than the timeout of the controller.
+- **Connections** are kept and used again; an idle one is closed after 1.5 seconds, or a second before the time in \`Keep-Alive:
+  timeout=…\`, so that a program that keeps idle connections for two seconds or more does not close one just as a request is sent.
+  With TLS, HTTP/2 is used if the program offers it. Private addresses are allowed. Use https except on one machine: the request and its
+  token are readable on the way otherwise. \`NODE_EXTRA_CA_CERTS\` names a file with the authority of your own certificates.
+- **Limits**: \`concurrency\` requests at once from each process of the server (64 by default); 16 times as many wait, each for no longer
+  than the timeout. Others are answered with \`Limited\`. One user never takes all of them: the last free one is for another user, and those
+  who wait take turns.
+- [Metrics](metrics.md): \`gatehouse_remote_calls_total\`, \`gatehouse_remote_call_seconds\` and \`gatehouse_remote_calls\`, for each
+  controller. With traces, each request has a span; \`traceparent\` continues the trace of the client's upgrade request, if that had one.
+- A name that a built-in controller or a [module](#adding-controllers) has is refused. Topics that end in \`/*\` match all topics with that prefix.
+
+[examples/orders](../examples/orders/README.md) has such a program in Python and in Go.
 
 ## Adding controllers
 

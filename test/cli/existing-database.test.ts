@@ -137,7 +137,7 @@ onEveryEngine('migrate --create', (place) => {
       assert.equal(status, 1, command.join(' '))
       assert.match(
         stderr,
-        /^gatehouse: The migration \d+ \(database history\) of the database \S+ failed: .*(duplicate|exists).* Nothing was changed\. .*\n$/,
+        /^gatehouse: The migration \d+ \(feeds\) of the database \S+ failed: .*(duplicate|exists).* Nothing was changed\. .*\n$/,
         command.join(' '),
       )
     }
@@ -145,7 +145,7 @@ onEveryEngine('migrate --create', (place) => {
   })
 
   test('a server that migrates says so in its log', async () => {
-    await changeDatabase(place(), 'drop table database_history')
+    await changeDatabase(place(), 'drop table feeds')
     const migrated = ({ log }: TestServer) => log.filter((line) => line.includes('the database was migrated'))
     const server = await startTestServer(place())
     await server.stop()

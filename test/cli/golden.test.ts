@@ -57,6 +57,23 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'client remove robot --yes', status: 1 },
   { args: 'client list' },
   { args: 'scope list' },
+  {
+    args: 'controller add Orders --url https://oms.internal/gatehouse --topic Place=Platform/Trading --concurrency 8',
+  },
+  { args: 'controller add Query --url https://oms.internal/ --topic Place=identity', status: 1 },
+  { args: 'controller add Orders --url https://oms.internal/', status: 2 },
+  { args: 'controller show Orders' },
+  { args: 'controller list' },
+  { args: 'config export --without-users' },
+  { args: 'controller remove Orders --yes' },
+  { args: 'controller remove Orders --yes', status: 1 },
+  { args: 'feed add Prices --class Market --read Platform/Market --history-messages 50 --topics 10' },
+  { args: 'feed set Prices --keep all --default read' },
+  { args: 'feed show Prices' },
+  { args: 'feed add News' },
+  { args: 'feed remove News --yes' },
+  { args: 'feed purge Prices --yes', status: 1 },
+  { args: 'feed list' },
   { args: 'keys rotate --active-in 0', keep: { KID: /"kid": "([\w-]{43})"/ } },
   { args: 'keys retire KID --yes', status: 1 },
   { args: 'keys retire KID --compromised --yes' },
@@ -96,7 +113,7 @@ test('every administration command prints JSON with --json', async () => {
   }
   await matchesGolden('administration.txt', written.join('\n'))
   const named = new Set(STEPS.map(({ args }) => args.split(' ').slice(0, 2).join(' ')))
-  const groups = /^(user|role|client|scope|keys|session|queries|audit|settings|nodes|backups) /
+  const groups = /^(user|role|client|scope|feed|controller|keys|session|queries|audit|settings|nodes|backups) /
   const untried = COMMANDS.map(({ name }) => name).filter((name) => groups.test(name) && !named.has(name))
   assert.deepEqual(untried.sort(), ['audit export', 'audit follow', 'user add'])
 })

@@ -41,6 +41,16 @@ tables:
     live: false
 views:
   - { name: newest, query: 'SELECT symbol, max(day) AS day FROM prices GROUP BY symbol', columns: [name, day], read_scope: Platform/Admin }
+feeds:
+  - { name: Quotes }
+  - name: Fills
+    description: What was traded
+    class: Trading
+    read: Platform/Trading
+    write: Platform/Trading
+    keep: all
+    history: { messages: 5, time: 36 hours }
+    topics: 50
 `
 
 onEveryEngine('exporting a declarative file', (place) => {
@@ -58,7 +68,7 @@ onEveryEngine('exporting a declarative file', (place) => {
     assert.equal(await apply(other.place, written, environment), written)
     // The same as JSON, which is a declarative file too.
     const json = await runInProcess(['config', 'export', '--json', '--without-users', ...flagsOf(other.place)])
-    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['roles', 'clients', 'tables', 'views'])
+    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['roles', 'clients', 'tables', 'views', 'feeds'])
   })
 })
 

@@ -20,6 +20,8 @@ const NOTHING: CurrentState = {
   clients: new Map(),
   tables: new Map(),
   views: new Map(),
+  controllers: new Map(),
+  feeds: new Map(),
 }
 
 const EXISTING: CurrentState = {
@@ -60,6 +62,8 @@ const EXISTING: CurrentState = {
     ],
   ]),
   views: new Map(),
+  controllers: new Map(),
+  feeds: new Map(),
 }
 
 const SAME: ResolvedDeclaration = {

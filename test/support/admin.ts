@@ -91,6 +91,8 @@ export async function startTestAdmin(
     settings: () => [],
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
+    loadedControllers: [],
+    feeds: undefined,
     stopping: new AbortController().signal,
     ...parts,
   }

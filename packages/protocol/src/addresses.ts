@@ -20,6 +20,13 @@ export function webAddressFault(text: string): string | undefined {
   return read.protocol === 'http:' ? plainHttpFault(read) : 'an https URI is required'
 }
 
+/** URLs of an operator's own programs, which the server calls: http is allowed everywhere, private addresses are too. */
+export function calledAddressFault(text: string): string | undefined {
+  const read = readAddress(text)
+  if (typeof read === 'string') return read
+  return read.protocol === 'https:' || read.protocol === 'http:' ? undefined : 'an http or https URL is required'
+}
+
 /** OpenID Connect Registration §2: initiate_login_uri must use https. */
 export function secureAddressFault(text: string): string | undefined {
   const read = readAddress(text)

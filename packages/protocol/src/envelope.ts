@@ -21,6 +21,12 @@ export interface Message {
   readonly TransactionID?: TransactionId | undefined
   /** A JsonText is the value of its text. */
   readonly Data?: unknown
+  /** Of a message of a feed with history: where a later subscription can resume. */
+  readonly Position?: string | undefined
+  /** On the first message after a resumption: whether nothing is missing. */
+  readonly Recovered?: boolean | undefined
+  /** The topic was removed from its feed, or has expired. */
+  readonly Removed?: boolean | undefined
   /** The problem document of a refused statement, in addition to the error in `Data`. */
   readonly Problem?: object | undefined
   readonly Confirm?: boolean | undefined

@@ -57,6 +57,10 @@ export type GateEvent =
   | { readonly kind: 'user-changed'; readonly subject: string; readonly renamed?: true }
   | { readonly kind: 'clients-changed'; readonly clientId?: string }
   | { readonly kind: 'catalogue-changed' }
+  /** A remote controller was declared, changed or removed. */
+  | { readonly kind: 'controllers-changed' }
+  /** A feed was declared, changed or removed. */
+  | { readonly kind: 'feeds-changed' }
   /** A call to all nodes (see events/cluster.ts): `question` is its id, `words` are its parameters. */
   | {
       readonly kind: 'nodes-asked'

@@ -122,6 +122,16 @@ export const HTTP_ERRORS = {
   },
   'feed.bad_message': { status: 400, title: 'A message is malformed', advice: 'Correct what `detail` names.' },
   'feed.bad_parameter': { status: 400, title: 'A parameter is invalid', advice: 'Correct what `detail` names.' },
+  'feed.no_history': {
+    status: 400,
+    title: 'The feed has no history',
+    advice: 'Subscribe without a position and without `last`, or let an operator declare a history.',
+  },
+  'feed.no_rate': {
+    status: 400,
+    title: 'The feed keeps all messages',
+    advice: 'Leave out the rate: it needs a feed that keeps the latest message of each topic.',
+  },
   'feed.bad_position': {
     status: 400,
     title: 'The position belongs to another topic or feed',

@@ -1,5 +1,12 @@
 /** What several packages share: refusals, tables of errors and codes, scopes, addresses and names. */
-export { isLoopback, originFault, redirectUriFault, secureAddressFault, webAddressFault } from './addresses.ts'
+export {
+  calledAddressFault,
+  isLoopback,
+  originFault,
+  redirectUriFault,
+  secureAddressFault,
+  webAddressFault,
+} from './addresses.ts'
 export {
   AUDIT_EVENTS,
   type Audit,
@@ -12,6 +19,14 @@ export {
 } from './audit-events.ts'
 export { type Clock, type Moment, type MonotonicClock, monotonicClock, seconds, systemClock } from './clock.ts'
 export { CLOSE_CODES, type CloseName } from './close-codes.ts'
+export {
+  BUILT_IN_CONTROLLERS,
+  COMMON_TOPIC_NAMES,
+  CONTROLLER_NAME,
+  FEED_CLASSES,
+  type FeedClass,
+  LONGEST_TOPIC,
+} from './controllers.ts'
 export {
   type Action,
   DEFAULT_ACTION,
@@ -33,7 +48,7 @@ export type { Authenticate, Principal } from './principal.ts'
 export { type Problem, problemOf } from './problem.ts'
 export { Refusal, type RefusalDetails } from './refusal.ts'
 export { limitRights, type RoleRights, rightsOf } from './role-rights.ts'
-export type { RunningSubscription, SubscriberSink } from './running-subscription.ts'
+export type { RunningSubscription, SubscriberSink, UrgentSink } from './running-subscription.ts'
 export { audiencesOf, IDENTITY_AUDIENCE, isPlatformScope, isRight, PLATFORM_AUDIENCE, SCOPES } from './scopes.ts'
 export { isStreamErrorCode, STREAM_ERRORS, type StreamErrorCode } from './stream-errors.ts'
 export { VERSION } from './version.ts'

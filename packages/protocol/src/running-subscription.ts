@@ -18,6 +18,14 @@ export interface SubscriberSink<Data> {
   end(reason: Refusal): void
 }
 
+/** The sink of a producer for whom every message may count. */
+export interface UrgentSink<Data> extends SubscriberSink<Data> {
+  /** Whether the subscription is confirmed and the token has not expired, however slowly the client reads. */
+  readonly isOpen: boolean
+  /** Sends, or closes the connection of a client that reads too slowly: it can come back and resume. */
+  sendOrClose(data: Data): void
+}
+
 /** The producer as the transport sees it. */
 export interface RunningSubscription {
   /** The sink may send again. */

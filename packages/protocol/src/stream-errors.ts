@@ -30,8 +30,9 @@ export const STREAM_ERRORS = {
   },
   'Operation.Timeout': {
     context: '',
-    when: 'The operation took longer than the ActionTimeout (or SubscriptionTimeout), or a live statement repeatedly took longer than a query may.',
-    advice: 'Repeat it, or set a longer timeout with Configure. Narrow a live statement.',
+    when: 'The operation took longer than the ActionTimeout (or SubscriptionTimeout), a remote controller did not reply in time, or a live statement repeatedly took longer than a query may.',
+    advice:
+      'Repeat it, or set a longer timeout with Configure. A remote controller may have acted on the request. Narrow a live statement.',
   },
   'Operation.Abort': {
     context: '',
@@ -39,8 +40,8 @@ export const STREAM_ERRORS = {
     advice: 'Nothing; this is the reply to the cancelled request, or the end of the live statement.',
   },
   Data: {
-    context: 'the invalid member',
-    when: 'A member is missing, its value is out of range, or the statement in it is refused (see Problem).',
+    context: 'the invalid member, or the words of a remote controller',
+    when: 'A member is missing, its value is out of range, the statement in it is refused (see Problem), or a remote controller refuses the request.',
     advice: 'Correct the request.',
   },
   'Data.Deserialise': {
@@ -50,7 +51,7 @@ export const STREAM_ERRORS = {
   },
   Limited: {
     context: 'the limit that was reached',
-    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address, messages during a snapshot, live statements, rows or memory of live results, queries at once.',
+    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address, messages during a snapshot, live statements, rows or memory of live results, queries at once, requests to a remote controller.',
     advice: 'Wait a second, then continue more slowly.',
   },
   Session: {
@@ -60,8 +61,9 @@ export const STREAM_ERRORS = {
   },
   Fault: {
     context: '',
-    when: 'The server failed; the cause is in its log.',
-    advice: 'Repeat the request later; report the error if it persists.',
+    when: 'The server failed, or the program behind a remote controller; the cause is in the log of the server.',
+    advice:
+      'Repeat the request later; report the error if it persists. A remote controller may have acted on the request.',
   },
 } as const satisfies Record<string, StreamError>
 

@@ -9,15 +9,21 @@ export const declarationRoutes: readonly AdminRoute[] = [
     path: '/admin/declaration',
     scope: 'Identity/Admin',
     summary:
-      'Shows the roles, users, clients, tables and views as a declarative file, without passwords and secrets. Tables and views need `Platform/Admin` as well, and a node that runs the query service.',
+      'Shows the roles, users, clients, tables, views, feeds and controllers as a declarative file, without passwords and secrets. Tables, views, feeds and controllers need `Platform/Admin` as well, tables and views also a node that runs the query service.',
     query: { users: '`false` leaves the users out. Above 10,000 users they must be left out.' },
     reply:
       '{"declaration": the file, "omitted": [what a file cannot describe, such as indexes and default values]}. A client with a secret has {"env": "CLIENT_SECRET_…"}: the variable with the secret where the file is applied.',
     async run(call, { stores, definitions: read }) {
       const { users = 'true' } = call.query
       if (users !== 'true' && users !== 'false') throw badBody([{ path: 'users', text: 'must be true or false' }])
-      const definitions = call.caller.scopes.has('Platform/Admin') ? await read() : undefined
-      const declaration = await exportDeclaration(stores, { users: users === 'true', definitions })
+      const isOperator = call.caller.scopes.has('Platform/Admin')
+      const definitions = isOperator ? await read() : undefined
+      const declaration = await exportDeclaration(stores, {
+        users: users === 'true',
+        definitions,
+        feeds: isOperator,
+        controllers: isOperator,
+      })
       return { body: { declaration, omitted: definitions?.omitted ?? [] } }
     },
   },

@@ -87,6 +87,23 @@ export interface ActivityItems {
   readonly silent: readonly string[]
 }
 
+/** The messages of feeds, as far as an administrator has to do with them. */
+export interface FeedMessages {
+  /** Resolves when this node has taken over the definitions; others do so by themselves. */
+  reload(): Promise<void>
+  /** Forgets all messages of a feed, on every node. */
+  purge(feed: string): Promise<void>
+  /** Undefined where it is not known. */
+  usage(feed: string): Promise<FeedUsage | undefined>
+}
+
+export interface FeedUsage {
+  /** Those that hold a state or history. */
+  readonly topics: number
+  /** Of the messages that are kept. */
+  readonly bytes: number
+}
+
 export interface SettingInForce {
   readonly name: string
   readonly environment: string

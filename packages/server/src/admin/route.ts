@@ -8,7 +8,7 @@ import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
-import type { ClusterActivity, SettingInForce } from './ports.ts'
+import type { ClusterActivity, FeedMessages, SettingInForce } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -67,6 +67,10 @@ export interface AdminEnv {
   readonly activity: ClusterActivity
   /** The tables and views; undefined where the query service does not run here. */
   definitions(): Promise<Definitions | undefined>
+  /** The names of the streaming controllers that this node has loaded. */
+  readonly loadedControllers: readonly string[]
+  /** Undefined where the streaming service does not run here. */
+  readonly feeds: FeedMessages | undefined
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

@@ -3,7 +3,9 @@ import { activityRoutes } from './activity.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
+import { controllerRoutes } from './controllers.ts'
 import { declarationRoutes } from './declaration.ts'
+import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
@@ -21,6 +23,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...linkRoutes,
   ...clientRoutes,
   ...roleRoutes,
+  ...controllerRoutes,
+  ...feedRoutes,
   ...platformRoutes,
   ...activityRoutes,
   ...auditRoutes,

@@ -140,6 +140,7 @@ export const SETTINGS = {
     'address=600/60 client=6000/60 user=120/60',
     'new streaming connections and failed sign-ins on them',
   ),
+  limitFeeds: limit('address=30000/60 client=60000/60 user=12000/60', 'publishing to feeds and reading them over HTTP'),
   limitAdmin: limit('address=1200/60 client=6000/60 user=1200/60', 'administration'),
   limitExempt: setting(
     '127.0.0.0/8,::1',
@@ -256,6 +257,21 @@ export const SETTINGS = {
     '268435456',
     parseInteger,
     'Memory for the results of all live statements of this node. One user gets at most half of it. Results without subscribers are dropped first.',
+  ),
+  feedPublisherRate: setting(
+    '20000',
+    parseInteger,
+    'Messages per second that one publisher may publish to feeds. A request or message that exceeds it is refused with 429 or Limited.',
+  ),
+  feedPatterns: setting(
+    '100',
+    parseInteger,
+    'Maximum patterns of feeds that one streaming connection may subscribe to.',
+  ),
+  feedBytes: setting(
+    '10737418240',
+    parseInteger,
+    'Bytes of the messages that all feeds keep, as states and history. Past it nothing more is published to feeds that keep messages.',
   ),
   liveLogTime: setting(
     '600',

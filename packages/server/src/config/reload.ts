@@ -18,6 +18,8 @@ const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
   'limitPages',
   'limitQuery',
   'limitStream',
+  'limitFeeds',
+  'feedPublisherRate',
   'limitAdmin',
   'limitExempt',
   'accessTokenLifetime',

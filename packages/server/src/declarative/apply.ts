@@ -144,11 +144,21 @@ async function applyIdentity(
       case 'client':
         await applyClient(change, stores, revocations)
         break
+      case 'controller':
+        await (change.action === 'remove'
+          ? stores.controllers.remove(change.name)
+          : stores.controllers.put(change.target))
+        break
+      case 'feed':
+        await (change.action === 'remove' ? stores.feeds.remove(change.name) : stores.feeds.put(change.target))
+        break
       case 'table':
       case 'view':
         break
     }
   }
+  if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
+  if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
   await revocations.revokeUsers(cut)
   if (roles !== undefined) await revocations.limitRoles(stores, roles)
   for (const userId of affected) {

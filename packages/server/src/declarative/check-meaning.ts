@@ -1,13 +1,39 @@
 /** Checks what the schema of the declarative file cannot: duplicate names, unknown names, members that contradict each other. */
-import { nearest, originFault, redirectUriFault, SCOPES, secureAddressFault, webAddressFault } from 'gatehouse-protocol'
+import {
+  COMMON_TOPIC_NAMES,
+  calledAddressFault,
+  isRight,
+  nearest,
+  originFault,
+  redirectUriFault,
+  SCOPES,
+  secureAddressFault,
+  webAddressFault,
+} from 'gatehouse-protocol'
+import { readDuration } from '../lib/duration.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
-import type { Declaration, DeclaredClient, DeclaredTable, DeclaredUser, DeclaredView } from './shape.ts'
+import { nameFault, sharedNames, type TakenNames, takenNames } from './controller-names.ts'
+import { feedFaults } from './declared-feed.ts'
+import type {
+  Declaration,
+  DeclaredClient,
+  DeclaredController,
+  DeclaredTable,
+  DeclaredUser,
+  DeclaredView,
+} from './shape.ts'
 
-/** `existingRoles` are the roles in the database, to which the file may refer. */
-export function checkMeaning(declaration: Declaration, existingRoles: Iterable<string>): Fault[] {
-  const { roles = [], users = [], clients = [], tables = [], views = [] } = declaration
+const names = (declared: readonly { readonly name: string }[]): readonly string[] => declared.map(({ name }) => name)
+
+/** `existingRoles` are the roles in the database, to which the file may refer; `taken` are names of controllers. */
+export function checkMeaning(
+  declaration: Declaration,
+  existingRoles: Iterable<string>,
+  taken: TakenNames = takenNames(),
+): Fault[] {
+  const { roles = [], users = [], clients = [], tables = [], views = [], feeds = [], controllers = [] } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   return [
     ...duplicates('roles', 'name', roles),
@@ -15,10 +41,15 @@ export function checkMeaning(declaration: Declaration, existingRoles: Iterable<s
     ...duplicates('clients', 'client_id', clients),
     ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
     ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
+    ...duplicates('controllers', 'name', controllers),
+    ...duplicates('feeds', 'name', feeds),
+    ...sharedNames('feeds', feeds, names(controllers)),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
+    ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken))),
+    ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken))),
   ]
 }
 
@@ -133,6 +164,26 @@ function viewFaults(view: DeclaredView, tables: readonly DeclaredTable[]): Fault
     ...repeated('columns', view.columns, (name) => name.toLowerCase()),
     ...scopeFaults('read_scope', view.read_scope),
   ]
+}
+
+/** Milliseconds. A client whose ActionTimeout is shorter waits for no longer than that. */
+const [SHORTEST_TIMEOUT, LONGEST_TIMEOUT] = [100, 3_600_000]
+
+function controllerFaults({ name, url, topics, timeout }: DeclaredController, taken: TakenNames): Fault[] {
+  const faults: Fault[] = []
+  const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
+  fault('name', nameFault(name, taken))
+  fault('url', calledAddressFault(url))
+  for (const [index, topic] of topics.entries()) {
+    const path = `topics[${index}]`
+    if (COMMON_TOPIC_NAMES.includes(topic.name)) fault(`${path}.name`, `every controller has a topic ${topic.name}`)
+    if (topic.needs !== 'identity' && !(isScope(topic.needs) && isRight(topic.needs)))
+      fault(`${path}.needs`, unknown('scope', topic.needs, ['identity', ...SCOPES.filter(isRight)], index))
+  }
+  const milliseconds = timeout === undefined ? undefined : readDuration(timeout)
+  if (milliseconds !== undefined && (milliseconds < SHORTEST_TIMEOUT || milliseconds > LONGEST_TIMEOUT))
+    fault('timeout', 'must be from 100 milliseconds to 1 hour')
+  return [...faults, ...duplicates('topics', 'name', topics)]
 }
 
 function scopeFaults(path: string, scope: string | null | undefined): Fault[] {

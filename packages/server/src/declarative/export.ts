@@ -5,9 +5,10 @@ import type { Role } from '../store/accounts/roles.ts'
 import type { User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
+import { declaredFeed } from './declared-feed.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
-import type { BoundView, ColumnTarget, TableTarget } from './targets.ts'
+import { type BoundView, type ColumnTarget, declaredController, type TableTarget } from './targets.ts'
 
 /** The definitions of the query service. */
 export interface Definitions {
@@ -21,6 +22,8 @@ export interface ExportOptions {
   readonly users: boolean
   /** Undefined: the file says nothing about tables and views. */
   readonly definitions: Definitions | undefined
+  readonly controllers: boolean
+  readonly feeds: boolean
 }
 
 const PAGE = 500
@@ -39,7 +42,10 @@ export async function readDefinitions(tables: TableChecks): Promise<Definitions>
 export type ExportedFile = Readonly<Record<string, readonly object[]>>
 
 /** In an order that does not depend on when things were created, and without defaults: equal states give equal files. */
-export async function exportDeclaration(stores: Stores, { users, definitions }: ExportOptions): Promise<ExportedFile> {
+export async function exportDeclaration(
+  stores: Stores,
+  { users, definitions, feeds, controllers }: ExportOptions,
+): Promise<ExportedFile> {
   const clientIds = (await stores.clients.list()).map(({ id }) => id)
   const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
   return {
@@ -50,6 +56,8 @@ export async function exportDeclaration(stores: Stores, { users, definitions }: 
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
     }),
+    ...(controllers && { controllers: (await stores.controllers.list()).map(declaredController) }),
+    ...(feeds && { feeds: (await stores.feeds.list()).toSorted(by(({ name }) => name)).map(declaredFeed) }),
   }
 }
 

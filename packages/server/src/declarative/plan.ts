@@ -1,10 +1,14 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { Feed } from '../store/feeds/feeds.ts'
+import { feedTarget, presentFeed } from './declared-feed.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
   type BoundView,
   type ClientTarget,
+  type ControllerTarget,
   clientTarget,
+  controllerTarget,
   type RoleTarget,
   roleTarget,
   type TableTarget,
@@ -20,6 +24,8 @@ export interface CurrentState {
   readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
   readonly views: ReadonlyMap<string, BoundView>
+  readonly controllers: ReadonlyMap<string, ControllerTarget>
+  readonly feeds: ReadonlyMap<string, Feed>
 }
 
 export interface UserState {
@@ -74,10 +80,14 @@ export type Change =
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
+  | Upsert<'controller', ControllerTarget>
+  | Upsert<'feed', Feed>
   | Removal<'role'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
+  | Removal<'controller'>
+  | Removal<'feed'>
   | (Removal<'view'> & { readonly before: BoundView })
 
 /**
@@ -96,6 +106,8 @@ export function plan(
     ...planClients(declaration, state, rules),
     ...planTables(declaration, state),
     ...planViews(views, state),
+    ...planControllers(declaration, state),
+    ...planFeeds(declaration, state),
     ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
   ]
 }
@@ -174,6 +186,21 @@ function planViews(views: readonly BoundView[], state: CurrentState): Change[] {
   })
 }
 
+function planControllers({ controllers = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return controllers
+    .map(controllerTarget)
+    .flatMap((target) => upsert('controller', target.name, state.controllers.get(target.name), target) ?? [])
+}
+
+/** The differences are in the words of the file. */
+function planFeeds({ feeds = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return feeds.map(feedTarget).flatMap((target): Change[] => {
+    const before = state.feeds.get(target.name)
+    const change = upsert('feed', target.name, before && presentFeed(before), presentFeed(target))
+    return change === undefined ? [] : [{ ...change, target }]
+  })
+}
+
 /** Differences from existing tables that cannot be applied. */
 export function impossibleChanges(
   { tables = [] }: Pick<ResolvedDeclaration, 'tables'>,
@@ -211,13 +238,15 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, clients } = declaration
+  const { users, roles, clients, feeds, controllers } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
+    ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
     ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]

@@ -15,6 +15,7 @@ import { createStores } from '../store/stores.ts'
 import { apply } from './apply.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
+import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import {
@@ -50,6 +51,8 @@ export interface ReconcileEnv {
   readonly tables: TablesPort | undefined
   /** The HMAC key for digests of declared passwords, so that they cannot be guessed from the database alone. */
   readonly digestKey: Buffer
+  /** The names of the controllers that the server has loaded, as far as they are known. */
+  readonly loadedControllers?: readonly string[]
 }
 
 /** The declarations that the settings name; undefined if none. The file reader and the demonstration data are loaded on demand. */
@@ -77,11 +80,12 @@ export async function checkDeclared(
   environment: ReconcileEnv['environment'],
   existingRoles: Iterable<string>,
   tables: TableChecks | undefined,
+  loadedControllers: readonly string[] = [],
 ): Promise<void> {
   const { source, declaration, folder } = declared
   refuse(source, [
     ...resolveSecrets(declaration, { environment, folder }).faults,
-    ...checkMeaning(declaration, existingRoles),
+    ...checkMeaning(declaration, existingRoles, takenNames(loadedControllers)),
     ...tableFaults(declaration, folder, tables),
   ])
   if (tables === undefined) return
@@ -123,7 +127,9 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
   const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder })
   refuse(source, [
     ...faults,
-    ...checkMeaning(declaration, state.roles.keys()),
+    ...checkMeaning(declaration, state.roles.keys(), takenNames(env.loadedControllers)),
+    ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
+    ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
     ...tableFaults(declaration, folder, env.tables),
   ])
   const { tables, ...withoutTables } = resolved
@@ -139,6 +145,16 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
       pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
     })
   return changes
+}
+
+/** Those in the database that pruning does not remove. */
+function remaining(
+  state: ReadonlyMap<string, unknown>,
+  declaration: Declared['declaration'],
+  list: 'feeds' | 'controllers',
+): readonly string[] {
+  const isPruned = declaration.prune === true && declaration[list] !== undefined
+  return isPruned ? [] : [...state.keys()]
 }
 
 /** Of nodes that start at the same time, the second waits and finds nothing left to do. */
@@ -168,6 +184,7 @@ function merge(demo: Declaration, file: Declaration): Declaration {
     users: [...(file.users ?? []), ...without(demo.users, file.users, ({ username }) => usernameKey(username))],
     clients: [...(file.clients ?? []), ...without(demo.clients, file.clients, ({ client_id }) => client_id)],
     tables: [...(file.tables ?? []), ...without(demo.tables, file.tables, ({ name }) => name.toLowerCase())],
+    ...(demo.feeds && { feeds: [...(file.feeds ?? []), ...without(demo.feeds, file.feeds, ({ name }) => name)] }),
   }
 }
 

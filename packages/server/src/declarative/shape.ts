@@ -1,9 +1,11 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 
-import { NAME as anyName, LONGEST_NAME, SCOPES } from 'gatehouse-protocol'
+import { NAME as anyName, CONTROLLER_NAME, FEED_CLASSES, LONGEST_NAME, LONGEST_TOPIC, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
+import { DURATION } from '../lib/duration.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -11,6 +13,7 @@ export type DeclaredUser = XStatic<typeof USER>
 export type DeclaredClient = XStatic<typeof CLIENT>
 export type DeclaredTable = XStatic<typeof TABLE>
 export type DeclaredView = XStatic<typeof VIEW>
+export type DeclaredController = XStatic<typeof CONTROLLER>
 export type DeclaredSecret = XStatic<typeof SECRET>
 
 const NAME = anyName.source
@@ -20,6 +23,9 @@ const TABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/.source
 const COLUMN_TYPE =
   /^\s*(?:Text|Integer|Double|Boolean|Timestamp|Date|Time|Uuid|Json|Binary|Decimal\s*\(\s*\d{1,2}\s*,\s*\d{1,2}\s*\))\s*$/
     .source
+
+/** Topics, or all topics with a prefix: `Price/*`. */
+const TOPIC = /^[^*\p{C}]+$|^[^*/\p{C}]+\/\*$/u.source
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/.source
 const BIRTHDATE = /^\d{4}(-\d{2}-\d{2})?$/.source
@@ -34,6 +40,11 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
     COLUMN_TYPE,
     'must be one of the column types Text, Integer, Decimal(p,s), Double, Boolean, Timestamp, Date, Time, Uuid, Json, Binary',
   ],
+  [CONTROLLER_NAME.source, 'must consist of letters, digits, underscores and dots, and begin with a letter'],
+  [TOPIC, 'must not contain control characters, nor * except as Prefix/*'],
+  [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
+  [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
+  [NATS_SUBJECT.source, 'must be a subject of NATS that begins with a name, such as md.prices.>'],
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -170,6 +181,36 @@ const VIEW = closed(['name', 'query'], {
   read_scope: either(text({ description: 'In addition to the scopes of what the query reads. Default: none.' }), NULL),
 })
 
+const CONTROLLER = closed(['name', 'url', 'topics'], {
+  name: text({ pattern: CONTROLLER_NAME.source, maxLength: 64, description: 'The Controller in messages.' }),
+  class: oneOf(FEED_CLASSES, 'The class of its feed for clients of version 2. Default: Channel.'),
+  url: text({
+    minLength: 1,
+    maxLength: 2048,
+    description: 'Where each request is posted, and the audience of its token.',
+  }),
+  topics: {
+    ...shortList(
+      closed(['name', 'needs'], {
+        name: text({
+          pattern: TOPIC,
+          maxLength: LONGEST_TOPIC,
+          description: 'Prefix/* is every topic with the prefix.',
+        }),
+        needs: words('A scope, or identity: any signed-in caller.'),
+      }),
+      'What can be requested, and by whom.',
+    ),
+    minItems: 1,
+  },
+  timeout: text({ pattern: DURATION.source, description: 'From 100 milliseconds to 1 hour. Default: 10 seconds.' }),
+  concurrency: number('integer', {
+    minimum: 1,
+    maximum: 10_000,
+    description: 'Requests at once, from each process of the server. Default: 64.',
+  }),
+})
+
 const SETTING = either(
   text(),
   number('number'),
@@ -193,6 +234,10 @@ export const DECLARATION = {
     clients: list(CLIENT),
     tables: list(TABLE),
     views: list(VIEW),
-    prune: flag('Remove roles, users, clients, tables and views that are not in this file.'),
+    controllers: shortList(CONTROLLER, 'Remote controllers: programs that answer requests of streams over HTTP.'),
+    feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
+    prune: flag(
+      'Remove roles, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
+    ),
   }),
 } as const

@@ -23,6 +23,8 @@ export async function readState(
     roles: new Map(roles.map((role) => [role.name, role])),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
+    controllers: new Map((await stores.controllers.list()).map((controller) => [controller.name, controller])),
+    feeds: new Map((await stores.feeds.list()).map((feed) => [feed.name, feed])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
     views: tables === undefined ? new Map() : await existingViews(tables),
   }

@@ -1,12 +1,15 @@
-/** The desired state of a role, user, client, table or view: the declaration with its defaults filled in. */
+/** The desired state of a role, user, client, table, view or controller: the declaration with its defaults filled in. */
 
+import { readDuration, writeDuration } from '../lib/duration.ts'
 import type { Role } from '../store/accounts/roles.ts'
 import type { User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
+import type { RemoteController } from '../store/controllers/controllers.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
-import type { DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
+import type { DeclaredController, DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
 
 export type RoleTarget = Role
+export type ControllerTarget = RemoteController
 export type UserTarget = Pick<User, 'username' | 'profile' | 'roles' | 'disabled'>
 
 /** As registered. Defaults of absent members are applied when it is read. */
@@ -96,5 +99,32 @@ export function viewTarget(view: DeclaredView): ViewTarget {
     readScope: view.read_scope ?? null,
     columns: view.columns ?? [],
     query: view.query,
+  }
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000
+const DEFAULT_CONCURRENCY = 64
+
+export function controllerTarget(controller: DeclaredController): ControllerTarget {
+  const { name, class: feedClass = 'Channel', url, topics, timeout = '', concurrency } = controller
+  return {
+    name,
+    feedClass,
+    url,
+    topics: topics.map((topic) => ({ name: topic.name, needs: topic.needs })),
+    timeoutMs: readDuration(timeout) ?? DEFAULT_TIMEOUT_MS,
+    concurrency: concurrency ?? DEFAULT_CONCURRENCY,
+  }
+}
+
+/** The same without the defaults, as it is written in a file. */
+export function declaredController({ name, feedClass, url, topics, timeoutMs, concurrency }: ControllerTarget): object {
+  return {
+    name,
+    ...(feedClass !== 'Channel' && { class: feedClass }),
+    url,
+    topics: topics.map((topic) => ({ ...topic })),
+    ...(timeoutMs !== DEFAULT_TIMEOUT_MS && { timeout: writeDuration(timeoutMs) }),
+    ...(concurrency !== DEFAULT_CONCURRENCY && { concurrency }),
   }
 }

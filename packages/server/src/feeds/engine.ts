@@ -85,7 +85,7 @@ export interface Page {
   readonly through: number
   /** Nothing was visible after `through` when the page was read. */
   readonly isLast: boolean
-  /** Messages after `after` have been removed from the history, by its bounds, by a removal or a purge. */
+  /** Messages after `after` have been removed from the history, by its bounds, by a removal or a purge; or `after` is beyond the newest. */
   readonly hasGap: boolean
 }
 

@@ -1,39 +1,7 @@
-/** A feed as it is declared: who may publish and subscribe, what is kept of its messages, and its bounds. */
+/** What follows from the definition of a feed, and what its topics are. */
+import type { Feed } from '../store/feeds/feeds.ts'
 
-export interface Feed {
-  /** Also the name of its controller on streams. */
-  readonly name: string
-  readonly description: string
-  /** The class that clients of version 2 see. */
-  readonly class: string
-  /** Who may subscribe and read history: `identity` (any authenticated caller), or a scope. */
-  readonly read: string
-  /** The scope that publishing needs. */
-  readonly write: string
-  /** `latest`: the newest message of a topic is its state. `all`: every message counts. */
-  readonly keep: 'latest' | 'all'
-  /** Undefined where no message is kept, or only the state of each topic. */
-  readonly history: History | undefined
-  /** Milliseconds after its newest message in which a topic still has its state; undefined without a limit. Only with `latest`. */
-  readonly stateTime: number | undefined
-  /** The longest `Data`. */
-  readonly messageBytes: number
-  /** How many topics may hold a state or history. */
-  readonly topics: number
-  /** The bytes of the `Data` of all its messages that are kept. */
-  readonly bytes: number
-  /** Messages that may be published in a second, by all publishers together. */
-  readonly rate: number
-  /** An existing subject of NATS that the feed offers, such as `md.prices.>`; undefined for one of its own. Only with that engine. */
-  readonly natsSubject: string | undefined
-}
-
-/** The bounds of what is kept of one topic; both hold. */
-export interface History {
-  readonly messages: number
-  /** Milliseconds. */
-  readonly time: number
-}
+export type { Feed, History } from '../store/feeds/feeds.ts'
 
 /** Whether anything of a feed is stored. Without state and history a message reaches those who listen, and is gone. */
 export function isStored({ keep, history }: Pick<Feed, 'keep' | 'history'>): boolean {

@@ -10,7 +10,7 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface Route {
   readonly method: Method
-  /** Case-insensitive; a segment that begins with a colon is a parameter. */
+  /** Case-insensitive; a segment that begins with a colon is a parameter, and the last one, if it ends in `*`, the rest of the path. */
   readonly path: string
   /** Absent where the route takes no body. */
   readonly body?: BodyRule

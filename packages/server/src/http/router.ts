@@ -141,21 +141,29 @@ function wrongMethod(routes: ReadonlyMap<string, Match>): WrongMethod {
 function readParams(segments: readonly string[], given: readonly string[]): ReadonlyMap<string, string> {
   const params = new Map<string, string>()
   segments.forEach((segment, index) => {
-    if (isParameter(segment)) params.set(segment.slice(1), given[index] ?? '')
+    if (isRest(segment)) params.set(segment.slice(1, -1), given.slice(index).join('/'))
+    else if (isParameter(segment)) params.set(segment.slice(1), given[index] ?? '')
   })
   return params
 }
 
 function matches(segments: readonly string[], given: readonly string[]): boolean {
-  if (segments.length !== given.length) return false
+  const hasRest = isRest(segments.at(-1) ?? '')
+  if (hasRest ? segments.length > given.length : segments.length !== given.length) return false
+  if (hasRest && given.length === segments.length && given.at(-1) === '') return false
   for (let index = 0; index < segments.length; index++) {
     const expected = segments[index] ?? ''
     const segment = given[index] ?? ''
     if (isParameter(expected)) {
-      if (segment === '') return false
+      if (segment === '' && !isRest(expected)) return false
     } else if (segment !== expected && segment.toLowerCase() !== expected) return false
   }
   return true
+}
+
+/** The segments that follow, with their slashes. */
+function isRest(segment: string): boolean {
+  return segment.startsWith(':') && segment.endsWith('*')
 }
 
 function isParameter(segment: string): boolean {

@@ -28,3 +28,21 @@ export async function retry<Result>(run: () => Promise<Result>, options: RetryOp
     }
   }
 }
+
+/** Again and again, until it succeeds or the signal is aborted. */
+export async function retryUntilDone(
+  run: () => Promise<void>,
+  backoff: Backoff,
+  onError: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let failures = 1; !signal.aborted; failures++) {
+    try {
+      await run()
+      return
+    } catch (error) {
+      onError(error)
+      await sleep(pauseAfter(failures, backoff), undefined, { ref: false, signal }).catch(() => {})
+    }
+  }
+}

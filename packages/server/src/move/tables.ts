@@ -18,6 +18,8 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   user_roles: 'moved',
   clients: 'moved',
   client_secrets: 'moved',
+  controllers: 'moved',
+  feeds: 'moved',
   grants: 'moved',
   codes: 'moved',
   refresh_tokens: 'moved',

@@ -7,7 +7,7 @@ interface Described {
 export function text(
   options: Described & { readonly [keyword in 'pattern']?: string } & {
     readonly [keyword in 'minLength' | 'maxLength']?: number
-  } = {},
+  } & { readonly examples?: readonly string[] } = {},
 ) {
   return { type: 'string', ...options } as const
 }

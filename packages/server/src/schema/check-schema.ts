@@ -63,7 +63,9 @@ function explain(error: SchemaError, whole: unknown, before: number, { schema, p
     case 'required':
       return error.params.requiredProperties.map((name) => ({ path: join(path, name), text: 'is missing' }))
     case 'type':
-      return fault(`must be ${[error.params.type].flat().map(nameOfType).join(' or ')}, not ${nameOfValue(value)}`)
+      return fault(
+        `must be ${[error.params.type].flat().map(nameOfType).join(' or ')}${exampleAt(error, schema)}, not ${nameOfValue(value)}`,
+      )
     case 'enum': {
       const allowed = error.params.allowedValues.map(String)
       return fault(
@@ -125,6 +127,12 @@ function lastOf({ instancePath }: SchemaError): string {
 function memberNames({ schemaPath }: SchemaError, schema: object): string[] {
   const properties = at(schema, `${schemaPath.slice(1).replace(/\/additionalProperties$/, '')}/properties`)
   return typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
+}
+
+/** ` such as "1 hour"`, where the schema has an example. */
+function exampleAt({ schemaPath }: SchemaError, schema: object): string {
+  const examples = at(schema, `${schemaPath.slice(1)}/examples`)
+  return Array.isArray(examples) ? ` such as ${JSON.stringify(examples[0])}` : ''
 }
 
 /** The forms of a union: `text`, `{"env": …}`, `null`. */

@@ -41,6 +41,8 @@ export interface Base {
   /** Undefined where the server is not a demonstration. */
   readonly market: DemoMarket | undefined
   readonly controllers: StartedControllers
+  /** Their names. */
+  readonly loadedControllers: readonly string[]
   readonly tracing: Tracing | undefined
   readonly resources: Resources
   readonly builtInClients: BuiltInClients
@@ -63,12 +65,12 @@ export async function openBase(config: Config, port: number, options: BaseOption
     signal,
   })
   cleanup.add(unlock)
-  await checkBeforeStart(config, port, declared, servers)
   const market = await createDemoMarket(config, declared)
-  const startedControllers = startControllers(
-    market?.controllers(controllers) ?? controllers,
-    clock,
-    (error, controller) => logger.error({ err: error, controller }, 'a controller could not stop'),
+  const allControllers = market?.controllers(controllers) ?? controllers
+  const loadedControllers = allControllers.map(({ name }) => name)
+  await checkBeforeStart(config, port, { declared, loadedControllers }, servers)
+  const startedControllers = startControllers(allControllers, clock, (error, controller) =>
+    logger.error({ err: error, controller }, 'a controller could not stop'),
   )
   cleanup.add(() => startedControllers.stop())
 
@@ -91,6 +93,7 @@ export async function openBase(config: Config, port: number, options: BaseOption
   return {
     ...{ config, issuer, logger, clock, worker, brand, declared, market, tracing, resources, bus, cluster, unlock },
     controllers: startedControllers,
+    loadedControllers,
     builtInClients: builtInClients({ ...config, issuer }),
   }
 }

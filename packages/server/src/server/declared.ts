@@ -3,20 +3,21 @@ import type { DeclaredDocument } from '../declarative/demo-documents.ts'
 import type { Declared } from '../declarative/reconcile.ts'
 import type { TablesPort } from '../declarative/tables-port.ts'
 import type { Documents } from '../query/saved/documents.ts'
-import type { Logger } from '../telemetry/log.ts'
+import type { Base } from './base.ts'
 import type { Resources } from './resources.ts'
 
 export async function reconcileDeclared(
   declared: Declared | undefined,
-  { database, stores, audit, masterKey, clock }: Resources,
+  { resources, loadedControllers, logger }: Pick<Base, 'resources' | 'loadedControllers' | 'logger'>,
   query: { readonly tables: TablesPort; readonly documents: Documents } | undefined,
-  logger: Logger,
 ): Promise<void> {
   if (declared === undefined) return
+  const { database, stores, audit, masterKey, clock } = resources
   const { tables, documents } = query ?? {}
   const { reconcile, summarise } = await import('../declarative/reconcile.ts')
   const digestKey = masterKey.derive('declared passwords')
-  const changes = await reconcile(declared, { database, clock, environment: process.env, tables, digestKey })
+  const env = { database, clock, environment: process.env, tables, digestKey, loadedControllers }
+  const changes = await reconcile(declared, env)
   if (documents !== undefined) await createDocuments(declared.documents ?? [], documents, stores)
   if (changes.length === 0) return
   logger.info({ source: declared.source, ...summarise(changes) }, 'declaration applied')

@@ -1,10 +1,11 @@
 /** Reads the `Data` of a subscription to a live statement. */
 
-import { type Json, rawNumber } from '../lib/exact-json.ts'
+import type { Json } from '../lib/exact-json.ts'
 import { parameterInput } from '../query/http/statement.ts'
 import { isList, isObject, readJson } from '../query/json.ts'
 import { DEFAULT_RATE, type LiveRequest, MAX_RATE, MIN_RATE } from '../query/live/contract.ts'
 import { type Call, members, refuse, textMember } from '../streaming/topics/controller.ts'
+import { asJson } from '../streaming/topics/data-text.ts'
 
 export type LiveData = Pick<LiveRequest, 'statement' | 'parameters' | 'maxRate' | 'resume'>
 
@@ -28,7 +29,7 @@ function memberOf(fields: Fields, name: string): unknown {
 function parametersOf({ source }: Call, fields: Fields): Json {
   const parameters = memberOf(fields, 'Parameters')
   if (parameters === undefined) return null
-  return source === undefined ? asJson(parameters) : rereadParameters(source)
+  return source === undefined ? asJson(parameters, 'Parameters') : rereadParameters(source)
 }
 
 function rereadParameters(source: string): Json {
@@ -52,16 +53,6 @@ function readParameters(parameters: Json): LiveData['parameters'] {
   if (isList(parameters)) return new Map(parameters.map((value, index) => [String(index + 1), parameterInput(value)]))
   if (!isObject(parameters)) throw refuse('Data.Deserialise', 'Parameters')
   return new Map(Object.entries(parameters).map(([name, value]) => [name, parameterInput(value)]))
-}
-
-/** Values of MessagePack that JSON does not have are refused, except integers of 64 bits. */
-function asJson(value: unknown): Json {
-  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value
-  if (typeof value === 'number' && Number.isFinite(value)) return value
-  if (typeof value === 'bigint') return rawNumber(String(value))
-  if (Array.isArray(value)) return value.map(asJson)
-  if (typeof value !== 'object' || ArrayBuffer.isView(value)) throw refuse('Data.Deserialise', 'Parameters')
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, asJson(member)]))
 }
 
 function readMaxRate(given: unknown): number {

@@ -13,6 +13,7 @@ export function rateLimitsOf(config: Config) {
     ['pages', config.limitPages],
     ['query', config.limitQuery],
     ['stream', config.limitStream],
+    ['feeds', config.limitFeeds],
     ['admin', config.limitAdmin],
   ])
   return { budgets, exempt: config.limitExempt }
@@ -64,6 +65,10 @@ export function liveLimitsOf(config: Config) {
     rows: config.liveRows,
     bytes: config.liveBytes,
   }
+}
+
+export function feedLimitsOf(config: Config) {
+  return { publisherRate: config.feedPublisherRate, bytes: config.feedBytes }
 }
 
 export function readTls(config: Config): { cert: Buffer; key: Buffer } | undefined {

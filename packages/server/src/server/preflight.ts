@@ -48,7 +48,7 @@ const QUERY_CONNECTIONS = 3
 export async function checkBeforeStart(
   config: Config,
   port: number,
-  declared: Declared | undefined,
+  { declared, loadedControllers }: { declared: Declared | undefined; loadedControllers: readonly string[] },
   servers: DatabaseServers | undefined,
 ): Promise<void> {
   const { data: dataFolder, databaseUrl: url, masterKey } = config
@@ -63,7 +63,7 @@ export async function checkBeforeStart(
   }
   if (declared === undefined) return
   const { checkDeclared } = await import('../declarative/reconcile.ts')
-  await checkDeclared(declared, process.env, roles, await checksOfTables(config, servers))
+  await checkDeclared(declared, process.env, roles, await checksOfTables(config, servers), loadedControllers)
 }
 
 /** Whether other machines may reach the server, itself or through a proxy. With `demo`, only a proxy could lead to it. */

@@ -1,10 +1,10 @@
 /** What /readyz checks: the process, the databases, and the files of the installation. */
 import type { ReadinessCheck } from '../http/health.ts'
 import { unavailableReason } from '../lib/unavailable.ts'
-import type { QueryService } from '../query/service.ts'
 import { WritesStopped } from '../store/database/wal-sync.ts'
 import type { Base } from './base.ts'
 import { watchInstallation } from './installation.ts'
+import type { Services } from './services.ts'
 import type { ConflictWatch } from './watch/conflicts.ts'
 
 /** Whether the server stops, and whether another node made it stop. */
@@ -32,13 +32,14 @@ export class ServerState {
 
 export function readinessChecks(
   { config, resources: { database }, logger }: Base,
-  query: Pick<QueryService, 'check'> | undefined,
+  { query, feeds }: Pick<Services, 'query' | 'feeds'>,
   state: ServerState,
 ): Readonly<Record<string, ReadinessCheck>> {
   return {
     process: async () => state.describe(),
     database: async () => failureOf(database.check().then(() => state.conflicts?.check())),
     ...(query === undefined ? {} : { query: async () => failureOf(query.check()) }),
+    ...(feeds === undefined ? {} : { feeds: async () => failureOf(feeds.service.check()) }),
     installation: watchInstallation(config, logger),
   }
 }

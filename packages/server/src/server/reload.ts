@@ -10,6 +10,7 @@ import type { Identity } from '../identity/identity.ts'
 import type { QueryService } from '../query/service.ts'
 import type { Gateway } from '../streaming/gateway/gateway.ts'
 import { changeLevel, type Logger } from '../telemetry/log.ts'
+import type { Feeds } from './feeds.ts'
 import {
   boundOf,
   lifetimesOf,
@@ -34,6 +35,7 @@ export interface ReloadParts {
   readonly identity: Pick<Identity, 'setLifetimes'>
   readonly query: Pick<QueryService, 'setLimits'> | undefined
   readonly gateway: Pick<Gateway, 'setSettings'> | undefined
+  readonly feeds: Pick<Feeds, 'setLimits'> | undefined
   readonly logger: Logger
   /** Reads the declarative file and applies it; changes nothing if there is any fault in it. */
   readonly applyDeclared: () => Promise<void>
@@ -61,6 +63,7 @@ export async function reloadSettings(
   parts.identity.setLifetimes(lifetimesOf(config))
   parts.query?.setLimits(queryLimitsOf(config), liveLimitsOf(config))
   parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))
+  parts.feeds?.setLimits(config)
   changeLevel(logger, config.logLevel, () => {
     logger.info('settings and certificates reloaded')
     if (waiting.length > 0) logger.warn({ settings: waiting.map(fileName) }, 'some changed settings need a restart')

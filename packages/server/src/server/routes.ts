@@ -19,6 +19,7 @@ import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { Feeds } from './feeds.ts'
 import type { LazyPages } from './pages.ts'
 import type { Resources } from './resources.ts'
 
@@ -34,6 +35,10 @@ export interface RouteParts {
   readonly tables: TableChecks | undefined
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
+  /** The names of the streaming controllers that this node has loaded. */
+  readonly loadedControllers: readonly string[]
+  /** Undefined where streaming does not run here. */
+  readonly feeds: Feeds | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
@@ -61,6 +66,7 @@ export function routeGroups(parts: RouteParts): readonly (RouteGroup | LazyRoute
     ...(parts.runsIdentity ? identityGroups(parts, cors) : []),
     ...(query ?? []).map((group) => ({ ...group, cors })),
     ...(streaming === undefined ? [] : [{ ...streaming, cors }]),
+    ...(parts.feeds === undefined ? [] : [{ ...parts.feeds.routes, cors }]),
     { at: ['/admin'], limit: 'admin', load: () => loadAdmin(parts, cors) },
     ...(parts.console === undefined ? [] : [consoleRoutes(parts, parts.console)]),
     { at: ['/openapi.json'], limit: 'pages', load: () => loadOpenApi(parts) },
@@ -178,6 +184,8 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     builtInClients: parts.builtInClients,
     settings: () => showSettings(settings()),
     activity,
+    loadedControllers: parts.loadedControllers,
+    feeds: parts.feeds?.service,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     stopping,
   }

@@ -97,16 +97,17 @@ function reload(
   { ports, base, services }: Running,
   { addresses, connections }: Front,
 ): Promise<LoadedConfig> {
-  const { config, issuer, resources, logger } = base
-  const { identity, query, streaming, rateLimits } = services
+  const { config, issuer, logger } = base
+  const { identity, query, streaming, feeds, rateLimits } = services
   return reloadSettings(started, next, {
     ...{ issuer, rateLimits, identity, query, logger },
     gateway: streaming?.gateway,
+    feeds,
     listener: ports.listener,
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
     setProxies: (networks) => addresses.setNetworks(networks),
-    applyDeclared: async () => reconcileDeclared(await readDeclared(config), resources, query, logger),
+    applyDeclared: async () => reconcileDeclared(await readDeclared(config), base, query),
   })
 }
 
@@ -165,8 +166,9 @@ async function stop(reason: StopReason, running: Running, closed: () => Promise<
   logger.info('stopped')
 }
 
-async function endStreams({ query, streaming }: Services): Promise<void> {
+async function endStreams({ query, streaming, feeds }: Services): Promise<void> {
   query?.stopLive()
+  feeds?.stop()
   await streaming?.gateway.drain()
 }
 

@@ -13,6 +13,7 @@ import { openStreaming, type Streaming } from '../streaming/streaming.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import type { LocalFaults } from './faults.ts'
+import { type Feeds, openFeeds } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
 import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
 import { openMetrics } from './watch/background-jobs.ts'
@@ -23,6 +24,8 @@ export interface Services {
   /** Open on every node: all services authenticate with it. Its endpoints are served where the settings say so. */
   readonly identity: Identity
   readonly streaming: Streaming | undefined
+  /** Where streaming runs. */
+  readonly feeds: Feeds | undefined
   readonly metrics: Metrics
   /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
@@ -50,8 +53,10 @@ export async function openServices(
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits })
     : undefined
-  cleanup.add(() => streaming?.gateway.drain())
-  return { query, identity, streaming, metrics, renderMetrics, window, rateLimits }
+  const feeds = streaming && openFeeds(base, { identity, metrics, gateway: streaming.gateway })
+  cleanup.add(() => feeds?.close())
+  cleanup.add(() => streaming?.close())
+  return { query, identity, streaming, feeds, metrics, renderMetrics, window, rateLimits }
 }
 
 export function runs({ services }: Config, service: Config['services'][number]): boolean {
@@ -116,7 +121,7 @@ function endExpiredSessions(
 }
 
 function openStreamingService(
-  { config, issuer, controllers, resources: { audit }, bus, clock, logger }: Base,
+  { config, issuer, controllers, resources: { audit, stores }, bus, clock, logger, tracing }: Base,
   { query, identity, metrics, rateLimits }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits'>,
 ): Promise<Streaming> {
   return openStreaming({
@@ -126,5 +131,8 @@ function openStreamingService(
     settings: streamSettingsOf(config, issuer),
     queryController: query && createLiveController(query.live, audit),
     name: config.brandName,
+    trace: tracing,
+    remoteControllers: stores.controllers,
+    callToken: (url, caller, requestId) => identity.issuer.callToken(url, caller, requestId),
   })
 }

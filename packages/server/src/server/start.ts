@@ -52,7 +52,7 @@ export async function startServer(settings: LoadedConfig, options: StartOptions)
     const base = await openBase(config, listener.port, options, cleanup)
     const services = await openServices(base, faults, cleanup)
     const state = new ServerState()
-    const readiness = readinessChecks(base, services.query, state)
+    const readiness = readinessChecks(base, services, state)
     answerOtherNodes(base, services, listener, readiness, cleanup)
     await finishStart(base, services, cleanup)
     const expiry =
@@ -98,9 +98,14 @@ function answerOtherNodes(
 }
 
 /** Applies the declarative file; then the next node may start. */
-async function finishStart(base: Base, { query, window, metrics }: Services, cleanup: Cleanup): Promise<void> {
+async function finishStart(
+  base: Base,
+  { query, streaming, feeds, window, metrics }: Services,
+  cleanup: Cleanup,
+): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
-  if (worker?.appliesFile !== false) await reconcileDeclared(declared, resources, query, logger)
+  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query)
+  await Promise.all([streaming?.loadDeclared(), feeds?.load()])
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)
@@ -122,7 +127,7 @@ function answerRequests(
   { state, readiness, settings }: Answering,
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
-  const { query, identity, streaming, metrics, renderMetrics, rateLimits } = services
+  const { query, identity, streaming, feeds, metrics, renderMetrics, rateLimits } = services
   const { authenticate } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
@@ -156,6 +161,8 @@ function answerRequests(
         cancelElsewhere: (id, owner) => activity.cancel(id, owner),
       }),
       streaming: streaming?.routes,
+      loadedControllers: base.loadedControllers,
+      feeds,
       stopping: state.stopping,
     }),
     base: basePath,

@@ -1,7 +1,11 @@
 /** What a worker shares with the other workers of its machine. A server that runs alone has no link. */
 
+import type { NewMessage } from '../feeds/engine.ts'
+import type { SharedFeeds } from '../feeds/sqlite/engine.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
+
+export type { NewMessage }
 
 export interface WorkerLink {
   /** From 1. A worker that is replaced leaves its number to its successor. */
@@ -14,6 +18,7 @@ export interface WorkerLink {
   readonly predecessor: string | undefined
   readonly identityFile: SharedFile
   readonly queryFile: SharedFile
+  readonly feeds: SharedFeeds
   /** Sends counts to the others; the listener gets theirs, with a name of the sender. Returns a function that removes the listener. */
   sendRates(counts: readonly RateCount[]): void
   onRates(listener: (from: string, counts: readonly RateCount[]) => void): void

@@ -14,7 +14,9 @@ import { createClients } from './clients/clients.ts'
 import { createConsents } from './clients/consents.ts'
 import { createEvents } from './cluster/events.ts'
 import { createNodes } from './cluster/nodes.ts'
+import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
+import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 
 export type Stores = ReturnType<typeof createStores>
@@ -28,6 +30,8 @@ export function createStores(
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
+    controllers: createControllers(db, clock),
+    feeds: createFeeds(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),

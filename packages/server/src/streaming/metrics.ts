@@ -36,6 +36,7 @@ const LIMITS: ReadonlySet<string> = new Set([
   'rows',
   'memory',
   'queries',
+  'requests to this controller',
 ])
 
 export function countError({ errors, limited }: StreamCounters, code: string, context: string): void {

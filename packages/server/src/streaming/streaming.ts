@@ -3,9 +3,13 @@
 import { isPlatformScope, Refusal, SCOPES, STREAM_PATH, VERSION } from 'gatehouse-protocol'
 import { requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
+import type { RemoteControllers } from '../store/controllers/controllers.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import type { CallTrace } from '../telemetry/trace.ts'
+import { DeclaredControllers } from './declared-controllers.ts'
 import { Gateway, type GatewayOptions } from './gateway/gateway.ts'
 import { watchGateway } from './metrics.ts'
+import type { RemoteOptions } from './remote/remote.ts'
 import type { StreamSettings } from './settings.ts'
 
 export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'settings'> {
@@ -13,22 +17,41 @@ export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'setti
   /** The name that clients are shown in ServerInfo. */
   readonly name: string
   readonly metrics: Metrics
+  readonly trace: CallTrace | undefined
+  /** Where remote controllers are declared. */
+  readonly remoteControllers: Pick<RemoteControllers, 'list'>
+  readonly callToken: RemoteOptions['callToken']
 }
 
 export interface Streaming {
   readonly gateway: Gateway
   readonly routes: RouteGroup
+  /** Takes over the declared controllers of the database; changes are taken over by themselves. */
+  loadDeclared(): Promise<void>
+  /** Ends the connections in order, then everything else. */
+  close(): Promise<void>
 }
 
 export async function openStreaming(options: StreamingOptions): Promise<Streaming> {
-  const { settings, name, metrics, ...rest } = options
+  const { settings, name, metrics, trace, remoteControllers: store, callToken, ...rest } = options
   const gateway = new Gateway({
     ...rest,
     settings,
     server: { Name: name, Class: 'Gatehouse', Version: VERSION },
   })
   watchGateway(metrics, gateway)
-  return { gateway, routes: streamRoutes(gateway, settings.streamEcho) }
+  const { bus, logger } = rest
+  const maxReplyBytes = () => gateway.maxMessageBytes
+  const declared = new DeclaredControllers({ store, bus, gateway, callToken, logger, metrics, trace, maxReplyBytes })
+  return {
+    gateway,
+    routes: streamRoutes(gateway, settings.streamEcho),
+    loadDeclared: () => declared.load(),
+    async close() {
+      await gateway.drain()
+      declared.close()
+    },
+  }
 }
 
 export function streamRoutes(

@@ -23,7 +23,8 @@ export class Exchange {
   /** WorkerProcess handles the messages about its start and its stop. */
   #receive(from: WorkerProcess, message: FromWorker): void {
     this.#onSign(from)
-    if (message.kind === 'committed' || message.kind === 'waiting') this.#sendOthers(from, message)
+    if (message.kind === 'committed' || message.kind === 'waiting' || message.kind === 'feed messages')
+      this.#sendOthers(from, message)
     else if (message.kind === 'rates') this.#sendOthers(from, { ...message, from: String(from.pid) })
     else if (message.kind === 'metrics') this.#metrics.received(from, message.text, message.id)
     else if (message.kind === 'last metrics') this.#metrics.received(from, message.text)

@@ -1,6 +1,6 @@
 /** A worker's side of the channel to its supervisor. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { WorkerLink } from '../server/worker-link.ts'
+import type { NewMessage, WorkerLink } from '../server/worker-link.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 import type { SharedFile } from '../store/database/shared-file.ts'
 import type { FromWorker, SharedFileName, StartOrder, ToWorker } from './messages.ts'
@@ -10,6 +10,7 @@ const LONGEST_CLOSE_MS = 5_000
 /** Commits within this time are announced by one message, because each wakes the supervisor and all other workers. */
 const COMMITS_MS = 10
 
+type FeedListener = (feed: string, messages: readonly NewMessage[]) => void
 type RatesListener = (from: string, counts: readonly RateCount[]) => void
 
 export class Link {
@@ -18,7 +19,8 @@ export class Link {
   /** Resolves when the supervisor wants this worker to stop. */
   readonly stopped: Promise<{ readonly isReplaced: boolean }>
   readonly #portsClosed = Promise.withResolvers<void>()
-  readonly #files = { identity: newListeners(), query: newListeners() }
+  readonly #files = { identity: newListeners(), query: newListeners(), feeds: newListeners() }
+  #onFeedMessages: FeedListener = () => {}
   #onRates: RatesListener = () => {}
   #ownMetrics: () => string = () => ''
   readonly #scrapes = new Map<number, (text: string) => void>()
@@ -43,6 +45,11 @@ export class Link {
         case 'waiting':
           for (const listener of this.#files[message.file].onWaiting) listener(message.owners)
           return
+        case 'feed messages':
+          return this.#onFeedMessages(
+            message.feed,
+            message.messages.map(({ topic, data }) => ({ topic, data })),
+          )
         case 'rates':
           return this.#onRates(message.from, message.counts)
         case 'metrics wanted':
@@ -77,6 +84,13 @@ export class Link {
       predecessor,
       identityFile: this.#sharedFile('identity'),
       queryFile: this.#sharedFile('query'),
+      feeds: {
+        ...this.#sharedFile('feeds'),
+        sendMessages: (feed, messages) => this.send({ kind: 'feed messages', feed, messages }),
+        onMessages: (listener) => {
+          this.#onFeedMessages = listener
+        },
+      },
       sendRates: (counts) => this.send({ kind: 'rates', counts }),
       onRates: (listener) => {
         this.#onRates = listener

@@ -3,7 +3,13 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { RateCount } from '../store/cluster/rate-count-sync.ts'
 
 /** The SQLite files that all workers write. */
-export type SharedFileName = 'identity' | 'query'
+export type SharedFileName = 'identity' | 'query' | 'feeds'
+
+/** JSON has no undefined, so that a removed topic has no data. */
+export interface PassedMessage {
+  readonly topic: string
+  readonly data?: string | undefined
+}
 
 export interface StartOrder extends Pick<LoadedConfig, 'texts' | 'sources'> {
   readonly number: number
@@ -23,6 +29,8 @@ export type ToWorker =
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   /** Another worker waits for the lock, with writes of these owners. */
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
+  /** Messages of a feed that is not stored, which another worker has published. */
+  | { readonly kind: 'feed messages'; readonly feed: string; readonly messages: readonly PassedMessage[] }
   /** What another worker has counted. */
   | { readonly kind: 'rates'; readonly from: string; readonly counts: readonly RateCount[] }
   /** The supervisor requests the metrics of this worker. */
@@ -42,6 +50,7 @@ export type FromWorker =
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'committed'; readonly file: SharedFileName }
   | { readonly kind: 'waiting'; readonly file: SharedFileName; readonly owners: readonly string[] }
+  | { readonly kind: 'feed messages'; readonly feed: string; readonly messages: readonly PassedMessage[] }
   | { readonly kind: 'rates'; readonly counts: readonly RateCount[] }
   | { readonly kind: 'all metrics wanted'; readonly id: number }
   | { readonly kind: 'metrics'; readonly id: number; readonly text: string }

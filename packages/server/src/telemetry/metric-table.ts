@@ -93,9 +93,32 @@ export const METRICS = {
     'of',
   ),
   gatehouse_live_resets_total: counter('Snapshots sent again, by the reason in the Reset.', 'reason'),
+  gatehouse_feed_messages_total: counter('Messages published to a feed on this node.', 'feed'),
+  gatehouse_feed_subscriptions: gauge('Subscriptions of a feed on this node, over streams and events.', 'feed'),
+  gatehouse_feed_topics: sharedGauge(
+    'Topics of a feed that hold a state or history. Counted every ten seconds.',
+    'feed',
+  ),
+  gatehouse_feed_bytes: sharedGauge('Bytes of the messages that a feed keeps. Counted every ten seconds.', 'feed'),
+  gatehouse_feed_refused_total: counter('Refused requests to publish, by error code.', 'code'),
   gatehouse_controller_faults_total: counter(
     'Uncaught errors of custom streaming controllers, such as those of their timers.',
     'controller',
+  ),
+  gatehouse_remote_calls_total: counter(
+    'Requests to remote controllers, by outcome: "ok", "refused" (4xx with a problem document), "fault", "timeout", "cancelled" (by the client, or because its connection or its time ended) or "limited".',
+    'controller',
+    'outcome',
+  ),
+  gatehouse_remote_call_seconds: histogram(
+    'Time of a request to a remote controller, including the wait for others.',
+    SLOW,
+    'controller',
+  ),
+  gatehouse_remote_calls: gauge(
+    'Requests to remote controllers: "running", and "waiting" because too many run.',
+    'controller',
+    'state',
   ),
   gatehouse_bus_events_total: counter('Events received from the event bus, by kind.', 'kind'),
   gatehouse_bus_lag_seconds: processGauge('Time since this node last knew that it had received every event.'),

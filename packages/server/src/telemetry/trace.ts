@@ -12,3 +12,26 @@ export interface Trace {
 export interface OpenSpan {
   end(attributes: SpanAttributes, isFailed: boolean): void
 }
+
+/** Spans of calls to other programs that are not made for a request over HTTP, but for a message of a stream. */
+export interface CallTrace {
+  /** Begins a span in the given trace, or in a new one; undefined where it is not sampled. */
+  openCall(traceparent: string | undefined): CallSpan | undefined
+}
+
+export interface CallSpan {
+  /** The value of the `traceparent` header of the call. */
+  readonly header: string
+  end(name: string, attributes: SpanAttributes, isFailed: boolean): void
+}
+
+const TRACE_PARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/
+
+/** W3C Trace Context §3.2. */
+export function readTraceParent(
+  header: string | string[] | undefined,
+): { traceId: string; spanId: string; sampled: boolean } | undefined {
+  const [, traceId = '', spanId = '', flags = ''] = TRACE_PARENT.exec(String(header ?? '')) ?? []
+  if (traceId === '' || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
+}

@@ -1,7 +1,14 @@
 /** Traces for OpenTelemetry, loaded only where an exporter is configured: a span for each request and for what it waits for, sent in batches. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomBytes } from 'node:crypto'
-import type { OpenSpan, SpanAttributes, Trace } from './trace.ts'
+import {
+  type CallSpan,
+  type CallTrace,
+  type OpenSpan,
+  readTraceParent,
+  type SpanAttributes,
+  type Trace,
+} from './trace.ts'
 import { exportRequest, type FinishedSpan } from './trace-export.ts'
 
 export interface TraceOptions {
@@ -43,7 +50,7 @@ const SPANS_AT_ONCE = 512
 const MOST_WAITING = 4_096
 const SEND_TIMEOUT_MS = 5_000
 
-export class Tracing implements Trace {
+export class Tracing implements Trace, CallTrace {
   readonly #options: TraceOptions
   readonly #served = new AsyncLocalStorage<SpanState>()
   readonly #finished: FinishedSpan[] = []
@@ -61,6 +68,19 @@ export class Tracing implements Trace {
       header: `00-${span.traceId}-${span.spanId}-01`,
       run: (act) => this.#served.run(span, act),
       end: (request) => this.#keep(endRequest(span, request)),
+    }
+  }
+
+  openCall(traceparent: string | undefined): CallSpan | undefined {
+    const span = beginRequest(traceparent, this.#options.ratio)
+    if (span === undefined) return undefined
+    const { traceId, spanId, parentSpanId, startedAt } = span
+    return {
+      header: `00-${traceId}-${spanId}-01`,
+      end: (name, attributes, isFailed) => {
+        const endedAt = unixNanoseconds()
+        this.#keep({ traceId, spanId, parentSpanId, name, kind: 'client', startedAt, endedAt, attributes, isFailed })
+      },
     }
   }
 
@@ -162,16 +182,6 @@ function childOf({ traceId, spanId }: SpanState): Pick<FinishedSpan, 'traceId' |
 
 function newSpanId(): string {
   return randomBytes(8).toString('hex')
-}
-
-/** W3C Trace Context §3.2. */
-function readTraceParent(
-  header: string | string[] | undefined,
-): { traceId: string; spanId: string; sampled: boolean } | undefined {
-  const [, traceId = '', spanId = '', flags = ''] =
-    /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:$|-)/.exec(String(header ?? '')) ?? []
-  if (traceId === '' || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
-  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & 1) === 1 }
 }
 
 function unixNanoseconds(): bigint {

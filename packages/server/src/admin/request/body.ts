@@ -3,10 +3,13 @@
 import { Refusal } from 'gatehouse-protocol'
 import { checkMeaning } from '../../declarative/check-meaning.ts'
 import { checkShape } from '../../declarative/check-shape.ts'
+import type { TakenNames } from '../../declarative/controller-names.ts'
+import type { DeclaredFeed } from '../../declarative/declared-feed.ts'
 import {
   DECLARATION,
   type Declaration,
   type DeclaredClient,
+  type DeclaredController,
   type DeclaredRole,
   type DeclaredUser,
 } from '../../declarative/shape.ts'
@@ -17,7 +20,7 @@ import type { Fault } from '../../schema/check-schema.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const { users, clients, roles } = DECLARATION.properties
+const { users, clients, roles, feeds, controllers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -31,6 +34,8 @@ export const INVITED_SCHEMA: JsonSchema = {
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
+export const FEED_SCHEMA: JsonSchema = { ...feeds.items }
 
 /** A time in a response. */
 export function instant(milliseconds: number): string
@@ -40,8 +45,7 @@ export function instant(milliseconds: number | undefined): string | null {
 }
 
 export function readObject(body: unknown): JsonObject {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw badBody([{ path: '', text: 'a JSON object is required' }])
+  if (!isObject(body)) throw badBody([{ path: '', text: 'a JSON object is required' }])
   return { ...body }
 }
 
@@ -55,14 +59,23 @@ export function refuseUnknown(body: JsonObject, known: readonly string[]): void 
   if (faults.length > 0) throw badBody(faults.map((path) => ({ path, text: 'unknown member' })))
 }
 
-/** JSON merge patch (RFC 7396), without recursion: the only member that is an object is `jwks`, which is replaced. */
+/** JSON merge patch (RFC 7396). */
 export function merged(target: JsonObject, patch: JsonObject): JsonObject {
   const result = new Map(Object.entries(target))
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) result.delete(name)
+    else if (isObject(value)) result.set(name, merged(objectOf(result.get(name)), value))
     else result.set(name, value)
   }
   return Object.fromEntries(result)
+}
+
+function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {}
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Without the password, which is read separately. What a user has `before` stays allowed. */
@@ -99,6 +112,14 @@ export function readRole(value: unknown): DeclaredRole {
   return one('roles', check({ roles: [value] }, []).roles)
 }
 
+export function readController(value: unknown, taken: TakenNames): DeclaredController {
+  return one('controllers', check({ controllers: [value] }, [], taken).controllers)
+}
+
+export function readFeed(value: unknown, taken: TakenNames): DeclaredFeed {
+  return one('feeds', check({ feeds: [value] }, [], taken).feeds)
+}
+
 export function badBody(faults: readonly Fault[]): Refusal {
   const [first] = faults
   const detail =
@@ -106,9 +127,9 @@ export function badBody(faults: readonly Fault[]): Refusal {
   return new Refusal('admin.bad_body', 422, detail, { members: { Faults: faults } })
 }
 
-function check(value: unknown, existingRoles: Iterable<string>): Declaration {
+function check(value: unknown, existingRoles: Iterable<string>, taken?: TakenNames): Declaration {
   const shaped = checkShape(value)
-  const faults = 'faults' in shaped ? shaped.faults : checkMeaning(shaped.declaration, existingRoles)
+  const faults = 'faults' in shaped ? shaped.faults : checkMeaning(shaped.declaration, existingRoles, taken)
   if (faults.length > 0)
     throw badBody(faults.map(({ path, text }) => ({ path: path.replace(/^\w+\[0\]\.?/, ''), text })))
   if ('faults' in shaped) throw new Error('unreachable: a shape without faults has a declaration')

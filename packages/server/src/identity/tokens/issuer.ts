@@ -1,6 +1,6 @@
-/** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2) and logout tokens (Back-Channel Logout §2.4). */
+/** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4) and tokens for calls. */
 import { hash, randomUUID } from 'node:crypto'
-import { audiencesOf, type Clock, IDENTITY_AUDIENCE, seconds } from 'gatehouse-protocol'
+import { audiencesOf, type Clock, IDENTITY_AUDIENCE, type Principal, seconds } from 'gatehouse-protocol'
 import type { User } from '../../store/accounts/user.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
@@ -44,6 +44,7 @@ export interface IssuerOptions {
 }
 
 const LOGOUT_TOKEN_SECONDS = 120
+const CALL_TOKEN_SECONDS = 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: IssuerOptions) {
@@ -123,6 +124,26 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
         jti: randomUUID(),
         sid: sessionId,
         events: { [LOGOUT_EVENT]: {} },
+      })
+    },
+
+    /**
+     * For one call of a remote controller, on behalf of a caller. Its type and audience keep it from being accepted as an access token or
+     * an ID token (RFC 8725 §3.11).
+     */
+    callToken(url: string, { subject, clientId, scopes, roles }: Principal, requestId: string): Promise<string> {
+      const iat = seconds(clock())
+      return signer.sign('call+jwt', {
+        iss: name,
+        sub: subject,
+        aud: url,
+        client_id: clientId,
+        scope: [...scopes].join(' '),
+        role: roles,
+        iat,
+        nbf: iat,
+        exp: iat + CALL_TOKEN_SECONDS,
+        jti: requestId,
       })
     },
   }

@@ -15,7 +15,7 @@ import { type Claims, parseJwt } from './jwt.ts'
 import { createVerifier } from './verifier.ts'
 
 /** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
-export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt'
+export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt' | 'call+jwt'
 
 export interface PublishedKey {
   readonly kty: string

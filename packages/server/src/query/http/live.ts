@@ -1,16 +1,17 @@
 /** Live statements over HTTP: server-sent events on POST and GET /query. */
 
 import type { ParameterInput } from 'gatehouse-iql'
-import { type Authenticate, type Clock, type Principal, Refusal } from 'gatehouse-protocol'
-import type { Bus, GateEvent } from '../../events/bus.ts'
+import type { Authenticate, Clock } from 'gatehouse-protocol'
+import type { Bus } from '../../events/bus.ts'
 import type { Context } from '../../http/context.ts'
-import { readBearer } from '../../http/request/authentication.ts'
+import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../http/events/event-response.ts'
+import { OpenResponses } from '../../http/events/open-responses.ts'
 import type { Json } from '../../lib/exact-json.ts'
 import { refuse } from '../errors.ts'
-import { DEFAULT_RATE, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/contract.ts'
+import { DEFAULT_RATE, type LiveMessage, type LiveQueries, MAX_RATE, MIN_RATE } from '../live/contract.ts'
 import { shuttingDown } from '../live/limits.ts'
-import { EventResponse } from './event-response.ts'
-import { checkContentType, EVENT_STREAM, prefersEvents, requirePlatformAccess, valueEncoding } from './request.ts'
+import { problemFor } from './problem.ts'
+import { checkContentType, prefersEvents, requirePlatformAccess, valueEncoding } from './request.ts'
 import { queryParameters, readStatement, type StatementRequest } from './statement.ts'
 
 export interface LiveEndpointEnv {
@@ -20,20 +21,33 @@ export interface LiveEndpointEnv {
   readonly clock: Clock
 }
 
-/** How often the expiry of tokens and the need for comment lines are checked. */
-const SWEEP_MS = 250
+const EVENTS: EventRules<LiveMessage> = {
+  route: '/query as events',
+  encode: (message) => `event: ${message.kind.toLowerCase()}\n${idOf(message)}${dataLines(message.text)}`,
+  problem: problemFor,
+  expired: () => refuse('Auth.InvalidToken', 'The access token has expired'),
+  stopping: shuttingDown,
+  tooSlow: () => refuse('Limit.Overload', 'The client reads too slowly'),
+}
+
+/** A Reset clears the id: a client that then reconnects must not resume from a state that it no longer holds. */
+function idOf({ kind, position }: LiveMessage): string {
+  if (kind === 'Reset') return 'id\n'
+  return position === undefined ? '' : `id: ${position}\n`
+}
 
 export class LiveEndpoint {
   readonly #env: LiveEndpointEnv
-  readonly #open = new Map<EventResponse, string>()
-  #unsubscribe: (() => void) | undefined
-  #sweep: NodeJS.Timeout | undefined
-  readonly #toCheck = new Set<EventResponse>()
-  #willCheck = false
-  #isStopping = false
+  readonly #open: OpenResponses<LiveMessage>
 
   constructor(env: LiveEndpointEnv) {
     this.#env = env
+    this.#open = new OpenResponses({
+      authenticate: env.authenticate,
+      bus: env.bus,
+      requireAccess: requirePlatformAccess,
+      invalidToken: () => refuse('Auth.InvalidToken', 'The access token is no longer valid'),
+    })
   }
 
   /** POST /query with `Accept: text/event-stream`. */
@@ -58,15 +72,14 @@ export class LiveEndpoint {
 
   /** Ends every response: the clients reconnect to another node. */
   stop(): void {
-    this.#isStopping = true
-    for (const response of [...this.#open.keys()]) response.stop()
+    this.#open.stop()
   }
 
   async #answer(context: Context, { text, values, maxRate }: StatementRequest): Promise<void> {
     const { live, clock } = this.#env
     const { principal } = context
-    if (this.#isStopping) throw shuttingDown()
-    const response = new EventResponse(context, { clock, onClosed: () => this.#remove(response) })
+    if (this.#open.isStopping) throw shuttingDown()
+    const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
     const left = new AbortController()
     const leave = (): void => left.abort(refuse('Limit.Cancelled', 'The client disconnected'))
     context.response.once('close', leave)
@@ -86,85 +99,7 @@ export class LiveEndpoint {
     context.response.off('close', leave)
     response.begin(subscription)
     if (context.method === 'HEAD') context.response.end()
-    if (response.isClosed) return
-    this.#add(response, readBearer(context.headers.authorization ?? '') ?? '')
-    if (this.#isStopping) response.stop()
-    // Rights may have changed while the statement was prepared.
-    else this.#check(response)
-  }
-
-  #add(response: EventResponse, token: string): void {
-    this.#open.set(response, token)
-    this.#unsubscribe ??= this.#env.bus.subscribe((event) => this.#onEvent(event))
-    if (this.#sweep !== undefined) return
-    this.#sweep = setInterval(() => {
-      for (const open of [...this.#open.keys()]) open.tick()
-    }, SWEEP_MS)
-    this.#sweep.unref()
-  }
-
-  #remove(response: EventResponse): void {
-    if (!this.#open.delete(response) || this.#open.size > 0) return
-    clearInterval(this.#sweep)
-    this.#sweep = undefined
-    this.#unsubscribe?.()
-    this.#unsubscribe = undefined
-  }
-
-  /** Tokens are checked in a later turn, when every listener of the bus has handled the event. Many events cause one check. */
-  #onEvent(event: GateEvent): void {
-    for (const response of this.#open.keys()) if (concerns(event, response.principal)) this.#toCheck.add(response)
-    if (this.#willCheck || this.#toCheck.size === 0) return
-    this.#willCheck = true
-    setImmediate(() => {
-      const responses = [...this.#toCheck]
-      this.#toCheck.clear()
-      this.#willCheck = false
-      for (const response of responses) this.#check(response)
-    })
-  }
-
-  /** Authenticates the caller again: rights may have changed, or the token may be revoked. */
-  async #check(response: EventResponse): Promise<void> {
-    const token = this.#open.get(response)
-    if (token === undefined) return
-    try {
-      const principal = await this.#env.authenticate(token)
-      if (principal === undefined) throw refuse('Auth.InvalidToken', 'The access token is no longer valid')
-      requirePlatformAccess(principal)
-      response.setPrincipal(principal)
-    } catch (error) {
-      // Without the database, changes to the token cannot be known; it ends at its expiry anyway.
-      if (error instanceof Refusal) response.end(error)
-      else response.context.log.warn({ err: error }, 'the token of a live statement could not be checked')
-    }
-  }
-}
-
-/** Whether the event can change the validity or the rights of the caller's token. */
-function concerns(event: GateEvent, principal: Principal): boolean {
-  switch (event.kind) {
-    case 'token-revoked':
-      return event.tokenId === principal.tokenId
-    case 'grant-revoked':
-      return event.grantId === principal.grantId
-    case 'session-ended':
-      return event.sessionId === principal.sessionId
-    case 'subject-cut':
-    case 'rights-changed':
-    case 'user-changed':
-      return event.subject === principal.subject
-    case 'subjects-cut':
-      return event.subjects.includes(principal.subject)
-    case 'client-cut':
-    case 'client-scopes-changed':
-      return event.clientId === principal.clientId
-    case 'roles-changed':
-      return principal.kind === 'user'
-    case 'keys-changed':
-      return event.withdrawn !== undefined && event.withdrawn === principal.keyId
-    default:
-      return false
+    this.#open.add(response)
   }
 }
 

@@ -1,11 +1,13 @@
 /** The routes of the query service in /openapi.json. */
+
+import { EVENT_STREAM } from '../../http/events/event-response.ts'
 import type { ApiContent, ApiParameter, ApiReply, ApiRoute, JsonSchema } from '../../http/openapi.ts'
 import { flag, list, number, oneOf, text } from '../../schema/builders.ts'
 import { QUERY_ERRORS } from '../errors.ts'
 import { DEFAULT_RATE, MAX_RATE as MAX_RATE_LIMIT, MIN_RATE } from '../live/contract.ts'
 import { OPERATORS } from './criteria.ts'
 import { DEFAULT_PAGE, MAX_PAGE } from './page-parameters.ts'
-import { EVENT_STREAM, MEDIA_TYPES } from './request.ts'
+import { MEDIA_TYPES } from './request.ts'
 
 export function describeQuery(): ApiRoute[] {
   return [

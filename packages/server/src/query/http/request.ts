@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type Clock, isPlatformScope, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
+import { EVENT_STREAM } from '../../http/events/event-response.ts'
 import { byQuality } from '../../http/request/accept.ts'
 import type { QueryValues } from '../../http/request/request-head.ts'
 import type { Json } from '../../lib/exact-json.ts'
@@ -122,8 +123,6 @@ function negotiateFormat(accept: string | undefined): Format {
   const offered = Object.values(MEDIA_TYPES).map((type) => type.split(';', 1)[0])
   throw refuse('Request.NotAcceptable', `No result format matches ${accept}`, { members: { Expected: offered } })
 }
-
-export const EVENT_STREAM = 'text/event-stream'
 
 /** Whether the caller prefers the statement as live events to every format of a result. */
 export function prefersEvents(accept: string | undefined): boolean {

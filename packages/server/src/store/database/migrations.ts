@@ -221,6 +221,24 @@ const databaseHistory: Migration = {
   isCompatible: true,
 }
 
+/** Remote controllers: programs that answer requests of streams over HTTP. */
+const controllers: Migration = {
+  ...statements('controllers', [
+    `create table controllers (name text not null, definition text not null, created_at bigint not null,
+      updated_at bigint not null, constraint controllers_key primary key (name))`,
+  ]),
+  isCompatible: true,
+}
+
+/** The definitions of feeds. */
+const feeds: Migration = {
+  ...statements('feeds', [
+    `create table feeds (name text not null, definition text not null, created_at bigint not null,
+      updated_at bigint not null, constraint feeds_key primary key (name))`,
+  ]),
+  isCompatible: true,
+}
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -234,4 +252,6 @@ export const MIGRATIONS: readonly Migration[] = [
   nodeIssuers,
   compatibleMigrations,
   databaseHistory,
+  controllers,
+  feeds,
 ]

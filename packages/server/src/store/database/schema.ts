@@ -54,6 +54,20 @@ export interface Schema {
     created_at: number
     updated_at: number
   }
+  /** Remote controllers (controllers/controllers.ts). */
+  controllers: {
+    name: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
+  /** Definitions of feeds (feeds/feeds.ts). */
+  feeds: {
+    name: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   client_secrets: {
     id: string
     client_id: string

@@ -128,6 +128,8 @@ export function effectOf(event: GateEvent, principal: Principal): EventEffect {
     case 'user-changed':
     case 'clients-changed':
     case 'catalogue-changed':
+    case 'controllers-changed':
+    case 'feeds-changed':
     case 'nodes-asked':
       return NO_EFFECT
     default:

@@ -25,6 +25,10 @@ export class ConnectionCaller implements Caller {
     return this.identity.address
   }
 
+  get traceParent(): string | undefined {
+    return this.identity.traceParent
+  }
+
   get profile(): Profile {
     return this.identity.profile
   }

@@ -1,5 +1,5 @@
 /** One request on a connection: executed when its turn comes, answered exactly once. */
-import type { Principal } from 'gatehouse-protocol'
+import type { Principal, TransactionId } from 'gatehouse-protocol'
 import { IDENTIFY } from '../controllers/auth.ts'
 import { AcceptedSignIn, type Call, refuse, type Topic } from '../topics/controller.ts'
 import { topicKey } from '../topics/hub.ts'
@@ -55,6 +55,10 @@ export class Operation implements Call {
 
   get source(): string | undefined {
     return this.request.kind === 'request' ? this.request.source : undefined
+  }
+
+  get transactionId(): TransactionId | undefined {
+    return this.request.id
   }
 
   get principal(): Principal | undefined {
@@ -118,10 +122,13 @@ export class Operation implements Call {
       subscriptions.remove(topicKey(request.controller, request.topic))
       return undefined
     }
-    if (!this.caller.auth.satisfies(topic.needs, env.clock())) throw refuse('Authority')
+    const needs = request.action === 'Publish' ? (topic.publishNeeds ?? topic.needs) : topic.needs
+    if (!this.caller.auth.satisfies(needs, env.clock())) throw refuse('Authority')
     if (request.action === 'Publish') return topic.publish?.(this)
     const key = topicKey(request.controller, request.topic)
-    if (topic.subscription?.open !== undefined && subscriptions.has(key)) throw refuse('Data', 'Topic')
+    if (topic.subscription?.open !== undefined && subscriptions.has(key)) {
+      if (topic.subscription.isCounted === undefined || request.data !== undefined) throw refuse('Data', 'Topic')
+    }
     if (subscriptions.repeat(key)) return undefined
     if (subscriptions.size >= env.settings.streamMaxSubscriptions) throw refuse('Limited', 'subscriptions')
     if (topic.subscription?.open !== undefined) return subscriptions.openTopicRun(topic.subscription, this, topic.needs)
@@ -170,6 +177,7 @@ export class Operation implements Call {
       transport.send(reply(request, topic, data))
       return
     }
+    if (this.#topic?.repliesOnlyToId) return
     const key = topicKey(controller, topic)
     if (!subscriptions.has(key)) sendError(transport, env, request, refuse('Operation.NoResult'))
     // After a sign-in the new authority is pushed to Identify anyway.

@@ -4,6 +4,7 @@ import {
   DEFAULT_ACTION,
   DEFAULT_CONTROLLER,
   isAction,
+  LONGEST_TOPIC,
   type StreamErrorCode,
   type TransactionId,
 } from 'gatehouse-protocol'
@@ -40,9 +41,6 @@ export const UNREADABLE: InvalidRequest = {
   context: '',
 }
 
-/** A connection stores the names of its topics: a thousand names of a megabyte each would take a gigabyte. */
-const MAX_TOPIC_LENGTH = 256
-
 /** Undefined for an `Error` from the client: answering it could start an endless exchange. */
 export function readRequest(decoded: Decoded): Request | InvalidRequest | undefined {
   const { members, id, source } = decoded
@@ -54,7 +52,7 @@ export function readRequest(decoded: Decoded): Request | InvalidRequest | undefi
   if (action === 'Error') return undefined
   if (typeof confirm !== 'boolean') return invalid(decoded, 'Data.Deserialise', 'Confirm')
   if (topic !== undefined && typeof topic !== 'string') return invalid(decoded, 'Data.Deserialise', 'Topic')
-  if (topic !== undefined && topic.length > MAX_TOPIC_LENGTH) return invalid(decoded, 'Data', 'Topic')
+  if (topic !== undefined && topic.length > LONGEST_TOPIC) return invalid(decoded, 'Data', 'Topic')
   if (action === 'Cancel') {
     if (id === undefined) return invalid(decoded, 'Data', 'TransactionID')
   } else if (topic === undefined) return invalid(decoded, 'Data', 'Topic')

@@ -130,7 +130,7 @@ export class Subscriptions implements TopicListener {
 
   /** Counts another Sub of an open subscription; false if it is not open. */
   repeat(key: string): boolean {
-    const subscription = this.#shared?.get(key)
+    const subscription = this.#shared?.get(key) ?? this.#topicRun?.get(key)
     if (subscription === undefined) return false
     subscription.count++
     return true
@@ -175,7 +175,7 @@ export class Subscriptions implements TopicListener {
   /** Counts one Unsub; the last one ends the subscription. */
   remove(key: string): void {
     const topicRun = this.#topicRun?.get(key)
-    if (topicRun !== undefined) this.#dropTopicRun(topicRun)
+    if (topicRun !== undefined && --topicRun.count === 0) this.#dropTopicRun(topicRun)
     const subscription = this.#shared?.get(key)
     if (subscription !== undefined && --subscription.count === 0) this.#drop(subscription)
   }

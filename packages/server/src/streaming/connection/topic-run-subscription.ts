@@ -1,7 +1,7 @@
 /** A connection's end of a subscription that its topic runs: when the topic may send, and which events it is notified of. */
-import type { JsonText, Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
-import { type Call, type Need, refuse, type TopicRunRules } from '../topics/controller.ts'
-import { topicKey } from '../topics/hub.ts'
+import { JsonText, type Principal, type Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
+import { type Call, type Need, refuse, type TopicMessage, type TopicRunRules } from '../topics/controller.ts'
+import { type Broadcast, topicKey } from '../topics/hub.ts'
 import type { ConnectionAuth } from './authentication.ts'
 import type { ConnectionEnv, Transport } from './types.ts'
 
@@ -14,11 +14,13 @@ export interface TopicRunHost {
   readonly onFault: (error: unknown) => void
 }
 
-export class TopicRunSubscription implements SubscriberSink<JsonText> {
+export class TopicRunSubscription implements UrgentSink<JsonText | TopicMessage> {
   readonly key: string
   readonly controller: string
   readonly name: string
   readonly needs: Need
+  /** It ends after as many Unsub as Sub. */
+  count = 1
   readonly #host: TopicRunHost
   #state: 'opening' | 'open' | 'paused' | 'ended' = 'opening'
   #running: RunningSubscription | undefined
@@ -57,10 +59,24 @@ export class TopicRunSubscription implements SubscriberSink<JsonText> {
     return this.#state === 'open' && !transport.topicsMustWait && auth.satisfies(this.needs, env.clock())
   }
 
-  send(data: JsonText): void {
-    if (this.#state !== 'open') return
-    const { transport, env } = this.#host
-    transport.sendBroadcast(env.hub.share(this.controller, this.name, data), 'queue')
+  get isOpen(): boolean {
+    const { auth, env } = this.#host
+    return this.#state === 'open' && auth.satisfies(this.needs, env.clock())
+  }
+
+  send(data: JsonText | TopicMessage): void {
+    if (this.#state === 'open') this.#host.transport.sendBroadcast(this.#broadcastOf(data), 'queue')
+  }
+
+  sendOrClose(data: JsonText | TopicMessage): void {
+    if (this.#state === 'open') this.#host.transport.sendBroadcast(this.#broadcastOf(data), 'close')
+  }
+
+  #broadcastOf(data: JsonText | TopicMessage): Broadcast {
+    const { hub } = this.#host.env
+    return data instanceof JsonText
+      ? hub.share(this.controller, this.name, data)
+      : hub.broadcastOf(this.controller, data)
   }
 
   end(reason: Refusal): void {

@@ -31,6 +31,8 @@ export interface ConnectionIdentity {
   /** The client's address; taken from forwarding headers only if the proxy is trusted. */
   readonly address: string
   readonly profile: Profile
+  /** See Caller. */
+  readonly traceParent?: string | undefined
 }
 
 /** What all connections of a gateway share. */

@@ -2,11 +2,11 @@
 import { readdir, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type Controller, FEED_CLASSES, type Topic } from '../topics/controller.ts'
+import { BUILT_IN_CONTROLLERS, CONTROLLER_NAME, FEED_CLASSES } from 'gatehouse-protocol'
+import type { Controller, Topic } from '../topics/controller.ts'
 import { runAsController } from './scope.ts'
 
 const MODULE = /\.(?:ts|js|mjs)$/
-const BUILT_IN = ['Auth', 'Platform', 'Query']
 
 /** A custom controller cannot be used; the message says which and why. */
 export class BadController extends Error {
@@ -59,8 +59,8 @@ function isController(value: unknown): value is Controller {
 function faultOf(value: unknown): string | undefined {
   if (!isMembers(value)) return 'the default export must be a controller: { name, summary, topics }'
   const { name, summary, topics, feedClass, start }: Partial<Record<keyof Controller, unknown>> = value
-  if (typeof name !== 'string' || !/^[A-Za-z][\w.]*$/.test(name)) return 'name must be a word'
-  if (BUILT_IN.includes(name)) return `the name ${name} is reserved for a built-in controller`
+  if (typeof name !== 'string' || !CONTROLLER_NAME.test(name)) return 'name must be a word'
+  if (BUILT_IN_CONTROLLERS.includes(name)) return `the name ${name} is reserved for a built-in controller`
   if (typeof summary !== 'string') return 'summary must be a string'
   if (start !== undefined && typeof start !== 'function') return 'start must be a function'
   if (feedClass !== undefined && !FEED_CLASSES.some((known) => known === feedClass))

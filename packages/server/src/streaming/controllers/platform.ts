@@ -1,7 +1,8 @@
 /** The `Platform` controller: describes the server and its feeds. */
 
+import type { FeedClass } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
-import { type Controller, FEED_STATUSES, type FeedClass, type FeedStatus } from '../topics/controller.ts'
+import { type Controller, FEED_STATUSES, type FeedStatus } from '../topics/controller.ts'
 
 /** The `Data` of messages, so the names are those of the wire. */
 export interface ServerInfo {
@@ -17,11 +18,19 @@ export const PLATFORM = 'Platform'
 
 /** The feeds of a server, one for each controller, with their status. */
 export class Feeds {
-  readonly #controllers: readonly Controller[]
+  readonly #fixed: readonly Controller[]
+  #controllers: readonly Controller[]
   readonly #statuses = new Map<string, FeedStatus>()
 
   constructor(controllers: readonly Controller[]) {
+    this.#fixed = controllers
     this.#controllers = controllers
+  }
+
+  /** Those of declared controllers, in place of those before. A name that a controller has already is left out. */
+  setDeclared(controllers: readonly Controller[]): void {
+    const taken = new Set(this.#fixed.map(({ name }) => name))
+    this.#controllers = [...this.#fixed, ...controllers.filter(({ name }) => !taken.has(name))]
   }
 
   /** False if the feed has this status already. */

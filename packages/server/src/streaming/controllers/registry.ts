@@ -4,26 +4,47 @@ import { type Controller, type Need, refuse, type Topic } from '../topics/contro
 import { COMMON_TOPICS } from './common.ts'
 
 export class Controllers {
-  readonly #byName = new Map<string, Map<string, Topic>>()
-  readonly #all: readonly Controller[]
+  readonly #fixed: readonly Controller[]
+  #all: readonly Controller[] = []
+  #byName = new Map<string, Map<string, Topic>>()
 
   constructor(controllers: readonly Controller[]) {
-    this.#all = controllers
-    for (const { name, topics } of controllers) {
-      if (this.#byName.has(name)) throw new Error(`Two streaming controllers are named ${name}`)
-      this.#byName.set(name, new Map([...Object.entries(COMMON_TOPICS), ...Object.entries(topics)]))
-    }
+    this.#fixed = controllers
+    const [twice] = this.setDeclared([])
+    if (twice !== undefined) throw new Error(`Two streaming controllers are named ${twice}`)
   }
 
   all(): readonly Controller[] {
     return this.#all
   }
 
-  /** Throws the error reply if the controller or topic does not exist. */
+  /**
+   * The controllers that are declared and can change at any time, in place of those before. Returns the names that others have already:
+   * those controllers cannot be used.
+   */
+  setDeclared(controllers: readonly Controller[]): string[] {
+    const byName = new Map<string, Map<string, Topic>>()
+    const usable: Controller[] = []
+    const twice: string[] = []
+    for (const controller of [...this.#fixed, ...controllers]) {
+      const { name, topics } = controller
+      if (byName.has(name)) {
+        twice.push(name)
+        continue
+      }
+      byName.set(name, new Map([...Object.entries(COMMON_TOPICS), ...Object.entries(topics)]))
+      usable.push(controller)
+    }
+    this.#byName = byName
+    this.#all = usable
+    return twice
+  }
+
+  /** The topic `*` stands for every other one. Throws the error reply if the controller or topic does not exist. */
   topic(controller: string, name: string): Topic {
     const topics = this.#byName.get(controller)
     if (topics === undefined) throw refuse('Controller', controller)
-    const topic = topics.get(name) ?? topics.get(`${name.slice(0, name.indexOf('/') + 1)}*`)
+    const topic = topics.get(name) ?? topics.get(`${name.slice(0, name.indexOf('/') + 1)}*`) ?? topics.get('*')
     if (topic === undefined) throw refuse('Operation.Unknown', name)
     return topic
   }

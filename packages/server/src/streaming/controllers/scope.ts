@@ -4,7 +4,7 @@
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
+import type { RunningSubscription, UrgentSink } from 'gatehouse-protocol'
 import type { Controller, Topic, TopicRunRules } from '../topics/controller.ts'
 
 const scope = new AsyncLocalStorage<string>()
@@ -46,6 +46,8 @@ function scopedTopic(name: string, topic: Topic): Topic {
     get needs() {
       return topic.needs
     },
+    ...(topic.publishNeeds && { publishNeeds: topic.publishNeeds }),
+    ...(topic.repliesOnlyToId && { repliesOnlyToId: true }),
     ...(topic.publish === undefined ? {} : { publish: (call) => scope.run(name, () => topic.publish?.(call)) }),
     ...(topic.replyTopic === undefined
       ? {}
@@ -56,7 +58,10 @@ function scopedTopic(name: string, topic: Topic): Topic {
 
 function scopedSubscription(name: string, rules: NonNullable<Topic['subscription']>): Topic['subscription'] & {} {
   if (rules.open !== undefined)
-    return { open: async (call, sink) => scopedRunning(name, await openIn(name, rules, call, outside(sink))) }
+    return {
+      ...(rules.isCounted && { isCounted: true }),
+      open: async (call, sink) => scopedRunning(name, await openIn(name, rules, call, outside(sink))),
+    }
   if (rules.snapshot === undefined) return rules
   return { slow: rules.slow, snapshot: (call) => scope.run(name, () => rules.snapshot?.(call)) }
 }
@@ -75,9 +80,13 @@ function scopedRunning(name: string, running: RunningSubscription): RunningSubsc
   }
 }
 
-function outside<Data>(sink: SubscriberSink<Data>): SubscriberSink<Data> {
+function outside<Data>(sink: UrgentSink<Data>): UrgentSink<Data> {
   return {
     send: (data) => scope.exit(() => sink.send(data)),
+    sendOrClose: (data) => scope.exit(() => sink.sendOrClose(data)),
+    get isOpen() {
+      return sink.isOpen
+    },
     end: (reason) => scope.exit(() => sink.end(reason)),
     get maySend() {
       return sink.maySend

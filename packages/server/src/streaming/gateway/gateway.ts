@@ -19,7 +19,7 @@ import { createQueues } from '../connection/queue-bounds.ts'
 import type { ConnectionEnv } from '../connection/types.ts'
 import { UserSessions } from '../connection/user-sessions.ts'
 import { authController } from '../controllers/auth.ts'
-import { createPlatformController, type ServerInfo } from '../controllers/platform.ts'
+import { createPlatformController, PLATFORM, type ServerInfo } from '../controllers/platform.ts'
 import { Controllers, type UsableController } from '../controllers/registry.ts'
 import type { StartedControllers } from '../controllers/start.ts'
 import { StreamCounters } from '../metrics.ts'
@@ -52,6 +52,9 @@ export interface GatewayOptions {
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
 }
 
+/** Controllers that operators declare: feeds, and programs elsewhere. */
+export type DeclaredKind = 'feeds' | 'remote'
+
 export class Gateway {
   readonly counters = new StreamCounters()
   readonly #bus: Bus
@@ -63,6 +66,7 @@ export class Gateway {
   readonly #echo: Echo
   readonly #unsubscribe: () => void
   readonly #sweep: NodeJS.Timeout
+  readonly #declared = new Map<DeclaredKind, readonly Controller[]>()
 
   constructor(options: GatewayOptions) {
     const { bus, logger, rateLimits, audit = noAudit, settings: given } = options
@@ -114,9 +118,28 @@ export class Gateway {
     return this.#env.controllers.usableBy(scopes)
   }
 
+  /**
+   * The controllers that are declared of this kind, in place of those before: requests that arrive from now on use them. Returns the names that built-in
+   * or loaded controllers have already, which stay in use.
+   */
+  setDeclared(kind: DeclaredKind, declared: readonly Controller[]): string[] {
+    const { hub, feeds } = this.#started
+    this.#declared.set(kind, declared)
+    const controllers = [...this.#declared.values()].flat()
+    const taken = this.#env.controllers.setDeclared(controllers)
+    feeds.setDeclared(controllers)
+    hub.publishByProfile(PLATFORM, 'Feeds', (profile) => feeds.describe(profile), this.#env.clock())
+    return taken
+  }
+
   /** Closes one connection, or all connections of a user, on any node. */
   kick(target: { readonly connectionId: string } | { readonly subject: string }): Promise<void> {
     return this.#bus.publish({ kind: 'stream-kick', ...target })
+  }
+
+  /** The longest message that clients may send. */
+  get maxMessageBytes(): number {
+    return this.#settings.streamMaxMessageBytes
   }
 
   /** For new connections and, where they are read at each use, open ones. */

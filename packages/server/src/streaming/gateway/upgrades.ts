@@ -9,6 +9,7 @@ import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import { outageOf } from '../../http/problem.ts'
 import { increment } from '../../lib/counts.ts'
 import type { Logger } from '../../telemetry/log.ts'
+import { readTraceParent } from '../../telemetry/trace.ts'
 import { codecFor } from '../codec/codec.ts'
 import { mayStream } from '../connection/authentication.ts'
 import { survives } from '../connection/authority.ts'
@@ -111,7 +112,7 @@ export class Upgrades {
     const { profile, subProtocol, windows } = handshake
     acceptUpgrade(tcp, request, handshake, subProtocol)
     env.counters.connectionsOpened++
-    const identity = { connectionId: randomUUID(), address, profile }
+    const identity = { connectionId: randomUUID(), address, profile, traceParent: traceParentOf(request) }
     const codec = codecFor(subProtocol, profile.writesDefaultAction)
     const socket = new ServerSocket(tcp, { windows })
     const onClosed = (closed: Peer): void => void this.#peers.delete(closed)
@@ -131,6 +132,11 @@ export class Upgrades {
     increment(env.counters.refusals, refusal.code)
     return refusal
   }
+}
+
+function traceParentOf({ headers }: IncomingMessage): string | undefined {
+  const { traceparent } = headers
+  return typeof traceparent === 'string' && readTraceParent(traceparent) !== undefined ? traceparent : undefined
 }
 
 /** The socket that Node hands over with an upgrade request. */

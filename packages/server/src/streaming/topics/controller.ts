@@ -1,13 +1,15 @@
 /** The interface of streaming controllers, the extension point of the gateway. */
 import {
   type Clock,
+  type FeedClass,
   type JsonText,
   type Principal,
   Refusal,
   type RunningSubscription,
   STREAM_ERRORS,
   type StreamErrorCode,
-  type SubscriberSink,
+  type TransactionId,
+  type UrgentSink,
 } from 'gatehouse-protocol'
 import type { Profile } from '../codec/profile.ts'
 
@@ -22,10 +24,6 @@ export interface Controller {
   start?(publisher: Publisher): (() => void) | undefined
 }
 
-/** The classes that clients of version 2 know. */
-export const FEED_CLASSES = ['Authority', 'Market', 'News', 'Trading', 'Watchlist', 'Scanner', 'Channel'] as const
-export type FeedClass = (typeof FEED_CLASSES)[number]
-
 /** The statuses that clients of version 2 know; the others see `Active` as `Up` and the rest as `Down`. */
 export const FEED_STATUSES = ['Initialising', 'Active', 'Closed', 'Inactive', 'Impaired', 'Expired'] as const
 export type FeedStatus = (typeof FEED_STATUSES)[number]
@@ -34,6 +32,10 @@ export interface Topic {
   readonly summary: string
   /** `nothing`, `identity` (any authenticated caller) or a scope such as `Platform/Market`. */
   readonly needs: Need
+  /** What `Publish` needs, if it is not what the rest needs. */
+  readonly publishNeeds?: Need
+  /** A `Publish` without TransactionID gets no reply, so that it costs a publisher half the messages. Errors are still sent. */
+  readonly repliesOnlyToId?: true
   /** Handles `Publish`. Returns the `Data` of the reply; throws a Refusal created by `refuse` for an error reply. */
   publish?(call: Call): unknown
   /** The topic of the reply, if it differs from the topic of the request. */
@@ -64,17 +66,28 @@ export interface SharedRules {
 }
 
 /**
- * A subscription that its topic runs separately for each subscriber. It is not counted: a Sub of a topic that is open on the
+ * A subscription that its topic runs separately for each subscriber. Unless it is counted, a Sub of a topic that is open on the
  * connection is refused with `Data Topic`, and the first Unsub ends it.
  */
 export interface TopicRunRules {
   readonly slow?: undefined
   readonly snapshot?: undefined
+  /** A Sub without Data of a topic that is open is counted, as many Unsub end it. */
+  readonly isCounted?: true
   /**
    * Resolves when the subscription can be confirmed; throws a Refusal created by `refuse` if it cannot be opened. Messages
    * are sent through the sink once it has resolved, while `sink.maySend`.
    */
-  open(call: Call, sink: SubscriberSink<JsonText>): Promise<RunningSubscription>
+  open(call: Call, sink: UrgentSink<JsonText | TopicMessage>): Promise<RunningSubscription>
+}
+
+/** A message with more than `Data`, or of another topic than the one that was subscribed to, as with a pattern. */
+export interface TopicMessage {
+  readonly topic: string
+  readonly data: JsonText | undefined
+  readonly position: string | undefined
+  readonly isRemoved: boolean
+  readonly isRecovered: boolean | undefined
 }
 
 /** What a controller can use while the gateway runs. */
@@ -92,8 +105,10 @@ export interface Call {
   readonly controller: string
   readonly topic: string
   readonly data: unknown
-  /** The JSON text of the whole message of a Sub, for data whose numbers need all their digits; undefined in MessagePack. */
+  /** The JSON text of the whole message, for data whose numbers need all their digits; undefined in MessagePack and without Data. */
   readonly source?: string | undefined
+  /** Of the request, if it has one. */
+  readonly transactionId?: TransactionId | undefined
   /** Undefined if the caller has no active authority. */
   readonly principal: Principal | undefined
   readonly caller: Caller
@@ -108,6 +123,8 @@ export interface Caller {
   readonly connectionId: string
   /** The client's address. */
   readonly address: string
+  /** The `traceparent` of the upgrade request, if it had a valid one (W3C Trace Context). */
+  readonly traceParent: string | undefined
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
   /** Checks a token and takes on its authority. The handler must return the result, which is the reply. */

@@ -6,6 +6,7 @@ import type { Codec } from '../codec/codec.ts'
 import type { Profile } from '../codec/profile.ts'
 import { frameDeflated } from '../websocket/deflate.ts'
 import { frameMessage } from '../websocket/frame.ts'
+import type { TopicMessage } from './controller.ts'
 
 /** A connection, as the hub sees it: its `Subscriptions`. */
 export interface TopicListener {
@@ -28,6 +29,7 @@ export class Hub {
   /** The last messages of subscriptions that their topic runs, by topic; oldest first. */
   readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
   #sharedBytes = 0
+  readonly #broadcasts = new WeakMap<TopicMessage, Broadcast>()
 
   subscribe(key: string, listener: TopicListener): void {
     const listeners = this.#topics.get(key)
@@ -64,6 +66,21 @@ export class Hub {
       broadcasts.set(profile, broadcast)
       listener.deliver(broadcast, now)
     })
+  }
+
+  /** One broadcast for all subscribers that are sent the same message of a controller. */
+  broadcastOf(controller: string, sent: TopicMessage): Broadcast {
+    let broadcast = this.#broadcasts.get(sent)
+    if (broadcast === undefined) {
+      const { topic, data, position, isRemoved, isRecovered } = sent
+      broadcast = new Broadcast(topicKey(controller, topic), {
+        ...{ Controller: controller, Topic: topic, Action: 'Publish', Position: position, Recovered: isRecovered },
+        Removed: isRemoved ? true : undefined,
+        Data: data,
+      })
+      this.#broadcasts.set(sent, broadcast)
+    }
+    return broadcast
   }
 
   /** One broadcast for all subscribers of the topic that are sent the same object, each at its own time. */

@@ -1,11 +1,21 @@
-/** One response of server-sent events: the messages of a live statement, written as fast as the client reads. */
+/** One response of server-sent events: the messages of a subscription, written as fast as the client reads. */
 
-import type { Clock, Principal, Refusal, RunningSubscription, SubscriberSink } from 'gatehouse-protocol'
-import type { Context } from '../../http/context.ts'
-import { refuse } from '../errors.ts'
-import type { LiveMessage } from '../live/contract.ts'
-import { problemFor } from './problem.ts'
-import { EVENT_STREAM } from './request.ts'
+import type { Clock, Principal, Refusal, RunningSubscription, UrgentSink } from 'gatehouse-protocol'
+import type { Context } from '../context.ts'
+
+export const EVENT_STREAM = 'text/event-stream'
+
+/** What differs between the services that send events. */
+export interface EventRules<Message extends object> {
+  /** The label in metrics. */
+  readonly route: string
+  /** The lines of an event, without the empty line that ends it. Encoded once for all clients that are sent the same object. */
+  readonly encode: (message: Message) => string
+  readonly problem: (reason: Refusal, context: Context) => object
+  readonly expired: () => Refusal
+  readonly stopping: () => Refusal
+  readonly tooSlow: () => Refusal
+}
 
 export interface EventResponseEnv {
   readonly clock: Clock
@@ -17,16 +27,18 @@ const HEADERS = {
   // Proxies that buffer responses would keep the events back.
   'x-accel-buffering': 'no',
 }
-/** The label in metrics. */
-const ROUTE = '/query as events'
 /** Proxies and clients close a connection that is silent for long. */
 const COMMENT_MS = 15_000
 const COMMENT = ': \n\n'
 /** A client that reads nothing for this long counts as disconnected. */
 const STALLED_MS = 60_000
 
-export class EventResponse implements SubscriberSink<LiveMessage> {
+/** What waits for a client that may not miss a message; past it the response ends. */
+const MAX_UNREAD_BYTES = 1024 * 1024
+
+export class EventResponse<Message extends object> implements UrgentSink<Message> {
   readonly context: Context
+  readonly #rules: EventRules<Message>
   readonly #env: EventResponseEnv
   #subscription: RunningSubscription | undefined
   #principal: Principal
@@ -37,8 +49,9 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
   #congestedSince: number | undefined
   #release: (() => void) | undefined
 
-  constructor(context: Context, env: EventResponseEnv) {
+  constructor(context: Context, rules: EventRules<Message>, env: EventResponseEnv) {
     this.context = context
+    this.#rules = rules
     this.#env = env
     this.#principal = context.principal
   }
@@ -51,7 +64,7 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
     return this.#state === 'closed'
   }
 
-  /** Sends the head. Throws if the statement has ended before, so that the reply can have an error status. */
+  /** Sends the head. Throws if the subscription has ended before, so that the reply can have an error status. */
   begin(subscription: RunningSubscription): void {
     const { context } = this
     const { response } = context
@@ -62,8 +75,8 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
       return
     }
     this.#state = 'open'
-    // The time that it stays open says nothing about how fast queries are answered.
-    context.route = ROUTE
+    // The time that it stays open says nothing about how fast requests are answered.
+    context.route = this.#rules.route
     context.setHeaders(HEADERS)
     context.stream(EVENT_STREAM).flushHeaders()
     // Clients end it, not the server.
@@ -79,8 +92,17 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
     return this.#state === 'open' && !this.context.response.writableNeedDrain && !this.#isExpired
   }
 
-  send(message: LiveMessage): void {
-    if (this.#state === 'open') this.#write(encoded(message))
+  get isOpen(): boolean {
+    return this.#state === 'open' && !this.#isExpired
+  }
+
+  send(message: Message): void {
+    if (this.#state === 'open') this.#write(this.#encoded(message))
+  }
+
+  sendOrClose(message: Message): void {
+    if (this.context.response.writableLength > MAX_UNREAD_BYTES) this.end(this.#rules.tooSlow())
+    else this.send(message)
   }
 
   /** The last event; its data is the problem document. */
@@ -92,7 +114,7 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
   /** The server is stopping. The delays keep the clients from reconnecting all at once. */
   stop(): void {
     const retryMs = 1_000 + Math.floor(Math.random() * 4_000)
-    this.#finish(refuse('Limit.Overload', 'The service is shutting down'), `retry: ${retryMs}\n`)
+    this.#finish(this.#rules.stopping(), `retry: ${retryMs}\n`)
   }
 
   /** The rights of the caller may have changed. */
@@ -104,7 +126,7 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
 
   tick(): void {
     const now = this.#env.clock()
-    if (this.#state === 'open' && this.#isExpired) this.end(refuse('Auth.InvalidToken', 'The access token has expired'))
+    if (this.#state === 'open' && this.#isExpired) this.end(this.#rules.expired())
     else if (this.#congestedSince !== undefined) {
       if (now - this.#congestedSince >= STALLED_MS) this.context.response.destroy()
     } else if (now - this.#writtenAt >= COMMENT_MS) this.#write(COMMENT)
@@ -121,14 +143,22 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
     this.#state = 'ending'
     this.#congestedSince = this.#env.clock()
     try {
-      const problem = JSON.stringify(problemFor(reason, this.context))
+      const problem = JSON.stringify(this.#rules.problem(reason, this.context))
       response.end(`event: end\n${retry}data: ${problem}\n\n`)
     } catch (error) {
       // The reason cannot be sent, but the client must not wait for events that will never come.
-      log.error({ err: error }, 'the end of a live statement could not be sent')
+      log.error({ err: error }, 'the end of an event stream could not be sent')
       response.destroy()
     }
     this.#subscription?.close()
+  }
+
+  #encoded(message: Message): Buffer {
+    const known = encodedMessages.get(message)
+    if (known !== undefined) return known
+    const event = Buffer.from(`${this.#rules.encode(message)}\n\n`)
+    encodedMessages.set(message, event)
+    return event
   }
 
   #write(text: string | Buffer): void {
@@ -158,24 +188,9 @@ export class EventResponse implements SubscriberSink<LiveMessage> {
 }
 
 /** Thousands of clients are sent the same message: it is encoded once. */
-const encodedMessages = new WeakMap<LiveMessage, Buffer>()
-
-function encoded(message: LiveMessage): Buffer {
-  let event = encodedMessages.get(message)
-  if (event === undefined) {
-    event = Buffer.from(`event: ${message.kind.toLowerCase()}\n${idOf(message)}data: ${inLines(message.text)}\n\n`)
-    encodedMessages.set(message, event)
-  }
-  return event
-}
-
-/** A Reset clears the id: a client that then reconnects must not resume from a state that it no longer holds. */
-function idOf({ kind, position }: LiveMessage): string {
-  if (kind === 'Reset') return 'id\n'
-  return position === undefined ? '' : `id: ${position}\n`
-}
+const encodedMessages = new WeakMap<object, Buffer>()
 
 /** A line break in JSON is white space, and in an event stream it begins another line of the data. */
-function inLines(text: string): string {
-  return /[\r\n]/.test(text) ? text.replaceAll(/\r\n?|\n/g, '\ndata: ') : text
+export function dataLines(text: string): string {
+  return `data: ${/[\r\n]/.test(text) ? text.replaceAll(/\r\n?|\n/g, '\ndata: ') : text}`
 }

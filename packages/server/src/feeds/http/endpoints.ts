@@ -1,0 +1,272 @@
+/** The HTTP endpoints of feeds: publish, remove, read and follow. */
+import { hash } from 'node:crypto'
+import { type Authenticate, type Clock, isPlatformScope, type Principal, problemOf, Refusal } from 'gatehouse-protocol'
+import type { Context } from '../../http/context.ts'
+import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../http/events/event-response.ts'
+import { OpenResponses, type OpenResponsesEnv } from '../../http/events/open-responses.ts'
+import { FAULT, logFailure, replyWithProblem } from '../../http/problem.ts'
+import { byQuality } from '../../http/request/accept.ts'
+import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
+import { afterTurns } from '../../lib/turns.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { PublishOnce, StoredMessage } from '../engine.ts'
+import { type Feed, topicChoice, topicFault } from '../feed.ts'
+import type { LiveFeed } from '../live-feed.ts'
+import { refuse } from '../refusals.ts'
+import { mayRead, mayWrite } from '../rights.ts'
+import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE } from '../service.ts'
+import type { FeedMessage } from '../subscription.ts'
+import { CLOUD_EVENT, JSON_BODY, type MessagesToPublish, NDJSON, readData, readMessages } from './read-messages.ts'
+
+export interface FeedRoutesEnv {
+  readonly feeds: FeedService
+  readonly authenticate: Authenticate
+  readonly bus: OpenResponsesEnv['bus']
+  readonly clock: Clock
+  readonly metrics: Metrics
+}
+
+const BODY_BYTES = 8 * 1024 * 1024
+const ONE: BodyRule = { limit: 2 * 1024 * 1024, types: [JSON_BODY] }
+const MANY: BodyRule = { limit: BODY_BYTES, types: [JSON_BODY, NDJSON, CLOUD_EVENT] }
+/** Any scope of the platform; what a feed needs is checked by the service. */
+const access = (principal: Principal): void => {
+  if (![...principal.scopes].some(isPlatformScope))
+    throw new Refusal('access.insufficient_scope', 403, 'This needs a scope of the platform')
+}
+
+export class FeedEndpoints {
+  readonly #env: FeedRoutesEnv
+  readonly #open: OpenResponses<FeedMessage>
+
+  constructor(env: FeedRoutesEnv) {
+    this.#env = env
+    this.#open = new OpenResponses({
+      authenticate: env.authenticate,
+      bus: env.bus,
+      requireAccess: access,
+      invalidToken: () => new Refusal('access.invalid_token', 401, 'The access token is no longer valid'),
+    })
+  }
+
+  get group(): RouteGroup {
+    const route = (method: Route['method'], path: string, handle: Route['handle'], body?: BodyRule): Route => ({
+      ...{ method, path, access, handle },
+      ...(body === undefined ? {} : { body }),
+    })
+    return {
+      at: ['/feeds'],
+      limit: 'feeds',
+      headers: { 'cache-control': 'no-store' },
+      fail: (context, error) => this.#fail(context, error),
+      routes: [
+        route('GET', '/feeds', (context) => this.#list(context)),
+        route('GET', '/feeds/:feed', (context) => this.#topics(context)),
+        route('POST', '/feeds/:feed', (context) => this.#publishMany(context), MANY),
+        route('GET', '/feeds/:feed/:topic*', (context) => this.#read(context)),
+        route('POST', '/feeds/:feed/:topic*', (context) => this.#publishOne(context), ONE),
+        route('DELETE', '/feeds/:feed/:topic*', (context) => this.#remove(context)),
+      ],
+    }
+  }
+
+  /** Ends the event streams: clients connect again elsewhere. */
+  stop(): void {
+    this.#open.stop()
+  }
+
+  #fail(context: Context, error: unknown): void {
+    if (error instanceof Refusal && context.method !== 'GET')
+      this.#env.metrics.count('gatehouse_feed_refused_total', { code: error.code })
+    replyWithProblem(context, error)
+  }
+
+  /** GET /feeds: those that the caller may use. */
+  #list(context: Context): void {
+    const { principal } = context
+    const items = this.#env.feeds
+      .list()
+      .filter((feed) => mayRead(feed, principal) || mayWrite(feed, principal))
+      .map((feed) => describe(feed, principal))
+    context.json({ items })
+  }
+
+  #publishOne(context: Context): Promise<void> {
+    return this.#publish(context, readData(context, context.param('topic')))
+  }
+
+  #publishMany(context: Context): void | Promise<void> {
+    const type = (context.headers['content-type'] ?? JSON_BODY).split(';')[0]?.trim().toLowerCase() ?? JSON_BODY
+    return afterTurns(readMessages(context, type), (read) => this.#publish(context, read))
+  }
+
+  async #publish(context: Context, { messages, eventKey }: MessagesToPublish): Promise<void> {
+    const once = onceOf(context, eventKey)
+    const position = await this.#env.feeds.publish(context.param('feed'), messages, context.principal, once)
+    context.json({ Published: messages.length, ...(position === undefined ? {} : { Position: position }) })
+  }
+
+  async #remove(context: Context): Promise<void> {
+    const topic = context.param('topic')
+    const feed = this.#env.feeds.find(context.param('feed'), context.principal)
+    if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined)
+      throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
+    const { name } = feed.definition
+    await this.#env.feeds.publish(name, [{ topic, data: undefined }], context.principal, onceOf(context, undefined))
+    context.end(204)
+  }
+
+  /** GET /feeds/{feed}: its topics. */
+  async #topics(context: Context): Promise<void> {
+    const feed = this.#env.feeds.findToRead(context.param('feed'), context.principal)
+    const limit = integer(context, 'limit', 1, 1_000) ?? 100
+    const prefix = single(context, 'prefix') ?? ''
+    const topics = await feed.store.listTopics({ prefix, after: single(context, 'after'), limit: limit + 1 })
+    const items = topics.slice(0, limit).map(({ topic, time, messages }) => ({
+      Topic: topic,
+      Time: new Date(time).toISOString(),
+      Messages: messages,
+    }))
+    const next = topics.length > limit ? items.at(-1)?.Topic : undefined
+    context.json({ ...describe(feed.definition, context.principal), items, ...(next === undefined ? {} : { next }) })
+  }
+
+  /** GET /feeds/{feed}/{topic}: events, the state, or with `last` the history. */
+  #read(context: Context): Promise<void> {
+    return prefersEvents(context) ? this.#follow(context) : this.#show(context)
+  }
+
+  async #show(context: Context): Promise<void> {
+    const feed = this.#env.feeds.findToRead(context.param('feed'), context.principal)
+    const topic = context.param('topic')
+    const count = integer(context, 'last', 0, MAX_LAST)
+    const choice = topicChoice(topic)
+    if (choice === undefined)
+      throw refuse('feed.bad_topic', `${JSON.stringify(topic)} is neither a topic nor a pattern`)
+    if (count !== undefined && feed.definition.history === undefined)
+      throw refuse('feed.no_history', `The feed ${feed.definition.name} has no history`)
+    if (count === undefined && choice.kind === 'prefix')
+      throw refuse('feed.bad_parameter', 'A pattern has no state: ask for events, or for the last messages with last=')
+    const messages = await feed.store.readLast(choice, count ?? 1)
+    const positions = feed.positionsOf(topic)
+    const shown = messages.map((message) =>
+      messageText(message, feed.definition.history && positions.write(feed.store.epoch, message.seq)),
+    )
+    if (count !== undefined) context.send(JSON_BODY, `{"Messages":[${shown.join()}]}`)
+    else if (shown[0] === undefined)
+      throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
+    else context.send(JSON_BODY, shown[0])
+  }
+
+  async #follow(context: Context): Promise<void> {
+    if (this.#open.isStopping) throw stopping()
+    const { feeds, clock } = this.#env
+    const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
+    const feed = feeds.findToRead(context.param('feed'), context.principal)
+    const request = {
+      topic: context.param('topic'),
+      maxRate: rate(context),
+      // The feed may have had a history when the client received it.
+      resume: feed.definition.history && lastEventId(context),
+      last: integer(context, 'last', 0, MAX_LAST),
+    }
+    const subscription = await feeds.subscribe(feed.definition.name, request, context.principal, response)
+    response.begin(subscription)
+    if (context.method === 'HEAD') context.response.end()
+    this.#open.add(response)
+  }
+}
+
+/** The members that a caller sees of a definition. */
+function describe(feed: Feed, principal: Principal) {
+  const { name, description, class: feedClass, keep, history } = feed
+  return {
+    Name: name,
+    Class: feedClass,
+    ...(description === '' ? {} : { Description: description }),
+    Keep: keep,
+    MayRead: mayRead(feed, principal),
+    MayPublish: mayWrite(feed, principal),
+    ...(history === undefined ? {} : { History: { Messages: history.messages, Seconds: history.time / 1000 } }),
+  }
+}
+
+async function newest(feed: LiveFeed, topic: string): Promise<StoredMessage | undefined> {
+  return (await feed.store.readLast({ kind: 'topic', topic }, 1))[0]
+}
+
+/** The Data as it was published. */
+function messageText({ topic, time, data }: StoredMessage, position: string | undefined): string {
+  const at = position === undefined ? '' : `,"Position":"${position}"`
+  return `{"Topic":${JSON.stringify(topic)},"Time":"${new Date(time).toISOString()}"${at},"Data":${data ?? 'null'}}`
+}
+
+/** As for writes of the query service: 1 to 200 visible characters. */
+const KEY = /^[\x21-\x7e]{1,200}$/
+
+function onceOf({ headers, path, principal, body }: Context, eventKey: string | undefined): PublishOnce | undefined {
+  const key = headers['idempotency-key']
+  if (key !== undefined && (typeof key !== 'string' || !KEY.test(key)))
+    throw refuse('feed.bad_parameter', 'An Idempotency-Key has 1 to 200 visible ASCII characters')
+  const used = key ?? (eventKey === undefined ? undefined : `event ${hash('sha256', eventKey, 'base64url')}`)
+  if (used === undefined) return undefined
+  const fingerprint = hash('sha256', Buffer.concat([Buffer.from(`${path}\n`), body]), 'base64url')
+  return { owner: principal.subject, key: used, fingerprint }
+}
+
+const EVENTS: EventRules<FeedMessage> = {
+  route: '/feeds as events',
+  encode: encodeEvent,
+  problem: (reason, context) => ({ ...problemOf(logFailure(context, reason) ?? FAULT), RequestId: context.id }),
+  expired: () => new Refusal('access.invalid_token', 401, 'The access token has expired'),
+  stopping,
+  tooSlow: () => refuse('feed.slow_reader', 'The client reads too slowly'),
+}
+
+function stopping(): Refusal {
+  return refuse('feed.stopping', 'The server is stopping')
+}
+
+/** A message, a removal, or that nothing is missing after a reconnection. */
+function encodeEvent({ topic, data, position, isRemoved, isRecovered }: FeedMessage): string {
+  const members = [
+    `"Topic":${JSON.stringify(topic)}`,
+    ...(isRecovered === undefined ? [] : [`"Recovered":${isRecovered}`]),
+    ...(isRemoved ? ['"Removed":true'] : []),
+    ...(data === undefined ? [] : [`"Data":${data.text}`]),
+  ]
+  return `event: message\n${position === undefined ? '' : `id: ${position}\n`}${dataLines(`{${members.join()}}`)}`
+}
+
+function prefersEvents({ headers: { accept } }: Context): boolean {
+  if (accept === undefined || !accept.toLowerCase().includes(EVENT_STREAM)) return false
+  return byQuality(accept).find(({ value }) => value === EVENT_STREAM || value === JSON_BODY)?.value === EVENT_STREAM
+}
+
+function single({ query }: Context, name: string): string | undefined {
+  const value = query.get(name)
+  if (value === undefined || typeof value === 'string') return value
+  throw refuse('feed.bad_parameter', `The query parameter ${name} occurs twice`)
+}
+
+function integer(context: Context, name: string, least: number, most: number): number | undefined {
+  const text = single(context, name)
+  if (text === undefined) return undefined
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw refuse('feed.bad_parameter', `${name} is an integer from ${least} to ${most}`)
+}
+
+function rate(context: Context): number | undefined {
+  const text = single(context, 'maxrate')
+  if (text === undefined) return undefined
+  const value = /^\d{1,3}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN
+  if (value >= MIN_RATE && value <= MAX_RATE) return value
+  throw refuse('feed.bad_parameter', `maxrate is a number from ${MIN_RATE} to ${MAX_RATE}, in messages per second`)
+}
+
+/** A browser that reconnects sends the id of the last event that it received. */
+function lastEventId({ headers }: Context): string | undefined {
+  const given = headers['last-event-id']
+  return typeof given === 'string' && given !== '' ? given : undefined
+}

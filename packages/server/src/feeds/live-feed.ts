@@ -1,0 +1,183 @@
+/** A declared feed on this node: its definition, what is stored of it, and its subscriptions. */
+import { JsonText, type Principal, type UrgentSink } from 'gatehouse-protocol'
+import type { FeedStore, Follower, Following, NewMessage, PublishOnce, StoredMessage, Wanted } from './engine.ts'
+import { type Feed, isStored, type TopicChoice } from './feed.ts'
+import { Positions } from './position.ts'
+import { refuse } from './refusals.ts'
+import { mayRead } from './rights.ts'
+import { type FeedMessage, FeedSubscription, type Start, type SubscribedFeed } from './subscription.ts'
+
+export interface SubscribeOptions {
+  readonly start: Start
+  readonly maxRate: number | undefined
+}
+
+/** The subscriptions of one topic or pattern. */
+interface Group {
+  readonly positions: Positions
+  readonly subscriptions: Set<FeedSubscription>
+}
+
+export class LiveFeed implements Follower {
+  readonly store: FeedStore
+  readonly #onFault: (error: unknown) => void
+  #definition: Feed
+  #following: Following | undefined
+  #through = 0
+  /** By topic, and by the prefix of a pattern. */
+  readonly #topics = new Map<string, Group>()
+  readonly #prefixes = new Map<string, Group>()
+  #isClosed = false
+
+  constructor(definition: Feed, store: FeedStore, onFault: (error: unknown) => void) {
+    this.#definition = definition
+    this.store = store
+    this.#onFault = onFault
+  }
+
+  get definition(): Feed {
+    return this.#definition
+  }
+
+  get wanted(): Wanted {
+    return { topics: new Set(this.#topics.keys()), prefixes: new Set(this.#prefixes.keys()) }
+  }
+
+  get subscriptions(): number {
+    return [...this.#topics.values(), ...this.#prefixes.values()].reduce(
+      (sum, group) => sum + group.subscriptions.size,
+      0,
+    )
+  }
+
+  /** Subscribers who may not read it any more lose their subscriptions. */
+  async update(definition: Feed): Promise<void> {
+    await this.store.update(definition)
+    this.#definition = definition
+    for (const subscription of this.#all()) subscription.checkRights()
+  }
+
+  close(reason = refuse('feed.unknown', `The feed ${this.#definition.name} was removed`)): void {
+    this.#isClosed = true
+    for (const subscription of this.#all()) subscription.end(reason)
+    this.#following?.stop()
+    this.store.close()
+  }
+
+  /** The number of the last message; its position. */
+  async append(messages: readonly NewMessage[], once: PublishOnce | undefined): Promise<string | undefined> {
+    const { seq } = await this.store.append(messages, once)
+    if (this.#definition.history === undefined) return undefined
+    const [first] = messages
+    const isOneTopic = messages.every(({ topic }) => topic === first?.topic)
+    const key = isOneTopic && first !== undefined ? first.topic : '*'
+    return new Positions(this.#definition.name, key).write(this.store.epoch, seq)
+  }
+
+  /** Between what the subscription reads and what it is passed on, nothing is lost. */
+  async subscribe(
+    key: string,
+    choice: TopicChoice,
+    options: SubscribeOptions,
+    principal: Principal,
+    sink: UrgentSink<FeedMessage>,
+  ): Promise<FeedSubscription> {
+    const group = this.#groupOf(key, choice)
+    const subscription = new FeedSubscription(key, choice, options, this.#seenBy(group.positions), principal, sink)
+    group.subscriptions.add(subscription)
+    try {
+      this.#following ??= this.store.follow(this)
+      await this.#following.wantedMore()
+      if (this.#isClosed) throw refuse('feed.unknown', `The feed ${this.#definition.name} was removed`)
+    } catch (error) {
+      subscription.close()
+      throw error
+    }
+    return subscription
+  }
+
+  positionsOf(key: string): Positions {
+    return new Positions(this.#definition.name, key)
+  }
+
+  deliver(messages: readonly StoredMessage[], through: number): void {
+    for (const message of messages) this.#deliverOne(message)
+    this.#through = through
+  }
+
+  purged(): void {
+    for (const subscription of this.#all()) subscription.purged(this.#through)
+  }
+
+  #deliverOne(message: StoredMessage): void {
+    const { topic } = message
+    let data: JsonText | undefined
+    const deliver = (group: Group | undefined): void => {
+      if (group === undefined) return
+      if (message.data !== undefined) data ??= new JsonText(message.data)
+      const shared = this.#messageOf(message, data, group.positions)
+      for (const subscription of group.subscriptions) subscription.deliver(message, shared)
+    }
+    deliver(this.#topics.get(topic))
+    if (this.#prefixes.size === 0) return
+    deliver(this.#prefixes.get(''))
+    // Patterns end with a slash, so there are no other prefixes than these.
+    for (let slash = topic.indexOf('/'); slash >= 0; slash = topic.indexOf('/', slash + 1))
+      deliver(this.#prefixes.get(topic.slice(0, slash + 1)))
+  }
+
+  #messageOf({ topic, seq, data: text }: StoredMessage, data: JsonText | undefined, positions: Positions): FeedMessage {
+    const hasHistory = this.#definition.history !== undefined
+    return {
+      topic,
+      data,
+      position: hasHistory ? positions.write(this.store.epoch, seq) : undefined,
+      isRemoved: text === undefined,
+      isRecovered: undefined,
+    }
+  }
+
+  #groupOf(key: string, choice: TopicChoice): Group {
+    const [groups, name] =
+      choice.kind === 'topic' ? ([this.#topics, choice.topic] as const) : ([this.#prefixes, choice.prefix] as const)
+    const group = groups.get(name) ?? { positions: this.positionsOf(key), subscriptions: new Set() }
+    groups.set(name, group)
+    return group
+  }
+
+  #seenBy(positions: Positions): SubscribedFeed {
+    const feed = this
+    return {
+      get keepsLatest() {
+        return feed.#definition.keep === 'latest'
+      },
+      get hasHistory() {
+        return feed.#definition.history !== undefined
+      },
+      get isStored() {
+        return isStored(feed.#definition)
+      },
+      get through() {
+        return feed.#through
+      },
+      readAfter: (choice, after, options) => feed.store.readAfter(choice, after, options),
+      readLast: (choice, count) => feed.store.readLast(choice, count),
+      positionOf: (seq) => positions.write(feed.store.epoch, seq),
+      mayRead: (principal) => mayRead(feed.#definition, principal),
+      onFault: this.#onFault,
+      remove: (subscription) => feed.#remove(subscription),
+    }
+  }
+
+  #remove(subscription: FeedSubscription): void {
+    const { choice } = subscription
+    const [groups, name] =
+      choice.kind === 'topic' ? ([this.#topics, choice.topic] as const) : ([this.#prefixes, choice.prefix] as const)
+    const group = groups.get(name)
+    if (group?.subscriptions.delete(subscription) && group.subscriptions.size === 0) groups.delete(name)
+  }
+
+  #all(): readonly FeedSubscription[] {
+    return [...this.#topics.values(), ...this.#prefixes.values()].flatMap(({ subscriptions }) => [...subscriptions])
+  }
+}

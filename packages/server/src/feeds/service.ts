@@ -1,0 +1,217 @@
+/** The feeds of this node: opened as they are declared, published to and subscribed to by every transport. */
+import { type Clock, type MonotonicClock, monotonicClock, type Principal, type UrgentSink } from 'gatehouse-protocol'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
+import { type Feed, isStored, topicChoice, topicFault } from './feed.ts'
+import { PublishRates } from './limits.ts'
+import { LiveFeed } from './live-feed.ts'
+import { refuse, refuseForNow } from './refusals.ts'
+import { mayRead, mayWrite, missingRight } from './rights.ts'
+import type { FeedMessage, FeedSubscription, Start } from './subscription.ts'
+
+export interface FeedLimits {
+  /** Messages a second that one publisher may publish. */
+  readonly publisherRate: number
+  /** The `Data` of all messages that all feeds keep. */
+  readonly bytes: number
+}
+
+export interface FeedServiceOptions {
+  readonly definitions: () => Promise<readonly Feed[]>
+  /** Called for the first declared feed. */
+  readonly openEngine: () => Promise<FeedEngine>
+  readonly clock: Clock
+  readonly monotonic?: MonotonicClock
+  readonly limits: FeedLimits
+  readonly metrics: Metrics
+  readonly onError: (error: unknown) => void
+  /** Called when feeds were added, changed or removed. */
+  readonly onChanged: (feeds: readonly Feed[]) => void
+}
+
+/** What a subscriber asks for. */
+export interface SubscribeRequest {
+  readonly topic: string
+  readonly maxRate?: number | undefined
+  readonly resume?: string | undefined
+  readonly last?: number | undefined
+}
+
+export const [MIN_RATE, MAX_RATE, MAX_LAST] = [0.01, 50, 1_000]
+export const MAX_MESSAGES = 10_000
+
+/** How often the bytes that all feeds keep are counted, while messages are published. */
+const COUNT_MS = 1_000
+
+export class FeedService {
+  readonly #options: FeedServiceOptions
+  readonly #feeds = new Map<string, LiveFeed>()
+  readonly #rates: PublishRates
+  readonly #published = new Map<string, (by: number) => void>()
+  #engine: Promise<FeedEngine> | undefined
+  #reloading: Promise<void> = Promise.resolve()
+  #bytes = 0
+  #bytesAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: FeedServiceOptions) {
+    const { limits, monotonic = monotonicClock, metrics } = options
+    this.#options = options
+    this.#rates = new PublishRates(limits.publisherRate, monotonic)
+    metrics.watch('gatehouse_feed_subscriptions', () =>
+      [...this.#feeds.values()].map(({ definition, subscriptions }) => [{ feed: definition.name }, subscriptions]),
+    )
+  }
+
+  /** Takes over the definitions; calls are carried out one after the other. */
+  reload(): Promise<void> {
+    this.#reloading = this.#reloading.catch(() => {}).then(() => this.#reload())
+    return this.#reloading
+  }
+
+  list(): readonly Feed[] {
+    return [...this.#feeds.values()].map(({ definition }) => definition)
+  }
+
+  /** Throws if there is no such feed, or the caller may neither publish nor subscribe. */
+  find(name: string, principal: Principal): LiveFeed {
+    const feed = this.#feeds.get(name)
+    if (feed === undefined || !(mayRead(feed.definition, principal) || mayWrite(feed.definition, principal)))
+      throw refuse('feed.unknown', `There is no feed ${JSON.stringify(name)}`)
+    return feed
+  }
+
+  /** The same for those who may read it. */
+  findToRead(name: string, principal: Principal): LiveFeed {
+    const feed = this.find(name, principal)
+    if (!mayRead(feed.definition, principal)) throw missingRight(feed.definition.read)
+    return feed
+  }
+
+  /** Returns the position of the last message, if the feed has a history. */
+  async publish(
+    name: string,
+    messages: readonly NewMessage[],
+    principal: Principal,
+    once?: PublishOnce,
+  ): Promise<string | undefined> {
+    const feed = this.find(name, principal)
+    const { definition } = feed
+    if (!mayWrite(definition, principal)) throw missingRight(definition.write)
+    for (const message of messages) checkMessage(definition, message)
+    this.#rates.take(principal.subject, definition, messages.length)
+    if (isStored(definition)) await this.#checkBytes()
+    const position = await feed.append(messages, once)
+    this.#published.get(name)?.(messages.length)
+    return position
+  }
+
+  subscribe(
+    name: string,
+    { topic, maxRate, resume, last }: SubscribeRequest,
+    principal: Principal,
+    sink: UrgentSink<FeedMessage>,
+  ): Promise<FeedSubscription> {
+    const feed = this.findToRead(name, principal)
+    const { definition } = feed
+    const choice = topicChoice(topic)
+    if (choice === undefined)
+      throw refuse('feed.bad_topic', 'A topic has no *; a pattern is * or ends in /*, such as NYSE/*')
+    if (maxRate !== undefined && definition.keep !== 'latest')
+      throw refuse('feed.no_rate', `MaxRate needs a feed that keeps the latest message; ${name} keeps all`)
+    if (definition.history === undefined && (resume !== undefined || (last ?? 0) > 0))
+      throw refuse('feed.no_history', `The feed ${name} has no history: neither Resume nor Last can be used`)
+    const start = startOf(feed, topic, resume, last)
+    return feed.subscribe(topic, choice, { start, maxRate }, principal, sink)
+  }
+
+  async usage(name: string) {
+    return this.#feeds.get(name)?.store.usage()
+  }
+
+  async purge(name: string): Promise<void> {
+    await this.#feeds.get(name)?.store.purge()
+  }
+
+  /** Rejects when nothing can be published. */
+  async check(): Promise<void> {
+    if (this.#engine !== undefined) await (await this.#engine).check()
+  }
+
+  setLimits({ publisherRate }: Pick<FeedLimits, 'publisherRate'>): void {
+    this.#rates.publisherRate = publisherRate
+  }
+
+  async close(): Promise<void> {
+    await this.#reloading.catch(() => {})
+    for (const feed of this.#feeds.values()) feed.store.close()
+    this.#feeds.clear()
+    await (await this.#engine?.catch(() => undefined))?.close()
+  }
+
+  async #reload(): Promise<void> {
+    const definitions = await this.#options.definitions()
+    if (definitions.length === 0 && this.#feeds.size === 0) return
+    const engine = await this.#openEngine()
+    const declared = new Map(definitions.map((feed) => [feed.name, feed]))
+    for (const [name, feed] of this.#feeds)
+      if (!declared.has(name)) {
+        this.#feeds.delete(name)
+        this.#rates.forget(name)
+        feed.close()
+        await engine.drop(name)
+      }
+    for (const definition of definitions) await this.#take(engine, definition)
+    this.#options.onChanged(this.list())
+  }
+
+  /** Opened again after a failure. */
+  #openEngine(): Promise<FeedEngine> {
+    this.#engine ??= this.#options.openEngine().catch((error) => {
+      this.#engine = undefined
+      throw error
+    })
+    return this.#engine
+  }
+
+  async #take(engine: FeedEngine, definition: Feed): Promise<void> {
+    const known = this.#feeds.get(definition.name)
+    if (known === undefined) {
+      const feed = new LiveFeed(definition, await engine.open(definition), this.#options.onError)
+      this.#feeds.set(definition.name, feed)
+      const { metrics } = this.#options
+      this.#published.set(definition.name, metrics.counter('gatehouse_feed_messages_total', { feed: definition.name }))
+    } else if (JSON.stringify(known.definition) !== JSON.stringify(definition)) await known.update(definition)
+  }
+
+  /** All feeds together. */
+  async #checkBytes(): Promise<void> {
+    const { limits } = this.#options
+    const now = performance.now()
+    if (now - this.#bytesAt > COUNT_MS) {
+      this.#bytesAt = now
+      const usages = await Promise.all([...this.#feeds.values()].map(({ store }) => store.usage()))
+      this.#bytes = usages.reduce((sum, { bytes }) => sum + bytes, 0)
+    }
+    if (this.#bytes > limits.bytes)
+      throw refuseForNow(
+        'feed.full',
+        `The messages that all feeds keep have more than ${limits.bytes} bytes: shorten histories, or raise feed_bytes`,
+        60,
+      )
+  }
+}
+
+function checkMessage({ name, messageBytes }: Feed, { topic, data }: NewMessage): void {
+  const fault = topicFault(topic)
+  if (fault !== undefined) throw refuse('feed.bad_topic', `The topic ${JSON.stringify(topic.slice(0, 300))} ${fault}`)
+  // A character has at most three bytes in UTF-8 for each unit.
+  if (data === undefined || data.length * 3 <= messageBytes) return
+  if (Buffer.byteLength(data) > messageBytes)
+    throw refuse('feed.message_too_large', `A message of the feed ${name} has at most ${messageBytes} bytes of Data`)
+}
+
+function startOf(feed: LiveFeed, topic: string, resume: string | undefined, last: number | undefined): Start {
+  if (resume !== undefined) return { kind: 'resume', seq: feed.positionsOf(topic).read(resume, feed.store.epoch) }
+  if (last !== undefined && feed.definition.history !== undefined) return { kind: 'last', count: last }
+  return feed.definition.keep === 'latest' ? { kind: 'state' } : { kind: 'now' }
+}

@@ -1,0 +1,133 @@
+/** Writes messages to feeds.db: their numbers, the state and history of their topics, without what exceeds the bounds of the feed. */
+import type { Database } from 'better-sqlite3'
+import type { BatchToAppend, FeedRules, JobResult } from './jobs.ts'
+
+interface FeedRow {
+  readonly id: number
+  readonly last: number
+  readonly time: number
+  readonly topics: number
+  readonly bytes: number
+}
+
+/** A row of the table topics while a batch is written. */
+interface Topic {
+  readonly id: number
+  data: string | null
+  messages: number
+  removed: number
+  readonly wasRemoved: number
+  /** The index of its newest message in the batch. */
+  newest: number
+}
+
+export class Appender {
+  readonly #sql
+
+  constructor(database: Database) {
+    this.#sql = {
+      feed: database.prepare<[string], FeedRow>('select id, last, time, topics, bytes from feeds where name = ?'),
+      topic: database.prepare<[number, string], Pick<Topic, 'id' | 'data' | 'messages' | 'removed'>>(
+        'select id, data, messages, removed from topics where feed = ? and topic = ?',
+      ),
+      addTopic: database.prepare(
+        'insert into topics (feed, topic, seq, time, removed, messages, trimmed) values (?, ?, 0, 0, 1, 0, 0)',
+      ),
+      setTopic: database.prepare(
+        'update topics set seq = ?, time = ?, removed = ?, data = ?, messages = ? where id = ?',
+      ),
+      setTrimmed: database.prepare('update topics set trimmed = max(trimmed, ?) where id = ?'),
+      addMessage: database.prepare('insert into messages (feed, seq, topic, time, data) values (?, ?, ?, ?, ?)'),
+      oldest: database.prepare<[number, number], { feed: number; seq: number; data: string | null }>(
+        'select feed, seq, data from messages where topic = ? order by seq limit ?',
+      ),
+      removeMessage: database.prepare('delete from messages where feed = ? and seq = ?'),
+      setFeed: database.prepare('update feeds set last = ?, time = ?, topics = ?, bytes = ? where id = ?'),
+      request: database.prepare<[string, string], { fingerprint: string; seq: number; time: number }>(
+        'select fingerprint, seq, time from requests where owner = ? and key = ?',
+      ),
+      addRequest: database.prepare('insert into requests (owner, key, fingerprint, seq, time) values (?, ?, ?, ?, ?)'),
+    }
+  }
+
+  /** Within a transaction or savepoint, which is rolled back if the result is a refusal. */
+  append(rules: FeedRules, batch: BatchToAppend, now: number): JobResult {
+    const { once } = batch
+    const known = once && this.#sql.request.get(once.owner, once.key)
+    if (known !== undefined)
+      return known.fingerprint === once?.fingerprint
+        ? { kind: 'appended', before: known.seq, seq: known.seq, time: known.time, isRepeated: true }
+        : { kind: 'refused', fault: 'key' }
+    const feed = this.#sql.feed.get(rules.name)
+    if (feed === undefined) throw new Error(`The feed ${rules.name} is not in the file`)
+    // Never earlier than that of a message before, so that messages expire in their order.
+    const time = Math.max(now, feed.time)
+    const after = this.#write(rules, feed, batch, time)
+    if (after.topics > rules.topics && after.topics > feed.topics) return { kind: 'refused', fault: 'topics' }
+    if (after.bytes > rules.bytes && after.bytes > feed.bytes) return { kind: 'refused', fault: 'bytes' }
+    const seq = feed.last + batch.topics.length
+    this.#sql.setFeed.run(seq, time, after.topics, after.bytes, feed.id)
+    if (once !== undefined) this.#sql.addRequest.run(once.owner, once.key, once.fingerprint, seq, time)
+    return { kind: 'appended', before: feed.last, seq, time, isRepeated: false }
+  }
+
+  /** Returns how many topics, and how many bytes, the feed holds then. */
+  #write({ keep, history }: FeedRules, feed: FeedRow, { topics, data }: BatchToAppend, time: number) {
+    const touched = new Map<string, Topic>()
+    let { bytes, topics: held } = feed
+    for (const [index, name] of topics.entries()) {
+      const topic = touched.get(name) ?? this.#open(feed.id, name)
+      touched.set(name, topic)
+      topic.newest = index
+      const text = data[index] ?? null
+      const seq = feed.last + index + 1
+      topic.removed = Number(text === null)
+      if (text === null) bytes -= this.#removeAll(topic, seq)
+      if (keep === 'latest') {
+        bytes += (text?.length ?? 0) - (topic.data?.length ?? 0)
+        topic.data = text
+      }
+      if (history === undefined) continue
+      this.#sql.addMessage.run(feed.id, seq, topic.id, time, text)
+      if (text === null) continue
+      topic.messages++
+      bytes += text.length
+    }
+    for (const topic of touched.values()) {
+      if (history !== undefined && topic.messages > history.messages)
+        bytes -= this.removeOldest(topic, topic.messages - history.messages)
+      const { id, newest, removed, messages, wasRemoved } = topic
+      this.#sql.setTopic.run(feed.last + newest + 1, time, removed, topic.data, messages, id)
+      held += wasRemoved - removed
+    }
+    return { bytes, topics: held }
+  }
+
+  #open(feed: number, name: string): Topic {
+    const row = this.#sql.topic.get(feed, name)
+    if (row !== undefined) return { ...row, wasRemoved: row.removed, newest: 0 }
+    const id = Number(this.#sql.addTopic.run(feed, name).lastInsertRowid)
+    return { id, data: null, messages: 0, removed: 1, wasRemoved: 1, newest: 0 }
+  }
+
+  /** The history of a topic that message `seq` removes; returns its bytes. */
+  #removeAll(topic: Topic, seq: number): number {
+    const bytes = this.removeOldest(topic, -1)
+    this.#sql.setTrimmed.run(seq - 1, topic.id)
+    return bytes
+  }
+
+  /** Removes the oldest messages of a topic, -1 for all; returns their bytes. */
+  removeOldest(topic: Pick<Topic, 'id' | 'messages'>, count: number): number {
+    const old = this.#sql.oldest.all(topic.id, count)
+    let bytes = 0
+    for (const { feed, seq, data } of old) {
+      this.#sql.removeMessage.run(feed, seq)
+      if (data === null) continue
+      topic.messages--
+      bytes += data.length
+    }
+    if (old.length > 0) this.#sql.setTrimmed.run(old.at(-1)?.seq, topic.id)
+    return bytes
+  }
+}

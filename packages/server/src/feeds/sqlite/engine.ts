@@ -1,0 +1,85 @@
+/** Feeds in SQLite: a file of their own, so that no publisher waits for a long write of another service. For one process, or its workers. */
+import { join } from 'node:path'
+import type { Clock } from 'gatehouse-protocol'
+import type { SharedFile } from '../../store/database/shared-file.ts'
+import type { FeedEngine, NewMessage } from '../engine.ts'
+import type { Feed } from '../feed.ts'
+import { Reads } from './reads.ts'
+import { FEEDS_FILE, openForReading } from './schema.ts'
+import { rulesOf, SqliteFeedStore } from './store.ts'
+import { Writer } from './writer.ts'
+
+export interface SqliteFeedsOptions {
+  readonly dataFolder: string
+  readonly clock: Clock
+  readonly onError: (error: unknown) => void
+  /** Of workers, which share the file. */
+  readonly shared?: SharedFeeds | undefined
+}
+
+export interface SharedFeeds extends SharedFile {
+  /** Passes messages that are not stored to the other workers. */
+  sendMessages(feed: string, messages: readonly NewMessage[]): void
+  onMessages(listener: (feed: string, messages: readonly NewMessage[]) => void): void
+}
+
+const SWEEP_MS = 1_000
+
+export async function openSqliteFeeds({ dataFolder, clock, onError, shared }: SqliteFeedsOptions): Promise<FeedEngine> {
+  const file = join(dataFolder, FEEDS_FILE)
+  const writer = await Writer.open(file, clock)
+  const database = openForReading(file)
+  const reads = new Reads(database)
+  const stores = new Map<string, SqliteFeedStore>()
+  const env = {
+    ...{ writer, reads, clock },
+    committed: () => shared?.committed(),
+    passOn: (feed: string, messages: readonly NewMessage[]) => shared?.sendMessages(feed, messages),
+  }
+  shared?.onMessages((feed, messages) => stores.get(feed)?.receive(messages))
+  const stopListening = shared?.onCommit(() => {
+    for (const store of stores.values()) store.readNew()
+  })
+  const sweeping = setInterval(() => void sweep().catch(onError), SWEEP_MS)
+  sweeping.unref()
+
+  /** What has expired; the removals reach the followers like any message. */
+  async function sweep(): Promise<void> {
+    const feeds = [...stores.values()].map(({ rules }) => rules).filter(expires)
+    if (feeds.length === 0) return
+    let hasMore = true
+    while (hasMore) {
+      const result = await writer.run({ kind: 'sweep', feeds })
+      hasMore = result.kind === 'done' && result.hasMore === true
+      for (const store of stores.values()) store.readNew()
+    }
+  }
+
+  return {
+    name: 'sqlite',
+    async open(feed: Feed) {
+      await writer.run({ kind: 'define', feed: rulesOf(feed) })
+      const store = new SqliteFeedStore(feed, env)
+      stores.set(feed.name, store)
+      return store
+    },
+    async drop(name) {
+      stores.get(name)?.close()
+      stores.delete(name)
+      await writer.run({ kind: 'drop', name })
+    },
+    async check() {
+      await writer.run({ kind: 'check' })
+    },
+    async close() {
+      clearInterval(sweeping)
+      stopListening?.()
+      await writer.close()
+      database.close()
+    },
+  }
+}
+
+function expires({ history, stateTime }: Pick<Feed, 'history' | 'stateTime'>): boolean {
+  return history !== undefined || stateTime !== undefined
+}

@@ -1,0 +1,47 @@
+/** What the server tells the thread that writes feeds.db, and what it answers. */
+import type { Feed, History } from '../feed.ts'
+import type { AppendFault } from '../refusals.ts'
+
+export type Job =
+  | { readonly kind: 'define'; readonly feed: FeedRules }
+  | { readonly kind: 'append'; readonly feed: FeedRules; readonly batch: BatchToAppend }
+  | { readonly kind: 'purge'; readonly name: string }
+  | { readonly kind: 'drop'; readonly name: string }
+  /** Removes what has expired; at most some thousand rows at once. */
+  | { readonly kind: 'sweep'; readonly feeds: readonly FeedRules[] }
+  | { readonly kind: 'check' }
+
+/** What a definition says about what is kept. */
+export interface FeedRules extends Pick<Feed, 'name' | 'keep' | 'topics' | 'bytes' | 'stateTime'> {
+  readonly history: History | undefined
+}
+
+/** Topics and data in lists of their own: these are copied to the thread in a third of the time that objects take. */
+export interface BatchToAppend {
+  readonly topics: readonly string[]
+  readonly data: readonly (string | undefined)[]
+  readonly once: { readonly owner: string; readonly key: string; readonly fingerprint: string } | undefined
+}
+
+/** The jobs of one turn of the event loop. */
+export interface JobBatch {
+  readonly now: number
+  readonly jobs: readonly { readonly id: number; readonly job: Job }[]
+}
+
+export interface JobResults {
+  readonly results: readonly (readonly [id: number, result: JobResult])[]
+}
+
+export type JobResult =
+  | { readonly kind: 'done'; readonly hasMore?: boolean }
+  | {
+      readonly kind: 'appended'
+      /** The newest message of the feed before these, whose numbers follow it without a gap. */
+      readonly before: number
+      readonly seq: number
+      readonly time: number
+      readonly isRepeated: boolean
+    }
+  | { readonly kind: 'refused'; readonly fault: AppendFault }
+  | { readonly kind: 'failed'; readonly message: string; readonly code: string }

@@ -1,0 +1,163 @@
+/** Reads feeds.db on the event loop, in pages that are bounded by rows and bytes. */
+import type { Database } from 'better-sqlite3'
+import type { Page, ReadOptions, StoredMessage, StoredTopic, TopicPage } from '../engine.ts'
+import { chooses, type Feed, type TopicChoice } from '../feed.ts'
+
+/** How many rows are read for one page, whether they are chosen or not. */
+const MAX_ROWS = 1_000
+/** The `Data` of one page, apart from its last message. */
+const MAX_BYTES = 1024 * 1024
+
+export interface Head {
+  readonly id: number
+  readonly epoch: string
+  readonly last: number
+  readonly forgotten: number
+  readonly topics: number
+  readonly bytes: number
+}
+
+interface MessageRow {
+  readonly seq: number
+  readonly topic: string
+  readonly time: number
+  readonly data: string | null
+}
+
+interface TopicRow extends StoredTopic {
+  readonly removed: number
+  readonly trimmed: number
+}
+
+type Rules = Pick<Feed, 'keep' | 'history'>
+
+export class Reads {
+  readonly #sql
+
+  constructor(database: Database) {
+    const message = 'm.seq, t.topic, m.time, m.data from messages m join topics t on t.id = m.topic'
+    this.#sql = {
+      head: database.prepare<[string], Head>(
+        'select id, epoch, last, forgotten, topics, bytes from feeds where name = ?',
+      ),
+      ofTopic: database.prepare<[number, string, number], MessageRow>(
+        `select ${message} where m.topic = (select id from topics where feed = ? and topic = ?) and m.seq > ? order by m.seq`,
+      ),
+      ofFeed: database.prepare<[number, number], MessageRow>(
+        `select ${message} where m.feed = ? and m.seq > ? order by m.seq`,
+      ),
+      lastOfTopic: database.prepare<[number, string, number], MessageRow>(
+        `select ${message} where m.topic = (select id from topics where feed = ? and topic = ?) and m.seq < ? order by m.seq desc`,
+      ),
+      lastOfFeed: database.prepare<[number, number], MessageRow>(
+        `select ${message} where m.feed = ? and m.seq < ? order by m.seq desc`,
+      ),
+      newestOfTopic: database.prepare<[number, string, number], MessageRow>(
+        'select seq, topic, time, data from topics where feed = ? and topic = ? and seq > ?',
+      ),
+      newestOfFeed: database.prepare<[number, number, number, number], MessageRow>(
+        `select seq, topic, time, data from topics where feed = ? and removed = 0 and seq > ?
+         union all select seq, topic, time, data from topics where feed = ? and removed = 1 and seq > ? order by seq`,
+      ),
+      newestFirst: database.prepare<[number, number], MessageRow>(
+        'select seq, topic, time, data from topics where feed = ? and removed = 0 and seq < ? order by seq desc',
+      ),
+      trimmedOfTopic: database.prepare<[number, string], { trimmed: number }>(
+        'select trimmed from topics where feed = ? and topic = ?',
+      ),
+      topics: database.prepare<[number, string, number], TopicRow>(
+        'select topic, time, messages, removed, trimmed from topics where feed = ? and topic > ? order by topic limit ?',
+      ),
+      topicsFrom: database.prepare<[number, string, number], TopicRow>(
+        'select topic, time, messages, removed, trimmed from topics where feed = ? and topic >= ? order by topic limit ?',
+      ),
+    }
+  }
+
+  head(name: string): Head | undefined {
+    return this.#sql.head.get(name)
+  }
+
+  page(head: Head, rules: Rules, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, now: number): Page {
+    const oldest = rules.history === undefined || kind === 'newest' ? 0 : now - rules.history.time
+    const messages: StoredMessage[] = []
+    let [rows, bytes, through, hasGap] = [0, 0, after, after > head.last]
+    for (const row of this.#rows(head.id, choice, kind, after)) {
+      // Committed after the head was read.
+      if (row.seq > head.last) break
+      if (messages.length >= limit || rows >= MAX_ROWS || bytes > MAX_BYTES)
+        return { messages, through, isLast: false, hasGap }
+      rows++
+      through = row.seq
+      if (!chooses(choice, row.topic)) continue
+      if (row.time < oldest) hasGap = true
+      else {
+        messages.push(storedMessage(row))
+        bytes += row.data?.length ?? 0
+      }
+    }
+    return { messages, through: Math.max(after, head.last), isLast: true, hasGap }
+  }
+
+  /** Whether messages after this one were removed from the topic. */
+  isTopicTrimmed(head: Head, topic: string, after: number): boolean {
+    return (this.#sql.trimmedOfTopic.get(head.id, topic)?.trimmed ?? head.forgotten) > after
+  }
+
+  /** The oldest first. A topic whose history has expired still has its state. */
+  last(head: Head, rules: Rules, topic: string, count: number, now: number): readonly StoredMessage[] {
+    const oldest = now - (rules.history?.time ?? 0)
+    const found: StoredMessage[] = []
+    let bytes = 0
+    if (rules.history !== undefined)
+      for (const row of this.#sql.lastOfTopic.iterate(head.id, topic, Number.MAX_SAFE_INTEGER)) {
+        if (found.length >= count || row.time < oldest || row.data === null || bytes > MAX_BYTES) break
+        found.push(storedMessage(row))
+        bytes += row.data.length
+      }
+    if (found.length === 0 && count > 0 && rules.keep === 'latest') {
+      const row = this.#sql.newestOfTopic.get(head.id, topic, 0)
+      if (row !== undefined && row.data !== null) found.push(storedMessage(row))
+    }
+    return found.reverse()
+  }
+
+  /** Pages of topics with a prefix, newest messages first; `before` is the number of the last row of the page before. */
+  lastOfPrefix(head: Head, rules: Rules, prefix: string, before: number, now: number) {
+    const oldest = rules.history === undefined ? 0 : now - rules.history.time
+    const sql = rules.history === undefined ? this.#sql.newestFirst : this.#sql.lastOfFeed
+    const messages: StoredMessage[] = []
+    let [rows, seq] = [0, before]
+    for (const row of sql.iterate(head.id, before)) {
+      if (row.time < oldest) return { messages, before: 0 }
+      if (rows++ >= MAX_ROWS) return { messages, before: seq }
+      seq = row.seq
+      if (row.topic.startsWith(prefix) && row.data !== null) messages.push(storedMessage(row))
+    }
+    return { messages, before: 0 }
+  }
+
+  /** One page of the topics with the prefix, removed ones included, and whether more follow. */
+  topics(head: Head, { prefix, after }: Pick<TopicPage, 'prefix' | 'after'>) {
+    const rows =
+      after !== undefined && after >= prefix
+        ? this.#sql.topics.all(head.id, after, MAX_ROWS)
+        : this.#sql.topicsFrom.all(head.id, prefix, MAX_ROWS)
+    const chosen = rows.filter(({ topic }) => topic.startsWith(prefix))
+    return { topics: chosen, hasMore: rows.length === MAX_ROWS && chosen.length === rows.length }
+  }
+
+  #rows(feed: number, choice: TopicChoice, kind: ReadOptions['kind'], after: number): Iterable<MessageRow> {
+    if (kind === 'newest')
+      return choice.kind === 'topic'
+        ? this.#sql.newestOfTopic.iterate(feed, choice.topic, after)
+        : this.#sql.newestOfFeed.iterate(feed, after, feed, after)
+    return choice.kind === 'topic'
+      ? this.#sql.ofTopic.iterate(feed, choice.topic, after)
+      : this.#sql.ofFeed.iterate(feed, after)
+  }
+}
+
+function storedMessage({ seq, topic, time, data }: MessageRow): StoredMessage {
+  return { seq, topic, time, data: data ?? undefined }
+}

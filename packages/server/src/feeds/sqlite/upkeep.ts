@@ -1,0 +1,181 @@
+/** Changes of whole feeds in feeds.db: definitions, purges, and the removal of what has expired. */
+import type { Database } from 'better-sqlite3'
+import type { Appender } from './append.ts'
+import type { FeedRules } from './jobs.ts'
+import { newEpoch } from './schema.ts'
+
+/** How many rows a sweep removes at most, so that publishers do not wait for it. */
+const SWEPT_AT_ONCE = 500
+/** How long a removed topic is remembered, for readers that come back. */
+const REMOVED_MS = 60 * 60_000
+const REQUESTS_MS = 24 * 60 * 60_000
+
+interface Expired {
+  readonly seq: number
+  readonly time: number
+  readonly topic: number
+  readonly data: string | null
+}
+
+interface LongTopic {
+  readonly id: number
+  messages: number
+}
+
+export class Upkeep {
+  readonly #database: Database
+  readonly #appender: Appender
+
+  constructor(database: Database, appender: Appender) {
+    this.#database = database
+    this.#appender = appender
+  }
+
+  define(rules: FeedRules, now: number): void {
+    this.#database
+      .prepare(
+        'insert into feeds (name, epoch, last, time, forgotten, topics, bytes) values (?, ?, 0, 0, 0, 0, 0) on conflict (name) do nothing',
+      )
+      .run(rules.name, newEpoch())
+    const { id } = this.#feed(rules.name)
+    if (rules.keep === 'all') this.#database.prepare('update topics set data = null where feed = ?').run(id)
+    else this.#makeStates(id)
+    this.#cutHistories(rules, id)
+    while (this.#removeExpired(rules, id, now));
+    this.#recount(id)
+  }
+
+  /** Numbers go on, so that no position from before can be taken for one of a later message. */
+  purge(name: string): void {
+    const { id } = this.#feed(name)
+    this.#removeRows(id)
+    this.#database
+      .prepare('update feeds set epoch = ?, forgotten = last, topics = 0, bytes = 0 where id = ?')
+      .run(newEpoch(), id)
+  }
+
+  drop(name: string): void {
+    const feed = this.#database.prepare<[string], { id: number }>('select id from feeds where name = ?').get(name)
+    if (feed === undefined) return
+    this.#removeRows(feed.id)
+    this.#database.prepare('delete from feeds where id = ?').run(feed.id)
+  }
+
+  /** True if there is more to remove. */
+  sweep(feeds: readonly FeedRules[], now: number): boolean {
+    let hasMore = false
+    for (const rules of feeds) {
+      const feed = this.#database
+        .prepare<[string], { id: number }>('select id from feeds where name = ?')
+        .get(rules.name)
+      if (feed === undefined) continue
+      if (this.#removeExpired(rules, feed.id, now)) hasMore = true
+      if (this.#expireTopics(rules, feed.id, now)) hasMore = true
+      this.#forgetRemoved(feed.id, now)
+    }
+    this.#database
+      .prepare('delete from requests where (owner, key) in (select owner, key from requests where time < ? limit ?)')
+      .run(now - REQUESTS_MS, SWEPT_AT_ONCE)
+    return hasMore
+  }
+
+  #feed(name: string): { readonly id: number } {
+    const feed = this.#database.prepare<[string], { id: number }>('select id from feeds where name = ?').get(name)
+    if (feed === undefined) throw new Error(`The feed ${name} is not in the file`)
+    return feed
+  }
+
+  #removeRows(feed: number): void {
+    this.#database.prepare('delete from messages where feed = ?').run(feed)
+    this.#database.prepare('delete from topics where feed = ?').run(feed)
+  }
+
+  /** The feed kept all messages before: the newest of each topic is its state now. */
+  #makeStates(feed: number): void {
+    this.#database
+      .prepare(
+        `update topics set data = (select data from messages where messages.feed = topics.feed and messages.seq = topics.seq)
+         where feed = ? and data is null and removed = 0`,
+      )
+      .run(feed)
+  }
+
+  #cutHistories({ history }: FeedRules, feed: number): void {
+    const most = history?.messages ?? 0
+    const long = this.#database
+      .prepare<[number, number], LongTopic>('select id, messages from topics where feed = ? and messages > ?')
+      .all(feed, most)
+    for (const topic of long) {
+      this.#appender.removeOldest(topic, topic.messages - most)
+      this.#database.prepare('update topics set messages = ? where id = ?').run(topic.messages, topic.id)
+    }
+    // Removals that were kept for readers of the history.
+    if (history === undefined) this.#database.prepare('delete from messages where feed = ?').run(feed)
+  }
+
+  #recount(feed: number): void {
+    this.#database
+      .prepare(
+        `update feeds set
+           topics = (select count(*) from topics where feed = feeds.id and removed = 0),
+           bytes = coalesce((select sum(length(data)) from topics where feed = feeds.id), 0)
+             + coalesce((select sum(length(data)) from messages where feed = feeds.id), 0)
+         where id = ?`,
+      )
+      .run(feed)
+  }
+
+  /** Messages of the history that are too old. True if there may be more. */
+  #removeExpired({ history }: FeedRules, feed: number, now: number): boolean {
+    if (history === undefined) return false
+    const oldest = this.#database
+      .prepare<[number, number], Expired>(
+        'select seq, time, topic, data from messages where feed = ? order by seq limit ?',
+      )
+      .all(feed, SWEPT_AT_ONCE)
+    const expired = oldest.filter(({ time }) => time < now - history.time)
+    if (expired.length === 0) return false
+    const remove = this.#database.prepare('delete from messages where feed = ? and seq = ?')
+    const trim = this.#database.prepare(
+      'update topics set trimmed = max(trimmed, ?), messages = messages - ? where id = ?',
+    )
+    let bytes = 0
+    for (const { seq, topic, data } of expired) {
+      remove.run(feed, seq)
+      trim.run(seq, data === null ? 0 : 1, topic)
+      bytes += data?.length ?? 0
+    }
+    this.#database.prepare('update feeds set bytes = bytes - ? where id = ?').run(bytes, feed)
+    return expired.length === oldest.length
+  }
+
+  /** Topics that hold nothing any more are removed like those that a publisher removes. True if there may be more. */
+  #expireTopics(rules: FeedRules, feed: number, now: number): boolean {
+    const lifetime = rules.keep === 'latest' ? rules.stateTime : rules.history?.time
+    if (lifetime === undefined) return false
+    const oldest = this.#oldestTopics(feed, 0)
+    const expired = oldest.filter(({ time }) => time < now - lifetime)
+    if (expired.length === 0) return false
+    const batch = { topics: expired.map(({ topic }) => topic), data: expired.map(() => undefined), once: undefined }
+    this.#appender.append(rules, batch, now)
+    return expired.length === SWEPT_AT_ONCE
+  }
+
+  #forgetRemoved(feed: number, now: number): void {
+    const removed = this.#oldestTopics(feed, 1).filter(({ time }) => time < now - REMOVED_MS)
+    const newest = removed.at(-1)
+    if (newest === undefined) return
+    const forget = this.#database.prepare('delete from topics where id = ?')
+    for (const { id } of removed) forget.run(id)
+    this.#database.prepare('update feeds set forgotten = max(forgotten, ?) where id = ?').run(newest.seq, feed)
+  }
+
+  /** Those whose newest message is the oldest. */
+  #oldestTopics(feed: number, removed: 0 | 1) {
+    return this.#database
+      .prepare<[number, number, number], { id: number; topic: string; seq: number; time: number }>(
+        'select id, topic, seq, time from topics where feed = ? and removed = ? order by seq limit ?',
+      )
+      .all(feed, removed, SWEPT_AT_ONCE)
+  }
+}

@@ -1,0 +1,111 @@
+/** The thread that writes feeds.db. What arrives while it commits forms the next group: one transaction, and one sync of the disk, for all. */
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Database } from 'better-sqlite3'
+import { Appender } from './append.ts'
+import type { Job, JobBatch, JobResult, JobResults } from './jobs.ts'
+import { openForWriting } from './schema.ts'
+import { Upkeep } from './upkeep.ts'
+
+/** Of a group. A request with more messages is written alone, after all shorter ones that wait. */
+const MAX_MESSAGES = 1_000
+
+interface QueuedJob {
+  readonly id: number
+  readonly job: Job
+  readonly now: number
+}
+
+const file: unknown = workerData
+if (parentPort === null || typeof file !== 'string') throw new Error('This is a thread')
+const port = parentPort
+const database = openForWriting(file)
+const appender = new Appender(database)
+const upkeep = new Upkeep(database, appender)
+let short: QueuedJob[] = []
+const long: QueuedJob[] = []
+let isScheduled = false
+
+port.on('message', ({ now, jobs }: JobBatch) => {
+  for (const { id, job } of jobs) (isLong(job) ? long : short).push({ id, job, now })
+  if (isScheduled) return
+  isScheduled = true
+  setImmediate(writeGroup)
+})
+port.on('close', () => database.close())
+port.postMessage({ results: [] } satisfies JobResults)
+
+function writeGroup(): void {
+  isScheduled = false
+  let group = short
+  short = []
+  if (group.length === 0) group = long.splice(0, 1)
+  const results = runGroup(database, group)
+  port.postMessage({ results: group.map(({ id }, index) => [id, results[index] ?? DONE]) } satisfies JobResults)
+  if (short.length + long.length === 0) return
+  isScheduled = true
+  setImmediate(writeGroup)
+}
+
+function runGroup(connection: Database, group: readonly QueuedJob[]): readonly JobResult[] {
+  try {
+    connection.exec('begin immediate')
+    const results = group.map(({ job, now }) => runOne(connection, job, now))
+    connection.exec('commit')
+    return results
+  } catch (error) {
+    if (connection.inTransaction) connection.exec('rollback')
+    const failed = failure(error)
+    return group.map(() => failed)
+  }
+}
+
+/** A job that is refused or fails leaves nothing behind. */
+function runOne(connection: Database, job: Job, now: number): JobResult {
+  connection.exec('savepoint job')
+  let result: JobResult
+  try {
+    result = run(job, now)
+  } catch (error) {
+    // A full disk, for example, has ended the transaction.
+    if (!connection.inTransaction) throw error
+    result = failure(error)
+  }
+  if (result.kind === 'refused' || result.kind === 'failed') connection.exec('rollback to job')
+  connection.exec('release job')
+  return result
+}
+
+const DONE: JobResult = { kind: 'done' }
+
+function run(job: Job, now: number): JobResult {
+  switch (job.kind) {
+    case 'define':
+      upkeep.define(job.feed, now)
+      return DONE
+    case 'append':
+      return appender.append(job.feed, job.batch, now)
+    case 'purge':
+      upkeep.purge(job.name)
+      return DONE
+    case 'drop':
+      upkeep.drop(job.name)
+      return DONE
+    case 'sweep':
+      return { kind: 'done', hasMore: upkeep.sweep(job.feeds, now) }
+    case 'check':
+      // Reaches the disk when it commits.
+      database.exec(
+        "insert into requests values ('', 'check', '', 0, 0); delete from requests where owner = '' and key = 'check'",
+      )
+      return DONE
+  }
+}
+
+function failure(error: unknown): JobResult {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return { kind: 'failed', message: error instanceof Error ? error.message : String(error), code }
+}
+
+function isLong(job: Job): boolean {
+  return job.kind === 'append' && job.batch.topics.length > MAX_MESSAGES
+}

@@ -1,0 +1,143 @@
+/** Declared feeds as streaming controllers: `Publish` and `Sub` of every topic. */
+import { type JsonText, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
+import type { Feed } from '../feeds/feed.ts'
+import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type SubscribeRequest } from '../feeds/service.ts'
+import type { FeedMessage } from '../feeds/subscription.ts'
+import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
+import { dataText } from '../streaming/topics/data-text.ts'
+
+export interface FeedControllersEnv {
+  readonly feeds: FeedService
+  /** How many patterns one connection may subscribe to. */
+  readonly maxPatterns: () => number
+}
+
+type Sink = UrgentSink<JsonText | FeedMessage>
+
+export function feedControllers(feeds: readonly Feed[], env: FeedControllersEnv): readonly Controller[] {
+  const patterns = new WeakMap<Caller, number>()
+  return feeds.map((feed) => createController(feed, env, patterns))
+}
+
+function createController(
+  { name, description, class: feedClass, read, write }: Feed,
+  { feeds, maxPatterns }: FeedControllersEnv,
+  patterns: WeakMap<Caller, number>,
+): Controller {
+  /** The reply has the position, if the feed has a history. */
+  async function publish(call: Call): Promise<object> {
+    const { principal, topic } = call
+    if (principal === undefined) throw refuse('Authority')
+    if (call.data === undefined) throw refuse('Data', 'Data')
+    try {
+      const position = await feeds.publish(name, [{ topic, data: dataText(call) }], principal)
+      return position === undefined ? {} : { Position: position }
+    } catch (error) {
+      throw streamRefusal(error, name)
+    }
+  }
+
+  async function open(call: Call, sink: Sink): Promise<RunningSubscription> {
+    const { principal, topic, caller } = call
+    if (principal === undefined) throw refuse('Authority')
+    const request = readSubscribe(call)
+    const isPattern = topic.endsWith('*')
+    const count = patterns.get(caller) ?? 0
+    if (isPattern && count >= maxPatterns()) throw refuse('Limited', 'patterns')
+    try {
+      const subscription = await feeds.subscribe(name, request, principal, feedSink(sink, name))
+      if (!isPattern) return subscription
+      patterns.set(caller, count + 1)
+      return closing(subscription, () => patterns.set(caller, (patterns.get(caller) ?? 1) - 1))
+    } catch (error) {
+      throw streamRefusal(error, name)
+    }
+  }
+
+  return {
+    name,
+    summary: description === '' ? 'A feed.' : description,
+    feedClass,
+    topics: {
+      '*': {
+        summary: 'Pushes the messages of a topic, or with a pattern such as NYSE/* of all topics below it.',
+        needs: read,
+        publishNeeds: write,
+        repliesOnlyToId: true,
+        publish,
+        subscription: { open, isCounted: true },
+      },
+    },
+  }
+}
+
+function readSubscribe({ topic, data }: Call): SubscribeRequest {
+  if (data === undefined) return { topic }
+  const { MaxRate: maxRate, Resume: resume, Last: last } = members(data)
+  if (maxRate !== undefined) {
+    if (typeof maxRate !== 'number') throw refuse('Data.Deserialise', 'MaxRate')
+    if (maxRate < MIN_RATE || maxRate > MAX_RATE) throw refuse('Data', 'MaxRate')
+  }
+  if (resume !== undefined && typeof resume !== 'string') throw refuse('Data.Deserialise', 'Resume')
+  if (last !== undefined) {
+    if (typeof last !== 'number' || !Number.isInteger(last)) throw refuse('Data.Deserialise', 'Last')
+    if (last < 0 || last > MAX_LAST) throw refuse('Data', 'Last')
+  }
+  return { topic, maxRate, resume, last }
+}
+
+function closing(subscription: RunningSubscription, onClosed: () => void): RunningSubscription {
+  return {
+    drained: () => subscription.drained(),
+    setPrincipal: (principal) => subscription.setPrincipal(principal),
+    pause: () => subscription.pause(),
+    resume: (principal) => subscription.resume(principal),
+    close() {
+      subscription.close()
+      onClosed()
+    },
+  }
+}
+
+function feedSink(sink: Sink, feed: string): UrgentSink<FeedMessage> {
+  return {
+    send: (message) => sink.send(message),
+    sendOrClose: (message) => sink.sendOrClose(message),
+    get maySend() {
+      return sink.maySend
+    },
+    get isOpen() {
+      return sink.isOpen
+    },
+    end: (reason) => sink.end(streamRefusal(reason, feed)),
+  }
+}
+
+/** An error of the feeds as one of the stream. Anything but a Refusal is a bug, or an outage, and is passed on unchanged. */
+function streamRefusal(error: unknown, feed: string): Refusal {
+  if (!(error instanceof Refusal)) throw error
+  switch (error.code) {
+    case 'access.insufficient_scope':
+      return refuse('Authority')
+    case 'feed.unknown':
+      return refuse('Controller', feed)
+    case 'feed.bad_topic':
+      return refuse('Data', 'Topic')
+    case 'feed.bad_position':
+      return refuse('Data', 'Resume')
+    case 'feed.no_rate':
+      return refuse('Data', 'MaxRate')
+    case 'feed.no_history':
+      return refuse('Data', 'Resume')
+    case 'feed.message_too_large':
+      return refuse('Limited', 'message size')
+    case 'feed.topics':
+      return refuse('Limited', 'topics')
+    case 'feed.full':
+      return refuse('Limited', 'bytes of the feed')
+    case 'feed.too_fast':
+      return refuse('Limited', 'messages per second')
+    default:
+      return refuse('Fault', '', error)
+  }
+}
