@@ -15,6 +15,8 @@ export interface NatsFeedsOptions extends NatsOptions {
   readonly clock?: Clock
   /** Copies of each message in a cluster of NATS. */
   readonly replicas?: number
+  /** Whether requests of several messages are published as atomic batches, where the server can (2.12 and later). */
+  readonly isAtomic?: boolean
   readonly onError: (error: unknown) => void
   /** Other programs have published what is no message of the feed. */
   readonly onSkipped?: (feed: string, reason: Parameters<Skipped>[0]) => void
@@ -22,7 +24,7 @@ export interface NatsFeedsOptions extends NatsOptions {
 
 /** Rejects where NATS cannot be reached. Later it reconnects as often as it takes. */
 export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngine> {
-  const { clock = systemClock, replicas = 1, onError, onSkipped = () => {} } = options
+  const { clock = systemClock, replicas = 1, isAtomic = true, onError, onSkipped = () => {} } = options
   const nats = await Nats.connect(options)
   const keys = new Keys(nats, replicas)
   const stores = new Map<string, NatsFeedStore<StreamStore | CoreStore>>()
@@ -36,16 +38,16 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
 
   const openFitting = async (feed: Feed, current?: Current): Promise<StreamStore | CoreStore> => {
     const isSame = current !== undefined && current.feed.natsSubject === feed.natsSubject && isStored(current.feed) === isStored(feed)
-    const env = { nats, clock, keys, onError, skipped: (reason: Parameters<Skipped>[0]) => onSkipped(feed.name, reason) }
+    const env = { nats, clock, keys, isAtomic, onError, skipped: (reason: Parameters<Skipped>[0]) => onSkipped(feed.name, reason) }
     if (feed.natsSubject !== undefined) {
       if (isSame) return current.store
       const stream = isStored(feed) ? await findForeignStream(nats, feed.natsSubject) : undefined
-      if (stream !== undefined) return StreamStore.open(env, stream, feed)
+      if (stream !== undefined) return StreamStore.open({ ...env, replicas }, stream, feed)
       return new CoreStore(env, new Subjects(prefixOf(feed.natsSubject)), feed)
     }
     if (isStored(feed)) {
       const stream = await openOwnStream(nats, feed, replicas)
-      return isSame ? current.store : StreamStore.open(env, stream, feed)
+      return isSame ? current.store : StreamStore.open({ ...env, replicas }, stream, feed)
     }
     if (isSame) return current.store
     await dropOwnStream(nats, feed.name).catch(unlessJetStreamIsOff)

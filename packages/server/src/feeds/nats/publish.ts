@@ -4,6 +4,7 @@ import type { Msg, MsgHdrs } from '@nats-io/transport-node'
 import type { NewMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { refuse, refuseAppend } from '../refusals.ts'
+import { createSemaphore } from '../../lib/semaphore.ts'
 import { type Nats, NatsUnavailable } from './connection.ts'
 import { REMOVED_HEADER, TIME_HEADER } from './delivered.ts'
 import { errorOf } from './keys.ts'
@@ -11,6 +12,8 @@ import type { FeedStream } from './stream.ts'
 
 /** Of an atomic batch (ADR-50), and of what is not acknowledged otherwise. */
 const MOST_AT_ONCE = 1_000
+/** JetStream refuses more than 50 of a stream, of all nodes together. */
+const BATCHES_AT_ONCE = 8
 const DUPLICATE_IN_BATCH: ReadonlySet<number> = new Set([10_201])
 const TOO_LARGE = 10_054
 
@@ -21,20 +24,34 @@ export interface Published {
   readonly isRepeated: boolean
 }
 
-/** `id`: messages with the same id are stored once. */
-export async function publishAll(
-  nats: Nats,
-  stream: FeedStream,
-  feed: Feed,
-  messages: readonly NewMessage[],
-  { time, id }: { readonly time: number; readonly id: string | undefined },
-): Promise<Published> {
-  const publishing = new Publishing(nats, stream, feed, time, id)
-  if (messages.length > 1 && messages.length <= MOST_AT_ONCE && stream.isOurs && nats.isAtLeast(2, 12)) {
-    const published = await publishing.batch(messages)
-    if (published !== undefined) return published
+export interface PublishOptions {
+  readonly time: number
+  /** Messages with the same id are stored once. */
+  readonly id: string | undefined
+}
+
+export class StreamPublisher {
+  readonly #nats: Nats
+  readonly #stream: FeedStream
+  readonly #isAtomic: boolean
+  readonly #batches = createSemaphore(BATCHES_AT_ONCE, Number.POSITIVE_INFINITY)
+
+  constructor(nats: Nats, stream: FeedStream, isAtomic: boolean) {
+    this.#nats = nats
+    this.#stream = stream
+    this.#isAtomic = isAtomic
   }
-  return publishing.each(messages)
+
+  async publish(feed: Feed, messages: readonly NewMessage[], options: PublishOptions): Promise<Published> {
+    const publishing = new Publishing(this.#nats, this.#stream, feed, options)
+    if (!this.#canBatch(messages.length)) return publishing.each(messages)
+    const outcome = await this.#batches.run(() => publishing.batch(messages))
+    return (outcome === 'full' ? undefined : outcome.result) ?? publishing.each(messages)
+  }
+
+  #canBatch(count: number): boolean {
+    return this.#isAtomic && count > 1 && count <= MOST_AT_ONCE && this.#stream.isOurs && this.#nats.isAtLeast(2, 12)
+  }
 }
 
 class Publishing {
@@ -44,7 +61,7 @@ class Publishing {
   readonly #time: string
   readonly #id: string | undefined
 
-  constructor(nats: Nats, stream: FeedStream, feed: Feed, time: number, id: string | undefined) {
+  constructor(nats: Nats, stream: FeedStream, feed: Feed, { time, id }: PublishOptions) {
     this.#nats = nats
     this.#stream = stream
     this.#feed = feed

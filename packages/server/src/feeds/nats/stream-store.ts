@@ -1,5 +1,6 @@
 /** The messages of a feed that JetStream keeps. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Refusal } from 'gatehouse-protocol'
 import type {
   Appended,
   FeedStore,
@@ -21,15 +22,21 @@ import { NatsUnavailable } from './connection.ts'
 import { PURGED_HEADER } from './delivered.ts'
 import { StreamFollower } from './follower.ts'
 import { errorOf, type KeyedRequest, type Keys } from './keys.ts'
-import { type Published, publishAll } from './publish.ts'
+import { type Published, StreamPublisher } from './publish.ts'
 import { type ReadEnv, StreamReads } from './reads.ts'
-import { type FeedStream, newEpoch } from './stream.ts'
+import { type FeedStream, newEpoch, openOwnStream } from './stream.ts'
 import { Sweeper } from './sweep.ts'
 import { StreamTopics } from './topics.ts'
 
 export interface StoreEnv extends ReadEnv {
   readonly keys: Keys
+  readonly isAtomic: boolean
   readonly onError: (error: unknown) => void
+}
+
+interface StreamEnv extends StoreEnv {
+  /** Copies of each message in a cluster of NATS. */
+  readonly replicas: number
 }
 
 /** A request with a key is repeated for so long while NATS is away: its messages are stored once. */
@@ -37,29 +44,35 @@ const RETRY_MS = 8_000
 const PAUSE_MS = 100
 
 export class StreamStore implements FeedStore {
-  readonly #env: StoreEnv
+  readonly #env: StreamEnv
   readonly #stream: FeedStream
   readonly #reads: StreamReads
   readonly #topics: StreamTopics
   readonly #bounds: Bounds
+  readonly #publishing: StreamPublisher
   readonly #sweeper: Sweeper | undefined
   #feed: Feed
   #epoch: string
   #follower: StreamFollower | undefined
 
-  static async open(env: StoreEnv, stream: FeedStream, feed: Feed): Promise<StreamStore> {
+  static async open(env: StreamEnv, stream: FeedStream, feed: Feed): Promise<StreamStore> {
     const { epoch } = await stream.head()
     return new StreamStore(env, stream, feed, epoch)
   }
 
-  private constructor(env: StoreEnv, stream: FeedStream, feed: Feed, epoch: string) {
+  private constructor(env: StreamEnv, stream: FeedStream, feed: Feed, epoch: string) {
     this.#env = env
     this.#stream = stream
     this.#feed = feed
     this.#epoch = epoch
     this.#reads = new StreamReads(env, stream)
     this.#topics = new StreamTopics(env.nats, stream, env.clock)
+    this.#publishing = new StreamPublisher(env.nats, stream, env.isAtomic)
     this.#bounds = new Bounds(stream, this.#topics, env.clock)
+    if (stream.isOurs)
+      stream.restore = async () => {
+        await openOwnStream(env.nats, this.#feed, env.replicas)
+      }
     this.#sweeper = stream.isOurs ? new Sweeper(env, stream, this.#topics) : undefined
     this.#sweeper?.start(feed)
   }
@@ -76,6 +89,7 @@ export class StreamStore implements FeedStore {
   }
 
   async append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
+    if (!this.#stream.isOurs && messages.some(({ data }) => data === undefined)) throw refuseForeign()
     const time = this.#env.clock()
     if (once === undefined) return { ...(await this.#append(messages, time, undefined)), time }
     const begun = await this.#env.keys.begin(this.#feed.name, once, time)
@@ -103,8 +117,14 @@ export class StreamStore implements FeedStore {
     const messages = id === undefined ? await this.#withoutVainRemovals(all) : all
     if (messages.length === 0) return { seq: (await this.#stream.head()).last, isRepeated: false }
     const { nats } = this.#env
-    const publish = (): Promise<Published> => publishAll(nats, this.#stream, this.#feed, messages, { time, id })
-    const published = this.#stream.isOurs ? await this.#bounds.publish(this.#feed, messages, publish) : await publish()
+    const publish = (): Promise<Published> => this.#publishing.publish(this.#feed, messages, { time, id })
+    const published = await (this.#stream.isOurs ? this.#bounds.publish(this.#feed, messages, publish) : publish()).catch(
+      async (error: unknown) => {
+        // The stream may have been deleted: then it is created again.
+        if (error instanceof NatsUnavailable && nats.isConnected) await this.#stream.head()
+        throw error
+      },
+    )
     for (const [index, { topic, data }] of messages.entries())
       if (data === undefined)
         await this.#stream.purgeBefore(published.seqs[index] ?? 0, this.#stream.subjects.ofTopic(topic))
@@ -114,8 +134,6 @@ export class StreamStore implements FeedStore {
   /** Topics that hold nothing are not removed. */
   async #withoutVainRemovals(messages: readonly NewMessage[]): Promise<readonly NewMessage[]> {
     if (messages.every(({ data }) => data !== undefined)) return messages
-    if (!this.#stream.isOurs)
-      throw refuse('feed.bad_message', 'The messages belong to another program, which alone can remove them')
     const holds = new Map<string, boolean>()
     const kept: NewMessage[] = []
     for (const message of messages) {
@@ -164,8 +182,7 @@ export class StreamStore implements FeedStore {
 
   /** The message that tells of it separates what is forgotten from what was published meanwhile. */
   async purge(): Promise<void> {
-    if (!this.#stream.isOurs)
-      throw refuse('feed.bad_message', 'The messages belong to another program, which alone can remove them')
+    if (!this.#stream.isOurs) throw refuseForeign()
     const { nats } = this.#env
     const epoch = newEpoch()
     const ack: unknown = (
@@ -191,4 +208,8 @@ export class StreamStore implements FeedStore {
     if (this.#stream.isOurs) await this.#stream.setMark({ epoch })
     return epoch
   }
+}
+
+function refuseForeign(): Refusal {
+  return refuse('feed.bad_message', 'The messages belong to another program, which alone can remove them')
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import type { Feed } from '../feed.ts'
-import { apiCode, type Nats } from './connection.ts'
+import { apiCode, type Nats, NatsUnavailable } from './connection.ts'
 import { type Delivered, storedAs } from './delivered.ts'
 import { streamName, Subjects, subjectPrefix } from './subjects.ts'
 
@@ -61,6 +61,8 @@ export class FeedStream {
   /** Another program's is only read. */
   readonly isOurs: boolean
   readonly #nats: Nats
+  /** Creates the stream again, which somebody has deleted. */
+  restore: (() => Promise<void>) | undefined
 
   constructor(nats: Nats, name: string, subjects: Subjects, isOurs: boolean) {
     this.#nats = nats
@@ -70,7 +72,12 @@ export class FeedStream {
   }
 
   async head(): Promise<Head> {
-    return headOf(await this.#nats.run(() => this.#nats.streams.info(this.name)))
+    const found = await findStream(this.#nats, this.name)
+    if (found !== undefined) return headOf(found)
+    await this.restore?.()
+    const restored = await findStream(this.#nats, this.name)
+    if (restored === undefined) throw new NatsUnavailable(`NATS has no stream ${this.name}`)
+    return headOf(restored)
   }
 
   async setMark(change: Partial<Mark>): Promise<void> {
@@ -124,15 +131,17 @@ export async function openOwnStream(nats: Nats, feed: Feed, replicas: number): P
   const name = streamName(feed.name)
   const subjects = Subjects.ofFeed(feed.name)
   const config = configOf(feed, name, subjects, nats, replicas)
+  const stream = new FeedStream(nats, name, subjects, true)
   const existing = await findStream(nats, name)
   if (existing === undefined) {
     const description = describe({ epoch: newEpoch(), cut: 0 })
     await withBytesIfPossible(config, (fitting) => nats.run(() => nats.streams.add({ ...fitting, description })))
   } else {
-    await widen(nats, feed, existing, subjects)
+    await keepHidden(stream, feed, existing)
+    await markUnattended(stream, existing)
     await withBytesIfPossible(config, (fitting) => nats.run(() => nats.streams.update(name, fitting)))
   }
-  return new FeedStream(nats, name, subjects, true)
+  return stream
 }
 
 /** A stream of another program whose messages, all of them or more, are those of the subject; undefined where there is none. */
@@ -196,19 +205,25 @@ async function withBytesIfPossible(config: OwnConfig, act: (config: OwnConfig) =
 }
 
 /** A longer history does not bring back what readers could not see any more. */
-async function widen(nats: Nats, feed: Feed, { config }: StreamInfo, subjects: Subjects): Promise<void> {
+async function keepHidden(stream: FeedStream, feed: Feed, { config }: StreamInfo): Promise<void> {
   const { perTopic } = rulesOf(feed)
   const before = config.max_msgs_per_subject - 1
   if (before < 1 || !Number.isFinite(perTopic) || perTopic <= before) return
-  const stream = new FeedStream(nats, config.name, subjects, true)
   let cut = 0
-  for (const [subject, count] of await stream.counts(subjects.all)) {
+  for (const [subject, count] of await stream.counts(stream.subjects.all)) {
     const hidden = count > before ? await stream.first(subject) : undefined
     if (hidden === undefined) continue
     await stream.purgeBefore(hidden.seq + 1, subject)
     cut = Math.max(cut, hidden.seq)
   }
   if (cut > 0) await stream.setMark({ cut })
+}
+
+/** While no node was running, JetStream itself may have removed the oldest messages. */
+async function markUnattended(stream: FeedStream, info: StreamInfo): Promise<void> {
+  const { config, created, state } = info
+  const isOldEnough = config.max_age > 0 && Date.now() - Date.parse(created) > config.max_age / NANOSECONDS
+  if (isOldEnough && headOf(info).cut < state.first_seq - 1) await stream.setMark({ cut: state.first_seq - 1 })
 }
 
 export function newEpoch(): string {

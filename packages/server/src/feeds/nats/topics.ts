@@ -9,6 +9,8 @@ import { type FeedStream, type Head, rulesOf } from './stream.ts'
 
 /** Streams with more messages are not read to count their bytes. */
 const MOST_COUNTED = 20_000
+/** The same for what is only shown, and for the bound of all feeds, which is checked often. */
+const MOST_READ = 2_000
 /** What JetStream stores beside the subject and the data of a message: its own fields and our headers. */
 const RECORD_BYTES = 75
 /** Pages of one list are those of the list when its first page was read. */
@@ -52,7 +54,7 @@ export class StreamTopics {
 
   async usage(feed: Feed): Promise<Usage> {
     const head = await this.#stream.head()
-    const holdings = await this.holdings(feed, head)
+    const holdings = head.messages > MOST_READ ? undefined : await this.holdings(feed, head)
     return holdings?.usage ?? this.estimate(head)
   }
 
