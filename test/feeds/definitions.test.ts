@@ -108,6 +108,7 @@ onEveryEngine('/admin/feeds', (place) => {
   const purged: string[] = []
   before(async () => {
     const feeds = {
+      reload: async () => {},
       purge: async (name: string) => void purged.push(name),
       usage: async () => ({ topics: 3, bytes: 70 }),
     }
