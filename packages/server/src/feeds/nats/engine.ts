@@ -37,8 +37,18 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
   }
 
   const openFitting = async (feed: Feed, current?: Current): Promise<StreamStore | CoreStore> => {
-    const isSame = current !== undefined && current.feed.natsSubject === feed.natsSubject && isStored(current.feed) === isStored(feed)
-    const env = { nats, clock, keys, isAtomic, onError, skipped: (reason: Parameters<Skipped>[0]) => onSkipped(feed.name, reason) }
+    const isSame =
+      current !== undefined &&
+      current.feed.natsSubject === feed.natsSubject &&
+      isStored(current.feed) === isStored(feed)
+    const env = {
+      nats,
+      clock,
+      keys,
+      isAtomic,
+      onError,
+      skipped: (reason: Parameters<Skipped>[0]) => onSkipped(feed.name, reason),
+    }
     if (feed.natsSubject !== undefined) {
       if (isSame) return current.store
       const stream = isStored(feed) ? await findForeignStream(nats, feed.natsSubject) : undefined

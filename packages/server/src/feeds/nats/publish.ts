@@ -1,10 +1,10 @@
 /** Publishes the messages of a request to a stream: all at once where the server can, otherwise one after the other. */
 import { randomUUID } from 'node:crypto'
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
+import { createSemaphore } from '../../lib/semaphore.ts'
 import type { NewMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import { refuse, refuseAppend } from '../refusals.ts'
-import { createSemaphore } from '../../lib/semaphore.ts'
 import { type Nats, NatsUnavailable } from './connection.ts'
 import { REMOVED_HEADER, TIME_HEADER } from './delivered.ts'
 import { errorOf } from './keys.ts'

@@ -47,7 +47,12 @@ export interface PullOptions {
 }
 
 /** The next messages; fewer, or none, at the end or where they are large. */
-export function pull(nats: Nats, stream: string, { name }: Consumer, { count, end }: PullOptions): Promise<Delivered[]> {
+export function pull(
+  nats: Nats,
+  stream: string,
+  { name }: Consumer,
+  { count, end }: PullOptions,
+): Promise<Delivered[]> {
   return nats.run(
     () =>
       new Promise((resolve, reject) => {
@@ -68,7 +73,8 @@ export function pull(nats: Nats, stream: string, { name }: Consumer, { count, en
             const one = delivered(message)
             // A status: there is no more now, or the next message exceeds the bytes of the page.
             if (one === undefined) {
-              if (message.headers?.code === 503) return finish(() => reject(new NatsUnavailable('JetStream is not ready')))
+              if (message.headers?.code === 503)
+                return finish(() => reject(new NatsUnavailable('JetStream is not ready')))
               return finish(() => resolve(found))
             }
             found.push(one)

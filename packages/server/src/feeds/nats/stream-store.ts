@@ -118,13 +118,14 @@ export class StreamStore implements FeedStore {
     if (messages.length === 0) return { seq: (await this.#stream.head()).last, isRepeated: false }
     const { nats } = this.#env
     const publish = (): Promise<Published> => this.#publishing.publish(this.#feed, messages, { time, id })
-    const published = await (this.#stream.isOurs ? this.#bounds.publish(this.#feed, messages, publish) : publish()).catch(
-      async (error: unknown) => {
-        // The stream may have been deleted: then it is created again.
-        if (error instanceof NatsUnavailable && nats.isConnected) await this.#stream.head()
-        throw error
-      },
-    )
+    const published = await (this.#stream.isOurs
+      ? this.#bounds.publish(this.#feed, messages, publish)
+      : publish()
+    ).catch(async (error: unknown) => {
+      // The stream may have been deleted: then it is created again.
+      if (error instanceof NatsUnavailable && nats.isConnected) await this.#stream.head()
+      throw error
+    })
     for (const [index, { topic, data }] of messages.entries())
       if (data === undefined)
         await this.#stream.purgeBefore(published.seqs[index] ?? 0, this.#stream.subjects.ofTopic(topic))

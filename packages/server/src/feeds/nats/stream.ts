@@ -4,7 +4,7 @@ import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import type { Feed } from '../feed.ts'
 import { apiCode, type Nats, NatsUnavailable } from './connection.ts'
 import { type Delivered, storedAs } from './delivered.ts'
-import { streamName, Subjects, subjectPrefix } from './subjects.ts'
+import { Subjects, streamName, subjectPrefix } from './subjects.ts'
 
 export const KEY_MS = 24 * 60 * 60_000
 /** JetStream removes what no node has removed in this time: with it gone, nobody would be told that a topic has expired. */
@@ -120,9 +120,7 @@ export class FeedStream {
 
   /** Removes messages before a number, of all topics or of one subject. */
   async purgeBefore(seq: number, filter?: string): Promise<void> {
-    await this.#nats.run(() =>
-      this.#nats.streams.purge(this.name, filter === undefined ? { seq } : { seq, filter }),
-    )
+    await this.#nats.run(() => this.#nats.streams.purge(this.name, filter === undefined ? { seq } : { seq, filter }))
   }
 }
 
