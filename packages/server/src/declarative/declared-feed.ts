@@ -1,5 +1,5 @@
 /** A feed as a file or a request declares it: its schema, the checks that a schema cannot make, and the definition that follows from it. */
-import { CONTROLLER_NAME, FEED_CLASSES, isPlatformScope, SCOPES } from 'gatehouse-protocol'
+import { CONTROLLER_NAME, FEED_CLASSES, PLATFORM_SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
 import { closed, number, oneOf, text, words } from '../schema/builders.ts'
@@ -29,7 +29,6 @@ const DEFAULT_HISTORY = { messages: 1_000, time: HOUR } as const
 const LONGEST_HISTORY = 30 * DAY
 const LONGEST_STATE = 365 * DAY
 
-const PLATFORM_SCOPES = SCOPES.filter(isPlatformScope)
 /** Without a wildcard at the beginning, which would offer the subjects of NATS itself too. */
 export const NATS_SUBJECT = /^[^\s.*>]+(?:\.(?:\*|[^\s.*>]+))*(?:\.>)?$/
 

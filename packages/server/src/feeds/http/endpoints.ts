@@ -13,10 +13,10 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { PublishOnce, StoredMessage } from '../engine.ts'
 import { type Feed, topicChoice, topicFault } from '../feed.ts'
 import type { LiveFeed } from '../live-feed.ts'
+import type { FeedMessage } from '../message.ts'
 import { refuse } from '../refusals.ts'
 import { mayRead, mayWrite } from '../rights.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE } from '../service.ts'
-import type { FeedMessage } from '../subscription.ts'
 import { CLOUD_EVENT, JSON_BODY, type MessagesToPublish, NDJSON, readData, readMessages } from './read-messages.ts'
 
 export interface FeedRoutesEnv {
