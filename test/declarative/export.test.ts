@@ -51,6 +51,14 @@ feeds:
     keep: all
     history: { messages: 5, time: 36 hours }
     topics: 50
+controllers:
+  - { name: Orders, url: 'https://oms.internal/gatehouse', topics: [{ name: Place, needs: Platform/Trading }] }
+  - name: Alerts
+    class: News
+    url: http://10.0.0.7:8091/
+    topics: [{ name: List/*, needs: identity }, { name: Acknowledge, needs: Platform/Market }]
+    timeout: 90 seconds
+    concurrency: 4
 `
 
 onEveryEngine('exporting a declarative file', (place) => {
