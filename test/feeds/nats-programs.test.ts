@@ -9,7 +9,19 @@ import { openNatsFeeds } from '../../packages/server/src/feeds/nats/engine.ts'
 import { isUnavailable } from '../../packages/server/src/lib/unavailable.ts'
 import { type NatsServer, startNats, whyWithoutNats } from '../support/nats-server.ts'
 import { until } from '../support/until.ts'
-import { ALL, HISTORY, isRefusal, LATEST, NOT_STORED, only, publish, Received, readAll, show, Workbench } from './suite/engine-under-test.ts'
+import {
+  ALL,
+  HISTORY,
+  isRefusal,
+  LATEST,
+  NOT_STORED,
+  only,
+  publish,
+  Received,
+  readAll,
+  show,
+  Workbench,
+} from './suite/engine-under-test.ts'
 
 describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
   let server: NatsServer
@@ -63,14 +75,18 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
       const received = [await Received.of(here, ALL), await Received.of(there, only('A'))]
       program.publish(`gatehouse.feeds.${feed.name}.A`, '"direct"')
       for (const one of received) await one.waitFor(1)
-      assert.deepEqual(received.map(({ shown }) => shown), [['A="direct"'], ['A="direct"']])
+      assert.deepEqual(
+        received.map(({ shown }) => shown),
+        [['A="direct"'], ['A="direct"']],
+      )
     })
 
     test('it hears what is published to a feed', async () => {
       const store = await bench.create(LATEST)
       const heard: string[] = []
       program.subscribe('gatehouse.feeds.*.NYSE.>', {
-        callback: (_, message) => void heard.push(`${message.subject.split('.').slice(3).join('.')}=${message.string()}`),
+        callback: (_, message) =>
+          void heard.push(`${message.subject.split('.').slice(3).join('.')}=${message.string()}`),
       })
       await program.flush()
       await publish(store, 'NYSE/A.B=1', 'NYSE//=2')
@@ -168,7 +184,10 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
     for (let round = 0; round < 3; round++) {
       await sleep(1_000)
       await server.kill()
-      await assert.rejects(until('it can be used', 500, () => bench.engine.check().then(() => true)), isUnavailable)
+      await assert.rejects(
+        until('it can be used', 500, () => bench.engine.check().then(() => true)),
+        isUnavailable,
+      )
       await server.start()
     }
     await sleep(1_500)
@@ -182,7 +201,10 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
     }
     for (const owner of ['A', 'B', 'C']) {
       const own = messages.filter(({ topic }) => topic === owner)
-      assert.deepEqual(show(own), own.map((_, index) => `${owner}=${JSON.stringify([owner, index])}`))
+      assert.deepEqual(
+        show(own),
+        own.map((_, index) => `${owner}=${JSON.stringify([owner, index])}`),
+      )
     }
     assert.ok(messages.length > 500, `only ${messages.length} messages`)
     assert.equal(messages.length, acknowledged.length)
@@ -192,10 +214,13 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
 
 describe('without a nats-server', () => {
   test('the engine says which host it cannot reach, and no password', async () => {
-    await assert.rejects(openNatsFeeds({ url: 'nats://user:secret@127.0.0.1:1', onError: () => {} }), (error: Error) => {
-      assert.match(error.message, /127\.0\.0\.1:1/)
-      assert.doesNotMatch(error.message, /secret/)
-      return isUnavailable(error)
-    })
+    await assert.rejects(
+      openNatsFeeds({ url: 'nats://user:secret@127.0.0.1:1', onError: () => {} }),
+      (error: Error) => {
+        assert.match(error.message, /127\.0\.0\.1:1/)
+        assert.doesNotMatch(error.message, /secret/)
+        return isUnavailable(error)
+      },
+    )
   })
 })
