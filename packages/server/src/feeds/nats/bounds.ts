@@ -29,7 +29,8 @@ export class Bounds {
 
   /** Publishes if there is room. Near the bounds requests wait for one another. */
   async publish<T>(feed: Feed, messages: readonly NewMessage[], act: () => Promise<T>): Promise<T> {
-    if (!(await this.#fitsCertainly(feed, messages))) return this.#inTurn(() => this.#publishExactly(feed, messages, act))
+    if (!(await this.#fitsCertainly(feed, messages)))
+      return this.#inTurn(() => this.#publishExactly(feed, messages, act))
     this.#exact = undefined
     return act()
   }

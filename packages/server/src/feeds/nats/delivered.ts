@@ -62,9 +62,7 @@ export function timeOf(header: string | undefined, received: number): number {
 }
 
 /** Counts messages that are none of the feed, because other programs may publish anything. */
-export interface Skipped {
-  (reason: 'subject' | 'not_json' | 'too_large'): void
-}
+export type Skipped = (reason: 'subject' | 'not_json' | 'too_large') => void
 
 /** Undefined for what is no message of the feed. */
 export function messageOf(

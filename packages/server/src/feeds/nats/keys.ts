@@ -47,7 +47,9 @@ export class Keys {
 
   async begin(feed: string, { owner, key, fingerprint }: PublishOnce, time: number): Promise<Begun> {
     await this.#create()
-    const id = createHash('sha256').update(JSON.stringify([feed, owner, key])).digest('base64url')
+    const id = createHash('sha256')
+      .update(JSON.stringify([feed, owner, key]))
+      .digest('base64url')
     const subject = `${KEYS_ROOT}.${encodeToken(feed)}.${id}`
     const begun = (start: number, isTakenOver: boolean): Begun => ({
       kind: 'begun',
@@ -56,7 +58,8 @@ export class Keys {
     for (const deadline = Date.now() + TAKE_OVER_MS; ; await sleep(POLL_MS)) {
       const entry = await this.#read(subject)
       if (entry === undefined) {
-        if (await this.#write(subject, { fingerprint, time, seq: undefined }, { isNew: true })) return begun(time, false)
+        if (await this.#write(subject, { fingerprint, time, seq: undefined }, { isNew: true }))
+          return begun(time, false)
         continue
       }
       if (entry.fingerprint !== fingerprint) return { kind: 'used' }

@@ -6,12 +6,12 @@ import { type Delivered, delivered } from './delivered.ts'
 /** What a page holds at most: a thousand messages can be a gigabyte. */
 const PAGE_BYTES = 4 << 20
 const INACTIVE_NS = 15e9
-/** Between two messages of a page. What has arrived is a page too. */
+/** JetStream waits so long for messages that were removed in the meantime. What has arrived is a page too. */
 const SILENT_MS = 500
 
 export interface Consumer {
   readonly name: string
-  /** How many messages it will deliver. */
+  /** About how many messages it will deliver. */
   readonly pending: number
 }
 
@@ -42,12 +42,17 @@ export function closeConsumer(nats: Nats, stream: string, { name }: Consumer): v
 export interface PullOptions {
   /** At most so many. */
   readonly count: number
-  /** The number of the last message that it can deliver. Its own count is too high where messages have been removed. */
+  /** The number of the last message that it can deliver. Its own count is wrong in old versions where messages have been removed. */
   readonly end: number
 }
 
 /** The next messages; fewer, or none, at the end or where they are large. */
-export function pull(nats: Nats, stream: string, { name }: Consumer, { count, end }: PullOptions): Promise<Delivered[]> {
+export function pull(
+  nats: Nats,
+  stream: string,
+  { name }: Consumer,
+  { count, end }: PullOptions,
+): Promise<Delivered[]> {
   return nats.run(
     () =>
       new Promise((resolve, reject) => {
@@ -58,7 +63,7 @@ export function pull(nats: Nats, stream: string, { name }: Consumer, { count, en
           subscription.unsubscribe()
           settle()
         }
-        let timer = setTimeout(
+        const timer = setTimeout(
           () => finish(() => reject(new NatsUnavailable('NATS did not deliver messages in time'))),
           REQUEST_MS,
         )
@@ -68,16 +73,15 @@ export function pull(nats: Nats, stream: string, { name }: Consumer, { count, en
             const one = delivered(message)
             // A status: there is no more now, or the next message exceeds the bytes of the page.
             if (one === undefined) {
-              if (message.headers?.code === 503) return finish(() => reject(new NatsUnavailable('JetStream is not ready')))
+              if (message.headers?.code === 503)
+                return finish(() => reject(new NatsUnavailable('JetStream is not ready')))
               return finish(() => resolve(found))
             }
             found.push(one)
-            if (found.length === count || one.pending === 0 || one.seq >= end) return finish(() => resolve(found))
-            clearTimeout(timer)
-            timer = setTimeout(() => finish(() => resolve(found)), SILENT_MS)
+            if (found.length === count || one.seq >= end) return finish(() => resolve(found))
           },
         })
-        const wanted = { batch: count, no_wait: true, max_bytes: PAGE_BYTES }
+        const wanted = { batch: count, expires: SILENT_MS * 1e6, max_bytes: PAGE_BYTES }
         nats.connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(wanted), { reply: inbox })
       }),
   )
@@ -91,12 +95,11 @@ export async function* pullAll(
   { count = 1_000, end }: { readonly count?: number; readonly end: number },
 ): AsyncGenerator<Delivered[]> {
   try {
-    if (consumer.pending === 0) return
     for (;;) {
       const found = await pull(nats, stream, consumer, { count, end })
       if (found.length > 0) yield found
       const last = found.at(-1)
-      if (last === undefined || last.pending === 0 || last.seq >= end) return
+      if (last === undefined || last.seq >= end) return
     }
   } finally {
     closeConsumer(nats, stream, consumer)

@@ -109,7 +109,7 @@ export class StreamReads {
       const all = await pull(nats, this.#stream.name, consumer, options)
       const found = all.filter(({ seq }) => seq > after)
       const last = all.at(-1)
-      if (found.length > 0 || last === undefined || last.pending === 0 || last.seq >= options.end) return { found, consumer }
+      if (found.length > 0 || last === undefined || last.seq >= options.end) return { found, consumer }
     }
   }
 
@@ -204,7 +204,10 @@ export class StreamReads {
   }
 
   #consumer(choice: TopicChoice, config: Omit<Parameters<typeof openConsumer>[2], 'filter'>): Promise<Consumer> {
-    return openConsumer(this.#env.nats, this.#stream.name, { ...config, filter: this.#stream.subjects.filterOf(choice) })
+    return openConsumer(this.#env.nats, this.#stream.name, {
+      ...config,
+      filter: this.#stream.subjects.filterOf(choice),
+    })
   }
 
   #message(feed: Feed, one: Delivered): StoredMessage | undefined {

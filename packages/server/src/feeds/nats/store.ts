@@ -1,13 +1,5 @@
 /** A feed in NATS, whose definition may change from one that is stored to one that is not, and back. */
-import type {
-  FeedStore,
-  Follower,
-  Following,
-  NewMessage,
-  PublishOnce,
-  ReadOptions,
-  TopicPage,
-} from '../engine.ts'
+import type { FeedStore, Follower, Following, NewMessage, PublishOnce, ReadOptions, TopicPage } from '../engine.ts'
 import type { Feed, TopicChoice } from '../feed.ts'
 
 export class NatsFeedStore<Store extends FeedStore> implements FeedStore {

@@ -22,7 +22,7 @@ import { NatsUnavailable } from './connection.ts'
 import { PURGED_HEADER } from './delivered.ts'
 import { StreamFollower } from './follower.ts'
 import { errorOf, type KeyedRequest, type Keys } from './keys.ts'
-import { type Published, StreamPublisher } from './publish.ts'
+import { checkTopics, type Published, StreamPublisher } from './publish.ts'
 import { type ReadEnv, StreamReads } from './reads.ts'
 import { type FeedStream, newEpoch, openOwnStream } from './stream.ts'
 import { Sweeper } from './sweep.ts'
@@ -90,6 +90,7 @@ export class StreamStore implements FeedStore {
 
   async append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
     if (!this.#stream.isOurs && messages.some(({ data }) => data === undefined)) throw refuseForeign()
+    checkTopics(messages, this.#stream.subjects)
     const time = this.#env.clock()
     if (once === undefined) return { ...(await this.#append(messages, time, undefined)), time }
     const begun = await this.#env.keys.begin(this.#feed.name, once, time)
@@ -118,13 +119,14 @@ export class StreamStore implements FeedStore {
     if (messages.length === 0) return { seq: (await this.#stream.head()).last, isRepeated: false }
     const { nats } = this.#env
     const publish = (): Promise<Published> => this.#publishing.publish(this.#feed, messages, { time, id })
-    const published = await (this.#stream.isOurs ? this.#bounds.publish(this.#feed, messages, publish) : publish()).catch(
-      async (error: unknown) => {
-        // The stream may have been deleted: then it is created again.
-        if (error instanceof NatsUnavailable && nats.isConnected) await this.#stream.head()
-        throw error
-      },
-    )
+    const published = await (this.#stream.isOurs
+      ? this.#bounds.publish(this.#feed, messages, publish)
+      : publish()
+    ).catch(async (error: unknown) => {
+      // The stream may have been deleted: then it is created again.
+      if (error instanceof NatsUnavailable && nats.isConnected) await this.#stream.head()
+      throw error
+    })
     for (const [index, { topic, data }] of messages.entries())
       if (data === undefined)
         await this.#stream.purgeBefore(published.seqs[index] ?? 0, this.#stream.subjects.ofTopic(topic))

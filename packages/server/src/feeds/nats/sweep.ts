@@ -71,7 +71,9 @@ export class Sweeper {
     for await (const page of this.#topics.newest()) {
       const old = page.filter(({ isRemoval, time }) => time < (isRemoval ? forgotten : expired))
       for (let at = 0; at < old.length; at += AT_ONCE)
-        await Promise.all(old.slice(at, at + AT_ONCE).map((one) => (one.isRemoval ? undefined : this.#expire(one, now))))
+        await Promise.all(
+          old.slice(at, at + AT_ONCE).map((one) => (one.isRemoval ? undefined : this.#expire(one, now))),
+        )
       await this.#forget(old.filter(({ isRemoval }) => isRemoval))
       const last = page.at(-1)
       if (this.#isStopped || (last !== undefined && last.time >= Math.max(forgotten, expired))) break
