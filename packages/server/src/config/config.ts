@@ -1,5 +1,6 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
 import { parseDatabaseUrl } from './database-url.ts'
+import { parseNatsUrl } from './nats-url.ts'
 import {
   LOG_FORMATS,
   LOG_LEVELS,
@@ -22,6 +23,7 @@ import {
   parsePath,
   parsePort,
   parseRatio,
+  parseReplicas,
   parseSeconds,
   parseServer,
   parseServices,
@@ -272,6 +274,28 @@ export const SETTINGS = {
     '10737418240',
     parseInteger,
     'Bytes of the messages that all feeds keep, as states and history. Past it nothing more is published to feeds that keep messages.',
+  ),
+  natsUrl: setting(
+    '',
+    parseNatsUrl,
+    'Address of NATS (nats://host:4222, or tls://…; several servers of a cluster separated by commas), which then carries and keeps the messages of feeds instead of the database. Empty: not used.',
+    'secret',
+  ),
+  natsCredentials: setting('', parseText, 'File with credentials for NATS (a JWT and its seed, as nsc writes it).'),
+  natsTlsCa: setting(
+    '',
+    parseText,
+    'File with the certificates of authorities (PEM) that certificates of NATS are checked against. Empty: those of Node.',
+  ),
+  natsReplicas: setting(
+    '1',
+    parseReplicas,
+    'Servers of a cluster of NATS that keep each message of a feed: 1, 3 or 5.',
+  ),
+  natsAtomicBatches: setting(
+    'true',
+    parseBoolean,
+    'Publish the messages of a request to NATS all or none, where it can (2.12 and later). false: many small requests are faster, but a failure may leave a part of one.',
   ),
   liveLogTime: setting(
     '600',

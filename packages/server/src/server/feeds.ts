@@ -37,7 +37,7 @@ export function openFeeds(
   const service: FeedService = new FeedService({
     ...{ clock, metrics, onError },
     definitions: () => resources.stores.feeds.list(),
-    openEngine: () => openEngine(base, onError),
+    openEngine: () => openEngine(base, metrics, onError),
     limits: feedLimitsOf(config),
     onChanged(feeds) {
       const declared = feedControllers(feeds, { feeds: service, maxPatterns: () => maxPatterns })
@@ -69,10 +69,9 @@ export function openFeeds(
   }
 }
 
-async function openEngine(
-  { config, resources, clock, worker }: Base,
-  onError: (error: unknown) => void,
-): Promise<FeedEngine> {
+async function openEngine(base: Base, metrics: Metrics, onError: (error: unknown) => void): Promise<FeedEngine> {
+  const { config, resources, clock, worker } = base
+  if (config.natsUrl !== '') return (await import('./nats-feeds.ts')).openFeedsInNats(base, metrics, onError)
   const { openSqliteFeeds } = await import('../feeds/sqlite/engine.ts')
   void resources
   return openSqliteFeeds({ dataFolder: config.data, clock, onError, shared: worker?.feeds })
