@@ -42,6 +42,24 @@ const LONGEST = [
   'identity/outage',
 ]
 
+/** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
+const LONG = [
+  'client/reconnects',
+  'clients/express-openid-connect',
+  'clients/oauth4webapi',
+  'clients/passport-openidconnect',
+  'conformance/throttle',
+  'identity/hash-queue',
+  'operate/installation',
+  'operate/rolling-restart',
+  'query/aggregate-memory',
+  'query/live/bounds',
+  'query/live/crowd',
+  'query/live/heavy',
+  'query/live/load',
+  'streaming/memory',
+]
+
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
 const ALONE = ['operate/patroni']
 
@@ -56,8 +74,7 @@ async function runAll(): Promise<number> {
     ])
     if (checks.some((status) => status !== 0)) return 1
   }
-  const files = await Array.fromAsync(glob(wanted.length > 0 ? wanted : 'test/**/*.test.ts', { cwd: root }))
-  if (files.length === 0) throw new Error('There are no test files')
+  const files = await findFiles()
   const postgres = process.env[SHARED_SERVER] === undefined ? await startPostgres() : undefined
   const written = await makeWrittenFolder()
   try {
@@ -86,6 +103,14 @@ async function runAll(): Promise<number> {
   } finally {
     await postgres?.stop()
   }
+}
+
+async function findFiles(): Promise<string[]> {
+  const found = await Array.fromAsync(glob(wanted.length > 0 ? wanted : 'test/**/*.test.ts', { cwd: root }))
+  if (found.length === 0) throw new Error('There are no test files')
+  if (wanted.length > 0 || isLongRun) return found
+  process.stdout.write(`# ${LONG.length} files run in npm run test:all only\n`)
+  return found.filter((file) => !LONG.some((name) => file === `test/${name}.test.ts`))
 }
 
 /** Those that run alone, and the others. */

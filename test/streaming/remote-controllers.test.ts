@@ -110,8 +110,10 @@ test('a request is posted with a token for this call, and the reply keeps every 
   assert.equal(signOut.status, 400)
 })
 
-test('MessagePack keeps integers of 64 bits, and refuses what JSON does not have', async () => {
-  const client = await connect(server.port, { ...bearer(trader), protocols: ['PlatformMsgPack'] })
+test('MessagePack keeps integers of 64 bits, and refuses what JSON does not have; traceparent is passed on', async () => {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`
+  const headers = { ...bearer(trader).headers, traceparent }
+  const client = await connect(server.port, { headers, protocols: ['PlatformMsgPack'] })
   program.answer = json('{"id":9007199254740993}')
   const send = (message: object) => client.send(Buffer.from(encode(message, { useBigInt64: true })))
   const arrived = program.next()
@@ -120,6 +122,7 @@ test('MessagePack keeps integers of 64 bits, and refuses what JSON does not have
     (await arrived).body,
     '{"Controller":"Orders","Topic":"Place","TransactionID":7,"Data":{"qty":9007199254740993}}',
   )
+  assert.equal(program.requests.at(-1)?.headers.traceparent, traceparent)
   const reply = decode(await client.nextBytes(), { useBigInt64: true }) as { Data: unknown }
   assert.deepEqual(reply.Data, { id: 9007199254740993n })
   send({ ...PLACE, Data: new Uint8Array(2) })

@@ -207,7 +207,7 @@ const CONTROLLER = closed(['name', 'url', 'topics'], {
   concurrency: number('integer', {
     minimum: 1,
     maximum: 10_000,
-    description: 'Requests at once, from each process of the server. Default: 64.',
+    description: 'Requests at once, from each node. Default: 64.',
   }),
 })
 

@@ -72,8 +72,11 @@ export function openFeeds(
 async function openEngine(base: Base, metrics: Metrics, onError: (error: unknown) => void): Promise<FeedEngine> {
   const { config, resources, clock, worker } = base
   if (config.natsUrl !== '') return (await import('./nats-feeds.ts')).openFeedsInNats(base, metrics, onError)
+  if (resources.servers !== undefined) {
+    const { openPostgresFeeds } = await import('../feeds/postgres/engine.ts')
+    return openPostgresFeeds({ servers: resources.servers, onError })
+  }
   const { openSqliteFeeds } = await import('../feeds/sqlite/engine.ts')
-  void resources
   return openSqliteFeeds({ dataFolder: config.data, clock, onError, shared: worker?.feeds })
 }
 
