@@ -67,7 +67,7 @@ export class Subjects {
 }
 
 export function streamName(feed: string): string {
-  return `GATEHOUSE_FEED_${feed.replace(UNFIT_IN_STREAM, (character) => bytesOf(character, '-'))}`
+  return `gatehouse_feed_${feed.replace(UNFIT_IN_STREAM, (character) => bytesOf(character, '-'))}`
 }
 
 /** Whether every subject that matches the second pattern matches the first. */
