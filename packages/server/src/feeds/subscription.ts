@@ -9,6 +9,8 @@ import { missingRight } from './rights.ts'
 /** What a subscriber is sent. Subscribers of the same topic or pattern share the object. */
 export interface FeedMessage {
   readonly topic: string
+  /** The pattern that was subscribed to, if it is one. */
+  readonly pattern: string | undefined
   /** Undefined for a removed topic, and for a message that only says whether all was recovered. */
   readonly data: JsonText | undefined
   /** Undefined if the feed has no history. */
@@ -280,6 +282,7 @@ export class FeedSubscription implements RunningSubscription {
     this.#isRecovered = undefined
     return {
       topic,
+      pattern: this.choice.kind === 'prefix' ? this.key : undefined,
       data: data === undefined ? undefined : new JsonText(data),
       position: this.#feed.hasHistory ? this.#feed.positionOf(seq) : undefined,
       isRemoved,
