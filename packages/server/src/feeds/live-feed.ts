@@ -97,6 +97,11 @@ export class LiveFeed implements Follower {
     return subscription
   }
 
+  /** That of message `seq`, or of a later one of another topic. */
+  newestPosition(key: string, seq = 0): string {
+    return this.positionsOf(key).write(this.store.epoch, Math.max(seq, this.#through))
+  }
+
   positionsOf(key: string): Positions {
     return new Positions(this.#definition.name, key)
   }
