@@ -15,12 +15,7 @@ export function push(controller: string, topic: string, data: unknown): Message 
   return { Controller: controller, Topic: topic, Action: 'Publish', Data: data }
 }
 
-export function confirmation(
-  request: Request,
-  confirmed: boolean,
-  { confirmsUnsub }: Profile,
-  data?: object,
-): Message {
+export function confirmation(request: Request, confirmed: boolean, { confirmsUnsub }: Profile, data?: object): Message {
   const { controller, topic, action, id } = request
   const confirm = action === 'Unsub' && !confirmsUnsub ? undefined : confirmed
   return { Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirm, Data: data }
