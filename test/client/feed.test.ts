@@ -70,6 +70,15 @@ function collect<T>(subscription: FeedSubscription<T>) {
   return { messages, events, ended, data: () => messages.map(({ data }) => data) }
 }
 
+/** 0, 1, 2 … without a picture of thousands of numbers where it is not so. */
+function assertCounted(data: readonly unknown[], count: number): void {
+  assert.equal(data.length, count)
+  assert.equal(
+    data.findIndex((value, index) => value !== index),
+    -1,
+  )
+}
+
 const numbers = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index)
 
 test('the state first, then each message; the store has the newest value', async () => {
@@ -190,13 +199,15 @@ test('a key publishes once; 25,000 messages go in three requests, in order', asy
   await assert.rejects(orders.publish('once', 2, { idempotencyKey: 'k-1' }), { code: 'feed.key_used' })
   assert.equal((await orders.last('once', 10)).length, 1)
 
-  const many = collect(open().feed<number>('Orders').subscribe('many', { last: 1 }))
+  const subscription = open().feed<number>('Orders').subscribe('many')
+  const many = collect(subscription)
+  await subscription.ready()
   const steps: number[] = []
   const messages = numbers(0, 25_000).map((data) => ({ topic: 'many', data }))
   const done = await orders.publishAll(messages, { onProgress: (progress) => steps.push(progress.messages) })
   assert.deepEqual([done, steps], [{ messages: 25_000, requests: 3 }, [10_000, 20_000, 25_000]])
   await until('all are here', LATE_MS, () => many.messages.length >= 25_000)
-  assert.deepEqual(many.data(), numbers(0, 25_000))
+  assertCounted(many.data(), 25_000)
   // By their size: each message has 40,000 bytes in UTF-8.
   const large = Array.from({ length: 300 }, () => ({ topic: 'large', data: 'ü'.repeat(20_000) as never }))
   assert.deepEqual(await orders.publishAll(large), { messages: 300, requests: 3 })
@@ -299,14 +310,14 @@ test('a slow loop: all messages where they are kept, the newest of each topic, o
   const unread = gate.feed<number>('Orders').subscribe('slow')
   const loops = [all, newest, lost].map((subscription) => subscription[Symbol.asyncIterator]())
   await Promise.all([all.ready(), newest.ready(), lost.ready()])
-  const count = 20_000
+  const count = 12_000
   for (const feed of ['Orders', 'Fires'])
     await admin.feed(feed).publishAll(numbers(0, count).map((data) => ({ topic: 'slow', data })))
   await admin.feed('Quotes').publishAll(numbers(0, count).map((data) => ({ topic: `slow/${data % 2}`, data })))
   await until('the newest are here', LATE_MS, () => newest.values.size === 2 && newest.value === count - 1)
   const events = collect(unread).events
   const read = await take(loops[0], count)
-  assert.deepEqual(read, numbers(0, count))
+  assertCounted(read, count)
   assert.deepEqual(events, [], 'a pause of its own is no loss')
   assert.equal(unread.value, count - 1, 'the store follows')
   const seen = await take(loops[1], 2)

@@ -1,16 +1,15 @@
 /** Messages of feeds, as subscribers and readers get them. */
 
-interface MessageBase {
+/**
+ * A message of a subscription. `position` is where to resume after it, undefined if the feed has no history. `recovered` is set on the first
+ * message after a reconnect: whether nothing is missing. `removed`: the topic was removed or has expired; if `topic` is the pattern, all
+ * of its topics.
+ */
+export type FeedMessage<T = unknown> = {
   readonly topic: string
-  /** To resume after it; undefined if the feed has no history. */
   readonly position: string | undefined
-  /** On the first message after a reconnect: whether nothing is missing. */
   readonly recovered: boolean | undefined
-}
-
-/** A message of a subscription. `removed`: the topic, or all that the pattern chooses, was removed or has expired. */
-export type FeedMessage<T = unknown> = MessageBase &
-  ({ readonly removed: false; readonly data: T } | { readonly removed: true; readonly data: undefined })
+} & ({ readonly removed: false; readonly data: T } | { readonly removed: true; readonly data: undefined })
 
 /** A message that the feed keeps. */
 export interface KeptMessage<T = unknown> {
