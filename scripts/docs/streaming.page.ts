@@ -296,7 +296,7 @@ such a token.
   timeout=…\`, so that a program that keeps idle connections for two seconds or more does not close one just as a request is sent.
   With TLS, HTTP/2 is used if the program offers it. Private addresses are allowed. Use https except on one machine: the request and its
   token are readable on the way otherwise. \`NODE_EXTRA_CA_CERTS\` names a file with the authority of your own certificates.
-- **Limits**: \`concurrency\` requests at once from each process of the server (64 by default); 16 times as many wait, each for no longer
+- **Limits**: \`concurrency\` requests at once from each node, whose workers share them (64 by default); 16 times as many wait, each for no longer
   than the timeout. Others are answered with \`Limited\`. One user never takes all of them: the last free one is for another user, and those
   who wait take turns.
 - [Metrics](metrics.md): \`gatehouse_remote_calls_total\`, \`gatehouse_remote_call_seconds\` and \`gatehouse_remote_calls\`, for each

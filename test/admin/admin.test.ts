@@ -7,9 +7,9 @@ import { describeApi } from '../../packages/server/src/http/openapi.ts'
 import { secretMatches } from '../../packages/server/src/identity/clients/client-request.ts'
 import { readAuditPage } from '../../packages/server/src/store/audit/read.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 
-onEveryEngine('administration', (place) => {
+onEveryEngineInLongRuns('administration', (place) => {
   let admin: TestAdmin
   /** The user of the streaming connection; each test may create them. */
   let streaming = 'usr_1'

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { digestOf } from '../../packages/server/src/store/keys/opaque.ts'
 import { type Answer, startTestAdmin, type TestAdmin } from '../support/admin.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 
 const URL_FORM = /^https:\/\/gate\.example\.com\/id\/set-up\?token=([\w-]{43})$/
 
-onEveryEngine('set-up links of the administration', (place) => {
+onEveryEngineInLongRuns('set-up links of the administration', (place) => {
   let admin: TestAdmin
   before(async () => {
     admin = await startTestAdmin(place())

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 // biome-ignore lint/suspicious/noExplicitAny: tests read members of many shapes and assert on each
 type Body = any
 
-onEveryEngine('operations', (place, engine) => {
+onEveryEngineInLongRuns('operations', (place, engine) => {
   let server: TestServer
   let admin: string
   before(async () => {

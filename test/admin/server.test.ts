@@ -5,11 +5,11 @@ import { request } from 'node:http'
 import { after, before, test } from 'node:test'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import WebSocket from 'ws'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-onEveryEngine('a server in operation', (place) => {
+onEveryEngineInLongRuns('a server in operation', (place) => {
   let server: TestServer
   let admin: string
   let trader: string

@@ -4,11 +4,11 @@ import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
 import type { OpenStream } from '../../packages/server/src/admin/ports.ts'
 import { startTestAdmin, type TestAdmin } from '../support/admin.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 
 const PROOF = { amr: ['pwd'], userAgent: 'Firefox', address: '192.0.2.9' }
 
-onEveryEngine('who is signed in', (place, engine) => {
+onEveryEngineInLongRuns('who is signed in', (place, engine) => {
   let admin: TestAdmin
   const streams: OpenStream[] = []
   const ids = new Map<string, string>()

@@ -8,7 +8,7 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { MIGRATIONS } from '../../packages/server/src/store/database/migrations.ts'
 import { changeDatabase } from '../support/change-database.ts'
-import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -96,7 +96,7 @@ test('a PostgreSQL database without our tables is another one than that of the s
   await drop()
 })
 
-onEveryEngine('migrate --create', (place) => {
+onEveryEngineInLongRuns('migrate --create', (place) => {
   test('creates a database, which other commands then use as it is', async () => {
     const flags = flagsOf(place())
     const rehearsed = await runInProcess(['migrate', '--create', '--dry-run', ...flags])

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { IS_LONG_RUN } from '../support/engines.ts'
 import { serveProcess } from '../support/process.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'gatehouse-killed-'))
@@ -21,7 +22,7 @@ test('kill -9 during the first start, repeatedly', async () => {
   await (await serveProcess(['--data', complete, '--demo'])).stop()
   const startMs = performance.now() - started
   // From when the folder appears to when the demo data is complete.
-  for (const share of [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]) {
+  for (const share of IS_LONG_RUN ? [0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9] : [0.4, 0.6, 0.8]) {
     const child = spawn(
       process.execPath,
       [PROGRAM, 'serve', '--demo', '--demo-market=false', '--port', '0', '--data', folder],

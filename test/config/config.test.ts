@@ -67,6 +67,7 @@ const UNUSABLE_HOSTS: readonly (readonly [url: string, message: RegExp])[] = [
   ['postgres://u:p@a:0/d', /the port "0" is not/],
   ['postgres://u:p@/d?host=a,b&port=abc', /the port "abc" is not/],
   ['postgres://u:p@/d?host=a,b&port=1,-5', /the port "-5" is not/],
+  ['postgres://u:p@a:1/d?port=2', /it has a port after its host and the parameter port/],
   ['postgres://u:p@a:1,b:2/d?port=3', /it has several hosts and the parameter port/],
   ['postgres://u:p@/d?host=a&host=b', /the parameter "host" is given twice/],
   [

@@ -8,7 +8,7 @@ import { type Gatehouse, planDeclaration, startGatehouse } from '../support/prov
 import { CALLBACK, clientFixtures } from '../support/providers/provider.ts'
 
 /** For a longer run: TEST_FUZZ_REQUESTS=1000000. */
-const REQUESTS = Number(process.env.TEST_FUZZ_REQUESTS ?? (IS_LONG_RUN ? 10_000 : 2_000))
+const REQUESTS = Number(process.env.TEST_FUZZ_REQUESTS ?? (IS_LONG_RUN ? 10_000 : 600))
 const CONCURRENT = 20
 
 interface FuzzRequest {

@@ -11,6 +11,7 @@ import { build } from 'esbuild'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, ALICE, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 let scene: ConsoleScene
@@ -114,26 +115,30 @@ test('the wizard for a page explains a bad address, and ends in code that signs 
   await view.context.close()
 })
 
-test('the wizard offers the claims of the user, and an application of our own does not ask for consent', async () => {
-  const view = await scene.open('/applications/new?kind=server')
-  const { page } = view
-  await page.getByLabel('Name').fill('Back office')
-  await page.getByRole('textbox', { name: 'redirect URI 1' }).fill('https://office.example.com/callback')
-  assert.equal(await page.getByRole('checkbox', { name: 'profile' }).isChecked(), true)
-  for (const name of ['Platform/Market', 'email', 'roles', 'Our own application'])
-    await page.getByRole('checkbox', { name }).check()
-  assert.equal(await page.getByRole('checkbox', { name: 'openid' }).count(), 0, 'always requested')
-  await page.getByRole('button', { name: 'Connect', exact: true }).click()
-  await page.waitForURL('**/applications/back-office/code')
-  const { scope, skip_consent } = await admin.admin.clients.get('back-office')
-  assert.deepEqual([scope, skip_consent], ['openid profile email roles Platform/Market', true])
-  await page.goto(`${scene.server.issuer}/console/applications/new?kind=service`)
-  await page.getByRole('checkbox', { name: 'Platform/Market' }).waitFor()
-  for (const name of ['profile', 'roles', 'Our own application'])
-    assert.equal(await page.getByRole('checkbox', { name }).count(), 0, name)
-  view.check()
-  await view.context.close()
-})
+test(
+  'the wizard offers the claims of the user, and an application of our own does not ask for consent',
+  IN_LONG_RUNS,
+  async () => {
+    const view = await scene.open('/applications/new?kind=server')
+    const { page } = view
+    await page.getByLabel('Name').fill('Back office')
+    await page.getByRole('textbox', { name: 'redirect URI 1' }).fill('https://office.example.com/callback')
+    assert.equal(await page.getByRole('checkbox', { name: 'profile' }).isChecked(), true)
+    for (const name of ['Platform/Market', 'email', 'roles', 'Our own application'])
+      await page.getByRole('checkbox', { name }).check()
+    assert.equal(await page.getByRole('checkbox', { name: 'openid' }).count(), 0, 'always requested')
+    await page.getByRole('button', { name: 'Connect', exact: true }).click()
+    await page.waitForURL('**/applications/back-office/code')
+    const { scope, skip_consent } = await admin.admin.clients.get('back-office')
+    assert.deepEqual([scope, skip_consent], ['openid profile email roles Platform/Market', true])
+    await page.goto(`${scene.server.issuer}/console/applications/new?kind=service`)
+    await page.getByRole('checkbox', { name: 'Platform/Market' }).waitFor()
+    for (const name of ['profile', 'roles', 'Our own application'])
+      assert.equal(await page.getByRole('checkbox', { name }).count(), 0, name)
+    view.check()
+    await view.context.close()
+  },
+)
 
 test('the secret of a service is shown once, works in the code, and a second one replaces it', async () => {
   const view = await scene.open('/applications/new?kind=service')

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 
 const LATE_MS = 5000
@@ -116,7 +117,7 @@ test('a page that is not seen holds no live statements', async () => {
   await until('the tiles are live again', LATE_MS, async () => (await liveStatements()) === 5)
 })
 
-test('full screen has nothing but the board, until it is left', async () => {
+test('full screen has nothing but the board, until it is left', IN_LONG_RUNS, async () => {
   const { page } = hers
   await button(hers, 'Full screen').click()
   await page.waitForURL('**/demo-market?kiosk=1')
@@ -183,7 +184,7 @@ test('a board is made, its tiles moved by keyboard, removed and brought back; a 
   mine.check()
 })
 
-test('a tile is moved and resized by pointer, and others make room', async () => {
+test('a tile is moved and resized by pointer, and others make room', IN_LONG_RUNS, async () => {
   const { page } = mine
   await button(mine, 'Edit').click()
   const drag = async (name: string, x: number, y: number) => {
@@ -221,7 +222,7 @@ test('a board is shared by its link, within the rights of who opens it', async (
   hers.check(/404/)
 })
 
-test('a tile is opened in Query with its parameters, and runs when its user wants it', async () => {
+test('a tile is opened in Query with its parameters, and runs when its user wants it', IN_LONG_RUNS, async () => {
   const { page } = hers
   await button(hers, 'Actions for Turnover').click()
   await page.getByRole('menuitem', { name: 'Open in Query' }).click()
@@ -237,7 +238,7 @@ test('a tile is opened in Query with its parameters, and runs when its user want
   hers.check(/404/)
 })
 
-test('changes of another user are not overwritten without a question', async () => {
+test('changes of another user are not overwritten without a question', IN_LONG_RUNS, async () => {
   const { page } = mine
   const id = await createBoard('Contested', [])
   await page.goto(`${scene.server.issuer}/console/boards/${id}`)

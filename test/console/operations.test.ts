@@ -6,6 +6,7 @@ import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 import { serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
@@ -43,31 +44,35 @@ test('the overview shows the node, and its charts move with the metrics', async 
   admin.check()
 })
 
-test('each node of several is shown, a worker with its number, and one that has stopped is gone', async () => {
-  const { page } = admin
-  const nodes = page.locator('.node', { hasText: 'ready' })
-  const workers = nodes.getByText(/^worker \d$/)
-  const other = await serveProcess([
-    '--demo',
-    '--workers',
-    '2',
-    '--data',
-    scene.place.dataFolder,
-    '--issuer',
-    scene.server.issuer,
-  ])
-  try {
-    await page.getByText('3 reply').waitFor()
-    assert.deepEqual((await workers.allTextContents()).sort(), ['worker 1', 'worker 2'])
-    assert.equal(await nodes.count(), 3)
-    assert.deepEqual(await admin.axe(), [])
-  } finally {
-    await other.stop()
-  }
-  await nodes.nth(1).waitFor({ state: 'detached' })
-  assert.equal(await workers.count(), 0)
-  admin.check()
-})
+test(
+  'each node of several is shown, a worker with its number, and one that has stopped is gone',
+  IN_LONG_RUNS,
+  async () => {
+    const { page } = admin
+    const nodes = page.locator('.node', { hasText: 'ready' })
+    const workers = nodes.getByText(/^worker \d$/)
+    const other = await serveProcess([
+      '--demo',
+      '--workers',
+      '2',
+      '--data',
+      scene.place.dataFolder,
+      '--issuer',
+      scene.server.issuer,
+    ])
+    try {
+      await page.getByText('3 reply').waitFor()
+      assert.deepEqual((await workers.allTextContents()).sort(), ['worker 1', 'worker 2'])
+      assert.equal(await nodes.count(), 3)
+      assert.deepEqual(await admin.axe(), [])
+    } finally {
+      await other.stop()
+    }
+    await nodes.nth(1).waitFor({ state: 'detached' })
+    assert.equal(await workers.count(), 0)
+    admin.check()
+  },
+)
 
 test('a running query is listed without a reload, and cancelled after a question', async () => {
   const { page } = admin
@@ -156,7 +161,7 @@ test('the audit log is filtered, followed, opened and verified', async () => {
   admin.check()
 })
 
-test('a verification that runs is cancelled, and can be started again', async () => {
+test('a verification that runs is cancelled, and can be started again', IN_LONG_RUNS, async () => {
   const { page } = admin
   await page.goto(`${scene.server.issuer}/console/operations/audit/verify`)
   const held = Promise.withResolvers<void>()
@@ -179,7 +184,7 @@ test('a verification that runs is cancelled, and can be started again', async ()
   admin.check()
 })
 
-test('settings are searched; each says where it came from and leads to its documentation', async () => {
+test('settings are searched; each says where it came from and leads to its documentation', IN_LONG_RUNS, async () => {
   const { page } = admin
   await page.getByRole('link', { name: 'Settings' }).click()
   await page.getByLabel('Search settings').fill('stream drain')
@@ -211,7 +216,7 @@ test('the configuration is exported as a declarative file', async () => {
   await view.context.close()
 })
 
-test('backups are listed as the log has them, and one that is old is a warning', async () => {
+test('backups are listed as the log has them, and one that is old is a warning', IN_LONG_RUNS, async () => {
   const { page } = admin
   const database = await openDatabase({ dataFolder: scene.place.dataFolder, url: scene.place.databaseUrl })
   const log = openAuditLog(database, {

@@ -5,6 +5,7 @@ import type { Request } from 'playwright-core'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 
 const PASSWORD = 'a long enough password'
 let scene: ConsoleScene
@@ -138,7 +139,7 @@ test('an invited person opens the link elsewhere, chooses a password and is in t
   await Promise.all([context.close(), view.context.close()])
 })
 
-test('a link resets a password, and a new one can be demanded', async () => {
+test('a link resets a password, and a new one can be demanded', IN_LONG_RUNS, async () => {
   await admin.admin.users.create({ username: 'forgetful', password: PASSWORD } as object)
   const view = await scene.open('/people/forgetful')
   const { page } = view
@@ -186,7 +187,7 @@ test('what another user changed meanwhile is not overwritten, but shown', async 
   await view.context.close()
 })
 
-test('a role says whom a change touches, and the rights of its holder follow', async () => {
+test('a role says whom a change touches, and the rights of its holder follow', IN_LONG_RUNS, async () => {
   await admin.admin.roles.create({ name: 'desk', scopes: ['Platform/Market', 'Platform/News'] })
   await admin.admin.users.create({ username: 'holder', roles: ['desk'] })
   const view = await scene.open('/people/roles/desk')

@@ -5,6 +5,7 @@ import { after, before, test } from 'node:test'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import type { Page } from '../support/chromium.ts'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 import { longestTask } from '../support/long-tasks.ts'
 import { until } from '../support/until.ts'
 
@@ -134,19 +135,23 @@ test('a parameter has a field with the type of its column', async () => {
     .waitFor()
 })
 
-test('the claims of a row filter are not parameters: the statement of the documentation runs as it stands', async () => {
-  const docs = await readFile(new URL('../../docs/concepts.md', import.meta.url), 'utf8')
-  const statement = /CREATE TABLE positions [^`]*/.exec(docs)?.[0] ?? ''
-  assert.match(statement, /:role/)
-  await run(statement)
-  await summary().getByText('0 rows affected').waitFor()
-  assert.equal(await page.locator('.query-parameter').count(), 0)
-  await run(
-    `alter table positions set row filter (desk = :roles); select count(*) as n from positions where desk = :desk`,
-  )
-  await page.locator('.query-parameter').waitFor()
-  assert.deepEqual(await page.locator('.query-parameter label').allTextContents(), [':desk'])
-})
+test(
+  'the claims of a row filter are not parameters: the statement of the documentation runs as it stands',
+  IN_LONG_RUNS,
+  async () => {
+    const docs = await readFile(new URL('../../docs/concepts.md', import.meta.url), 'utf8')
+    const statement = /CREATE TABLE positions [^`]*/.exec(docs)?.[0] ?? ''
+    assert.match(statement, /:role/)
+    await run(statement)
+    await summary().getByText('0 rows affected').waitFor()
+    assert.equal(await page.locator('.query-parameter').count(), 0)
+    await run(
+      `alter table positions set row filter (desk = :roles); select count(*) as n from positions where desk = :desk`,
+    )
+    await page.locator('.query-parameter').waitFor()
+    assert.deepEqual(await page.locator('.query-parameter label').allTextContents(), [':desk'])
+  },
+)
 
 test('a statement that takes long is cancelled, here and on the server', async () => {
   await run('select count(*) as n from trades a cross join trades b cross join trades c')
@@ -155,28 +160,32 @@ test('a statement that takes long is cancelled, here and on the server', async (
   await until('nothing runs', LATE_MS, async () => (await Array.fromAsync(admin.admin.queries.list())).length === 0)
 })
 
-test('hundreds of thousands of rows stream in and scroll; typing still works, and no frame waits for them', async () => {
-  await run('select * from trades')
-  await summary().getByText('4,000 rows').waitFor()
-  const longest = await longestTask(page, async () => {
-    await run('select a.id, b.executed_at, b.price from trades a cross join trades b limit 300000')
-    await page.keyboard.press('End')
-    await page.keyboard.type(' -- typed meanwhile')
-    await summary().getByText('300,000 rows').waitFor({ timeout: LATE_MS })
-    await page.waitForFunction(`!document.querySelector('.query-summary .spinner')`, undefined, { timeout: LATE_MS })
-    await page.evaluate(`(async () => {
+test(
+  'hundreds of thousands of rows stream in and scroll; typing still works, and no frame waits for them',
+  IN_LONG_RUNS,
+  async () => {
+    await run('select * from trades')
+    await summary().getByText('4,000 rows').waitFor()
+    const longest = await longestTask(page, async () => {
+      await run('select a.id, b.executed_at, b.price from trades a cross join trades b limit 300000')
+      await page.keyboard.press('End')
+      await page.keyboard.type(' -- typed meanwhile')
+      await summary().getByText('300,000 rows').waitFor({ timeout: LATE_MS })
+      await page.waitForFunction(`!document.querySelector('.query-summary .spinner')`, undefined, { timeout: LATE_MS })
+      await page.evaluate(`(async () => {
       for (let at = 0; at < 60; at++) {
         document.querySelector('[role=grid]').scrollTop = at * 100_000
         await new Promise(requestAnimationFrame)
       }
     })()`)
-  })
-  assert.ok(longest < 100, `${longest} ms`)
-  assert.match((await page.locator('.cm-content').textContent()) ?? '', /limit 300000 -- typed meanwhile/)
-  await cell(0, 0).or(page.locator('.grid-cell').first()).first().click()
-  await page.keyboard.press('Control+End')
-  await cell(299_999, 0).waitFor()
-})
+    })
+    assert.ok(longest < 100, `${longest} ms`)
+    assert.match((await page.locator('.cm-content').textContent()) ?? '', /limit 300000 -- typed meanwhile/)
+    await cell(0, 0).or(page.locator('.grid-cell').first()).first().click()
+    await page.keyboard.press('Control+End')
+    await cell(299_999, 0).waitFor()
+  },
+)
 
 test('Live: rows change and move to their places; the method is named, and why a result cannot be live', async () => {
   await run('select symbol, price from ticks order by price desc')
@@ -253,7 +262,7 @@ test('a result is downloaded as the server writes it, and copied', async () => {
   await page.getByText('3 rows copied as JSON').waitFor()
 })
 
-test('a link with a text opens it, and runs nothing; the plan is shown on request', async () => {
+test('a link with a text opens it, and runs nothing; the plan is shown on request', IN_LONG_RUNS, async () => {
   const text = 'select price from ticks where id = 1'
   await page.goto(`${scene.server.issuer}/console/query?q=${encodeURIComponent(text)}`)
   await page.getByText('Write a statement and run it').waitFor()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { ADMIN, ALICE, type ConsoleScene, openConsole, signInOn } from '../support/console.ts'
-import { openPlace } from '../support/engines.ts'
+import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { startGatehouse } from '../support/providers/gatehouse.ts'
 
@@ -65,29 +65,33 @@ test('an address that asks to be led elsewhere after the sign-in does no harm', 
   await view.context.close()
 })
 
-test('without the demonstration, below the path of an issuer and at another name of the machine, it works as well', async () => {
-  const { place, leave } = await openPlace('sqlite')
-  const port = await freePort()
-  const issuer = `http://localhost:${port}/gate`
-  const other = await startGatehouse(place, {
-    declaration: { users: [{ username: 'ada', password: 'a long enough password', name: 'Ada' }] },
-    flags: { '--port': String(port), '--issuer': issuer },
-  })
-  const context = await scene.browser.newContext()
-  try {
-    const page = await context.newPage()
-    await page.goto(`http://127.0.0.1:${port}/gate/console`)
-    await signInOn(page, { username: 'ada', password: 'a long enough password' })
-    await page.getByText('Hello, Ada.').waitFor()
-    assert.equal(page.url(), `${issuer}/console`)
-    await page.getByText('None. An administrator can give you a role.').waitFor()
-    await page.getByText('Online').waitFor()
-  } finally {
-    await context.close()
-    await other.stop()
-    await leave()
-  }
-})
+test(
+  'without the demonstration, below the path of an issuer and at another name of the machine, it works as well',
+  IN_LONG_RUNS,
+  async () => {
+    const { place, leave } = await openPlace('sqlite')
+    const port = await freePort()
+    const issuer = `http://localhost:${port}/gate`
+    const other = await startGatehouse(place, {
+      declaration: { users: [{ username: 'ada', password: 'a long enough password', name: 'Ada' }] },
+      flags: { '--port': String(port), '--issuer': issuer },
+    })
+    const context = await scene.browser.newContext()
+    try {
+      const page = await context.newPage()
+      await page.goto(`http://127.0.0.1:${port}/gate/console`)
+      await signInOn(page, { username: 'ada', password: 'a long enough password' })
+      await page.getByText('Hello, Ada.').waitFor()
+      assert.equal(page.url(), `${issuer}/console`)
+      await page.getByText('None. An administrator can give you a role.').waitFor()
+      await page.getByText('Online').waitFor()
+    } finally {
+      await context.close()
+      await other.stop()
+      await leave()
+    }
+  },
+)
 
 test('tokens stay in memory: a reload signs in again without a question, and nothing is stored', async () => {
   const view = await scene.open('')
@@ -128,7 +132,7 @@ test('a user who is disabled while the console is open sees nothing more', async
   await view.context.close()
 })
 
-test('a right that is removed while the console is open is gone from it', async () => {
+test('a right that is removed while the console is open is gone from it', IN_LONG_RUNS, async () => {
   const user = await createUser('mover', ['trader', 'admin'])
   const view = await scene.open('', { user })
   await view.page.getByText('Online').waitFor()
@@ -141,7 +145,7 @@ test('a right that is removed while the console is open is gone from it', async 
   await view.context.close()
 })
 
-test('a connection that an administrator closes can be opened again', async () => {
+test('a connection that an administrator closes can be opened again', IN_LONG_RUNS, async () => {
   const user = await createUser('kicked', ['trader'])
   const view = await scene.open('', { user })
   await view.page.getByText('Online').waitFor()
@@ -183,7 +187,7 @@ test('at 390 px the navigation is a menu, and nothing is wider than the window',
   await view.context.close()
 })
 
-test('a server that cannot sign in is reported with the code and the request id', async () => {
+test('a server that cannot sign in is reported with the code and the request id', IN_LONG_RUNS, async () => {
   const view = await scene.open('')
   const body = JSON.stringify({ title: 'The database is away', Code: 'server.unavailable' })
   const reply = { status: 500, body, headers: { 'request-id': 'some-request' } }

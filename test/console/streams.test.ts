@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { pretty, withoutTokens } from '../../packages/console/src/areas/streams/message-text.ts'
 import { ALICE, type ConsoleScene, openConsole } from '../support/console.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 
 let scene: ConsoleScene
 before(async () => {
@@ -47,27 +48,31 @@ test('a topic is subscribed to with one click; messages are filtered and paused'
   await view.close()
 })
 
-test('raw JSON is sent as it is; what is wrong with it comes back as an error of the server', async () => {
-  const view = await scene.open('/streams')
-  const { page } = view
-  await page.locator('.inspector-connection .badge.good').waitFor()
-  await page.getByText('Raw JSON').click()
-  await page
-    .getByLabel('Message', { exact: true })
-    .fill('{"Controller":"Nobody","Topic":"X","TransactionID":9007199254740993}')
-  await page.keyboard.press('Control+Enter')
-  const error = page.locator('.message', { hasText: 'Controller Nobody' })
-  await error.waitFor()
-  assert.match((await error.textContent()) ?? '', /Error/)
-  await error.click()
-  await page.locator('.message-detail').getByText('9007199254740993').waitFor()
-  await page.getByText('Form', { exact: true }).click()
-  await page.getByLabel('Data').fill('{not json')
-  await page.getByRole('button', { name: 'Send', exact: false }).click()
-  await page.getByText(/Data is not JSON/).waitFor()
-  view.check()
-  await view.close()
-})
+test(
+  'raw JSON is sent as it is; what is wrong with it comes back as an error of the server',
+  IN_LONG_RUNS,
+  async () => {
+    const view = await scene.open('/streams')
+    const { page } = view
+    await page.locator('.inspector-connection .badge.good').waitFor()
+    await page.getByText('Raw JSON').click()
+    await page
+      .getByLabel('Message', { exact: true })
+      .fill('{"Controller":"Nobody","Topic":"X","TransactionID":9007199254740993}')
+    await page.keyboard.press('Control+Enter')
+    const error = page.locator('.message', { hasText: 'Controller Nobody' })
+    await error.waitFor()
+    assert.match((await error.textContent()) ?? '', /Error/)
+    await error.click()
+    await page.locator('.message-detail').getByText('9007199254740993').waitFor()
+    await page.getByText('Form', { exact: true }).click()
+    await page.getByLabel('Data').fill('{not json')
+    await page.getByRole('button', { name: 'Send', exact: false }).click()
+    await page.getByText(/Data is not JSON/).waitFor()
+    view.check()
+    await view.close()
+  },
+)
 
 test('an administrator sees the connections of everyone, and closes those of a user at once', async () => {
   const alice = await scene.open('/streams', { user: ALICE })

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, ALICE, type ConsolePage, type ConsoleScene, openConsole } from '../support/console.ts'
 import { signIn } from '../support/demo-user.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 
 let scene: ConsoleScene
 let view: ConsolePage
@@ -133,7 +134,7 @@ test('a CSV file is previewed with its delimiter, dates and misfits, then import
   view.check()
 })
 
-test('a table is exported as a file', async () => {
+test('a table is exported as a file', IN_LONG_RUNS, async () => {
   const { page } = view
   const download = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Export' }).click()
@@ -161,7 +162,7 @@ test('pages of rows follow each other by key as the grid is scrolled; the server
   view.check()
 })
 
-test('of many tables the tree shows a page at a time', async () => {
+test('of many tables the tree shows a page at a time', IN_LONG_RUNS, async () => {
   const { page } = view
   const names = Array.from({ length: 130 }, (_, at) => `many_${String(at).padStart(3, '0')}`)
   const columns = [{ name: 'id', type: 'Integer', primarykey: true }]
@@ -192,41 +193,45 @@ test('a user without the right to write can read, and sees which right is missin
   alice.check()
 })
 
-test('a read scope that the user lacks is warned of; the definition stays, and says what its rows need', async () => {
-  const { page } = view
-  await page.goto(`${scene.server.issuer}/console/tables?new`)
-  await page.getByLabel('Name', { exact: true }).fill('a_vault')
-  // What the form gives as an example of a row filter is one.
-  await page.getByLabel('Name of column 2').fill('owner')
-  await page.getByLabel('Row filter').fill((await page.getByLabel('Row filter').getAttribute('placeholder')) ?? '')
-  await page.getByLabel('Read scope').fill('Platform/Market')
-  assert.equal(await page.getByText('you will not see its rows').count(), 0)
-  await page.getByLabel('Read scope').fill('Platform/Nobody')
-  await page.getByText('you will not see its rows').waitFor()
-  assert.deepEqual(await view.axe(), [])
-  await page.getByRole('button', { name: 'Create the table' }).click()
-  await page.getByText('Its rows need the scope Platform/Nobody').waitFor()
-  await page.getByRole('cell', { name: 'id key' }).waitFor()
-  await page.locator('.tree').getByRole('link', { name: 'a_vault' }).waitFor()
-  for (const name of ['Rows', 'Import'])
-    assert.equal(await page.getByRole('link', { name, exact: true }).count(), 0, name)
-  assert.equal(await page.getByRole('button', { name: 'Export' }).count(), 0)
-  assert.deepEqual(await view.axe(), [])
-  // The definition can be mended.
-  await page.getByRole('button', { name: 'Change', exact: true }).click()
-  await page.getByRole('dialog').getByText('you will not see its rows').waitFor()
-  await page.getByLabel('Read scope').fill('')
-  await page.getByRole('button', { name: 'Run' }).click()
-  await page.getByRole('link', { name: 'Rows', exact: true }).click()
-  await page.getByText('There are no rows').waitFor()
-  await page.getByRole('link', { name: 'Structure' }).click()
-  await page.getByRole('button', { name: 'Drop the table' }).click()
-  await page.getByRole('button', { name: 'Drop', exact: true }).click()
-  await page.getByRole('link', { name: 'a_vault' }).waitFor({ state: 'detached' })
-  view.check()
-})
+test(
+  'a read scope that the user lacks is warned of; the definition stays, and says what its rows need',
+  IN_LONG_RUNS,
+  async () => {
+    const { page } = view
+    await page.goto(`${scene.server.issuer}/console/tables?new`)
+    await page.getByLabel('Name', { exact: true }).fill('a_vault')
+    // What the form gives as an example of a row filter is one.
+    await page.getByLabel('Name of column 2').fill('owner')
+    await page.getByLabel('Row filter').fill((await page.getByLabel('Row filter').getAttribute('placeholder')) ?? '')
+    await page.getByLabel('Read scope').fill('Platform/Market')
+    assert.equal(await page.getByText('you will not see its rows').count(), 0)
+    await page.getByLabel('Read scope').fill('Platform/Nobody')
+    await page.getByText('you will not see its rows').waitFor()
+    assert.deepEqual(await view.axe(), [])
+    await page.getByRole('button', { name: 'Create the table' }).click()
+    await page.getByText('Its rows need the scope Platform/Nobody').waitFor()
+    await page.getByRole('cell', { name: 'id key' }).waitFor()
+    await page.locator('.tree').getByRole('link', { name: 'a_vault' }).waitFor()
+    for (const name of ['Rows', 'Import'])
+      assert.equal(await page.getByRole('link', { name, exact: true }).count(), 0, name)
+    assert.equal(await page.getByRole('button', { name: 'Export' }).count(), 0)
+    assert.deepEqual(await view.axe(), [])
+    // The definition can be mended.
+    await page.getByRole('button', { name: 'Change', exact: true }).click()
+    await page.getByRole('dialog').getByText('you will not see its rows').waitFor()
+    await page.getByLabel('Read scope').fill('')
+    await page.getByRole('button', { name: 'Run' }).click()
+    await page.getByRole('link', { name: 'Rows', exact: true }).click()
+    await page.getByText('There are no rows').waitFor()
+    await page.getByRole('link', { name: 'Structure' }).click()
+    await page.getByRole('button', { name: 'Drop the table' }).click()
+    await page.getByRole('button', { name: 'Drop', exact: true }).click()
+    await page.getByRole('link', { name: 'a_vault' }).waitFor({ state: 'detached' })
+    view.check()
+  },
+)
 
-test('a view shows its rows and its query, and nothing to change them with', async () => {
+test('a view shows its rows and its query, and nothing to change them with', IN_LONG_RUNS, async () => {
   const { page } = view
   const { access_token: token } = await signIn(scene.server, ADMIN)
   const created = await fetch(`${scene.server.issuer}/query`, {

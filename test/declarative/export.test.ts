@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import Sqlite from 'better-sqlite3'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { startTestServer } from '../support/server.ts'
 
@@ -51,9 +52,17 @@ feeds:
     keep: all
     history: { messages: 5, time: 36 hours }
     topics: 50
+controllers:
+  - { name: Orders, url: 'https://oms.internal/gatehouse', topics: [{ name: Place, needs: Platform/Trading }] }
+  - name: Alerts
+    class: News
+    url: http://10.0.0.7:8091/
+    topics: [{ name: List/*, needs: identity }, { name: Acknowledge, needs: Platform/Market }]
+    timeout: 90 seconds
+    concurrency: 4
 `
 
-onEveryEngine('exporting a declarative file', (place) => {
+onEveryEngineInLongRuns('exporting a declarative file', (place) => {
   test('an empty installation to which the file is applied gives the same file again, which has no secret', async (t) => {
     const other = await openPlace(place().databaseUrl === '' ? 'sqlite' : 'postgres')
     t.after(() => other.leave())
@@ -68,8 +77,33 @@ onEveryEngine('exporting a declarative file', (place) => {
     assert.equal(await apply(other.place, written, environment), written)
     // The same as JSON, which is a declarative file too.
     const json = await runInProcess(['config', 'export', '--json', '--without-users', ...flagsOf(other.place)])
-    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['roles', 'clients', 'tables', 'views', 'feeds'])
+    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), [
+      'roles',
+      'clients',
+      'tables',
+      'views',
+      'controllers',
+      'feeds',
+    ])
   })
+})
+
+test('more clients than a file can hold are refused', async (t) => {
+  const { place, leave } = await openPlace('sqlite')
+  t.after(leave)
+  await apply(
+    place,
+    "clients: [{ client_id: page, token_endpoint_auth_method: none, redirect_uris: ['https://page.example.com/'] }]",
+  )
+  const database = new Sqlite(join(place.dataFolder, 'identity.db'))
+  const columns = database.prepare<[], string>("SELECT name FROM pragma_table_info('clients')").pluck().all()
+  const copied = columns.map((name) => (name === 'client_id' ? "client_id || '-' || n.i" : `"${name}"`))
+  database.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500)
+    INSERT INTO clients (${columns.join(', ')}) SELECT ${copied.join(', ')} FROM clients, n`)
+  database.close()
+  const { status, stderr } = await runInProcess(['config', 'export', ...flagsOf(place)])
+  assert.equal(status, 1)
+  assert.match(stderr, /There are more than 10000 clients: .*GET \/admin\/clients/)
 })
 
 async function apply(place: TestPlace, text: string, environment: Record<string, string> = {}): Promise<string> {

@@ -150,6 +150,34 @@ onEveryEngine('reconciling', (place) => {
     })
   })
 
+  test('feeds are stored, with one event for all that differ; a list that is not there prunes none', async () => {
+    const feeds: Declaration['feeds'] = [{ name: 'Prices' }, { name: 'News', history: {} }]
+    const published = async () => (await stores.events.unexpired(['feeds-changed'])).length
+    assert.deepEqual(await applied({ feeds }), ['create feed Prices', 'create feed News'])
+    assert.equal(await published(), 1)
+    assert.deepEqual((await stores.feeds.find('News'))?.history, { messages: 1000, time: 3_600_000 })
+    assert.deepEqual(await applied({ feeds }), [])
+    assert.deepEqual(await applied({ tables: [], prune: true }), [])
+    assert.equal(await published(), 1)
+    assert.deepEqual(await applied({ feeds: [], prune: true }), ['remove feed News', 'remove feed Prices'])
+    assert.equal(await published(), 2)
+  })
+
+  test('a feed and a remote controller cannot share a name, unless the file replaces one by the other', async () => {
+    const controller = { name: 'Orders', url: 'https://oms.example/', topics: [{ name: 'Place', needs: 'identity' }] }
+    const both = { feeds: [{ name: 'Orders' }], controllers: [controller] }
+    const refused = { message: /feeds\[0\]\.name: Orders is the name of a remote controller: choose another$/ }
+    await assert.rejects(applied(both), refused)
+    assert.deepEqual(await applied({ controllers: [controller] }), ['create controller Orders'])
+    await assert.rejects(applied({ feeds: both.feeds }), refused)
+    const replaced = { feeds: both.feeds, controllers: [], prune: true }
+    assert.deepEqual(await applied(replaced), ['create feed Orders', 'remove controller Orders'])
+    await assert.rejects(applied({ controllers: [controller] }), {
+      message: /controllers\[0\]\.name: Orders is the name of a feed: choose another$/,
+    })
+    assert.deepEqual(await applied({ feeds: [], prune: true }), ['remove feed Orders'])
+  })
+
   test('with one fault anywhere, nothing is changed', async () => {
     const bad: Declaration = {
       roles: [{ name: 'new-role' }],

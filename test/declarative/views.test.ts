@@ -10,7 +10,7 @@ import type { Declaration } from '../../packages/server/src/declarative/shape.ts
 import { openQuery, type QueryService } from '../../packages/server/src/query/service.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { deriveKey } from '../support/derived-key.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-views-'))
@@ -33,7 +33,7 @@ const BY_SYMBOL = {
 /** Uses a view that comes after it in the file. */
 const BUSY = { name: 'busy', columns: ['name'], query: 'SELECT symbol FROM By_Symbol WHERE trades > 1' }
 
-onEveryEngine('declared views', (place) => {
+onEveryEngineInLongRuns('declared views', (place) => {
   let database: Database
   let query: QueryService
 

@@ -7,7 +7,7 @@ import { Gatehouse, password } from '../../packages/client/src/index.ts'
 import { signIn } from '../browser/scene.ts'
 import { complaintsOf, type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
 import { ADMIN, ALICE } from '../support/demo-user.ts'
-import { openPlace, type TestPlace } from '../support/engines.ts'
+import { IN_LONG_RUNS, openPlace, type TestPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { type Guide, openPage } from '../support/guide.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -110,7 +110,7 @@ test('the single-page application', async () => {
   assert.deepEqual(complaints, [])
 })
 
-test('the React page', async () => {
+test('the React page', IN_LONG_RUNS, async () => {
   const origin = `http://localhost:${REACT}/`
   const sample = await open('react')
   await sample.start('npm start --prefix examples/react', /Local:/)

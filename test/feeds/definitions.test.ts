@@ -60,26 +60,19 @@ onEveryEngine('feeds of a server', (place) => {
     assert.deepEqual(others, [])
   })
 
-  test('the command line adds, changes, shows and removes one', async () => {
-    const added = await run('feed', 'add', 'News', '--read', 'Platform/News', '--history-messages', '50', '--json')
+  test('one that the command line adds, changes or removes is so on the server', async () => {
+    const added = await run('feed', 'add', 'News', '--read', 'Platform/News', '--history-messages', '50')
+    assert.equal(added.status, 0, added.stderr)
     const news = { name: 'News', ...DEFAULTS, read: 'Platform/News' }
-    assert.deepEqual(JSON.parse(added.stdout), { ...news, history: { messages: 50, time: '1 hour' } }, added.stderr)
-    assert.equal((await run('feed', 'set', 'News', '--history-time', '90 seconds')).status, 0)
-    const shown = JSON.parse((await run('feed', 'show', 'News', '--json')).stdout)
-    assert.deepEqual(shown, { ...news, history: { messages: 50, time: '90 seconds' }, usage: null })
-    const without = await run('feed', 'set', 'News', '--default', 'history', '--default', 'read', '--json')
-    assert.deepEqual(JSON.parse(without.stdout), { name: 'News', ...DEFAULTS })
-    assert.deepEqual(
-      (await list()).map(({ name }) => name),
-      ['Desk.Orders', 'News', 'Prices'],
-    )
+    assert.deepEqual((await list())[1], { ...news, history: { messages: 50, time: '1 hour' } })
+    await run('feed', 'set', 'News', '--history-time', '90 seconds', '--default', 'read')
+    assert.deepEqual((await list())[1], { ...news, read: 'identity', history: { messages: 50, time: '90 seconds' } })
     assert.match(
       (await run('feed', 'list')).stdout,
       /^Desk\.Orders +Trading +Platform\/Trading +Platform\/Admin +all /m,
     )
     assert.equal((await run('feed', 'remove', 'News', '--yes')).stdout, 'The feed News was deleted.\n')
-    assert.match((await run('feed', 'show', 'News')).stderr, /There is no feed "News"/)
-    assert.match((await run('feed', 'purge', 'Prices', '--yes')).stderr, /with --server/)
+    assert.equal((await list()).length, 2)
   })
 
   test('a file that prunes removes those that it does not list, and shows differences in its own words', async () => {
@@ -108,6 +101,7 @@ onEveryEngine('/admin/feeds', (place) => {
   const purged: string[] = []
   before(async () => {
     const feeds = {
+      reload: async () => {},
       purge: async (name: string) => void purged.push(name),
       usage: async () => ({ topics: 3, bytes: 70 }),
     }
@@ -117,10 +111,10 @@ onEveryEngine('/admin/feeds', (place) => {
 
   test('declares, shows, changes, purges and deletes a feed; nodes learn of each change, and the audit log has it', async () => {
     const { status, headers, body } = await admin.call('POST', '/admin/feeds', {
-      body: { name: 'Prices', state_time: '1 day', nats_subject: 'md.*.prices.>' },
+      body: { name: 'Prices', state_time: '1 day', nats_subject: 'md.prices.>' },
     })
     assert.deepEqual([status, headers.get('location')], [201, '/admin/feeds/Prices'])
-    const prices = { name: 'Prices', ...DEFAULTS, state_time: '1 day', nats_subject: 'md.*.prices.>' }
+    const prices = { name: 'Prices', ...DEFAULTS, state_time: '1 day', nats_subject: 'md.prices.>' }
     assert.deepEqual(body, prices)
     assert.equal((await admin.call('POST', '/admin/feeds', { body: { name: 'Prices' } })).status, 409)
 
@@ -161,6 +155,21 @@ onEveryEngine('/admin/feeds', (place) => {
       audit.items.map((item: { event: string; target: string }) => `${item.event} ${item.target}`).reverse(),
       ['created', 'changed', 'changed', 'purged', 'deleted'].map((what) => `feed.${what} Prices`),
     )
+  })
+
+  test('does not share its name with a remote controller, whichever was declared first', async () => {
+    const controller = { url: 'https://oms.example/', topics: [{ name: 'Place', needs: 'identity' }] }
+    assert.equal((await admin.call('PUT', '/admin/controllers/Orders', { body: controller })).status, 201)
+    const second = await admin.call('POST', '/admin/feeds', { body: { name: 'Orders' } })
+    assert.deepEqual(
+      [second.status, second.body.detail],
+      [409, 'Orders is the name of a remote controller: choose another'],
+    )
+    assert.equal((await admin.call('DELETE', '/admin/controllers/Orders')).status, 204)
+    assert.equal((await admin.call('POST', '/admin/feeds', { body: { name: 'Orders' } })).status, 201)
+    const third = await admin.call('PUT', '/admin/controllers/Orders', { body: controller })
+    assert.deepEqual([third.status, third.body.detail], [409, 'Orders is the name of a feed: choose another'])
+    assert.equal((await admin.call('DELETE', '/admin/feeds/Orders')).status, 204)
   })
 
   test('lists page by page, for Platform/Admin only', async () => {
@@ -232,9 +241,14 @@ const REFUSED: readonly (readonly [title: string, body: object, detail: string])
     'state_time: needs keep latest: with all, a topic has no state; history.time says how long messages are kept',
   ],
   [
+    'the subjects of other feeds',
+    { name: 'P', nats_subject: 'gatehouse.feeds.>' },
+    'nats_subject: must not begin with gatehouse: these are subjects of the server, which has one for every feed',
+  ],
+  [
     'all subjects of NATS',
     { name: 'P', nats_subject: '>' },
-    'nats_subject: must be a subject of NATS that begins with a name, such as md.prices.>',
+    'nats_subject: must be a subject of NATS that consists of names and ends with >, such as md.prices.>',
   ],
 ]
 
@@ -267,9 +281,10 @@ describe('a start is refused', () => {
   test('if the file declares a feed with the name of a loaded controller, or two feeds with one name', async () => {
     const controller = join(folder, 'controller.mjs')
     writeFileSync(controller, `export default { name: 'Desk', summary: 'A desk', topics: {} }`)
-    const start = (text: string) => {
+    const start = async (text: string) => {
       writeFileSync(file, text)
-      return startTestServer(place, { flags: { '--config': file, '--stream-controllers': controller } })
+      const server = await startTestServer(place, { flags: { '--config': file, '--stream-controllers': controller } })
+      await server.stop()
     }
     await assert.rejects(start('feeds: [{ name: Desk }]'), {
       message: `${file}: feeds[0].name: Desk is the name of a controller that the server has loaded: choose another`,

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
+import { type ProgramRequest, startProgram } from '../support/remote-program.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
+import { connect } from '../support/stream-client.ts'
 
 interface Span {
   traceId: string
@@ -55,6 +57,8 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
   const TOKEN = 'b'.repeat(32)
   const QUERY = 'c'.repeat(32)
   const REFUSED = 'd'.repeat(32)
+  const CALL = 'e'.repeat(32)
+  let called: ProgramRequest | undefined
   const CALLER = '00f067aa0ba902b7'
   const parent = (trace: string, flags = '01') => ({ traceparent: `00-${trace}-${CALLER}-${flags}` })
 
@@ -85,6 +89,23 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     assert.equal(refused.status, 401)
     assert.match(refused.headers.get('traceresponse') ?? '', new RegExp(`^00-${REFUSED}-[0-9a-f]{16}-01$`))
     await refused.text()
+    await callRemoteController(access_token)
+  }
+
+  async function callRemoteController(token: string): Promise<void> {
+    const program = await startProgram()
+    const authorization = { authorization: `Bearer ${token}` }
+    const declared = await fetch(`${server.issuer}/admin/controllers/Orders`, {
+      method: 'PUT',
+      headers: { ...authorization, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: program.url, topics: [{ name: 'Place', needs: 'identity' }] }),
+    })
+    assert.equal(declared.status, 201)
+    const stream = await connect(server.port, { headers: { ...authorization, ...parent(CALL) } })
+    await stream.request({ Controller: 'Orders', Topic: 'Place', TransactionID: 1, Data: 'very-secret' })
+    stream.socket.terminate()
+    called = program.requests[0]
+    await program.stop()
   }
 
   const of = (trace: string) => {
@@ -101,7 +122,13 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     const { server: span } = of(HEALTH)
     assert.partialDeepStrictEqual(span, { parentSpanId: CALLER, name: 'GET /healthz' })
     assert.ok(BigInt(span.endTimeUnixNano) >= BigInt(span.startTimeUnixNano))
-    assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))].toSorted(), [HEALTH, TOKEN, QUERY, REFUSED])
+    assert.deepEqual([...new Set(spans.map(({ traceId }) => traceId))].toSorted(), [
+      HEALTH,
+      TOKEN,
+      QUERY,
+      REFUSED,
+      CALL,
+    ])
   })
 
   test('statements of the identity database are spans within the request that waits for them', () => {
@@ -129,6 +156,17 @@ onEveryEngineInLongRuns('traces', (place, engine) => {
     assert.ok(query !== undefined)
     assert.equal(query.parentSpanId, span.spanId)
     assert.partialDeepStrictEqual(attributes(query), { 'gatehouse.outcome': 'ok', 'gatehouse.rows': 3 })
+  })
+
+  test('a request to a remote controller is a span in the trace of the upgrade, which the program continues', () => {
+    const span = spans.find(({ name }) => name === 'Orders/Place')
+    assert.partialDeepStrictEqual(span, { traceId: CALL, parentSpanId: CALLER, kind: 3 })
+    assert.equal(called?.headers.traceparent, `00-${CALL}-${span?.spanId}-01`)
+    assert.deepEqual(span && attributes(span), {
+      'http.request.method': 'POST',
+      'gatehouse.request_id': called?.headers['x-request-id'],
+      'gatehouse.outcome': 'ok',
+    })
   })
 
   test('spans contain no URL, password, token or statement', () => {

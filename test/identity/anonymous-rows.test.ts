@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { sql } from 'kysely'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   ALICE,
   answerOf,
@@ -16,7 +16,7 @@ import { until } from '../support/until.ts'
 import { pageOf } from '../support/user-agent.ts'
 import { signIn, visit } from '../support/visitor.ts'
 
-onEveryEngine('rows of anonymous callers', (place) => {
+onEveryEngineInLongRuns('rows of anonymous callers', (place) => {
   let gate: SignInPlace
   before(async () => {
     gate = await openSignInPlace(place(), { flags: { '--trusted-proxies': '127.0.0.1,::1' } })

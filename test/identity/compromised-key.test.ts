@@ -7,7 +7,7 @@ import { openDataFolder } from '../../packages/server/src/store/database/data-fo
 import { SEALED_KEY } from '../../packages/server/src/store/keys/key-rotation.ts'
 import { openMasterKey } from '../../packages/server/src/store/keys/master-key.ts'
 import { unseal } from '../../packages/server/src/store/keys/opaque.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { addOperator, basic, claimsOf, headerOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { ALICE, answerOf, authorizeUrl, openSignInPlace, type SignInPlace } from '../support/sign-in-place.ts'
@@ -15,7 +15,7 @@ import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 import { visit } from '../support/visitor.ts'
 
-onEveryEngine('a compromised key', (place) => {
+onEveryEngineInLongRuns('a compromised key', (place) => {
   let gate: TestGate
   let other: TestServer
   let operator: string
@@ -209,7 +209,7 @@ onEveryEngine('a compromised key', (place) => {
   })
 })
 
-onEveryEngine('hints signed by older keys', (at) => {
+onEveryEngineInLongRuns('hints signed by older keys', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import SqliteDatabase from 'better-sqlite3'
 import { sql } from 'kysely'
-import { onEveryEngine, openPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { ALICE, answerOf, authorizeUrl, openSignInPlace, SECRET, type SignInPlace } from '../support/sign-in-place.ts'
 import { startTcpProxy } from '../support/tcp-proxy.ts'
@@ -19,7 +19,7 @@ async function close({ server, database }: SignInPlace): Promise<void> {
   await database.close()
 }
 
-onEveryEngine('a failing store', (at) => {
+onEveryEngineInLongRuns('a failing store', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, test } from 'node:test'
 import { createRevocations } from '../../packages/server/src/store/authorizations/revocations.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import {
   type Answer,
   basic,
@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 
 const DAY = 86_400_000
 
-onEveryEngine('refresh', (place) => {
+onEveryEngineInLongRuns('refresh', (place) => {
   let gate: TestGate
   const clock = createTestClock()
   before(async () => {

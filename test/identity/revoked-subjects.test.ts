@@ -6,13 +6,13 @@ import {
   openRevocations,
   type RevocationsInside,
 } from '../../packages/server/src/store/authorizations/revocations.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { basic, claimsOf, SECRET, startGate, type TestGate, type TokenAnswer } from '../support/identity.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 
-onEveryEngine('revocation by subject', (place) => {
+onEveryEngineInLongRuns('revocation by subject', (place) => {
   let gate: TestGate
   let other: TestServer
   /** Works through the database alone, like the command line. */

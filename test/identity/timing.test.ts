@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
-import { IS_LONG_RUN, onSqlite } from '../support/engines.ts'
+import { IN_LONG_RUNS, IS_LONG_RUN, onSqlite } from '../support/engines.ts'
 import { basic, startGate, type TestGate } from '../support/identity.ts'
 import { authorizeUrl } from '../support/sign-in-place.ts'
 import { type Comparison, compareTimes, isTelling } from '../support/timing.ts'
 import { createUserAgent } from '../support/user-agent.ts'
 import { signInForm } from '../support/visitor.ts'
 
-const CLIENT_PAIRS = IS_LONG_RUN ? 300 : 150
+const CLIENT_PAIRS = IS_LONG_RUN ? 300 : 60
 const SIGN_IN_PAIRS = IS_LONG_RUN ? 60 : 40
 /** A tenth of the response time: far less than skipping the hash or a database lookup would save. */
 const BOUND = 0.1
@@ -61,7 +61,7 @@ onSqlite('timing', (place) => {
     assert.ok(!isTelling(seen, BOUND), describeIt(seen))
   })
 
-  test('C-110: on the sign-in page an unknown user takes as long as a wrong password', async (t) => {
+  test('C-110: on the sign-in page an unknown user takes as long as a wrong password', IN_LONG_RUNS, async (t) => {
     const agent = createUserAgent({ home: gate.server.issuer, now: Date.now })
     const page = await agent.get(authorizeUrl(gate.server.issuer, { redirect_uri: 'https://app.example/callback' }))
     const form = page.kind === 'page' ? signInForm(page) : undefined

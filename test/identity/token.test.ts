@@ -4,14 +4,14 @@ import { once } from 'node:events'
 import { type IncomingMessage, request as sendRequest } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type Answer, basic, claimsOf, PASSWORD, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock } from '../support/server.ts'
 
 const CREDENTIALS = { grant_type: 'client_credentials' }
 const NO_STORE = 'no-store, no-cache, max-age=0'
 
-onEveryEngine('the token endpoint', (place) => {
+onEveryEngineInLongRuns('the token endpoint', (place) => {
   let gate: TestGate
   const clock = createTestClock()
   before(async () => {

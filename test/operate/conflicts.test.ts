@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { MIGRATIONS } from '../../packages/server/src/store/database/migrations.ts'
 import { changeDatabase } from '../support/change-database.ts'
 import { bearer, post, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { openEvents } from '../support/event-client.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
@@ -80,26 +80,30 @@ onEveryEngine('a node that others have overtaken', (place, engine) => {
     assert.match(server.log.at(-1) ?? '', /"msg":"stopped"/)
   })
 
-  test('a migration that only adds leaves nodes of the version before serving, and they can be started again', async () => {
-    const version = MIGRATIONS.length + 1
-    await changeDatabase(
-      place(),
-      `insert into schema_version (version, name, applied_at, compatible) values (${version}, 'future', 0, 1)`,
-    )
-    try {
-      // It looks every two seconds.
-      await sleep(2_500)
-      assert.equal((await readiness()).status, 200)
-      assert.equal(reasonLogged(), '')
-      await server.stop()
-      server = await startTestServer(place(), { flags: { '--demo': 'true', '--issuer': ISSUER } })
-      assert.ok((await signIn(server)).access_token)
-    } finally {
-      await changeDatabase(place(), `delete from schema_version where version = ${version}`)
-    }
-  })
+  test(
+    'a migration that only adds leaves nodes of the version before serving, and they can be started again',
+    shortOnSqlite(engine),
+    async () => {
+      const version = MIGRATIONS.length + 1
+      await changeDatabase(
+        place(),
+        `insert into schema_version (version, name, applied_at, compatible) values (${version}, 'future', 0, 1)`,
+      )
+      try {
+        // It looks every two seconds.
+        await sleep(2_500)
+        assert.equal((await readiness()).status, 200)
+        assert.equal(reasonLogged(), '')
+        await server.stop()
+        server = await startTestServer(place(), { flags: { '--demo': 'true', '--issuer': ISSUER } })
+        assert.ok((await signIn(server)).access_token)
+      } finally {
+        await changeDatabase(place(), `delete from schema_version where version = ${version}`)
+      }
+    },
+  )
 
-  test('a node with another issuer is refused while this one runs', async () => {
+  test('a node with another issuer is refused while this one runs', shortOnSqlite(engine), async () => {
     const folder = await mkdtemp(join(tmpdir(), 'gatehouse-other-'))
     const { dataFolder, databaseUrl } = place()
     const args = ['serve', '--port', '0', '--database-url', databaseUrl]

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
 import { type RunningProcess, serveProcess } from '../support/process.ts'
 import { connect } from '../support/stream-client.ts'
@@ -161,36 +162,40 @@ async function serveWithFault(name: string, args: readonly string[], fault = 'th
 }
 
 for (const fault of ['thrown', 'rejected'])
-  test(`any other error (${fault}): no more requests are taken, /readyz says so, and the process ends in order with status 1`, async () => {
-    const server = await serveWithFault(fault, ['--demo', '--stop-delay', '1.5'], fault)
-    const url = (path: string) => `http://127.0.0.1:${server.port}${path}`
-    const stream = await connect(server.port)
-    const closed = once(stream.socket, 'close')
-    // A request whose body is still to come.
-    const socket = connectTcp(server.port, '127.0.0.1')
-    const form = 'grant_type=none&client_id=demo-cli'
-    socket.write(
-      `POST /connect/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n`,
-    )
-    assert.equal((await fetch(url('/readyz'))).status, 200)
-    server.child.kill('SIGUSR2')
-    await until('it is not ready', 1000, async () => (await fetch(url('/readyz'))).status === 503)
-    assert.partialDeepStrictEqual(await (await fetch(url('/readyz'))).json(), { checks: { process: 'failed' } })
-    assert.equal((await fetch(url('/healthz'))).status, 200)
-    const refused = await fetch(url('/openapi.json'))
-    assert.deepEqual([refused.status, refused.headers.get('connection')], [503, 'close'])
-    assert.partialDeepStrictEqual(await refused.json(), { Code: 'server.failed' })
-    const token = await fetch(url('/connect/token'), { method: 'POST', body: new URLSearchParams(form) })
-    assert.partialDeepStrictEqual(await token.json(), { error: 'temporarily_unavailable' })
-    socket.write(form)
-    assert.match(await text(socket), /^HTTP\/1.1 400 .*unsupported_grant_type/s)
-    const [code] = await closed
-    assert.equal(code, 1012)
-    assert.equal(await server.ended, 1)
-    const [fatal] = linesOf(server, 'internal error with unknown effects: stopping the process')
-    assert.deepEqual([fatal.level, fatal.err.message], ['fatal', 'injected'])
-    assert.equal(linesOf(server, 'stopped').length, 1)
-  })
+  test(
+    `any other error (${fault}): no more requests are taken, /readyz says so, and the process ends in order with status 1`,
+    fault === 'thrown' ? {} : IN_LONG_RUNS,
+    async () => {
+      const server = await serveWithFault(fault, ['--demo', '--stop-delay', '1.5'], fault)
+      const url = (path: string) => `http://127.0.0.1:${server.port}${path}`
+      const stream = await connect(server.port)
+      const closed = once(stream.socket, 'close')
+      // A request whose body is still to come.
+      const socket = connectTcp(server.port, '127.0.0.1')
+      const form = 'grant_type=none&client_id=demo-cli'
+      socket.write(
+        `POST /connect/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: ${form.length}\r\n\r\n`,
+      )
+      assert.equal((await fetch(url('/readyz'))).status, 200)
+      server.child.kill('SIGUSR2')
+      await until('it is not ready', 1000, async () => (await fetch(url('/readyz'))).status === 503)
+      assert.partialDeepStrictEqual(await (await fetch(url('/readyz'))).json(), { checks: { process: 'failed' } })
+      assert.equal((await fetch(url('/healthz'))).status, 200)
+      const refused = await fetch(url('/openapi.json'))
+      assert.deepEqual([refused.status, refused.headers.get('connection')], [503, 'close'])
+      assert.partialDeepStrictEqual(await refused.json(), { Code: 'server.failed' })
+      const token = await fetch(url('/connect/token'), { method: 'POST', body: new URLSearchParams(form) })
+      assert.partialDeepStrictEqual(await token.json(), { error: 'temporarily_unavailable' })
+      socket.write(form)
+      assert.match(await text(socket), /^HTTP\/1.1 400 .*unsupported_grant_type/s)
+      const [code] = await closed
+      assert.equal(code, 1012)
+      assert.equal(await server.ended, 1)
+      const [fatal] = linesOf(server, 'internal error with unknown effects: stopping the process')
+      assert.deepEqual([fatal.level, fatal.err.message], ['fatal', 'injected'])
+      assert.equal(linesOf(server, 'stopped').length, 1)
+    },
+  )
 
 describe('with workers', () => {
   let server: RunningProcess

@@ -7,6 +7,7 @@ import { after, describe, test } from 'node:test'
 import pg from 'pg'
 import { startQueryServer } from '../query/query-server.ts'
 import type { TestPlace } from '../support/engines.ts'
+import { IN_LONG_RUNS } from '../support/engines.ts'
 import { type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer } from '../support/server.ts'
@@ -79,8 +80,8 @@ describe('a PostgreSQL server that has never seen the product', () => {
     return { place: { engine: 'postgres', dataFolder, databaseUrl: url.href }, admin }
   }
 
-  for (const { name, roleExists, queriesRunAs, ...how } of CASES) {
-    test(name, async () => {
+  for (const [index, { name, roleExists, queriesRunAs, ...how }] of CASES.entries()) {
+    test(name, index === 0 ? {} : IN_LONG_RUNS, async () => {
       const { place, admin } = await install(how)
       try {
         for (const start of ['first', 'second']) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { hostname } from 'node:os'
 import { type TestContext, test } from 'node:test'
-import { openPlace } from '../support/engines.ts'
+import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
 import { freshRequest } from '../support/fresh-request.ts'
 import { serveProcess } from '../support/process.ts'
 import { until } from '../support/until.ts'
@@ -41,7 +41,7 @@ test('a worker that hangs is killed and replaced', async (t) => {
   for (let n = 0; n < 4; n++) assert.equal((await freshRequest(server.port, '/healthz')).status, 200)
 })
 
-test('a worker that hangs does not hold up a stop', async (t) => {
+test('a worker that hangs does not hold up a stop', IN_LONG_RUNS, async (t) => {
   const { server, hung } = await serveWithHung(t)
   const since = performance.now()
   assert.equal(await server.stop('SIGTERM'), 1, 'one could not stop cleanly')
@@ -49,7 +49,7 @@ test('a worker that hangs does not hold up a stop', async (t) => {
   assert.ok(!isRunning(hung))
 })
 
-test('a worker that hangs does not hold up a reload, nor a later one', async (t) => {
+test('a worker that hangs does not hold up a reload, nor a later one', IN_LONG_RUNS, async (t) => {
   const { server, lines } = await serveWithHung(t)
   for (const reloads of [1, 2]) {
     server.child.kill('SIGHUP')

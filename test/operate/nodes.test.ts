@@ -6,7 +6,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { ADMIN, bearer, identify, post, signIn } from '../support/demo-user.ts'
-import { onEveryEngine, openPlace, type TestPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
@@ -192,7 +192,7 @@ describe('services in separate processes on one SQLite folder', () => {
   })
 })
 
-onEveryEngine('the command line beside a server', (place) => {
+onEveryEngineInLongRuns('the command line beside a server', (place) => {
   let server: TestServer
   before(async () => {
     server = await startTestServer(place(), { flags: { '--demo': 'true' } })

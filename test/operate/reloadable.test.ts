@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileName, type SettingName, settingNames } from '../../packages/server/src/config/config.ts'
 import { reloadOf } from '../../packages/server/src/config/reload.ts'
-import { openPlace } from '../support/engines.ts'
+import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
 import { freshRequest, type RequestOptions } from '../support/fresh-request.ts'
 import { type RunningProcess, servePlainly } from '../support/process.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
@@ -328,7 +328,7 @@ test('every setting of the list has a probe or a separate test', () => {
 })
 
 for (const workers of [1, 2])
-  describe(`SIGHUP, with ${workers} process(es)`, () => {
+  describe(`SIGHUP, with ${workers} process(es)`, workers === 1 ? {} : IN_LONG_RUNS, () => {
     test('applies each setting of the list, and names those that need a restart', async (t) => {
       const { place, leave } = await openPlace('sqlite')
       const file = join(place.dataFolder, 'gatehouse.json')

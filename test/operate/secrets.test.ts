@@ -8,7 +8,7 @@ import pg from 'pg'
 import WebSocket from 'ws'
 import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { onEveryEngine, onEveryEngineInLongRuns, type TestPlace } from '../support/engines.ts'
 import { runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import {
@@ -245,7 +245,7 @@ onEveryEngine('secrets', (at) => {
   }
 })
 
-onEveryEngine('secrets of the code flow', (at) => {
+onEveryEngineInLongRuns('secrets of the code flow', (at) => {
   let place: SignInPlace
   before(async () => {
     place = await openSignInPlace(at())

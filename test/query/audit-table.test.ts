@@ -7,7 +7,7 @@ import { openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { verifyAuditLog } from '../../packages/server/src/store/audit/verify.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
 import { pruneAuditLog } from '../../packages/server/src/store/prune.ts'
-import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { onEveryEngine, onEveryEngineInLongRuns, type TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { startQueryServer } from './query-server.ts'
 
@@ -18,7 +18,7 @@ interface Reply {
   readonly Rows?: readonly Record<string, unknown>[]
 }
 
-onEveryEngine('the table auditlog', (place, engine) => {
+onEveryEngineInLongRuns('the table auditlog', (place, engine) => {
   let server: TestServer
   let database: Database
   let admin: string

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { FUNCTIONS, functionNames, INTEGER, RESERVED } from 'gatehouse-iql'
 import { CatalogueSnapshot, pageOfTables, viewFor } from '../../packages/server/src/query/catalogue/snapshot.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 interface Listed {
@@ -16,7 +16,7 @@ interface Listed {
   readonly next: string | null
 }
 
-onEveryEngine('the catalogue', (place) => {
+onEveryEngineInLongRuns('the catalogue', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())

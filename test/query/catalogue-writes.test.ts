@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { AuditEvent } from 'gatehouse-protocol'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 import { soon } from '../support/until.ts'
 import { longestTurn } from './event-loop.ts'
@@ -46,7 +46,7 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
     assert.deepEqual((await insert(body, 'define-1')).json.Rows, first.json.Rows)
   })
 
-  test('the key of one body is refused for another, and defines nothing', async () => {
+  test('the key of one body is refused for another, and defines nothing', shortOnSqlite(engine), async () => {
     assert.equal((await insert({ name: 'kept', columns: [ID] }, 'define-2')).status, 200)
     const reply = await insert({ name: 'unkept', columns: [ID] }, 'define-2')
     assert.deepEqual([reply.status, reply.json.Code], [422, 'Request.IdempotencyMismatch'])
@@ -72,12 +72,12 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
     )
   })
 
-  test('a refused definition does not use up its key', async () => {
+  test('a refused definition does not use up its key', shortOnSqlite(engine), async () => {
     assert.equal((await insert({ name: 'once', columns: [ID] }, 'define-4')).status, 409)
     assert.equal((await insert({ name: 'twice', columns: [ID] }, 'define-4')).status, 200)
   })
 
-  test('Update and Delete of a definition also happen once for a key', async () => {
+  test('Update and Delete of a definition also happen once for a key', shortOnSqlite(engine), async () => {
     await insert({ name: 'brief', columns: [ID] })
     const headers = { 'idempotency-key': 'define-5' }
     const criteria = [{ ColumnName: 'name', Operator: '=', Value: 'brief' }]
@@ -87,7 +87,7 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
     assert.equal((await server.query('SELECT * FROM brief')).status, 200, 'the new one is not dropped')
   })
 
-  test('rows that name different columns are all defined, or none', async () => {
+  test('rows that name different columns are all defined, or none', shortOnSqlite(engine), async () => {
     const rows = [
       { name: 'plain', columns: [ID] },
       { name: 'told', columns: [ID], description: 'With a word' },
@@ -155,30 +155,34 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
     await soon(ids, [1, 2])
   })
 
-  test('ALTER TABLE SET refuses values that it cannot store, and callers who may not define', async () => {
-    await server.query('CREATE TABLE plainly (id Integer PRIMARY KEY)')
-    for (const [statement, status, code] of [
-      ["ALTER TABLE plainly SET READ SCOPE 'x'", 403, 'IQL.Forbidden'],
-      ['ALTER TABLE nothere SET READ SCOPE NULL', 403, 'IQL.Forbidden'],
-    ] as const) {
-      const reply = await server.query(statement, { as: 'trader' })
-      assert.deepEqual([reply.status, reply.json.Code], [status, code], statement)
-    }
-    for (const [statement, code, offset] of [
-      ['ALTER TABLE plainly SET', 'IQL.Syntax', 23],
-      ['ALTER TABLE plainly SET READ SCOPE', 'IQL.Syntax', 34],
-      ["ALTER TABLE plainly SET COMMENT 'a' COMMENT 'b'", 'IQL.Syntax', 36],
-      ['ALTER TABLE plainly SET ROW FILTER (owner = :sub)', 'IQL.UnknownColumn', 36],
-      ['ALTER TABLE plainly SET ROW FILTER (id)', 'IQL.TypeMismatch', 36],
-      ['ALTER TABLE nothere SET READ SCOPE NULL', 'IQL.UnknownTable', 12],
-      ['ALTER TABLE cataloguetables SET READ SCOPE NULL', 'IQL.SystemTable', 12],
-    ] as const) {
-      const { json } = await server.query(statement)
-      assert.deepEqual([json.Code, json.Position.Offset], [code, offset], statement)
-    }
-    const expected = (await server.query('ALTER TABLE plainly SET')).json.Expected
-    assert.deepEqual(expected, ['READ', 'WRITE', 'ROW', 'COMMENT', 'WITH'])
-  })
+  test(
+    'ALTER TABLE SET refuses values that it cannot store, and callers who may not define',
+    shortOnSqlite(engine),
+    async () => {
+      await server.query('CREATE TABLE plainly (id Integer PRIMARY KEY)')
+      for (const [statement, status, code] of [
+        ["ALTER TABLE plainly SET READ SCOPE 'x'", 403, 'IQL.Forbidden'],
+        ['ALTER TABLE nothere SET READ SCOPE NULL', 403, 'IQL.Forbidden'],
+      ] as const) {
+        const reply = await server.query(statement, { as: 'trader' })
+        assert.deepEqual([reply.status, reply.json.Code], [status, code], statement)
+      }
+      for (const [statement, code, offset] of [
+        ['ALTER TABLE plainly SET', 'IQL.Syntax', 23],
+        ['ALTER TABLE plainly SET READ SCOPE', 'IQL.Syntax', 34],
+        ["ALTER TABLE plainly SET COMMENT 'a' COMMENT 'b'", 'IQL.Syntax', 36],
+        ['ALTER TABLE plainly SET ROW FILTER (owner = :sub)', 'IQL.UnknownColumn', 36],
+        ['ALTER TABLE plainly SET ROW FILTER (id)', 'IQL.TypeMismatch', 36],
+        ['ALTER TABLE nothere SET READ SCOPE NULL', 'IQL.UnknownTable', 12],
+        ['ALTER TABLE cataloguetables SET READ SCOPE NULL', 'IQL.SystemTable', 12],
+      ] as const) {
+        const { json } = await server.query(statement)
+        assert.deepEqual([json.Code, json.Position.Offset], [code, offset], statement)
+      }
+      const expected = (await server.query('ALTER TABLE plainly SET')).json.Expected
+      assert.deepEqual(expected, ['READ', 'WRITE', 'ROW', 'COMMENT', 'WITH'])
+    },
+  )
 
   test('a write to the catalogue with an endless query ends at its time limit and blocks no other', async (t) => {
     await server.query('CREATE TABLE digits (n Integer PRIMARY KEY)')
@@ -214,14 +218,14 @@ onEveryEngine('writes to the catalogue', (place, engine) => {
     assert.equal((await server.query('SELECT count(*) AS n FROM digits')).json.Rows[0]?.n, 1000)
   })
 
-  test('a write to the catalogue accepts a limited number of rows', async () => {
+  test('a write to the catalogue accepts a limited number of rows', shortOnSqlite(engine), async () => {
     const reply = await server.query(
       "INSERT INTO CatalogueTable (name, columns) SELECT 'y' || CAST(a.n * 1000 + b.n AS Text), JSON '[]' FROM digits a, digits b",
     )
     assert.deepEqual([reply.status, reply.json.Code], [400, 'Limit.Complexity'])
   })
 
-  test('many tables at once do not hold the event loop', async (t) => {
+  test('many tables at once do not hold the event loop', shortOnSqlite(engine), async (t) => {
     const columns = JSON.stringify([ID, { name: 't', type: 'Text' }])
     let [count, attempt] = [0, 0]
     await endWriters()

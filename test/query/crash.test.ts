@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { IS_LONG_RUN, onEveryEngine, type TestPlace } from '../support/engines.ts'
 
-const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (IS_LONG_RUN ? 8 : 2))
+const ROUNDS = Number(process.env.CRASH_ROUNDS ?? (IS_LONG_RUN ? 8 : 1))
 const PROGRAM = fileURLToPath(new URL('./crash-server.ts', import.meta.url))
 
 onEveryEngine('kill -9', (place) => {

@@ -16,7 +16,7 @@ import { isTotal } from './agree/total.ts'
 import { print } from './iql/print.ts'
 
 const SEED = 20_260_131
-const SHORT_MS = 4_000
+const SHORT_MS = 2_000
 
 let engines: BothEngines
 before(async () => {

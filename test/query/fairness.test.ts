@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
-import { onEveryEngine } from '../support/engines.ts'
+import { IS_LONG_RUN, onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { createNums, ENDLESS, sendQuery } from './nums.ts'
 import { caller, type QueryServer, startQueryServer } from './query-server.ts'
@@ -14,6 +14,9 @@ import { caller, type QueryServer, startQueryServer } from './query-server.ts'
 const SCAN = 'SELECT count(*) AS n FROM nums WHERE n % 2 = 0'
 /** Far more than the buffers of sockets hold. */
 const LARGE = 'SELECT a.n, a.t, b.t AS u FROM nums a CROSS JOIN nums b WHERE b.n < 1000'
+
+/** Of times. The flood beside them takes both processors. */
+const SAMPLES = IS_LONG_RUN ? 40 : 12
 
 /** Longer than any test waits: whatever ends earlier was not ended by the time limit. */
 const MILLISECONDS = 25_000
@@ -43,13 +46,13 @@ onEveryEngine('fairness', (place, engine) => {
 
   test('while one user floods the service with heavy queries, those of another do not wait for them', async (t) => {
     await times(server, 5)
-    const alone = percentile99(await times(server, 40))
+    const alone = percentile99(await times(server, SAMPLES))
     const flood = Array.from({ length: 32 }, (_item, index) =>
       server.query(ENDLESS, { as: 'trader', headers: { 'request-id': `flood-${index}` } }),
     )
     await until('the flood is running', 10_000, () => server.service.running.size === 32)
     await times(server, 5)
-    const beside = percentile99(await times(server, 40))
+    const beside = percentile99(await times(server, SAMPLES))
     // Reader processes of one owner run with a lower priority; a database has none, and one of its two processors is left.
     if (engine === 'postgres')
       await until('half of the connections, while others ask too', 5000, () => busyIn(server) === 1)
@@ -61,35 +64,43 @@ onEveryEngine('fairness', (place, engine) => {
     assert.ok(beside <= Math.max(2 * alone, 2000), `p99 ${beside} ms beside the flood, ${alone} ms alone`)
   })
 
-  test('while seven users flood the service with heavy queries, short ones of an eighth do not wait for them', async (t) => {
-    const many = await startMany(t, MILLISECONDS)
-    const flood = Array.from({ length: 35 }, (_item, index) =>
-      many.query(ENDLESS, { as: `flooder-${index % 7}`, headers: { 'request-id': `flood-${index}` } }),
-    )
-    await until('it is known to be long', 10_000, () => runningIn(many, 'flood-34') > 2000)
-    const began = performance.now()
-    // A result of some hundred kilobytes is short too.
-    for (const statement of [SCAN, 'SELECT n, t FROM nums']) {
-      const { status, text } = await many.query(statement, { as: 'another' })
-      assert.equal(status, 200, text)
-    }
-    const waited = Math.round(performance.now() - began)
-    t.diagnostic(`another user waited ${waited} ms`)
-    assert.equal(many.service.running.size, 35, 'none of the heavy ones has ended')
-    // The flood takes both processors, which other programs may need too; without fairness the wait is as long as the time limit.
-    assert.ok(waited < MILLISECONDS / 2, `${waited} ms`)
-    many.service.running.stopAll()
-    await Promise.all(flood)
-  })
+  test(
+    'while seven users flood the service with heavy queries, short ones of an eighth do not wait for them',
+    shortOnSqlite(engine),
+    async (t) => {
+      const many = await startMany(t, MILLISECONDS)
+      const flood = Array.from({ length: 35 }, (_item, index) =>
+        many.query(ENDLESS, { as: `flooder-${index % 7}`, headers: { 'request-id': `flood-${index}` } }),
+      )
+      await until('it is known to be long', 10_000, () => runningIn(many, 'flood-34') > 2000)
+      const began = performance.now()
+      // A result of some hundred kilobytes is short too.
+      for (const statement of [SCAN, 'SELECT n, t FROM nums']) {
+        const { status, text } = await many.query(statement, { as: 'another' })
+        assert.equal(status, 200, text)
+      }
+      const waited = Math.round(performance.now() - began)
+      t.diagnostic(`another user waited ${waited} ms`)
+      assert.equal(many.service.running.size, 35, 'none of the heavy ones has ended')
+      // The flood takes both processors, which other programs may need too; without fairness the wait is as long as the time limit.
+      assert.ok(waited < MILLISECONDS / 2, `${waited} ms`)
+      many.service.running.stopAll()
+      await Promise.all(flood)
+    },
+  )
 
-  test('a query that ran until its time limit is 408, one that had no turn until then 503 with Retry-After', async (t) => {
-    const many = await startMany(t, 1500)
-    const flood = Array.from({ length: 12 }, (_item, index) => many.query(ENDLESS, { as: `flooder-${index % 6}` }))
-    const replies = await Promise.all(flood)
-    const codes = new Set(replies.map(({ status, json }) => `${status} ${json.Code}`))
-    assert.deepEqual(codes, new Set(['408 Limit.Time', '503 Limit.Overload']))
-    for (const { status, headers } of replies) assert.equal(headers.get('retry-after'), status === 503 ? '5' : null)
-  })
+  test(
+    'a query that ran until its time limit is 408, one that had no turn until then 503 with Retry-After',
+    shortOnSqlite(engine),
+    async (t) => {
+      const many = await startMany(t, 700)
+      const flood = Array.from({ length: 12 }, (_item, index) => many.query(ENDLESS, { as: `flooder-${index % 6}` }))
+      const replies = await Promise.all(flood)
+      const codes = new Set(replies.map(({ status, json }) => `${status} ${json.Code}`))
+      assert.deepEqual(codes, new Set(['408 Limit.Time', '503 Limit.Overload']))
+      for (const { status, headers } of replies) assert.equal(headers.get('retry-after'), status === 503 ? '5' : null)
+    },
+  )
 
   test('clients of several users that never read their answers are aborted when others wait', async (t) => {
     const sockets = ['admin', 'admin', 'trader', 'trader', 'market', 'market'].map((as) => sendQuery(server, LARGE, as))
@@ -107,30 +118,34 @@ onEveryEngine('fairness', (place, engine) => {
     await until('nothing runs', 10_000, () => server.service.running.size === 0)
   })
 
-  test('a client that reads slowly but steadily gets its whole answer, although others wait', async () => {
-    const flood = ['trader', 'trader', 'market', 'market'].map((as, index) =>
-      server.query(ENDLESS, { as, headers: { 'request-id': `busy-${index}` } }),
-    )
-    // Depending on their order, the two users take two or three of the readers, and leave at most one free.
-    await until('all run or wait', 10_000, () => server.service.running.size === 4 && busyIn(server) >= 2)
-    const socket = sendQuery(server, `${LARGE} AND a.n < 120`, 'admin', 'Connection: close\r\n')
-    await server.call('/query/busy-0', undefined, { method: 'DELETE', as: 'trader' })
-    let received = ''
-    let length = 0
-    socket.on('data', (piece: Buffer) => {
-      length += piece.byteLength
-      received = (received + piece.toString('latin1')).slice(-300)
-      socket.pause()
-      // Shorter than a stall, with pauses that add up to more.
-      setTimeout(() => socket.resume(), length < 4_000_000 ? 25 : 0)
-    })
-    socket.resume()
-    await new Promise((resolve) => socket.on('close', resolve))
-    assert.match(received, /"n":119,.*\n\r\n0\r\n\r\n$/, 'the last row and the end of the reply')
-    for (const [index, as] of ['trader', 'trader', 'market', 'market'].entries())
-      await server.call(`/query/busy-${index}`, undefined, { method: 'DELETE', as })
-    await Promise.all(flood)
-  })
+  test(
+    'a client that reads slowly but steadily gets its whole answer, although others wait',
+    shortOnSqlite(engine),
+    async () => {
+      const flood = ['trader', 'trader', 'market', 'market'].map((as, index) =>
+        server.query(ENDLESS, { as, headers: { 'request-id': `busy-${index}` } }),
+      )
+      // Depending on their order, the two users take two or three of the readers, and leave at most one free.
+      await until('all run or wait', 10_000, () => server.service.running.size === 4 && busyIn(server) >= 2)
+      const socket = sendQuery(server, `${LARGE} AND a.n < 120`, 'admin', 'Connection: close\r\n')
+      await server.call('/query/busy-0', undefined, { method: 'DELETE', as: 'trader' })
+      let received = ''
+      let length = 0
+      socket.on('data', (piece: Buffer) => {
+        length += piece.byteLength
+        received = (received + piece.toString('latin1')).slice(-300)
+        socket.pause()
+        // Shorter than a stall, with pauses that add up to more.
+        setTimeout(() => socket.resume(), length < 4_000_000 ? 25 : 0)
+      })
+      socket.resume()
+      await new Promise((resolve) => socket.on('close', resolve))
+      assert.match(received, /"n":119,.*\n\r\n0\r\n\r\n$/, 'the last row and the end of the reply')
+      for (const [index, as] of ['trader', 'trader', 'market', 'market'].entries())
+        await server.call(`/query/busy-${index}`, undefined, { method: 'DELETE', as })
+      await Promise.all(flood)
+    },
+  )
 
   if (engine === 'sqlite') {
     const SLOW_UPDATE = `UPDATE nums SET t = t WHERE (${ENDLESS.replace(' AS n', '')}) > 0`
@@ -173,32 +188,36 @@ onEveryEngine('fairness', (place, engine) => {
       await until('it is running', 10_000, () => server.service.running.size === 1)
       const own = server.query("INSERT INTO nums VALUES (-2, 'x')", { as: 'trader' })
       await until('both are running', 10_000, () => server.service.running.size === 2)
-      await sleep(1500)
+      await sleep(1000)
       assert.equal(server.service.running.size, 2)
       await stopAll(server, 'trader')
       assert.deepEqual([(await slow).json.Code, (await own).json.Code], ['Limit.Cancelled', 'Limit.Cancelled'])
     })
   }
 
-  test('bytes queued for clients that do not read are bounded, at the expense of the user with the most', async (t) => {
-    const limit = 24_000_000
-    const small = await startQueryServer(place(), { maxUnreadBytes: limit })
-    t.after(() => small.stop())
-    // 20 MB in memory, since a write is answered whole; all but the buffers of the socket stay queued.
-    const statement = "UPDATE nums SET t = t WHERE n >= 0 AND n < 400 RETURNING n, repeat('x', 50000) AS x"
-    const sockets: Socket[] = []
-    for (const as of ['trader', 'trader', 'trader']) {
-      sockets.push(sendQuery(small, statement, as))
-      await until('it is answered', 10_000, () => small.service.running.size === 0 && queuedIn(small) > 0)
-    }
-    assert.ok(queuedIn(small) <= limit, `${queuedIn(small)} bytes`)
-    const whole = await small.query(statement)
-    assert.deepEqual([whole.status, whole.json.Rows.length], [200, 400], 'others get their answers')
-    await until('only one answer is left', 5000, () => abortedIn(small) >= 2)
-    assert.ok(queuedIn(small) <= limit)
-    for (const socket of sockets) socket.destroy()
-    await until('nothing is queued', 5000, () => queuedIn(small) === 0)
-  })
+  test(
+    'bytes queued for clients that do not read are bounded, at the expense of the user with the most',
+    shortOnSqlite(engine),
+    async (t) => {
+      const limit = 24_000_000
+      const small = await startQueryServer(place(), { maxUnreadBytes: limit })
+      t.after(() => small.stop())
+      // 20 MB in memory, since a write is answered whole; all but the buffers of the socket stay queued.
+      const statement = "UPDATE nums SET t = t WHERE n >= 0 AND n < 400 RETURNING n, repeat('x', 50000) AS x"
+      const sockets: Socket[] = []
+      for (const as of ['trader', 'trader', 'trader']) {
+        sockets.push(sendQuery(small, statement, as))
+        await until('it is answered', 10_000, () => small.service.running.size === 0 && queuedIn(small) > 0)
+      }
+      assert.ok(queuedIn(small) <= limit, `${queuedIn(small)} bytes`)
+      const whole = await small.query(statement)
+      assert.deepEqual([whole.status, whole.json.Rows.length], [200, 400], 'others get their answers')
+      await until('only one answer is left', 5000, () => abortedIn(small) >= 2)
+      assert.ok(queuedIn(small) <= limit)
+      for (const socket of sockets) socket.destroy()
+      await until('nothing is queued', 5000, () => queuedIn(small) === 0)
+    },
+  )
 })
 
 async function times(server: QueryServer, count: number): Promise<number[]> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 const MIB = 1024 * 1024
@@ -132,7 +132,7 @@ const CASES: readonly Case[] = [
   },
 ]
 
-onEveryEngine('texts that a statement holds', (place, engine) => {
+onEveryEngineInLongRuns('texts that a statement holds', (place, engine) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), { limits: { tempBytes: 100 * MIB } })

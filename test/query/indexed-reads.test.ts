@@ -1,7 +1,7 @@
 /** Rows under one value of an index: few are read on the event loop, many by a reader process, with equal results. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { queryProcesses } from './query-processes.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
@@ -35,7 +35,7 @@ const SAMPLES: readonly Record<string, unknown>[] = [
   { ...PLAIN, kind: 'longest', note: LARGE + LARGE },
 ]
 
-onEveryEngine('rows under one value of an index', (place, engine) => {
+onEveryEngineInLongRuns('rows under one value of an index', (place, engine) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place(), { limits: { concurrency: 1, waiting: 10, resultRows: 2000 } })

@@ -1,7 +1,7 @@
 /** Searches of one text for another: bounded by the lengths of both, since no database can interrupt one. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
 /** 2 MB, and a part of 1 MB that differs from every piece of it in its first character only: hours of work. */
@@ -31,7 +31,7 @@ const TOO_LONG: readonly (readonly [string, string])[] = [
   ['a column in another', 'SELECT a.id FROM long AS a JOIN long AS b ON contains(a.t, b.t)'],
 ]
 
-onEveryEngine('long searches', (place) => {
+onEveryEngineInLongRuns('long searches', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())

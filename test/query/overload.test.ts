@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { createNums, ENDLESS, sendQuery } from './nums.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
@@ -41,7 +41,7 @@ onEveryEngine('under load', (place, engine) => {
     assert.equal(hasty.service.running.size, 0)
   })
 
-  test('a query is cancelled by its Request-Id, but not by another user', async () => {
+  test('a query is cancelled by its Request-Id, but not by another user', shortOnSqlite(engine), async () => {
     const query = server.query(ENDLESS, { as: 'trader', headers: { 'request-id': 'long-one' } })
     await until(() => server.service.running.size === 1)
     const other = await server.call('/query/long-one', undefined, { method: 'DELETE', as: 'market' })
@@ -62,24 +62,31 @@ onEveryEngine('under load', (place, engine) => {
     assert.ok(server.log.some((line) => line.includes('"status":499')))
   })
 
-  test('an administrator can cancel any query', async () => {
+  test('an administrator can cancel any query', shortOnSqlite(engine), async () => {
     const query = server.query(ENDLESS, { as: 'trader', headers: { 'request-id': 'theirs' } })
     await until(() => server.service.running.size === 1)
     assert.equal((await server.call('/query/theirs', undefined, { method: 'DELETE', as: 'admin' })).status, 204)
     assert.equal((await query).json.Code, 'Limit.Cancelled')
   })
 
-  test('a Request-Id is unique among the running queries of one user, not among those of two', async () => {
-    const headers = { 'request-id': 'alike' }
-    const queries = [server.query(ENDLESS, { as: 'trader', headers }), server.query(ENDLESS, { as: 'market', headers })]
-    await until(() => server.service.running.size === 2)
-    const again = await server.query(ENDLESS, { as: 'trader', headers })
-    assert.deepEqual([again.status, again.json.Code], [400, 'Request.BadRequestId'])
-    assert.equal((await server.call('/query/alike', undefined, { method: 'DELETE', as: 'market' })).status, 204)
-    await until(() => server.service.running.size === 1)
-    assert.equal((await server.call('/query/alike', undefined, { method: 'DELETE', as: 'trader' })).status, 204)
-    for (const query of queries) assert.equal((await query).json.Code, 'Limit.Cancelled')
-  })
+  test(
+    'a Request-Id is unique among the running queries of one user, not among those of two',
+    shortOnSqlite(engine),
+    async () => {
+      const headers = { 'request-id': 'alike' }
+      const queries = [
+        server.query(ENDLESS, { as: 'trader', headers }),
+        server.query(ENDLESS, { as: 'market', headers }),
+      ]
+      await until(() => server.service.running.size === 2)
+      const again = await server.query(ENDLESS, { as: 'trader', headers })
+      assert.deepEqual([again.status, again.json.Code], [400, 'Request.BadRequestId'])
+      assert.equal((await server.call('/query/alike', undefined, { method: 'DELETE', as: 'market' })).status, 204)
+      await until(() => server.service.running.size === 1)
+      assert.equal((await server.call('/query/alike', undefined, { method: 'DELETE', as: 'trader' })).status, 204)
+      for (const query of queries) assert.equal((await query).json.Code, 'Limit.Cancelled')
+    },
+  )
 
   test('the rows that a write returns are bounded: JSON reports that some are missing, CSV and Arrow undo the write', async () => {
     // 70 MB in all, little more than is held in memory.
@@ -171,7 +178,7 @@ onEveryEngine('under load', (place, engine) => {
     await Promise.all(long)
   })
 
-  test('one user can run a limited number of queries at the same time', async () => {
+  test('one user can run a limited number of queries at the same time', shortOnSqlite(engine), async () => {
     const long = Array.from({ length: 7 }, (_item, index) =>
       server.query(ENDLESS, { as: 'news', headers: { 'request-id': `mine-${index}` } }),
     )
@@ -183,7 +190,7 @@ onEveryEngine('under load', (place, engine) => {
     await Promise.all(long)
   })
 
-  test('a CSV or Arrow result beyond the byte limit does not look complete', async (t) => {
+  test('a CSV or Arrow result beyond the byte limit does not look complete', shortOnSqlite(engine), async (t) => {
     const small = await startQueryServer(place(), { limits: { resultBytes: 200_000 } })
     t.after(() => small.stop())
     const sql = 'SELECT a.n, b.t FROM nums a CROSS JOIN nums b'
@@ -193,52 +200,60 @@ onEveryEngine('under load', (place, engine) => {
     assert.equal(JSON.parse(lines.at(-1) ?? '').Truncated, true)
   })
 
-  test('a result at the row limit is marked as truncated, and its cursor continues there', async () => {
-    const first = await server.query('SELECT n FROM nums ORDER BY n')
-    assert.deepEqual([first.json.RowCount, first.json.Truncated], [1000, true])
-    const second = await fetch(`${server.url}/query?after=${first.json.NextCursor}`, {
-      method: 'POST',
-      body: 'SELECT n FROM nums ORDER BY n',
-      headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
-    })
-    assert.equal(JSON.parse(await second.text()).Rows[0].n, 1000)
-    const wrong = await fetch(`${server.url}/query?after=${first.json.NextCursor}`, {
-      method: 'POST',
-      body: 'SELECT n FROM nums ORDER BY n DESC',
-      headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
-    })
-    assert.equal(JSON.parse(await wrong.text()).Code, 'Request.BadCursor')
-    const none = await server.call('/query/nums/select?columns=n&limit=0', [])
-    assert.deepEqual([none.json.RowCount, none.json.Truncated, none.json.NextCursor], [0, undefined, undefined])
-    const all: number[] = []
-    for (let after = ''; ; ) {
-      const page = await server.call(`/query/nums/select?columns=n&orderby=-n&limit=700${after}`, [])
-      all.push(...page.json.Rows.map((row) => Number(row.n)))
-      if (page.json.NextCursor === undefined) break
-      after = `&after=${page.json.NextCursor}`
-    }
-    assert.deepEqual(
-      all,
-      Array.from({ length: 5000 }, (_item, index) => 4999 - index),
-    )
-  })
+  test(
+    'a result at the row limit is marked as truncated, and its cursor continues there',
+    shortOnSqlite(engine),
+    async () => {
+      const first = await server.query('SELECT n FROM nums ORDER BY n')
+      assert.deepEqual([first.json.RowCount, first.json.Truncated], [1000, true])
+      const second = await fetch(`${server.url}/query?after=${first.json.NextCursor}`, {
+        method: 'POST',
+        body: 'SELECT n FROM nums ORDER BY n',
+        headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
+      })
+      assert.equal(JSON.parse(await second.text()).Rows[0].n, 1000)
+      const wrong = await fetch(`${server.url}/query?after=${first.json.NextCursor}`, {
+        method: 'POST',
+        body: 'SELECT n FROM nums ORDER BY n DESC',
+        headers: { authorization: 'Bearer admin', 'content-type': 'text/plain' },
+      })
+      assert.equal(JSON.parse(await wrong.text()).Code, 'Request.BadCursor')
+      const none = await server.call('/query/nums/select?columns=n&limit=0', [])
+      assert.deepEqual([none.json.RowCount, none.json.Truncated, none.json.NextCursor], [0, undefined, undefined])
+      const all: number[] = []
+      for (let after = ''; ; ) {
+        const page = await server.call(`/query/nums/select?columns=n&orderby=-n&limit=700${after}`, [])
+        all.push(...page.json.Rows.map((row) => Number(row.n)))
+        if (page.json.NextCursor === undefined) break
+        after = `&after=${page.json.NextCursor}`
+      }
+      assert.deepEqual(
+        all,
+        Array.from({ length: 5000 }, (_item, index) => 4999 - index),
+      )
+    },
+  )
 
-  test('an error after the first rows is visible: JSON and NDJSON contain it, the other formats break off', async () => {
-    // Unordered: an engine that sorts would reach the error before the first row.
-    const failing = 'SELECT n, t, 1 / (4900 - n) AS x FROM nums WHERE n < 4950'
-    const ndjson = await server.query(failing, { headers: { accept: 'application/x-ndjson' } })
-    assert.equal(ndjson.status, 200)
-    assert.equal(JSON.parse(ndjson.text.trimEnd().split('\n').at(-1) ?? '').Error.Code, 'IQL.DivisionByZero')
-    await assert.rejects(server.query(failing, { headers: { accept: 'text/csv' } }))
-    const unlimited = await startQueryServer(place())
-    try {
-      const { status, json } = await unlimited.query(failing)
-      assert.deepEqual([status, json.Error.Code, json.RowCount], [200, 'IQL.DivisionByZero', undefined])
-      assert.ok(json.Rows.length > 0)
-    } finally {
-      await unlimited.stop()
-    }
-  })
+  test(
+    'an error after the first rows is visible: JSON and NDJSON contain it, the other formats break off',
+    shortOnSqlite(engine),
+    async () => {
+      // Unordered: an engine that sorts would reach the error before the first row.
+      const failing = 'SELECT n, t, 1 / (4900 - n) AS x FROM nums WHERE n < 4950'
+      const ndjson = await server.query(failing, { headers: { accept: 'application/x-ndjson' } })
+      assert.equal(ndjson.status, 200)
+      assert.equal(JSON.parse(ndjson.text.trimEnd().split('\n').at(-1) ?? '').Error.Code, 'IQL.DivisionByZero')
+      await assert.rejects(server.query(failing, { headers: { accept: 'text/csv' } }))
+      const unlimited = await startQueryServer(place())
+      try {
+        const { status, json } = await unlimited.query(failing)
+        assert.deepEqual([status, json.Error.Code, json.RowCount], [200, 'IQL.DivisionByZero', undefined])
+        assert.ok(json.Rows.length > 0)
+      } finally {
+        await unlimited.stop()
+      }
+    },
+  )
 
   test('a client that does not read its result neither uses memory nor blocks others', async () => {
     const sql = 'SELECT a.n, a.t, b.t AS u FROM nums a CROSS JOIN nums b WHERE b.n < 200'
@@ -251,7 +266,7 @@ onEveryEngine('under load', (place, engine) => {
     await until(() => server.service.running.size === 0)
   })
 
-  test('hostile statements are refused in milliseconds', async () => {
+  test('hostile statements are refused in milliseconds', shortOnSqlite(engine), async () => {
     const hostile = [
       `SELECT ${'('.repeat(20_000)}1${')'.repeat(20_000)} AS x`,
       `SELECT ${Array.from({ length: 20_000 }, (_item, n) => n).join(' + ')} AS x`,

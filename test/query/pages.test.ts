@@ -1,10 +1,10 @@
 /** Pages by cursor: every row once in every order, and only cursors of the same request. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
-onEveryEngine('pages', (place) => {
+onEveryEngineInLongRuns('pages', (place) => {
   let server: QueryServer
   before(async () => {
     server = await startQueryServer(place())

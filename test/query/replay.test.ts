@@ -1,11 +1,11 @@
 /** Idempotency-Key: its owner, the request it identifies, and the rights that a replay needs. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { longestTurn } from './event-loop.ts'
 import { type QueryServer, startQueryServer } from './query-server.ts'
 
-onEveryEngine('repeated writes', (place) => {
+onEveryEngineInLongRuns('repeated writes', (place) => {
   let server: QueryServer
   const now = Date.now()
   before(async () => {

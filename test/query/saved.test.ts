@@ -5,7 +5,7 @@ import pg from 'pg'
 import { type Board, Gatehouse, password, type SavedQuery, type Tile } from '../../packages/client/src/index.ts'
 import { DEMO_DOCUMENTS } from '../../packages/server/src/declarative/demo-documents.ts'
 import { type BoardBody, faultsOfNew, type QueryBody } from '../../packages/server/src/query/saved/document-schema.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngine, onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { CALLERS, caller, startQueryServer } from './query-server.ts'
 
@@ -25,7 +25,7 @@ const queryToClient = (query: QueryBody): SavedQuery => query
 const queryToServer = (query: SavedQuery): QueryBody => query
 void [toServer, queryToClient, queryToServer]
 
-onEveryEngine('saved documents', (place, engine) => {
+onEveryEngineInLongRuns('saved documents', (place, engine) => {
   let server: TestServer
   const tokens = new Map<string, string>()
 
@@ -355,7 +355,7 @@ onEveryEngine('the number of documents', (place) => {
   })
 })
 
-onEveryEngine('a reader with many roles', (place) => {
+onEveryEngineInLongRuns('a reader with many roles', (place) => {
   test('finds the documents of all of them, page by page, in the order of the databases', async () => {
     const roles = Array.from({ length: 600 }, (_role, index) => `role ${index}`)
     const reader = caller('reader', ['Platform/Market'], roles)

@@ -1,13 +1,13 @@
 /** Views: they run with the caller's rights, never break, and changes of them reach every node, plan and live statement. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { type EventClient, openEvents } from '../support/event-client.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 import { soon, until } from '../support/until.ts'
 import { type QueryServer, type Reply, startQueryServer } from './query-server.ts'
 
-onEveryEngine('views', (place) => {
+onEveryEngine('views', (place, engine) => {
   const bus = createLocalBus()
   const opened: EventClient[] = []
   let server: QueryServer
@@ -131,7 +131,7 @@ onEveryEngine('views', (place) => {
     assert.deepEqual(await rows('SELECT id FROM mine WHERE id = 1', 'market'), [{ id: 1 }])
   })
 
-  test('the rights of a view follow those of its tables', async () => {
+  test('the rights of a view follow those of its tables', shortOnSqlite(engine), async () => {
     await run(
       'CREATE TABLE late (id Integer)',
       'CREATE VIEW later AS SELECT id FROM late',
@@ -151,41 +151,45 @@ onEveryEngine('views', (place) => {
     await run('DROP VIEW latest2', 'DROP VIEW later', 'DROP TABLE late')
   })
 
-  test('defining a view needs Platform/Admin, and reading its tables', async () => {
+  test('defining a view needs Platform/Admin, and reading its tables', shortOnSqlite(engine), async () => {
     for (const statement of ['CREATE VIEW w AS SELECT 1 AS one', 'DROP VIEW mine', "ALTER VIEW mine SET COMMENT 'x'"])
       await refused(statement, 'IQL.Forbidden', 'trader')
     await refused('CREATE VIEW w AS SELECT * FROM secret', 'IQL.Forbidden', 'definer')
     assert.equal((await rows("SELECT name FROM cataloguetables WHERE name = 'w'")).length, 0)
   })
 
-  test('what a view uses cannot be dropped or changed so that the view breaks; the error names the views', async () => {
-    await run('CREATE TABLE base (id Integer PRIMARY KEY, a Text, b Text, c Text)')
-    await run(
-      'CREATE VIEW over_a AS SELECT id, a FROM base',
-      `CREATE VIEW over_b READ SCOPE 'Platform/Trading' AS SELECT b FROM base`,
-    )
-    const drop = await refused('DROP TABLE base', 'Data.InUse')
-    assert.match(drop.json.detail, /over_a, over_b/)
-    const hidden = await refused('DROP TABLE base', 'Data.InUse', 'definer')
-    assert.match(hidden.json.detail, /over_a, over_b/)
-    assert.equal(
-      (await server.call('/query/CatalogueTable/delete', [{ column: 'name', operator: 'eq', value: 'base' }])).status >=
-        400,
-      true,
-    )
-    await refused(`DELETE FROM CatalogueTable WHERE name = 'base'`, 'Data.InUse')
-    assert.match((await refused('ALTER TABLE base DROP COLUMN a', 'Data.InUse')).json.detail, /view over_a:/)
-    assert.match((await refused('ALTER TABLE base RENAME COLUMN b TO bb', 'Data.InUse')).json.detail, /view over_b:/)
-    await run(
-      'ALTER TABLE base DROP COLUMN c',
-      'ALTER TABLE base ADD COLUMN d Text',
-      'ALTER TABLE base RENAME COLUMN d TO e',
-    )
-    // A new column that would make a name in a view ambiguous.
-    await run('CREATE VIEW joined AS SELECT b, v FROM base JOIN open ON open.id = base.id')
-    await refused('ALTER TABLE base ADD COLUMN v Text', 'Data.InUse')
-    await run('DROP VIEW joined', 'DROP VIEW over_a', 'DROP VIEW over_b', 'DROP TABLE base')
-  })
+  test(
+    'what a view uses cannot be dropped or changed so that the view breaks; the error names the views',
+    shortOnSqlite(engine),
+    async () => {
+      await run('CREATE TABLE base (id Integer PRIMARY KEY, a Text, b Text, c Text)')
+      await run(
+        'CREATE VIEW over_a AS SELECT id, a FROM base',
+        `CREATE VIEW over_b READ SCOPE 'Platform/Trading' AS SELECT b FROM base`,
+      )
+      const drop = await refused('DROP TABLE base', 'Data.InUse')
+      assert.match(drop.json.detail, /over_a, over_b/)
+      const hidden = await refused('DROP TABLE base', 'Data.InUse', 'definer')
+      assert.match(hidden.json.detail, /over_a, over_b/)
+      assert.equal(
+        (await server.call('/query/CatalogueTable/delete', [{ column: 'name', operator: 'eq', value: 'base' }]))
+          .status >= 400,
+        true,
+      )
+      await refused(`DELETE FROM CatalogueTable WHERE name = 'base'`, 'Data.InUse')
+      assert.match((await refused('ALTER TABLE base DROP COLUMN a', 'Data.InUse')).json.detail, /view over_a:/)
+      assert.match((await refused('ALTER TABLE base RENAME COLUMN b TO bb', 'Data.InUse')).json.detail, /view over_b:/)
+      await run(
+        'ALTER TABLE base DROP COLUMN c',
+        'ALTER TABLE base ADD COLUMN d Text',
+        'ALTER TABLE base RENAME COLUMN d TO e',
+      )
+      // A new column that would make a name in a view ambiguous.
+      await run('CREATE VIEW joined AS SELECT b, v FROM base JOIN open ON open.id = base.id')
+      await refused('ALTER TABLE base ADD COLUMN v Text', 'Data.InUse')
+      await run('DROP VIEW joined', 'DROP VIEW over_a', 'DROP VIEW over_b', 'DROP TABLE base')
+    },
+  )
 
   test('a table and a view over it that are changed at the same time on two nodes do not break each other', async () => {
     for (let round = 0; round < 5; round++) {
@@ -201,22 +205,26 @@ onEveryEngine('views', (place) => {
     }
   })
 
-  test('views cannot use themselves, not even when two nodes replace two views at the same time', async () => {
-    await run('CREATE VIEW ping AS SELECT 1 AS id', 'CREATE VIEW pong AS SELECT id FROM ping')
-    await refused('CREATE OR REPLACE VIEW ping AS SELECT id FROM ping', 'IQL.BadDefinition')
-    await refused('CREATE OR REPLACE VIEW ping AS SELECT id FROM pong', 'IQL.BadDefinition')
-    await run('CREATE OR REPLACE VIEW pong AS SELECT 2 AS id')
-    const [first, second] = await Promise.all([
-      server.query('CREATE OR REPLACE VIEW ping AS SELECT id FROM pong'),
-      other.query('CREATE OR REPLACE VIEW pong AS SELECT id FROM ping'),
-    ])
-    assert.equal([first, second].filter(({ status }) => status === 200).length, 1, `${first.text} ${second.text}`)
-    for (const view of ['ping', 'pong']) assert.equal((await rows(`SELECT id FROM ${view}`)).length, 1)
-    const names = first.status === 200 ? ['ping', 'pong'] : ['pong', 'ping']
-    await run(...names.map((name) => `DROP VIEW ${name}`))
-  })
+  test(
+    'views cannot use themselves, not even when two nodes replace two views at the same time',
+    shortOnSqlite(engine),
+    async () => {
+      await run('CREATE VIEW ping AS SELECT 1 AS id', 'CREATE VIEW pong AS SELECT id FROM ping')
+      await refused('CREATE OR REPLACE VIEW ping AS SELECT id FROM ping', 'IQL.BadDefinition')
+      await refused('CREATE OR REPLACE VIEW ping AS SELECT id FROM pong', 'IQL.BadDefinition')
+      await run('CREATE OR REPLACE VIEW pong AS SELECT 2 AS id')
+      const [first, second] = await Promise.all([
+        server.query('CREATE OR REPLACE VIEW ping AS SELECT id FROM pong'),
+        other.query('CREATE OR REPLACE VIEW pong AS SELECT id FROM ping'),
+      ])
+      assert.equal([first, second].filter(({ status }) => status === 200).length, 1, `${first.text} ${second.text}`)
+      for (const view of ['ping', 'pong']) assert.equal((await rows(`SELECT id FROM ${view}`)).length, 1)
+      const names = first.status === 200 ? ['ping', 'pong'] : ['pong', 'ping']
+      await run(...names.map((name) => `DROP VIEW ${name}`))
+    },
+  )
 
-  test('a chain of views that doubles at each level is refused', async () => {
+  test('a chain of views that doubles at each level is refused', shortOnSqlite(engine), async () => {
     const chains = [
       ['join', (v: string) => `SELECT a.id FROM ${v} a JOIN ${v} b ON a.id = b.id`],
       ['union', (v: string) => `SELECT id FROM ${v} UNION ALL SELECT id FROM ${v}`],
@@ -241,59 +249,71 @@ onEveryEngine('views', (place) => {
     }
   })
 
-  test('replacing a view by a larger one is refused if a view over it would become too complex', async () => {
-    const joins = Array.from({ length: 8 }, (_item, index) => `JOIN open j${index} ON j${index}.id = o.id`).join(' ')
-    await run(
-      'CREATE VIEW small AS SELECT id FROM open',
-      `CREATE VIEW twice AS SELECT a.id FROM small a JOIN small b ON a.id = b.id`,
-    )
-    await refused(`CREATE OR REPLACE VIEW small AS SELECT o.id FROM open o ${joins}`, 'Data.InUse')
-    await run('DROP VIEW twice', `CREATE OR REPLACE VIEW small AS SELECT o.id FROM open o ${joins}`)
-    await refused('SELECT a.id FROM small a JOIN small b ON a.id = b.id', 'IQL.TooComplex')
-    await run('DROP VIEW small')
-  })
-
-  test('a deep statement over a deep chain of views runs or is refused, and never fails otherwise', async () => {
-    const deep = (from: string, levels: number): string =>
-      Array.from({ length: levels }).reduce<string>(
-        (inner, _item, at) => `SELECT id FROM (${inner}) AS n${at}`,
-        `SELECT id FROM ${from}`,
+  test(
+    'replacing a view by a larger one is refused if a view over it would become too complex',
+    shortOnSqlite(engine),
+    async () => {
+      const joins = Array.from({ length: 8 }, (_item, index) => `JOIN open j${index} ON j${index}.id = o.id`).join(' ')
+      await run(
+        'CREATE VIEW small AS SELECT id FROM open',
+        `CREATE VIEW twice AS SELECT a.id FROM small a JOIN small b ON a.id = b.id`,
       )
-    await run(`CREATE VIEW deep1 AS ${deep('open', 25)}`, `CREATE VIEW deep2 AS ${deep('deep1', 25)}`)
-    assert.equal((await rows(deep('deep2', 8))).length, 2)
-    await refused(deep('deep2', 40), 'IQL.TooComplex')
-    await run('DROP VIEW deep2', 'DROP VIEW deep1')
-  })
+      await refused(`CREATE OR REPLACE VIEW small AS SELECT o.id FROM open o ${joins}`, 'Data.InUse')
+      await run('DROP VIEW twice', `CREATE OR REPLACE VIEW small AS SELECT o.id FROM open o ${joins}`)
+      await refused('SELECT a.id FROM small a JOIN small b ON a.id = b.id', 'IQL.TooComplex')
+      await run('DROP VIEW small')
+    },
+  )
 
-  test('plans by text, by shape and by key follow a view that is replaced on another node', async () => {
-    await run('CREATE VIEW chosen AS SELECT id, v FROM open WHERE id = 1')
-    const ask = async (node: QueryServer, statement: string): Promise<unknown> => {
-      const { json } = await node.query(statement, { as: 'market' })
-      return json.Rows ?? json.Code
-    }
-    const read = async (node: QueryServer) => [
-      await ask(node, 'SELECT v FROM chosen'),
-      await ask(node, 'SELECT v FROM chosen WHERE id = 1'),
-      await ask(node, 'SELECT v FROM chosen WHERE id = 2'),
-      (await node.call('/query/chosen/select?columns=v', [], { as: 'market' })).json.Rows,
-    ]
-    const [one, two] = [[{ v: 'seen' }], [{ v: 'seen too' }]]
-    const everyNode = async (expected: readonly unknown[]): Promise<void> => {
-      assert.deepEqual(await read(server), expected)
-      await soon(() => read(other), expected)
-    }
-    await everyNode([one, one, [], one])
-    await run('CREATE OR REPLACE VIEW chosen AS SELECT id, v FROM open WHERE id = 2')
-    await everyNode([two, [], two, two])
-    await run('DROP VIEW chosen')
-    const unknown = 'IQL.UnknownTable'
-    await everyNode([unknown, unknown, unknown, undefined])
-    // The name of a view can become that of a table.
-    await run('CREATE TABLE chosen (id Integer PRIMARY KEY, v Text)', `INSERT INTO chosen VALUES (2, 'of the table')`)
-    const row = [{ v: 'of the table' }]
-    await everyNode([row, [], row, row])
-    await run('DROP TABLE chosen')
-  })
+  test(
+    'a deep statement over a deep chain of views runs or is refused, and never fails otherwise',
+    shortOnSqlite(engine),
+    async () => {
+      const deep = (from: string, levels: number): string =>
+        Array.from({ length: levels }).reduce<string>(
+          (inner, _item, at) => `SELECT id FROM (${inner}) AS n${at}`,
+          `SELECT id FROM ${from}`,
+        )
+      await run(`CREATE VIEW deep1 AS ${deep('open', 25)}`, `CREATE VIEW deep2 AS ${deep('deep1', 25)}`)
+      assert.equal((await rows(deep('deep2', 8))).length, 2)
+      await refused(deep('deep2', 40), 'IQL.TooComplex')
+      await run('DROP VIEW deep2', 'DROP VIEW deep1')
+    },
+  )
+
+  test(
+    'plans by text, by shape and by key follow a view that is replaced on another node',
+    shortOnSqlite(engine),
+    async () => {
+      await run('CREATE VIEW chosen AS SELECT id, v FROM open WHERE id = 1')
+      const ask = async (node: QueryServer, statement: string): Promise<unknown> => {
+        const { json } = await node.query(statement, { as: 'market' })
+        return json.Rows ?? json.Code
+      }
+      const read = async (node: QueryServer) => [
+        await ask(node, 'SELECT v FROM chosen'),
+        await ask(node, 'SELECT v FROM chosen WHERE id = 1'),
+        await ask(node, 'SELECT v FROM chosen WHERE id = 2'),
+        (await node.call('/query/chosen/select?columns=v', [], { as: 'market' })).json.Rows,
+      ]
+      const [one, two] = [[{ v: 'seen' }], [{ v: 'seen too' }]]
+      const everyNode = async (expected: readonly unknown[]): Promise<void> => {
+        assert.deepEqual(await read(server), expected)
+        await soon(() => read(other), expected)
+      }
+      await everyNode([one, one, [], one])
+      await run('CREATE OR REPLACE VIEW chosen AS SELECT id, v FROM open WHERE id = 2')
+      await everyNode([two, [], two, two])
+      await run('DROP VIEW chosen')
+      const unknown = 'IQL.UnknownTable'
+      await everyNode([unknown, unknown, unknown, undefined])
+      // The name of a view can become that of a table.
+      await run('CREATE TABLE chosen (id Integer PRIMARY KEY, v Text)', `INSERT INTO chosen VALUES (2, 'of the table')`)
+      const row = [{ v: 'of the table' }]
+      await everyNode([row, [], row, row])
+      await run('DROP TABLE chosen')
+    },
+  )
 
   test('a live statement over a view follows its tables, a new definition of the view, and its end', async () => {
     await run('CREATE TABLE ticks (id Integer PRIMARY KEY, p Integer)', 'INSERT INTO ticks VALUES (1, 10)')
@@ -324,7 +344,7 @@ onEveryEngine('views', (place) => {
     await run('DROP TABLE ticks')
   })
 
-  test('the calls of a table read a view, and refuse to write to it', async () => {
+  test('the calls of a table read a view, and refuse to write to it', shortOnSqlite(engine), async () => {
     const page = await server.call('/query/mine/select?orderby=-id&limit=2', [])
     assert.deepEqual(
       page.json.Rows.map(({ id }) => id),
@@ -349,7 +369,7 @@ onEveryEngine('views', (place) => {
     )
   })
 
-  test('a server that starts again has the views', async () => {
+  test('a server that starts again has the views', shortOnSqlite(engine), async () => {
     const again = await startQueryServer(place(), { bus })
     assert.deepEqual(await rows('SELECT id, twice FROM mine', 'market', again), [{ id: 1, twice: 20 }])
     await again.stop()

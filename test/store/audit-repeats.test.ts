@@ -6,7 +6,7 @@ import { type AuditLog, openAuditLog } from '../../packages/server/src/store/aud
 import { exportAuditLog } from '../../packages/server/src/store/audit/read.ts'
 import { verifyAuditLog } from '../../packages/server/src/store/audit/verify.ts'
 import { type Database, openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { createTestClock } from '../support/server.ts'
 
 const MINUTE = 60_000
@@ -21,7 +21,7 @@ interface Row {
   readonly details: { readonly count?: number; readonly since?: string; readonly [name: string]: unknown }
 }
 
-onEveryEngine('repeats in the audit log', (place) => {
+onEveryEngineInLongRuns('repeats in the audit log', (place) => {
   let database: Database
   let log: AuditLog
   const clock = createTestClock(1_700_000_000_000)

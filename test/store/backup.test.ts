@@ -1,7 +1,7 @@
 /** A backup taken under load is consistent and contains every write that was acknowledged before it began. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -10,14 +10,14 @@ import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { verifyAuditLog } from '../../packages/server/src/store/audit/verify.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { onEveryEngine, type TestPlace } from '../support/engines.ts'
+import { onEveryEngine, shortOnSqlite, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase } from '../support/postgres.ts'
 import { launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-onEveryEngine('backup', (place) => {
+onEveryEngine('backup', (place, engine) => {
   let scratch: string
   let server: TestServer
   before(async () => {
@@ -80,25 +80,34 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
-  test('a backup is recorded in the audit log, unless the schema is older than the program: that is left as it is', async () => {
-    const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
-    const { version } = await database.db
-      .selectFrom('schema_version')
-      .selectAll()
-      .orderBy('version', 'desc')
-      .executeTakeFirstOrThrow()
-    const taken = () => database.db.selectFrom('audit_log').select('seq').where('event', '=', 'backup.taken').execute()
-    const before = (await taken()).length
-    await gatehouse(place(), ['backup', join(scratch, 'recorded')])
-    assert.equal((await taken()).length, before + 1)
-    const older = await database.db.deleteFrom('schema_version').where('version', '=', version).returningAll().execute()
-    await gatehouse(place(), ['backup', join(scratch, 'older')])
-    assert.equal((await taken()).length, before + 1)
-    const versions = await database.db.selectFrom('schema_version').select('version').execute()
-    assert.ok(!versions.some((row) => row.version === version))
-    await database.db.insertInto('schema_version').values(older).execute()
-    await database.close()
-  })
+  test(
+    'a backup is recorded in the audit log, unless the schema is older than the program: that is left as it is',
+    shortOnSqlite(engine),
+    async () => {
+      const database = await openDatabase({ dataFolder: place().dataFolder, url: place().databaseUrl })
+      const { version } = await database.db
+        .selectFrom('schema_version')
+        .selectAll()
+        .orderBy('version', 'desc')
+        .executeTakeFirstOrThrow()
+      const taken = () =>
+        database.db.selectFrom('audit_log').select('seq').where('event', '=', 'backup.taken').execute()
+      const before = (await taken()).length
+      await gatehouse(place(), ['backup', join(scratch, 'recorded')])
+      assert.equal((await taken()).length, before + 1)
+      const older = await database.db
+        .deleteFrom('schema_version')
+        .where('version', '=', version)
+        .returningAll()
+        .execute()
+      await gatehouse(place(), ['backup', join(scratch, 'older')])
+      assert.equal((await taken()).length, before + 1)
+      const versions = await database.db.selectFrom('schema_version').select('version').execute()
+      assert.ok(!versions.some((row) => row.version === version))
+      await database.db.insertInto('schema_version').values(older).execute()
+      await database.close()
+    },
+  )
 
   test('tables and views created in IQL are restored with rows, indexes and scopes, and accept new rows', async () => {
     const other = await freshPlace(place())
@@ -134,7 +143,7 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
-  test('saved queries and boards are restored with their owners and readers', async () => {
+  test('saved queries and boards are restored with their owners and readers', shortOnSqlite(engine), async () => {
     const other = await freshPlace(place())
     const list = async ({ issuer }: TestServer): Promise<unknown> => {
       const form = { grant_type: 'password', username: 'alice', password: 'wonderland-1', client_id: 'demo-cli' }
@@ -157,36 +166,43 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
-  test('a backup is readable by its owner only', async () => {
+  test('a backup is readable by its owner only', shortOnSqlite(engine), async () => {
     const target = join(scratch, 'modes')
     await gatehouse(place(), ['backup', target])
     assert.equal((await stat(target)).mode & 0o777, 0o700)
     for (const name of await readdir(target)) assert.equal((await stat(join(target, name))).mode & 0o777, 0o600, name)
   })
 
-  test('--keep deletes the oldest backups of this installation, and nothing else', async () => {
+  test('--keep deletes the oldest backups of this installation, and nothing else', shortOnSqlite(engine), async () => {
     const folder = await mkdtemp(join(scratch, 'kept-'))
     await mkdir(join(folder, 'notes'))
     await gatehouse(place(), ['backup', join(folder, 'foreign')])
     const manifest = await readFile(join(folder, 'foreign', 'manifest.json'), 'utf8')
     await writeFile(join(folder, 'foreign', 'manifest.json'), manifest.replace(/"seal": "..../, '"seal": "AAAA'))
     // By age, not by name.
-    for (const name of ['c', 'b', 'a']) await gatehouse(place(), ['backup', join(folder, name), '--keep', '2'])
-    assert.deepEqual((await readdir(folder)).sort(), ['a', 'b', 'foreign', 'notes'])
+    for (const name of ['c', 'b', 'a']) {
+      await gatehouse(place(), ['backup', join(folder, name), '--keep', '2'])
+      if (name === 'c') await cp(join(folder, 'c'), join(folder, 'copy-of-c'), { recursive: true })
+    }
+    assert.deepEqual((await readdir(folder)).sort(), ['a', 'b', 'copy-of-c', 'foreign', 'notes'])
   })
 
-  test('--keep never deletes the backup that was just taken, also if a wrong clock made another one seem newer', async () => {
-    const folder = await mkdtemp(join(scratch, 'clock-'))
-    const clock = `const Real = Date; globalThis.Date = class extends Real {
+  test(
+    '--keep never deletes the backup that was just taken, also if a wrong clock made another one seem newer',
+    shortOnSqlite(engine),
+    async () => {
+      const folder = await mkdtemp(join(scratch, 'clock-'))
+      const clock = `const Real = Date; globalThis.Date = class extends Real {
       constructor(...words) { words.length > 0 ? super(...words) : super(Real.now() + 864e5) }
       static now() { return Real.now() + 864e5 }
     }`
-    const environment = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(clock)}` }
-    const wrong = await runGatehouse(['backup', join(folder, 'future'), ...settingsOf(place())], { environment })
-    assert.equal(wrong.status, 0, wrong.stderr)
-    await gatehouse(place(), ['backup', join(folder, 'now'), '--keep', '1'])
-    assert.deepEqual(await readdir(folder), ['now'])
-  })
+      const environment = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(clock)}` }
+      const wrong = await runGatehouse(['backup', join(folder, 'future'), ...settingsOf(place())], { environment })
+      assert.equal(wrong.status, 0, wrong.stderr)
+      await gatehouse(place(), ['backup', join(folder, 'now'), '--keep', '1'])
+      assert.deepEqual(await readdir(folder), ['now'])
+    },
+  )
 
   test('a backup that is stopped leaves nothing behind, and one that was killed is removed by the next', async () => {
     for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -205,7 +221,7 @@ onEveryEngine('backup', (place) => {
     }
   })
 
-  test('a damaged or incomplete backup is refused with the reason', async () => {
+  test('a damaged or incomplete backup is refused with the reason', shortOnSqlite(engine), async () => {
     const target = join(scratch, 'damaged')
     await gatehouse(place(), ['backup', target])
     const other = await freshPlace(place())
@@ -219,51 +235,59 @@ onEveryEngine('backup', (place) => {
     await other.leave()
   })
 
-  test('a backup that was changed after it was taken is refused, also if its manifest was made to match', async () => {
-    const target = join(scratch, 'changed')
-    await gatehouse(place(), ['backup', target])
-    const other = await freshPlace(place())
-    const restore = (...options: string[]) => gatehouse(other.place, ['restore', target, ...options])
-    const written = await readFile(join(target, 'manifest.json'), 'utf8')
-    const manifest = JSON.parse(written)
-    const changed = manifest.files.find(({ name }: { name: string }) => /roles\.ndjson|identity\.db/.test(name))
-    await changeRole(join(target, changed.name))
-    const content = await readFile(join(target, changed.name))
-    changed.sha256 = createHash('sha256').update(content).digest('hex')
-    changed.bytes = content.length
-    changed.rows += 1
-    const write = (value: object) => writeFile(join(target, 'manifest.json'), JSON.stringify(value, null, 2))
-    await write(manifest)
-    await assert.rejects(restore(), /was changed after it was taken, or sealed under another master key/)
-    const { seal, ...unsealed } = manifest
-    assert.equal(typeof seal, 'string')
-    await write(unsealed)
-    await assert.rejects(restore(), /has no seal: .*earlier version.*--unsealed/)
-    await write({ ...unsealed, seal: 1 })
-    await assert.rejects(restore(), /not a manifest/)
-    assert.deepEqual(await readdir(other.place.dataFolder).catch(() => []), [])
-    await write(manifest)
-    await restore('--unsealed')
-    await other.leave()
-  })
+  test(
+    'a backup that was changed after it was taken is refused, also if its manifest was made to match',
+    shortOnSqlite(engine),
+    async () => {
+      const target = join(scratch, 'changed')
+      await gatehouse(place(), ['backup', target])
+      const other = await freshPlace(place())
+      const restore = (...options: string[]) => gatehouse(other.place, ['restore', target, ...options])
+      const written = await readFile(join(target, 'manifest.json'), 'utf8')
+      const manifest = JSON.parse(written)
+      const changed = manifest.files.find(({ name }: { name: string }) => /roles\.ndjson|identity\.db/.test(name))
+      await changeRole(join(target, changed.name))
+      const content = await readFile(join(target, changed.name))
+      changed.sha256 = createHash('sha256').update(content).digest('hex')
+      changed.bytes = content.length
+      changed.rows += 1
+      const write = (value: object) => writeFile(join(target, 'manifest.json'), JSON.stringify(value, null, 2))
+      await write(manifest)
+      await assert.rejects(restore(), /was changed after it was taken, or sealed under another master key/)
+      const { seal, ...unsealed } = manifest
+      assert.equal(typeof seal, 'string')
+      await write(unsealed)
+      await assert.rejects(restore(), /has no seal: .*earlier version.*--unsealed/)
+      await write({ ...unsealed, seal: 1 })
+      await assert.rejects(restore(), /not a manifest/)
+      assert.deepEqual(await readdir(other.place.dataFolder).catch(() => []), [])
+      await write(manifest)
+      await restore('--unsealed')
+      await other.leave()
+    },
+  )
 
-  test('the seal of a backup is checked with the master key of the settings, which a backup does not contain', async () => {
-    const keyed = await freshPlace(place())
-    const key = (byte: number) => ['--master-key', Buffer.alloc(32, byte).toString('base64')]
-    const target = join(scratch, 'keyed')
-    await gatehouse(keyed.place, ['migrate', '--create', ...key(1)])
-    await gatehouse(keyed.place, ['keys', 'rotate', ...key(1)])
-    await assert.rejects(gatehouse(keyed.place, ['backup', target]), /master key is missing/)
-    await assert.rejects(gatehouse(keyed.place, ['backup', target, ...key(2)]), /another master key/)
-    await gatehouse(keyed.place, ['backup', target, ...key(1)])
-    assert.ok(!(await readdir(target)).includes('master.key'))
-    const other = await freshPlace(place())
-    await assert.rejects(gatehouse(other.place, ['restore', target]), /cannot be checked: set GATEHOUSE_MASTER_KEY/)
-    await assert.rejects(gatehouse(other.place, ['restore', target, ...key(2)]), /sealed under another master key/)
-    await gatehouse(other.place, ['restore', target, ...key(1)])
-    await other.leave()
-    await keyed.leave()
-  })
+  test(
+    'the seal of a backup is checked with the master key of the settings, which a backup does not contain',
+    shortOnSqlite(engine),
+    async () => {
+      const keyed = await freshPlace(place())
+      const key = (byte: number) => ['--master-key', Buffer.alloc(32, byte).toString('base64')]
+      const target = join(scratch, 'keyed')
+      await gatehouse(keyed.place, ['migrate', '--create', ...key(1)])
+      await gatehouse(keyed.place, ['keys', 'rotate', ...key(1)])
+      await assert.rejects(gatehouse(keyed.place, ['backup', target]), /master key is missing/)
+      await assert.rejects(gatehouse(keyed.place, ['backup', target, ...key(2)]), /another master key/)
+      await gatehouse(keyed.place, ['backup', target, ...key(1)])
+      assert.ok(!(await readdir(target)).includes('master.key'))
+      const other = await freshPlace(place())
+      await assert.rejects(gatehouse(other.place, ['restore', target]), /cannot be checked: set GATEHOUSE_MASTER_KEY/)
+      await assert.rejects(gatehouse(other.place, ['restore', target, ...key(2)]), /sealed under another master key/)
+      await gatehouse(other.place, ['restore', target, ...key(1)])
+      await other.leave()
+      await keyed.leave()
+    },
+  )
 
   test('a restore that is stopped leaves nothing behind; a temporary file is no data', async () => {
     const target = join(scratch, 'stopped')

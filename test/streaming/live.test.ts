@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import { encode } from '@msgpack/msgpack'
 import { unpackMessage } from '../../packages/server/src/streaming/codec/message-pack.ts'
 import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
@@ -18,7 +18,7 @@ interface LiveClient {
   next(): Promise<Message>
 }
 
-onEveryEngine('live statements on a stream', (place) => {
+onEveryEngineInLongRuns('live statements on a stream', (place) => {
   let server: TestServer
   let admin: string
   let alice: string

@@ -7,13 +7,16 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
 import { ADMIN, bearer, identify, post, signIn } from '../support/demo-user.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { stopOwnPostgres } from '../support/postgres.ts'
 import { serveProcess } from '../support/process.ts'
+import { startProgram } from '../support/remote-program.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect } from '../support/stream-client.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { until } from '../support/until.ts'
 
 const TICKER = fileURLToPath(new URL('../../examples/ticker', import.meta.url))
 const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1', '--stream-controllers': TICKER }
@@ -80,7 +83,11 @@ describe('two nodes on one PostgreSQL database', () => {
     const { access_token: token } = await signIn(node, ADMIN)
     const reply = await fetch(`http://127.0.0.1:${node.port}/admin/${path}`, {
       method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'if-match': '*' },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        ...(method === 'PATCH' && { 'if-match': '*' }),
+      },
       body: JSON.stringify(body),
     })
     assert.ok(reply.ok, `${reply.status} ${await reply.text()}`)
@@ -106,6 +113,21 @@ describe('two nodes on one PostgreSQL database', () => {
     assert.deepEqual(await client.next(), { ...about, Action: 'Unsub', Confirm: true })
     assert.ok(performance.now() - started < 1_000, `${performance.now() - started} ms`)
     assert.deepEqual((await identify(client)).Scope, [])
+    client.socket.terminate()
+  })
+
+  test('a remote controller declared on one node is used by the other within a second', async (t) => {
+    const [a, b] = bothNodes()
+    const program = await startProgram()
+    t.after(() => program.stop())
+    const client = await connect(b.port, bearer((await signIn(a)).access_token))
+    const ask = async () =>
+      (await client.request({ Controller: 'Orders', Topic: 'Place', TransactionID: 1, Data: {} })).Data
+    assert.equal(await ask(), 'Controller Orders')
+    await operate(a, 'PUT', 'controllers/Orders', { url: program.url, topics: [{ name: 'Place', needs: 'identity' }] })
+    await until('it is used', 1000, async () => isDeepStrictEqual(await ask(), {}))
+    await operate(a, 'DELETE', 'controllers/Orders', {})
+    await until('it is removed', 1000, async () => (await ask()) === 'Controller Orders')
     client.socket.terminate()
   })
 

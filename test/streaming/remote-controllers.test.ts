@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { decode, encode } from '@msgpack/msgpack'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { ADMIN, ALICE, bearer, post, signIn } from '../support/demo-user.ts'
@@ -110,8 +111,10 @@ test('a request is posted with a token for this call, and the reply keeps every 
   assert.equal(signOut.status, 400)
 })
 
-test('MessagePack keeps integers of 64 bits, and refuses what JSON does not have', async () => {
-  const client = await connect(server.port, { ...bearer(trader), protocols: ['PlatformMsgPack'] })
+test('MessagePack keeps integers of 64 bits, and refuses what JSON does not have; traceparent is passed on', async () => {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`
+  const headers = { ...bearer(trader).headers, traceparent }
+  const client = await connect(server.port, { headers, protocols: ['PlatformMsgPack'] })
   program.answer = json('{"id":9007199254740993}')
   const send = (message: object) => client.send(Buffer.from(encode(message, { useBigInt64: true })))
   const arrived = program.next()
@@ -120,6 +123,7 @@ test('MessagePack keeps integers of 64 bits, and refuses what JSON does not have
     (await arrived).body,
     '{"Controller":"Orders","Topic":"Place","TransactionID":7,"Data":{"qty":9007199254740993}}',
   )
+  assert.equal(program.requests.at(-1)?.headers.traceparent, traceparent)
   const reply = decode(await client.nextBytes(), { useBigInt64: true }) as { Data: unknown }
   assert.deepEqual(reply.Data, { id: 9007199254740993n })
   send({ ...PLACE, Data: new Uint8Array(2) })
@@ -348,4 +352,17 @@ test('a program is reached by TLS: with HTTP/2 on one connection if it offers th
     await secure.stop()
     assert.equal((await stream.request(request)).Data, 'Fault')
   }
+})
+
+test('a file whose controller has the name of a loaded module is refused at the start', async (t) => {
+  const { place, leave: leaveIt } = await openPlace('sqlite')
+  t.after(leaveIt)
+  const file = join(folder, 'taken.yaml')
+  const topics = '[{ name: Place, needs: identity }]'
+  await writeFile(file, `controllers: [{ name: Ticker, url: "http://localhost/", topics: ${topics} }]`)
+  const modules = fileURLToPath(new URL('../../examples/ticker', import.meta.url))
+  await assert.rejects(
+    startTestServer(place, { flags: { '--config': file, '--stream-controllers': modules } }),
+    /controllers\[0\]\.name: Ticker is the name of a controller that the server has loaded/,
+  )
 })

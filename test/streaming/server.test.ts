@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { trustedCertificate, writeCertificate } from '../support/certificate.ts'
 import { ADMIN, ALICE, bearer, identify, post, signIn, type Tokens } from '../support/demo-user.ts'
-import { onEveryEngine, openPlace } from '../support/engines.ts'
+import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { connect, refusedUpgrade } from '../support/stream-client.ts'
 import { createUserAgent, type UserAgent } from '../support/user-agent.ts'
@@ -17,7 +17,7 @@ import { visit } from '../support/visitor.ts'
 
 const FLAGS = { '--demo': 'true', '--stream-drain-time': '0.1' }
 
-onEveryEngine('streaming in the server', (place) => {
+onEveryEngineInLongRuns('streaming in the server', (place) => {
   let server: TestServer
   before(async () => {
     server = await startTestServer(place(), { flags: FLAGS })

@@ -16,6 +16,14 @@ export interface TestPlace {
 /** Set by `npm run test:all`, which takes too long for every change. */
 export const IS_LONG_RUN = process.env.TEST_LONG === 'true'
 
+/** Options of a test or suite that takes long, and that others cover in part. */
+export const IN_LONG_RUNS = { skip: IS_LONG_RUN ? false : 'runs in npm run test:all' }
+
+/** Options of a test whose subject is not the database, in a suite that runs on every engine. */
+export function shortOnSqlite(engine: Engine): { skip?: string | boolean } {
+  return engine === 'sqlite' ? {} : IN_LONG_RUNS
+}
+
 /** For suites whose subject is not the database: on PostgreSQL they run in `npm run test:all` only. */
 export function onEveryEngineInLongRuns(...[name, suite]: Parameters<typeof onEveryEngine>): void {
   runOn(IS_LONG_RUN ? ENGINES : ['sqlite'], name, suite)

@@ -6,7 +6,7 @@ import { Gatehouse, password } from '../../../packages/client/src/index.ts'
 import { signIn } from '../../browser/scene.ts'
 import { complaintsOf, type Page, startChromium, type TestBrowser } from '../../support/chromium.ts'
 import { ADMIN, ALICE } from '../../support/demo-user.ts'
-import { openPlace, type TestPlace } from '../../support/engines.ts'
+import { IN_LONG_RUNS, openPlace, type TestPlace } from '../../support/engines.ts'
 import { freePort } from '../../support/free-port.ts'
 import { type GuideOptions, openGuide } from '../../support/guide.ts'
 import { startTestServer, type TestServer } from '../../support/server.ts'
@@ -105,7 +105,7 @@ test('Your first application in ten minutes', async (t) => {
   guide.finish()
 })
 
-test('Live prices', async (t) => {
+test('Live prices', IN_LONG_RUNS, async (t) => {
   const guide = await openGuide('live-prices', settings())
   t.after(() => guide.close())
   assert.equal(guide.take('npm start').text, 'npm start\n')

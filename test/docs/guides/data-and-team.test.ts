@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { totpCode } from '../../../packages/server/src/identity/factors/totp.ts'
 import { fromBase32 } from '../../support/base32.ts'
 import { ADMIN } from '../../support/demo-user.ts'
-import { openPlace, type TestPlace } from '../../support/engines.ts'
+import { IN_LONG_RUNS, openPlace, type TestPlace } from '../../support/engines.ts'
 import { type GuideOptions, openGuide } from '../../support/guide.ts'
 import { startTestServer, type TestServer } from '../../support/server.ts'
 import { createUserAgent, pageOf } from '../../support/user-agent.ts'
@@ -77,7 +77,7 @@ test('CSV to chart', async (t) => {
   }
 })
 
-test('Onboard and offboard a team', async (t) => {
+test('Onboard and offboard a team', IN_LONG_RUNS, async (t) => {
   const guide = await openGuide('onboard-and-offboard', settings())
   t.after(() => guide.close())
   guide.take('npm start')

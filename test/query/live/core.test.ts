@@ -4,7 +4,7 @@ import { after, afterEach, before, test } from 'node:test'
 import { Refusal } from 'gatehouse-protocol'
 import pg from 'pg'
 import { deriveKey } from '../../support/derived-key.ts'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngine, shortOnSqlite } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { CALLERS, caller, type QueryServer, startQueryServer } from '../query-server.ts'
 import { Applier } from './applier.ts'
@@ -142,45 +142,51 @@ onEveryEngine('live queries', (place, engine) => {
     client.close()
   })
 
-  test('system tables are followed through the catalogue', async () => {
+  test('system tables are followed through the catalogue', shortOnSqlite(engine), async () => {
     const client = await LiveClient.follow(server, `SELECT name FROM cataloguetables WHERE name = 'appears'`)
     await run('CREATE TABLE appears (id Integer PRIMARY KEY)')
     await client.holds([{ name: 'appears' }])
     client.close()
   })
 
-  test('every state of a system table has a different position, and each can be resumed from', async () => {
-    const statement = `SELECT name, description FROM cataloguetables WHERE name = 'described'`
-    const joined = `SELECT c.name, c.description, p.id FROM cataloguetables c JOIN described p ON c.name = 'described'`
-    await run("CREATE TABLE described (id Integer PRIMARY KEY) COMMENT '0'", 'INSERT INTO described VALUES (1)')
-    for (const text of [statement, joined]) {
-      const client = await LiveClient.follow(server, text)
-      const held: { readonly position: string; readonly applier: Applier }[] = []
-      const keep = () =>
-        held.push({ position: client.applier.position ?? '', applier: Applier.resumed(client.applier) })
-      const shown = (description: string) => [{ name: 'described', description, ...(text === joined ? { id: 1 } : {}) }]
-      keep()
-      for (const description of ['1', '2', '3']) {
-        await run(`ALTER TABLE described SET COMMENT '${description}'`)
-        await client.holds(shown(description))
+  test(
+    'every state of a system table has a different position, and each can be resumed from',
+    shortOnSqlite(engine),
+    async () => {
+      const statement = `SELECT name, description FROM cataloguetables WHERE name = 'described'`
+      const joined = `SELECT c.name, c.description, p.id FROM cataloguetables c JOIN described p ON c.name = 'described'`
+      await run("CREATE TABLE described (id Integer PRIMARY KEY) COMMENT '0'", 'INSERT INTO described VALUES (1)')
+      for (const text of [statement, joined]) {
+        const client = await LiveClient.follow(server, text)
+        const held: { readonly position: string; readonly applier: Applier }[] = []
+        const keep = () =>
+          held.push({ position: client.applier.position ?? '', applier: Applier.resumed(client.applier) })
+        const shown = (description: string) => [
+          { name: 'described', description, ...(text === joined ? { id: 1 } : {}) },
+        ]
         keep()
+        for (const description of ['1', '2', '3']) {
+          await run(`ALTER TABLE described SET COMMENT '${description}'`)
+          await client.holds(shown(description))
+          keep()
+        }
+        assert.equal(new Set(held.map(({ position }) => position)).size, held.length)
+        for (const [index, { applier }] of held.entries()) {
+          const again = await LiveClient.follow(server, text, { from: applier })
+          await again.holds(shown('3'))
+          assert.deepEqual([again.applier.recovered, again.applier.seen.Reset], [true, 0], `state ${index}`)
+          again.close()
+        }
+        client.close()
+        // Nobody has followed it since: what has changed is not known.
+        const late = await LiveClient.open(server, text, { from: held[1]?.applier ?? new Applier() })
+        await late.until('a snapshot', () => late.applier.isWhole && late.texts.length > 0)
+        assert.deepEqual([late.applier.rows, late.applier.reasons], [shown('3'), ['Expired']])
+        late.close()
+        await run("ALTER TABLE described SET COMMENT '0'")
       }
-      assert.equal(new Set(held.map(({ position }) => position)).size, held.length)
-      for (const [index, { applier }] of held.entries()) {
-        const again = await LiveClient.follow(server, text, { from: applier })
-        await again.holds(shown('3'))
-        assert.deepEqual([again.applier.recovered, again.applier.seen.Reset], [true, 0], `state ${index}`)
-        again.close()
-      }
-      client.close()
-      // Nobody has followed it since: what has changed is not known.
-      const late = await LiveClient.open(server, text, { from: held[1]?.applier ?? new Applier() })
-      await late.until('a snapshot', () => late.applier.isWhole && late.texts.length > 0)
-      assert.deepEqual([late.applier.rows, late.applier.reasons], [shown('3'), ['Expired']])
-      late.close()
-      await run("ALTER TABLE described SET COMMENT '0'")
-    }
-  })
+    },
+  )
 
   test('a position reveals nothing about rows that the caller is not allowed to see', async () => {
     await run('CREATE TABLE hidden (id Integer PRIMARY KEY, owner Text NOT NULL) ROW FILTER (owner = :sub)')
@@ -290,7 +296,7 @@ onEveryEngine('live queries', (place, engine) => {
     }
   })
 
-  test('MaxRate holds for each subscriber, and what lies between is folded', async () => {
+  test('MaxRate holds for each subscriber, and what lies between is folded', shortOnSqlite(engine), async () => {
     await run('CREATE TABLE m (id Integer PRIMARY KEY, v Integer NOT NULL)', 'INSERT INTO m VALUES (1, 0)')
     const fast = await LiveClient.follow(server, 'SELECT id, v FROM m', { maxRate: 50 })
     const slow = await LiveClient.follow(server, 'SELECT id, v FROM m', { maxRate: 2 })
@@ -307,7 +313,7 @@ onEveryEngine('live queries', (place, engine) => {
     slow.close()
   })
 
-  test('a sink that is congested for too long is reset, and other sinks are not', async () => {
+  test('a sink that is congested for too long is reset, and other sinks are not', shortOnSqlite(engine), async () => {
     await run('CREATE TABLE o (id Integer PRIMARY KEY, t Text NOT NULL)', `INSERT INTO o VALUES (1, 'start')`)
     const good = await LiveClient.follow(server, 'SELECT t FROM o')
     const slow = await LiveClient.follow(server, 'SELECT t FROM o')
@@ -569,7 +575,7 @@ onEveryEngine('live queries', (place, engine) => {
     client.close()
   })
 
-  test('errors: a bad statement is refused, one that begins to fail ends', async () => {
+  test('errors: a bad statement is refused, one that begins to fail ends', shortOnSqlite(engine), async () => {
     await run('CREATE TABLE e (id Integer PRIMARY KEY, v Integer NOT NULL)', 'INSERT INTO e VALUES (1, 1)')
     await assert.rejects(LiveClient.open(server, 'SELECT nothing FROM e'), Refusal)
     await assert.rejects(LiveClient.open(server, 'SELECT id FROM e LIMIT 5'), Refusal)
@@ -585,7 +591,7 @@ onEveryEngine('live queries', (place, engine) => {
     healthy.close()
   })
 
-  test('limits: rows at once and later, statements of a connection and of a user', async () => {
+  test('limits: rows at once and later, statements of a connection and of a user', shortOnSqlite(engine), async () => {
     const wide = (from: number, count: number): string =>
       `INSERT INTO w VALUES ${Array.from({ length: count }, (_, index) => `(${from + index})`).join(', ')}`
     await run('CREATE TABLE w (id Integer PRIMARY KEY)', wide(0, 999))
@@ -614,24 +620,28 @@ onEveryEngine('live queries', (place, engine) => {
     await narrow.stop()
   })
 
-  test('Progress sends the position when nothing else is sent, and the position advances', async () => {
-    await run('CREATE TABLE g (id Integer PRIMARY KEY, s Text NOT NULL)')
-    const client = await LiveClient.follow(server, 'SELECT id FROM g WHERE s = :s', { parameters: { s: 'A' } })
-    const start = client.applier.position
-    await client.until('a Progress', () => client.applier.seen.Progress > 0)
-    await run(`INSERT INTO g VALUES (1, 'B')`)
-    await client.until('a newer position', () => client.applier.position !== start)
-    assert.equal(client.applier.seen.Change, 0)
-    client.close()
-    const again = await LiveClient.follow(server, 'SELECT id FROM g WHERE s = :s', {
-      parameters: { s: 'A' },
-      resumes: client,
-    })
-    assert.equal(again.applier.recovered, true)
-    again.close()
-  })
+  test(
+    'Progress sends the position when nothing else is sent, and the position advances',
+    shortOnSqlite(engine),
+    async () => {
+      await run('CREATE TABLE g (id Integer PRIMARY KEY, s Text NOT NULL)')
+      const client = await LiveClient.follow(server, 'SELECT id FROM g WHERE s = :s', { parameters: { s: 'A' } })
+      const start = client.applier.position
+      await client.until('a Progress', () => client.applier.seen.Progress > 0)
+      await run(`INSERT INTO g VALUES (1, 'B')`)
+      await client.until('a newer position', () => client.applier.position !== start)
+      assert.equal(client.applier.seen.Change, 0)
+      client.close()
+      const again = await LiveClient.follow(server, 'SELECT id FROM g WHERE s = :s', {
+        parameters: { s: 'A' },
+        resumes: client,
+      })
+      assert.equal(again.applier.recovered, true)
+      again.close()
+    },
+  )
 
-  test('operators see live statements and end them', async () => {
+  test('operators see live statements and end them', shortOnSqlite(engine), async () => {
     await run('CREATE TABLE l (id Integer PRIMARY KEY)', 'INSERT INTO l VALUES (1)')
     const client = await LiveClient.follow(server, 'SELECT id FROM l', {
       as: caller('someone', ['Platform/Market'], []),

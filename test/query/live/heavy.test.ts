@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { until } from '../../support/until.ts'
 import { type QueryServer, startQueryServer } from '../query-server.ts'
 
 const ROWS = 1500
 const PATIENCE_MS = 10_000
 
-onEveryEngine('live statements that take long to read', (place) => {
+onEveryEngineInLongRuns('live statements that take long to read', (place) => {
   let server: QueryServer
   const clients: AbortController[] = []
   before(async () => {

@@ -1,13 +1,13 @@
 /** The model of live queries for a short time; `fuzz/live.ts` runs it for longer. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { LiveModel } from './model.ts'
 import { type ModelNodes, startNodes } from './model-nodes.ts'
 
 const STEPS = 40
 
-onEveryEngine('the model of live queries', (place) => {
+onEveryEngineInLongRuns('the model of live queries', (place) => {
   let nodes: ModelNodes
   let model: LiveModel
   before(async () => {

@@ -5,12 +5,12 @@ import { after, before, test } from 'node:test'
 import { parse } from 'gatehouse-iql'
 import { Refusal } from 'gatehouse-protocol'
 import type { LivePlan } from '../../../packages/server/src/query/plan/live.ts'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngine, onEveryEngineInLongRuns, shortOnSqlite } from '../../support/engines.ts'
 import { readCorpus } from '../corpus.ts'
 import { openPlanning, type Planning } from './planning.ts'
 import { CLASSIFIED, DEFINITIONS, REFUSED } from './statements.ts'
 
-onEveryEngine('live plans', (place) => {
+onEveryEngine('live plans', (place, engine) => {
   let planning: Planning
   before(async () => {
     planning = await openPlanning(place())
@@ -49,7 +49,7 @@ onEveryEngine('live plans', (place) => {
     assert.equal(costOf('SELECT place FROM ranked WHERE id = 1'), 'unbounded')
   })
 
-  test('statements over a view are of the family of those over its table', async () => {
+  test('statements over a view are of the family of those over its table', shortOnSqlite(engine), async () => {
     const ofView = planning.plan("SELECT amount FROM paid WHERE name = 'BHP'").family
     const ofTable = planning.plan(
       "SELECT price * quantity AS a FROM trades WHERE quantity > 0 AND symbol = 'CBA'",
@@ -63,7 +63,7 @@ onEveryEngine('live plans', (place) => {
     await planning.run('DELETE FROM orders WHERE id = 7')
   })
 
-  test('keys are those of the rows, also when they are not selected', async () => {
+  test('keys are those of the rows, also when they are not selected', shortOnSqlite(engine), async () => {
     assert.deepEqual(await keysOf('SELECT price FROM trades WHERE price > 100'), ['[3]'])
     assert.deepEqual((await keysOf('SELECT bid FROM quotes')).sort(), [
       '["BHP","2026-01-30T09:59:00Z"]',
@@ -79,7 +79,7 @@ onEveryEngine('live plans', (place) => {
     assert.equal(planning.plan('SELECT body FROM notes').statement.keyColumns, undefined)
   })
 
-  test('rows that tie are ordered by their keys', async () => {
+  test('rows that tie are ordered by their keys', shortOnSqlite(engine), async () => {
     assert.deepEqual(await keysOf('SELECT symbol FROM trades ORDER BY symbol'), ['[1]', '[2]', '[4]', '[3]'])
     assert.deepEqual(await keysOf('SELECT symbol FROM trades ORDER BY symbol DESC'), ['[3]', '[4]', '[2]', '[1]'])
     assert.deepEqual(await keysOf('SELECT price FROM trades ORDER BY symbol DESC LIMIT 2'), ['[3]', '[4]'])
@@ -103,14 +103,18 @@ onEveryEngine('live plans', (place) => {
     ])
   })
 
-  test('a row filter hides changed rows too, and conditions are not evaluated for hidden rows', async () => {
-    await planning.run("INSERT INTO orders VALUES (1, 'admin', 5)")
-    const changed = 'SELECT id FROM {orders}'
-    const condition = 'SELECT id FROM orders WHERE 10 / (divisor - 5) > 0'
-    await assert.rejects(planning.changes(condition, { changed }), { code: 'IQL.DivisionByZero' })
-    assert.deepEqual(await planning.changes(condition, { changed, as: 'trader' }), [])
-    assert.equal((await planning.changes('SELECT id FROM orders', { changed })).length, 1)
-  })
+  test(
+    'a row filter hides changed rows too, and conditions are not evaluated for hidden rows',
+    shortOnSqlite(engine),
+    async () => {
+      await planning.run("INSERT INTO orders VALUES (1, 'admin', 5)")
+      const changed = 'SELECT id FROM {orders}'
+      const condition = 'SELECT id FROM orders WHERE 10 / (divisor - 5) > 0'
+      await assert.rejects(planning.changes(condition, { changed }), { code: 'IQL.DivisionByZero' })
+      assert.deepEqual(await planning.changes(condition, { changed, as: 'trader' }), [])
+      assert.equal((await planning.changes('SELECT id FROM orders', { changed })).length, 1)
+    },
+  )
 
   test('statements that differ only in the compared values are of one family', () => {
     const of = (condition: string, parameters: Record<string, string | null> = {}) => {
@@ -136,7 +140,7 @@ onEveryEngine('live plans', (place) => {
       assert.deepEqual(of(condition).columns, [], condition)
   })
 
-  test('the rows of a family find its members by the route', async () => {
+  test('the rows of a family find its members by the route', shortOnSqlite(engine), async () => {
     const changed = 'SELECT id FROM {trades} WHERE id > 1'
     const statement = 'SELECT price FROM trades WHERE symbol = :s AND quantity = :q'
     const parameters = { s: 'BHP', q: '100' }
@@ -151,15 +155,19 @@ onEveryEngine('live plans', (place) => {
     assert.deepEqual(own, [{ row: '["45.0000"]', key: '[4]', route: '["BHP",100]' }])
   })
 
-  test('a statement that could fail on the rows of others has no others in its family', async () => {
-    const changed = 'SELECT id FROM {trades}'
-    // A row of another symbol has the quantity 0.
-    const statement = "SELECT 100 / quantity AS part FROM trades WHERE symbol = 'CBA'"
-    assert.deepEqual(planning.plan(statement).family?.columns, [])
-    assert.deepEqual(await planning.changes(statement, { changed }), [{ row: '[2]', key: '[3]', route: '[]' }])
-    const product = "SELECT price * quantity AS value FROM trades WHERE symbol = 'CBA'"
-    assert.deepEqual(planning.plan(product).family?.columns, ['symbol'])
-  })
+  test(
+    'a statement that could fail on the rows of others has no others in its family',
+    shortOnSqlite(engine),
+    async () => {
+      const changed = 'SELECT id FROM {trades}'
+      // A row of another symbol has the quantity 0.
+      const statement = "SELECT 100 / quantity AS part FROM trades WHERE symbol = 'CBA'"
+      assert.deepEqual(planning.plan(statement).family?.columns, [])
+      assert.deepEqual(await planning.changes(statement, { changed }), [{ row: '[2]', key: '[3]', route: '[]' }])
+      const product = "SELECT price * quantity AS value FROM trades WHERE symbol = 'CBA'"
+      assert.deepEqual(planning.plan(product).family?.columns, ['symbol'])
+    },
+  )
 
   test('a statement that cannot be live says which part and what to do', () => {
     for (const [statement, message, hint, at] of REFUSED) {
@@ -173,7 +181,7 @@ onEveryEngine('live plans', (place) => {
   })
 })
 
-onEveryEngine('live plans of the corpus', (place) => {
+onEveryEngineInLongRuns('live plans of the corpus', (place) => {
   const folder = new URL('../corpus/', import.meta.url)
   const methods = new Map<string, number>()
   let planning: Planning

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Principal } from 'gatehouse-protocol'
-import { onEveryEngine } from '../../support/engines.ts'
+import { onEveryEngineInLongRuns } from '../../support/engines.ts'
 import { createLocalBus } from '../../support/local-bus.ts'
 import { until } from '../../support/until.ts'
 import { Choice } from '../agree/choice.ts'
@@ -22,7 +22,7 @@ class Reader extends ModelClient {
   }
 }
 
-onEveryEngine('rights of live statements', (place) => {
+onEveryEngineInLongRuns('rights of live statements', (place) => {
   const bus = createLocalBus()
   const people = new Map<string, Principal>()
   const opened: Transport[] = []

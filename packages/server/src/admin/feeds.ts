@@ -41,8 +41,8 @@ export const feedRoutes: readonly AdminRoute[] = [
         await feeds.put(feed)
         await publish({ kind: 'feeds-changed' })
       })
-      await env.feeds?.reload()
       record(env, call, { event: 'feed.created', target: feed.name, details: { source: 'admin' } })
+      await env.feeds?.reload()
       return created(presentFeed(feed), `/admin/feeds/${encodeURIComponent(feed.name)}`)
     },
   },
@@ -78,12 +78,12 @@ export const feedRoutes: readonly AdminRoute[] = [
         await publish({ kind: 'feeds-changed' })
         return after
       })
-      await env.feeds?.reload()
       record(env, call, {
         event: 'feed.changed',
         target: name,
         details: { changed: Object.keys(patch), source: 'admin' },
       })
+      await env.feeds?.reload()
       return tagged(presentFeed(feed))
     },
   },
@@ -99,8 +99,8 @@ export const feedRoutes: readonly AdminRoute[] = [
         await stores.feeds.remove(name)
         await publish({ kind: 'feeds-changed' })
       })
-      await env.feeds?.reload()
       record(env, call, { event: 'feed.deleted', target: name, details: { source: 'admin' } })
+      await env.feeds?.reload()
     },
   },
   {

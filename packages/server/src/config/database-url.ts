@@ -37,6 +37,8 @@ export function parseDatabaseUrl(text: string): string {
     address.searchParams.set(name, mode)
   }
   if (hosts.length > 1) setHosts(address, hosts)
+  else if (address.port !== '' && address.searchParams.has('port') && !address.searchParams.has('host'))
+    throw new BadSetting('it has a port after its host and the parameter port: give the port in one place')
   checkCounts(address)
   checkServers(address)
   return address.href

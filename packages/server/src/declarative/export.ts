@@ -29,6 +29,7 @@ export interface ExportOptions {
 const PAGE = 500
 /** More would be neither a file that people edit nor a reply that a server should hold in memory. */
 const MOST_USERS = 10_000
+const MOST_CLIENTS = 10_000
 
 export async function readDefinitions(tables: TableChecks): Promise<Definitions> {
   return {
@@ -46,7 +47,7 @@ export async function exportDeclaration(
   stores: Stores,
   { users, definitions, feeds, controllers }: ExportOptions,
 ): Promise<ExportedFile> {
-  const clientIds = (await stores.clients.list()).map(({ id }) => id)
+  const clientIds = await allClientIds(stores)
   const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
   return {
     roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
@@ -58,6 +59,21 @@ export async function exportDeclaration(
     }),
     ...(controllers && { controllers: (await stores.controllers.list()).map(declaredController) }),
     ...(feeds && { feeds: (await stores.feeds.list()).toSorted(by(({ name }) => name)).map(declaredFeed) }),
+  }
+}
+
+async function allClientIds({ clients }: Stores): Promise<string[]> {
+  const all: string[] = []
+  for (;;) {
+    const page = await clients.listIds({ after: all.at(-1) ?? '', limit: PAGE })
+    all.push(...page)
+    if (page.length < PAGE) return all
+    if (all.length > MOST_CLIENTS)
+      throw new Refusal(
+        'admin.conflict',
+        409,
+        `There are more than ${MOST_CLIENTS} clients: a file of so many cannot be exported; list them with GET /admin/clients`,
+      )
   }
 }
 

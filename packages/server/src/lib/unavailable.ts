@@ -1,6 +1,6 @@
 /** Distinguishes outages of a database, after which a caller may retry, from faults, and names the reason in a few words. */
 
-/** By the result code of SQLite, the errno of the network, the SQLSTATE of PostgreSQL or the code of an unfit server of it. The first match counts. */
+/** By the result code of SQLite, the errno of the network, the SQLSTATE of PostgreSQL, the code of an unfit server of it or of NATS. The first match counts. */
 const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
   [/^GATEHOUSE_LOST_WRITES/, 'it lacks writes that were acknowledged before a failover'],
   [/^GATEHOUSE_NO_PRIMARY/, 'none of its servers accepts writes'],
@@ -8,6 +8,7 @@ const REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
   [/^GATEHOUSE_OLD_PRIMARY/, 'the server is an old primary'],
   [/^GATEHOUSE_OTHER_CLUSTER/, 'the server belongs to another cluster'],
   [/^GATEHOUSE_UNREPLICATED/, 'no standby has confirmed the write'],
+  [/^GATEHOUSE_NATS_UNREACHABLE/, 'NATS cannot be used'],
   [/^GATEHOUSE_FAILED_OVER/, 'it fails over to another server'],
   [/^(SQLITE_READONLY|25006)/, 'it is read-only'],
   [/^(SQLITE_FULL|53100|ENOSPC)/, 'its disk is full'],

@@ -70,11 +70,14 @@ export function openFeeds(
 }
 
 async function openEngine(
-  { config, resources, clock, worker }: Base,
+  { config, resources: { servers }, clock, worker }: Base,
   onError: (error: unknown) => void,
 ): Promise<FeedEngine> {
+  if (servers !== undefined) {
+    const { openPostgresFeeds } = await import('../feeds/postgres/engine.ts')
+    return openPostgresFeeds({ servers, onError })
+  }
   const { openSqliteFeeds } = await import('../feeds/sqlite/engine.ts')
-  void resources
   return openSqliteFeeds({ dataFolder: config.data, clock, onError, shared: worker?.feeds })
 }
 

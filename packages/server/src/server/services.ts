@@ -121,7 +121,7 @@ function endExpiredSessions(
 }
 
 function openStreamingService(
-  { config, issuer, controllers, resources: { audit, stores }, bus, clock, logger, tracing }: Base,
+  { config, issuer, controllers, resources: { audit, stores }, bus, clock, logger, tracing, worker }: Base,
   { query, identity, metrics, rateLimits }: Pick<Services, 'query' | 'identity' | 'metrics' | 'rateLimits'>,
 ): Promise<Streaming> {
   return openStreaming({
@@ -133,6 +133,7 @@ function openStreamingService(
     name: config.brandName,
     trace: tracing,
     remoteControllers: stores.controllers,
+    processes: worker === undefined ? 1 : config.workers,
     callToken: (url, caller, requestId) => identity.issuer.callToken(url, caller, requestId),
   })
 }

@@ -1,5 +1,5 @@
 /** `/client`: the client library for pages, which import it from here, and for programs, which install it from here. */
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { VERSION } from 'gatehouse-protocol'
 import { type CompressedContent, compress, sendCompressed, tagOf } from '../http/compressed.ts'
@@ -19,22 +19,22 @@ export function clientLibraryGroup(cors: CorsPolicy): RouteGroup {
     cors,
     headers: { 'cross-origin-resource-policy': 'cross-origin' },
     routes: [
-      ...routesOf('gatehouse', 'js', readModule),
-      ...routesOf('gatehouse-client', 'tgz', () => readPackage('package.tgz')),
+      ...routesOf('gatehouse', 'js', { file: 'index.min.js', read: readModule }),
+      ...routesOf('gatehouse-client', 'tgz', { file: 'package.tgz', read: readPackage }),
     ],
   }
 }
 
+interface Source {
+  readonly file: string
+  readonly read: (path: string) => Promise<CompressedContent>
+}
+
 /** By its name, always the library of this server; by its name and version, for ever. */
-function routesOf(name: string, ending: string, read: () => Promise<CompressedContent>): Route[] {
-  let content: Promise<CompressedContent> | undefined
+function routesOf(name: string, ending: string, source: Source): Route[] {
+  const read = cached(source)
   const send = (cacheControl: string) => async (context: Context) => {
-    if (IS_CLONE) content = undefined
-    content ??= read()
-    const file = await content.catch((error) => {
-      content = undefined
-      throw error
-    })
+    const file = await read()
     context.setHeader('cache-control', cacheControl)
     sendCompressed(context, file)
   }
@@ -44,13 +44,28 @@ function routesOf(name: string, ending: string, read: () => Promise<CompressedCo
   ]
 }
 
-async function readModule(): Promise<CompressedContent> {
-  const text = await readFile(join(CLIENT_FOLDER, 'index.min.js'), 'utf8')
+/** Reads and compresses the file once, and again if it has changed, which happens in a clone only. */
+function cached({ file, read }: Source): () => Promise<CompressedContent> {
+  const path = join(CLIENT_FOLDER, file)
+  let held: { readonly changedAt: number; readonly content: Promise<CompressedContent> } | undefined
+  return async () => {
+    const changedAt = IS_CLONE ? (await stat(path)).mtimeMs : 0
+    if (held?.changedAt !== changedAt) held = { changedAt, content: read(path) }
+    const { content } = held
+    return content.catch((error) => {
+      held = undefined
+      throw error
+    })
+  }
+}
+
+async function readModule(path: string): Promise<CompressedContent> {
+  const text = await readFile(path, 'utf8')
   // The map is part of the package, not of what is served.
   return compress('text/javascript; charset=utf-8', text.replace(/\n\/\/# sourceMappingURL=\S+\s*$/, '\n'))
 }
 
-async function readPackage(name: string): Promise<CompressedContent> {
-  const content = await readFile(join(CLIENT_FOLDER, name))
+async function readPackage(path: string): Promise<CompressedContent> {
+  const content = await readFile(path)
   return { type: 'application/gzip', tag: tagOf(content), content, br: content, gzip: content }
 }

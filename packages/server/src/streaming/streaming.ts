@@ -21,6 +21,7 @@ export interface StreamingOptions extends Omit<GatewayOptions, 'server' | 'setti
   /** Where remote controllers are declared. */
   readonly remoteControllers: Pick<RemoteControllers, 'list'>
   readonly callToken: RemoteOptions['callToken']
+  readonly processes: number
 }
 
 export interface Streaming {
@@ -33,7 +34,7 @@ export interface Streaming {
 }
 
 export async function openStreaming(options: StreamingOptions): Promise<Streaming> {
-  const { settings, name, metrics, trace, remoteControllers: store, callToken, ...rest } = options
+  const { settings, name, metrics, trace, remoteControllers: store, callToken, processes, ...rest } = options
   const gateway = new Gateway({
     ...rest,
     settings,
@@ -42,7 +43,9 @@ export async function openStreaming(options: StreamingOptions): Promise<Streamin
   watchGateway(metrics, gateway)
   const { bus, logger } = rest
   const maxReplyBytes = () => gateway.maxMessageBytes
-  const declared = new DeclaredControllers({ store, bus, gateway, callToken, logger, metrics, trace, maxReplyBytes })
+  const declared = new DeclaredControllers({
+    ...{ store, bus, gateway, callToken, logger, metrics, trace, maxReplyBytes, processes },
+  })
   return {
     gateway,
     routes: streamRoutes(gateway, settings.streamEcho),

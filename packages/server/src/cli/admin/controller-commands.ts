@@ -32,7 +32,7 @@ export const CONTROLLER_COMMANDS: readonly AdminCommand[] = [
         help: 'a topic, and the scope that it needs, or identity for any signed-in caller; repeatable',
       },
       '--timeout': { value: 'TIME', help: 'how long to wait for a reply (default "10 seconds")' },
-      '--concurrency': { value: 'COUNT', help: 'requests at once from each process of the server (default 64)' },
+      '--concurrency': { value: 'COUNT', help: 'requests at once from each node (default 64)' },
       '--class': { value: 'CLASS', help: 'the class of its feed for clients of version 2 (default Channel)' },
     },
     summary: 'Declares a remote controller, or replaces its definition; running servers use it at once.',

@@ -39,21 +39,26 @@ export class Appender {
       setTrimmed: database.prepare('update topics set trimmed = max(trimmed, ?) where id = ?'),
       addMessage: database.prepare('insert into messages (feed, seq, topic, time, data) values (?, ?, ?, ?, ?)'),
       oldest: database.prepare<[number, number], { feed: number; seq: number; data: string | null }>(
-        'select feed, seq, data from messages where topic = ? order by seq limit ?',
+        'select feed, seq, data from messages where topic = ? and seq <= ? order by seq',
+      ),
+      nthOldest: database.prepare<[number, number], { seq: number }>(
+        'select seq from messages where topic = ? and data is not null order by seq limit 1 offset ?',
       ),
       removeMessage: database.prepare('delete from messages where feed = ? and seq = ?'),
       setFeed: database.prepare('update feeds set last = ?, time = ?, topics = ?, bytes = ? where id = ?'),
-      request: database.prepare<[string, string], { fingerprint: string; seq: number; time: number }>(
-        'select fingerprint, seq, time from requests where owner = ? and key = ?',
+      request: database.prepare<[string, string, string], { fingerprint: string; seq: number; time: number }>(
+        'select fingerprint, seq, time from requests where feed = ? and owner = ? and key = ?',
       ),
-      addRequest: database.prepare('insert into requests (owner, key, fingerprint, seq, time) values (?, ?, ?, ?, ?)'),
+      addRequest: database.prepare(
+        'insert into requests (feed, owner, key, fingerprint, seq, time) values (?, ?, ?, ?, ?, ?)',
+      ),
     }
   }
 
   /** Within a transaction or savepoint, which is rolled back if the result is a refusal. */
   append(rules: FeedRules, batch: BatchToAppend, now: number): JobResult {
     const { once } = batch
-    const known = once && this.#sql.request.get(once.owner, once.key)
+    const known = once && this.#sql.request.get(rules.name, once.owner, once.key)
     if (known !== undefined)
       return known.fingerprint === once?.fingerprint
         ? { kind: 'appended', before: known.seq, seq: known.seq, time: known.time, isRepeated: true }
@@ -67,7 +72,7 @@ export class Appender {
     if (after.bytes > rules.bytes && after.bytes > feed.bytes) return { kind: 'refused', fault: 'bytes' }
     const seq = feed.last + batch.topics.length
     this.#sql.setFeed.run(seq, time, after.topics, after.bytes, feed.id)
-    if (once !== undefined) this.#sql.addRequest.run(once.owner, once.key, once.fingerprint, seq, time)
+    if (once !== undefined) this.#sql.addRequest.run(rules.name, once.owner, once.key, once.fingerprint, seq, time)
     return { kind: 'appended', before: feed.last, seq, time, isRepeated: false }
   }
 
@@ -82,16 +87,16 @@ export class Appender {
       const text = data[index] ?? null
       const seq = feed.last + index + 1
       topic.removed = Number(text === null)
-      if (text === null) bytes -= this.#removeAll(topic, seq)
+      if (text === null) bytes -= this.removeUpTo(topic, seq)
       if (keep === 'latest') {
-        bytes += (text?.length ?? 0) - (topic.data?.length ?? 0)
+        bytes += bytesOf(text) - bytesOf(topic.data)
         topic.data = text
       }
       if (history === undefined) continue
       this.#sql.addMessage.run(feed.id, seq, topic.id, time, text)
       if (text === null) continue
       topic.messages++
-      bytes += text.length
+      bytes += bytesOf(text)
     }
     for (const topic of touched.values()) {
       if (history !== undefined && topic.messages > history.messages)
@@ -110,24 +115,27 @@ export class Appender {
     return { id, data: null, messages: 0, removed: 1, wasRemoved: 1, newest: 0 }
   }
 
-  /** The history of a topic that message `seq` removes; returns its bytes. */
-  #removeAll(topic: Topic, seq: number): number {
-    const bytes = this.removeOldest(topic, -1)
-    this.#sql.setTrimmed.run(seq - 1, topic.id)
-    return bytes
+  /** Removes so many of the oldest messages of a topic; returns their bytes. */
+  removeOldest(topic: Pick<Topic, 'id' | 'messages'>, count: number): number {
+    const last = this.#sql.nthOldest.get(topic.id, count - 1)
+    return last === undefined ? 0 : this.removeUpTo(topic, last.seq)
   }
 
-  /** Removes the oldest messages of a topic, -1 for all; returns their bytes. */
-  removeOldest(topic: Pick<Topic, 'id' | 'messages'>, count: number): number {
-    const old = this.#sql.oldest.all(topic.id, count)
+  removeUpTo(topic: Pick<Topic, 'id' | 'messages'>, last: number): number {
+    const old = this.#sql.oldest.all(topic.id, last)
     let bytes = 0
     for (const { feed, seq, data } of old) {
       this.#sql.removeMessage.run(feed, seq)
       if (data === null) continue
       topic.messages--
-      bytes += data.length
+      bytes += bytesOf(data)
     }
     if (old.length > 0) this.#sql.setTrimmed.run(old.at(-1)?.seq, topic.id)
     return bytes
   }
+}
+
+/** In UTF-8. */
+export function bytesOf(text: string | null): number {
+  return text === null ? 0 : Buffer.byteLength(text)
 }

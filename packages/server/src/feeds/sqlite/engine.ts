@@ -13,6 +13,8 @@ export interface SqliteFeedsOptions {
   readonly dataFolder: string
   readonly clock: Clock
   readonly onError: (error: unknown) => void
+  /** How often expired messages are removed. */
+  readonly sweepMs?: number
   /** Of workers, which share the file. */
   readonly shared?: SharedFeeds | undefined
 }
@@ -25,7 +27,8 @@ export interface SharedFeeds extends SharedFile {
 
 const SWEEP_MS = 1_000
 
-export async function openSqliteFeeds({ dataFolder, clock, onError, shared }: SqliteFeedsOptions): Promise<FeedEngine> {
+export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<FeedEngine> {
+  const { dataFolder, clock, onError, shared, sweepMs = SWEEP_MS } = options
   const file = join(dataFolder, FEEDS_FILE)
   const writer = await Writer.open(file, clock)
   const database = openForReading(file)
@@ -40,7 +43,7 @@ export async function openSqliteFeeds({ dataFolder, clock, onError, shared }: Sq
   const stopListening = shared?.onCommit(() => {
     for (const store of stores.values()) store.readNew()
   })
-  const sweeping = setInterval(() => void sweep().catch(onError), SWEEP_MS)
+  const sweeping = setInterval(() => void sweep().catch(onError), sweepMs)
   sweeping.unref()
 
   /** What has expired; the removals reach the followers like any message. */
@@ -50,8 +53,10 @@ export async function openSqliteFeeds({ dataFolder, clock, onError, shared }: Sq
     let hasMore = true
     while (hasMore) {
       const result = await writer.run({ kind: 'sweep', feeds })
-      hasMore = result.kind === 'done' && result.hasMore === true
+      if (result.kind !== 'swept' || !result.hasChanged) return
+      hasMore = result.hasMore
       for (const store of stores.values()) store.readNew()
+      shared?.committed()
     }
   }
 

@@ -34,7 +34,8 @@ export interface JobResults {
 }
 
 export type JobResult =
-  | { readonly kind: 'done'; readonly hasMore?: boolean }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'swept'; readonly hasChanged: boolean; readonly hasMore: boolean }
   | {
       readonly kind: 'appended'
       /** The newest message of the feed before these, whose numbers follow it without a gap. */

@@ -21,7 +21,9 @@ interface MessageRow {
   readonly seq: number
   readonly topic: string
   readonly time: number
+  /** Null for a removed topic. */
   readonly data: string | null
+  readonly removed: number
 }
 
 interface TopicRow extends StoredTopic {
@@ -29,13 +31,17 @@ interface TopicRow extends StoredTopic {
   readonly trimmed: number
 }
 
-type Rules = Pick<Feed, 'keep' | 'history'>
+type Rules = Pick<Feed, 'keep' | 'history' | 'stateTime'>
 
 export class Reads {
   readonly #sql
 
   constructor(database: Database) {
-    const message = 'm.seq, t.topic, m.time, m.data from messages m join topics t on t.id = m.topic'
+    const message =
+      'm.seq, t.topic, m.time, m.data, m.data is null as removed from messages m join topics t on t.id = m.topic'
+    // Where all messages are kept, the newest is among them.
+    const state = 'coalesce(data, (select m.data from messages m where m.feed = topics.feed and m.seq = topics.seq))'
+    const newest = `seq, topic, time, removed, ${state} as data from topics`
     this.#sql = {
       head: database.prepare<[string], Head>(
         'select id, epoch, last, forgotten, topics, bytes from feeds where name = ?',
@@ -53,14 +59,14 @@ export class Reads {
         `select ${message} where m.feed = ? and m.seq < ? order by m.seq desc`,
       ),
       newestOfTopic: database.prepare<[number, string, number], MessageRow>(
-        'select seq, topic, time, data from topics where feed = ? and topic = ? and seq > ?',
+        `select ${newest} where feed = ? and topic = ? and seq > ?`,
       ),
       newestOfFeed: database.prepare<[number, number, number, number], MessageRow>(
-        `select seq, topic, time, data from topics where feed = ? and removed = 0 and seq > ?
-         union all select seq, topic, time, data from topics where feed = ? and removed = 1 and seq > ? order by seq`,
+        `select ${newest} where feed = ? and removed = 0 and seq > ?
+         union all select ${newest} where feed = ? and removed = 1 and seq > ? order by seq`,
       ),
       newestFirst: database.prepare<[number, number], MessageRow>(
-        'select seq, topic, time, data from topics where feed = ? and removed = 0 and seq < ? order by seq desc',
+        `select ${newest} where feed = ? and removed = 0 and seq < ? order by seq desc`,
       ),
       trimmedOfTopic: database.prepare<[number, string], { trimmed: number }>(
         'select trimmed from topics where feed = ? and topic = ?',
@@ -79,7 +85,7 @@ export class Reads {
   }
 
   page(head: Head, rules: Rules, choice: TopicChoice, after: number, { kind, limit }: ReadOptions, now: number): Page {
-    const oldest = rules.history === undefined || kind === 'newest' ? 0 : now - rules.history.time
+    const oldest = oldestOf(rules, kind, now)
     const messages: StoredMessage[] = []
     let [rows, bytes, through, hasGap] = [0, 0, after, after > head.last]
     for (const row of this.#rows(head.id, choice, kind, after)) {
@@ -90,8 +96,8 @@ export class Reads {
       rows++
       through = row.seq
       if (!chooses(choice, row.topic)) continue
-      if (row.time < oldest) hasGap = true
-      else {
+      if (row.time < oldest) hasGap = kind === 'history'
+      else if (row.data !== null || row.removed === 1) {
         messages.push(storedMessage(row))
         bytes += row.data?.length ?? 0
       }
@@ -106,7 +112,7 @@ export class Reads {
 
   /** The oldest first. A topic whose history has expired still has its state. */
   last(head: Head, rules: Rules, topic: string, count: number, now: number): readonly StoredMessage[] {
-    const oldest = now - (rules.history?.time ?? 0)
+    const oldest = oldestOf(rules, 'history', now)
     const found: StoredMessage[] = []
     let bytes = 0
     if (rules.history !== undefined)
@@ -117,14 +123,15 @@ export class Reads {
       }
     if (found.length === 0 && count > 0 && rules.keep === 'latest') {
       const row = this.#sql.newestOfTopic.get(head.id, topic, 0)
-      if (row !== undefined && row.data !== null) found.push(storedMessage(row))
+      if (row !== undefined && row.data !== null && row.time >= oldestOf(rules, 'newest', now))
+        found.push(storedMessage(row))
     }
     return found.reverse()
   }
 
   /** Pages of topics with a prefix, newest messages first; `before` is the number of the last row of the page before. */
   lastOfPrefix(head: Head, rules: Rules, prefix: string, before: number, now: number) {
-    const oldest = rules.history === undefined ? 0 : now - rules.history.time
+    const oldest = oldestOf(rules, rules.history === undefined ? 'newest' : 'history', now)
     const sql = rules.history === undefined ? this.#sql.newestFirst : this.#sql.lastOfFeed
     const messages: StoredMessage[] = []
     let [rows, seq] = [0, before]
@@ -156,6 +163,12 @@ export class Reads {
       ? this.#sql.ofTopic.iterate(feed, choice.topic, after)
       : this.#sql.ofFeed.iterate(feed, after)
   }
+}
+
+/** Messages from before have expired, whether they are removed already or not. */
+export function oldestOf({ keep, history, stateTime }: Rules, kind: ReadOptions['kind'], now: number): number {
+  const lifetime = kind === 'newest' && keep === 'latest' ? stateTime : history?.time
+  return lifetime === undefined ? 0 : now - lifetime
 }
 
 function storedMessage({ seq, topic, time, data }: MessageRow): StoredMessage {

@@ -23,8 +23,8 @@ const TABLES = `
   create table messages (feed integer not null, seq integer not null, topic integer not null, time integer not null,
     data text, primary key (feed, seq)) without rowid;
   create index messages_by_topic on messages (topic, seq);
-  create table requests (owner text not null, key text not null, fingerprint text not null, seq integer not null,
-    time integer not null, primary key (owner, key)) without rowid;
+  create table requests (feed text not null, owner text not null, key text not null, fingerprint text not null, seq integer not null,
+    time integer not null, primary key (feed, owner, key)) without rowid;
   create index requests_by_time on requests (time);
 `
 

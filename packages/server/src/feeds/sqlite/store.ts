@@ -18,7 +18,7 @@ import type {
 import { type Feed, isStored, type TopicChoice } from '../feed.ts'
 import { refuseAppend } from '../refusals.ts'
 import type { FeedRules } from './jobs.ts'
-import type { Head, Reads } from './reads.ts'
+import { type Head, oldestOf, type Reads } from './reads.ts'
 import type { Writer } from './writer.ts'
 
 export interface StoreEnv {
@@ -33,6 +33,8 @@ export interface StoreEnv {
 
 const EVERYTHING: TopicChoice = { kind: 'prefix', prefix: '' }
 const PAGE_MESSAGES = 256
+/** At this time nothing had expired. */
+const LONG_AGO = 0
 
 export class SqliteFeedStore implements FeedStore {
   readonly #env: StoreEnv
@@ -81,8 +83,9 @@ export class SqliteFeedStore implements FeedStore {
 
   async readAfter(choice: TopicChoice, after: number, options: ReadOptions): Promise<Page> {
     const head = this.#head()
-    const page = this.#env.reads.page(head, this.#feed, choice, after, options, this.#env.clock())
-    if (page.hasGap || options.kind === 'newest' || !(await this.#isTrimmed(head, choice, after))) return page
+    const kind = this.#feed.history === undefined ? 'newest' : options.kind
+    const page = this.#env.reads.page(head, this.#feed, choice, after, { ...options, kind }, this.#env.clock())
+    if (page.hasGap || kind === 'newest' || !(await this.#isTrimmed(head, choice, after))) return page
     return { ...page, hasGap: true }
   }
 
@@ -101,11 +104,12 @@ export class SqliteFeedStore implements FeedStore {
 
   async listTopics({ prefix, after, limit }: TopicPage): Promise<readonly StoredTopic[]> {
     const head = this.#head()
+    const oldest = oldestOf(this.#feed, 'newest', this.#env.clock())
     const found: StoredTopic[] = []
     for (let last = after; found.length < limit; await nextTurn()) {
       const { topics, hasMore } = this.#env.reads.topics(head, { prefix, after: last })
       for (const { topic, time, messages, removed } of topics)
-        if (removed === 0)
+        if (removed === 0 && time >= oldest)
           found.push({ topic, time, messages: Math.max(messages, Number(this.#feed.keep === 'latest')) })
       if (!hasMore) break
       last = topics.at(-1)?.topic
@@ -151,7 +155,7 @@ export class SqliteFeedStore implements FeedStore {
 
   /** What others have committed. */
   readNew(): void {
-    const { reads, clock } = this.#env
+    const { reads } = this.#env
     const head = this.#head()
     if (head.epoch !== this.#epoch) {
       this.#epoch = head.epoch
@@ -160,7 +164,7 @@ export class SqliteFeedStore implements FeedStore {
     }
     const kind = this.#feed.history === undefined ? 'newest' : 'history'
     while (this.#follower !== undefined && this.#through < head.last) {
-      const page = reads.page(head, this.#feed, EVERYTHING, this.#through, { kind, limit: PAGE_MESSAGES }, clock())
+      const page = reads.page(head, this.#feed, EVERYTHING, this.#through, { kind, limit: PAGE_MESSAGES }, LONG_AGO)
       this.#deliver(page.messages, page.through)
     }
   }

@@ -1,6 +1,6 @@
 /** Changes of whole feeds in feeds.db: definitions, purges, and the removal of what has expired. */
 import type { Database } from 'better-sqlite3'
-import type { Appender } from './append.ts'
+import { type Appender, bytesOf } from './append.ts'
 import type { FeedRules } from './jobs.ts'
 import { newEpoch } from './schema.ts'
 
@@ -59,6 +59,7 @@ export class Upkeep {
     if (feed === undefined) return
     this.#removeRows(feed.id)
     this.#database.prepare('delete from feeds where id = ?').run(feed.id)
+    this.#database.prepare('delete from requests where feed = ?').run(name)
   }
 
   /** True if there is more to remove. */
@@ -74,7 +75,9 @@ export class Upkeep {
       this.#forgetRemoved(feed.id, now)
     }
     this.#database
-      .prepare('delete from requests where (owner, key) in (select owner, key from requests where time < ? limit ?)')
+      .prepare(
+        'delete from requests where (feed, owner, key) in (select feed, owner, key from requests where time < ? limit ?)',
+      )
       .run(now - REQUESTS_MS, SWEPT_AT_ONCE)
     return hasMore
   }
@@ -118,8 +121,8 @@ export class Upkeep {
       .prepare(
         `update feeds set
            topics = (select count(*) from topics where feed = feeds.id and removed = 0),
-           bytes = coalesce((select sum(length(data)) from topics where feed = feeds.id), 0)
-             + coalesce((select sum(length(data)) from messages where feed = feeds.id), 0)
+           bytes = coalesce((select sum(length(cast(data as blob))) from topics where feed = feeds.id), 0)
+             + coalesce((select sum(length(cast(data as blob))) from messages where feed = feeds.id), 0)
          where id = ?`,
       )
       .run(feed)
@@ -143,7 +146,7 @@ export class Upkeep {
     for (const { seq, topic, data } of expired) {
       remove.run(feed, seq)
       trim.run(seq, data === null ? 0 : 1, topic)
-      bytes += data?.length ?? 0
+      bytes += bytesOf(data)
     }
     this.#database.prepare('update feeds set bytes = bytes - ? where id = ?').run(bytes, feed)
     return expired.length === oldest.length

@@ -21,6 +21,7 @@ const port = parentPort
 const database = openForWriting(file)
 const appender = new Appender(database)
 const upkeep = new Upkeep(database, appender)
+const changes = database.prepare('select total_changes()')
 let short: QueuedJob[] = []
 const long: QueuedJob[] = []
 let isScheduled = false
@@ -83,22 +84,34 @@ function run(job: Job, now: number): JobResult {
       upkeep.define(job.feed, now)
       return DONE
     case 'append':
-      return appender.append(job.feed, job.batch, now)
+      return append(job, now)
     case 'purge':
       upkeep.purge(job.name)
       return DONE
     case 'drop':
       upkeep.drop(job.name)
       return DONE
-    case 'sweep':
-      return { kind: 'done', hasMore: upkeep.sweep(job.feeds, now) }
+    case 'sweep': {
+      const before = changes.pluck().get()
+      const hasMore = upkeep.sweep(job.feeds, now)
+      return { kind: 'swept', hasMore, hasChanged: changes.pluck().get() !== before }
+    }
     case 'check':
       // Reaches the disk when it commits.
       database.exec(
-        "insert into requests values ('', 'check', '', 0, 0); delete from requests where owner = '' and key = 'check'",
+        "insert into requests values ('', '', 'check', '', 0, 0); delete from requests where feed = '' and key = 'check'",
       )
       return DONE
   }
+}
+
+/** What has expired makes room. */
+function append({ feed, batch }: Extract<Job, { kind: 'append' }>, now: number): JobResult {
+  const result = appender.append(feed, batch, now)
+  if (result.kind !== 'refused' || result.fault === 'key') return result
+  database.exec('rollback to job')
+  upkeep.sweep([feed], now)
+  return appender.append(feed, batch, now)
 }
 
 function failure(error: unknown): JobResult {

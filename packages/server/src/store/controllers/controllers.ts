@@ -10,7 +10,7 @@ export interface RemoteController {
   readonly url: string
   readonly topics: readonly RemoteTopic[]
   readonly timeoutMs: number
-  /** Requests at once, of each process. */
+  /** Requests at once, of each node. */
   readonly concurrency: number
 }
 

@@ -1,7 +1,7 @@
 /** Remote controllers: each request of a stream is posted to the URL of the controller, and the reply of the program there is its reply. */
 import { randomUUID } from 'node:crypto'
 import { type JsonText, type Principal, Refusal } from 'gatehouse-protocol'
-import { FairQueue } from '../../lib/fair-queue.ts'
+import { FairQueue, type FairQueueLimits } from '../../lib/fair-queue.ts'
 import type { RemoteController, RemoteTopic } from '../../store/controllers/controllers.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
@@ -19,6 +19,8 @@ export interface RemoteOptions {
   readonly trace: CallTrace | undefined
   /** The longest reply, in bytes; read at each call. */
   readonly maxReplyBytes: () => number
+  /** The processes of this node, which share the concurrency of a controller. */
+  readonly processes: number
 }
 
 /** Requests that wait for each one that may run. They wait for no longer than the timeout of the controller. */
@@ -64,7 +66,7 @@ class Remote {
   readonly #options: RemoteOptions
 
   constructor({ url, concurrency }: RemoteController, options: RemoteOptions) {
-    this.queue = new FairQueue(limitsOf(concurrency))
+    this.queue = new FairQueue(limitsOf(concurrency, options.processes))
     this.endpoint = new Endpoint(url)
     this.#url = url
     this.#options = options
@@ -72,7 +74,7 @@ class Remote {
 
   controllerFor(definition: RemoteController): Controller {
     const { name, feedClass, url, topics, concurrency } = definition
-    this.queue.setLimits(limitsOf(concurrency))
+    this.queue.setLimits(limitsOf(concurrency, this.#options.processes))
     // Idle connections to the former URL end by themselves.
     if (url !== this.#url) this.endpoint = new Endpoint(url)
     this.#url = url
@@ -162,8 +164,12 @@ interface RemoteCall {
   readonly signal: AbortSignal
 }
 
-function limitsOf(concurrency: number) {
-  return { slots: concurrency, waiting: concurrency * WAITING_PER_SLOT }
+/** With one slot, a user could keep it from all others. */
+const LEAST_SLOTS = 2
+
+function limitsOf(concurrency: number, processes: number): FairQueueLimits {
+  const slots = Math.max(Math.ceil(concurrency / processes), Math.min(LEAST_SLOTS, concurrency))
+  return { slots, waiting: slots * WAITING_PER_SLOT }
 }
 
 /** `Data` is inserted as the client has written it, so that numbers keep their digits. */

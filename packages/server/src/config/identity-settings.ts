@@ -1,0 +1,61 @@
+/** Settings of the identity service: tokens, keys, pages and browser sessions. */
+import {
+  parseBoolean,
+  parseBrandName,
+  parseColour,
+  parseContact,
+  parseDays,
+  parseLogo,
+  parseSeconds,
+  parseTokenLifetime,
+} from './parsers.ts'
+import { type Settings, setting } from './setting.ts'
+
+export const IDENTITY_SETTINGS = {
+  accessTokenLifetime: setting(
+    '3600',
+    parseTokenLifetime,
+    'Lifetime of access tokens in seconds, at most one day. A client can override it. Existing tokens keep their lifetime.',
+  ),
+  refreshTokenIdle: setting('2592000', parseSeconds, 'Seconds after which an unused refresh token expires.'),
+  refreshTokenLifetime: setting(
+    '15552000',
+    parseSeconds,
+    'Seconds after which a refresh token and all its successors expire, whether used or not.',
+  ),
+  refreshTokenGrace: setting(
+    '10',
+    parseSeconds,
+    'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs.',
+  ),
+  keyRotation: setting('90', parseDays, 'Days between rotations of the signing key.'),
+  brandName: setting('Gatehouse', parseBrandName, 'Name shown on the pages and in authenticator apps.'),
+  brandColour: setting('#3056d3', parseColour, 'Colour of buttons and links on the pages, as #rrggbb.'),
+  brandLogo: setting(
+    '',
+    parseLogo,
+    'File with the logo on the pages (SVG, PNG, WebP or JPEG). Empty: the Gatehouse logo.',
+  ),
+  supportContact: setting(
+    '',
+    parseContact,
+    'Contact that the pages show to people who need help: an e-mail address, a URL, or a text such as "the service desk, extension 4711". Empty: "your administrator".',
+  ),
+  console: setting('true', parseBoolean, 'Serve the console at /console, and let its built-in client sign users in.'),
+  cliClient: setting(
+    'true',
+    parseBoolean,
+    'Let people log in with "gatehouse login" without registering the client gatehouse-cli. A client registered with this id replaces the built-in one.',
+  ),
+  sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
+  sessionLifetime: setting(
+    '604800',
+    parseSeconds,
+    'Seconds after which a browser session expires, even if it is in use.',
+  ),
+  logoutPrivate: setting(
+    'false',
+    parseBoolean,
+    'Allow back-channel logout to private and loopback addresses, also over http.',
+  ),
+} as const satisfies Settings

@@ -1,0 +1,114 @@
+/** The bounds of a feed: how many topics and bytes it may hold. JetStream has none of topics, so the nodes count. */
+import type { Clock } from 'gatehouse-protocol'
+import type { NewMessage } from '../engine.ts'
+import type { Feed } from '../feed.ts'
+import { refuseAppend } from '../refusals.ts'
+import type { FeedStream } from './stream.ts'
+import type { Holdings, StreamTopics } from './topics.ts'
+
+/** What other nodes have published is counted after this time. */
+const FRESH_MS = 1_000
+const MOST_KNOWN = 100_000
+
+export class Bounds {
+  readonly #stream: FeedStream
+  readonly #topics: StreamTopics
+  readonly #clock: Clock
+  /** At least what is held. */
+  #atMost: { topics: number; bytes: number; readonly time: number } | undefined
+  #exact: { holdings: Holdings; readonly time: number } | undefined
+  /** Topics that this node has published to. */
+  readonly #known = new Set<string>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(stream: FeedStream, topics: StreamTopics, clock: Clock) {
+    this.#stream = stream
+    this.#topics = topics
+    this.#clock = clock
+  }
+
+  /** Publishes if there is room. Near the bounds requests wait for one another. */
+  async publish<T>(feed: Feed, messages: readonly NewMessage[], act: () => Promise<T>): Promise<T> {
+    if (!(await this.#fitsCertainly(feed, messages)))
+      return this.#inTurn(() => this.#publishExactly(feed, messages, act))
+    this.#exact = undefined
+    return act()
+  }
+
+  forget(): void {
+    this.#atMost = undefined
+    this.#exact = undefined
+    this.#known.clear()
+  }
+
+  async #fitsCertainly(feed: Feed, messages: readonly NewMessage[]): Promise<boolean> {
+    if (this.#atMost === undefined || this.#clock() - this.#atMost.time > FRESH_MS) {
+      const { subjects, bytes } = await this.#stream.head()
+      this.#atMost = { topics: subjects, bytes, time: this.#clock() }
+    }
+    const atMost = this.#atMost
+    let bytes = 0
+    const added = new Set<string>()
+    for (const { topic, data } of messages) {
+      if (data === undefined) continue
+      bytes += Buffer.byteLength(data)
+      if (!this.#known.has(topic)) added.add(topic)
+    }
+    if (added.size > 0 && atMost.topics + added.size > feed.topics) return false
+    if (atMost.bytes + bytes > feed.bytes) return false
+    atMost.topics += added.size
+    atMost.bytes += bytes
+    this.#learn(added, messages)
+    return true
+  }
+
+  async #publishExactly<T>(feed: Feed, messages: readonly NewMessage[], act: () => Promise<T>): Promise<T> {
+    if (this.#exact === undefined || this.#clock() - this.#exact.time > FRESH_MS) {
+      const head = await this.#stream.head()
+      const holdings = await this.#topics.holdings(feed, head)
+      if (holdings === undefined) return this.#publishByEstimate(feed, messages, act)
+      this.#exact = { holdings, time: this.#clock() }
+    }
+    const exact = this.#exact
+    const next = exact.holdings.with(messages)
+    refuseBeyond(feed, exact.holdings.usage, next.usage)
+    const result = await act()
+    exact.holdings = next
+    this.#learn(new Set(messages.map(({ topic }) => topic)), messages)
+    return result
+  }
+
+  async #publishByEstimate<T>(feed: Feed, messages: readonly NewMessage[], act: () => Promise<T>): Promise<T> {
+    const before = this.#topics.estimate(await this.#stream.head())
+    const added = new Set(messages.filter(({ data }) => data !== undefined).map(({ topic }) => topic))
+    for (const topic of added) if (this.#known.has(topic) || (await this.#topics.has(topic))) added.delete(topic)
+    const bytes = messages.reduce((sum, { data = '' }) => sum + Buffer.byteLength(data), before.bytes)
+    refuseBeyond(feed, before, { topics: before.topics + added.size, bytes })
+    const result = await act()
+    this.#learn(new Set(messages.map(({ topic }) => topic)), messages)
+    return result
+  }
+
+  #learn(topics: ReadonlySet<string>, messages: readonly NewMessage[]): void {
+    if (this.#known.size > MOST_KNOWN) this.#known.clear()
+    for (const topic of topics) this.#known.add(topic)
+    for (const { topic, data } of messages) if (data === undefined) this.#known.delete(topic)
+  }
+
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(act)
+    this.#turn = result.catch(() => {})
+    return result
+  }
+}
+
+interface Held {
+  readonly topics: number
+  readonly bytes: number
+}
+
+/** A request that frees more than it adds is never refused. */
+function refuseBeyond(feed: Feed, before: Held, after: Held): void {
+  if (after.topics > feed.topics && after.topics > before.topics) throw refuseAppend('topics', feed)
+  if (after.bytes > feed.bytes && after.bytes > before.bytes) throw refuseAppend('bytes', feed)
+}

@@ -1,0 +1,102 @@
+/** Messages as JetStream delivers them, and as messages of a feed. */
+import type { StoredMsg } from '@nats-io/jetstream'
+import type { Msg } from '@nats-io/transport-node'
+import type { StoredMessage } from '../engine.ts'
+import type { Subjects } from './subjects.ts'
+
+/** When a message was published, in milliseconds: the same for all messages of a request. */
+export const TIME_HEADER = 'Gatehouse-Time'
+/** The topic is removed: nothing before this message counts. */
+export const REMOVED_HEADER = 'Gatehouse-Removed'
+/** All messages before this one are forgotten; the value is the new epoch. */
+export const PURGED_HEADER = 'Gatehouse-Purged'
+const SIZE_HEADER = 'Nats-Msg-Size'
+
+export interface Delivered {
+  readonly subject: string
+  readonly seq: number
+  /** How many messages the consumer has delivered, with this one. */
+  readonly count: number
+  /** How many it has not delivered yet. */
+  readonly pending: number
+  readonly time: number
+  /** Of the payload, also where only headers are delivered. */
+  readonly bytes: number
+  readonly isRemoval: boolean
+  readonly purged: string | undefined
+  readonly payload: Uint8Array
+}
+
+/** Undefined for a message without the metadata of JetStream, such as a heartbeat. */
+export function delivered({ subject, reply, headers, data }: Msg): Delivered | undefined {
+  // $JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<ns>.<pending>, or with the domain and account before these.
+  const tokens = reply?.split('.') ?? []
+  const at = tokens.length === 9 ? 4 : tokens.length >= 11 ? 6 : -1
+  if (at < 0 || tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined
+  const size = headers?.get(SIZE_HEADER)
+  return {
+    subject,
+    seq: Number(tokens[at + 1]),
+    count: Number(tokens[at + 2]),
+    pending: Number(tokens[at + 4]),
+    time: timeOf(headers?.get(TIME_HEADER), Math.floor(Number(tokens[at + 3]) / 1e6)),
+    bytes: size ? Number(size) : data.length,
+    isRemoval: headers?.has(REMOVED_HEADER) ?? false,
+    purged: headers?.get(PURGED_HEADER) || undefined,
+    payload: data,
+  }
+}
+
+/** A message that was asked for by its number or subject. */
+export function storedAs({ subject, seq, header, data, timestamp }: StoredMsg): Delivered {
+  return {
+    ...{ subject, seq, count: 0, pending: 0, purged: undefined, bytes: data.length, payload: data },
+    time: timeOf(header?.get(TIME_HEADER) || undefined, Date.parse(timestamp)),
+    isRemoval: header?.has(REMOVED_HEADER) ?? false,
+  }
+}
+
+/** Programs that publish to NATS themselves do not say when. */
+export function timeOf(header: string | undefined, received: number): number {
+  return header !== undefined && /^\d{1,15}$/.test(header) ? Number(header) : received
+}
+
+/** Counts messages that are none of the feed, because other programs may publish anything. */
+export type Skipped = (reason: 'subject' | 'not_json' | 'too_large') => void
+
+/** Undefined for what is no message of the feed. */
+export function messageOf(
+  { subject, seq, time, isRemoval, payload }: Pick<Delivered, 'subject' | 'seq' | 'time' | 'isRemoval' | 'payload'>,
+  subjects: Subjects,
+  messageBytes: number,
+  skipped: Skipped,
+): StoredMessage | undefined {
+  const topic = subjects.topicOf(subject)
+  if (topic === undefined) {
+    if (subject !== subjects.prefix) skipped('subject')
+    return undefined
+  }
+  if (isRemoval) return { topic, data: undefined, seq, time }
+  if (payload.length > messageBytes) {
+    skipped('too_large')
+    return undefined
+  }
+  const data = jsonText(payload)
+  if (data === undefined) {
+    skipped('not_json')
+    return undefined
+  }
+  return { topic, data, seq, time }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function jsonText(payload: Uint8Array): string | undefined {
+  try {
+    const text = decoder.decode(payload)
+    JSON.parse(text)
+    return text
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,212 @@
+/** Passes on what is appended to a stream: a push consumer that is created again from the last message when one is missing. */
+import type { Msg, Subscription } from '@nats-io/transport-node'
+import type { Follower, Following, StoredMessage } from '../engine.ts'
+import type { Feed } from '../feed.ts'
+import type { Nats } from './connection.ts'
+import { type Delivered, delivered, messageOf, type Skipped } from './delivered.ts'
+import type { FeedStream, Head } from './stream.ts'
+import { WantedTopics } from './wanted-topics.ts'
+
+const HEARTBEAT_MS = 1_000
+/** So many heartbeats may be missed. */
+const SILENT_MS = 3_500
+const RETRY_MS = 200
+const INACTIVE_NS = 10e9
+
+export interface FollowedFeed {
+  readonly nats: Nats
+  readonly stream: FeedStream
+  readonly skipped: Skipped
+  readonly onError: (error: unknown) => void
+  definition(): Feed
+  /** A purge, by this node or another; also numbers that have gone back, because NATS has lost messages. */
+  learnEpoch(epoch: string): void
+  /** Numbers have gone back: positions from before are worthless. */
+  beginEpoch(): Promise<string>
+}
+
+interface OpenConsumer {
+  readonly subscription: Subscription
+  /** Empty until it is created. */
+  name: string
+  /** How many messages it has delivered. */
+  count: number
+}
+
+export class StreamFollower implements Following {
+  readonly #feed: FollowedFeed
+  readonly #follower: Follower
+  readonly #wanted: WantedTopics
+  readonly #timer: NodeJS.Timeout
+  readonly #forgetListener: () => void
+  #epoch: string
+  #through = 0
+  #isStopped = false
+  #started: Promise<void> | undefined
+  /** Undefined between two consumers. */
+  #consumer: OpenConsumer | undefined
+  #heard = 0
+  #retry: NodeJS.Timeout | undefined
+  #waiting: Delivered[] = []
+
+  constructor(feed: FollowedFeed, follower: Follower, epoch: string) {
+    this.#feed = feed
+    this.#follower = follower
+    this.#epoch = epoch
+    this.#wanted = new WantedTopics(follower)
+    this.#timer = setInterval(() => this.#checkSilence(), HEARTBEAT_MS)
+    this.#timer.unref()
+    this.#forgetListener = feed.nats.onReconnect(() => {
+      if (this.#started !== undefined) this.#restart(0)
+    })
+  }
+
+  /** Once it has begun, it goes on where it was after each failure. */
+  async wantedMore(): Promise<void> {
+    this.#wanted.changed()
+    this.#started ??= this.#begin().catch((error: unknown) => {
+      this.#started = undefined
+      throw error
+    })
+    await this.#started
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearInterval(this.#timer)
+    clearTimeout(this.#retry)
+    this.#forgetListener()
+    this.#close()
+  }
+
+  async #begin(): Promise<void> {
+    const head = await this.#feed.stream.head()
+    this.#through = head.last
+    this.#compareEpoch(head)
+    await this.#open()
+  }
+
+  async #open(): Promise<void> {
+    const { nats, stream } = this.#feed
+    const inbox = nats.inbox()
+    const consumer: OpenConsumer = {
+      name: '',
+      count: 0,
+      subscription: nats.connection.subscribe(inbox, { callback: (_, message) => this.#receive(consumer, message) }),
+    }
+    this.#consumer = consumer
+    this.#heard = Date.now()
+    try {
+      const { name } = await nats.run(() =>
+        nats.consumers.add(stream.name, {
+          ...{ ack_policy: 'none', mem_storage: true, num_replicas: 1, max_deliver: 1 },
+          ...{ deliver_policy: 'by_start_sequence', opt_start_seq: this.#through + 1, deliver_subject: inbox },
+          ...{ flow_control: true, idle_heartbeat: HEARTBEAT_MS * 1e6, inactive_threshold: INACTIVE_NS },
+          ...(stream.isOurs ? {} : { filter_subject: stream.subjects.all }),
+        }),
+      )
+      consumer.name = name
+    } catch (error) {
+      consumer.subscription.unsubscribe()
+      if (this.#consumer === consumer) this.#consumer = undefined
+      throw error
+    }
+    if (this.#isStopped) this.#close()
+  }
+
+  #receive(consumer: OpenConsumer, message: Msg): void {
+    if (consumer !== this.#consumer) return
+    this.#heard = Date.now()
+    const one = delivered(message)
+    if (one === undefined) return this.#receiveStatus(consumer, message)
+    if (one.count !== consumer.count + 1) return this.#restart(0)
+    consumer.count++
+    // All messages that have arrived together are passed on together.
+    if (this.#waiting.push(one) === 1) queueMicrotask(() => this.#passOn())
+  }
+
+  #receiveStatus({ count }: { readonly count: number }, { headers, reply }: Msg): void {
+    const stalled = headers?.get('Nats-Consumer-Stalled')
+    if (stalled) this.#feed.nats.connection.publish(stalled)
+    if (reply) this.#feed.nats.connection.publish(reply)
+    const sent = headers?.get('Nats-Last-Consumer')
+    if (sent && Number(sent) !== count) this.#restart(0)
+  }
+
+  #passOn(): void {
+    const all = this.#waiting
+    this.#waiting = []
+    let messages: StoredMessage[] = []
+    const { messageBytes } = this.#feed.definition()
+    for (const one of all) {
+      if (this.#isStopped) return
+      this.#through = one.seq
+      if (one.purged !== undefined && one.subject === this.#feed.stream.subjects.prefix) {
+        if (messages.length > 0) this.#follower.deliver(messages, one.seq - 1)
+        messages = []
+        this.#purged(one.purged)
+        continue
+      }
+      const topic = this.#feed.stream.subjects.topicOf(one.subject)
+      if (topic !== undefined && !this.#wanted.has(topic)) continue
+      const message = messageOf(one, this.#feed.stream.subjects, messageBytes, this.#feed.skipped)
+      if (message !== undefined) messages.push(message)
+    }
+    if (!this.#isStopped) this.#follower.deliver(messages, this.#through)
+  }
+
+  #purged(epoch: string): void {
+    this.#feed.learnEpoch(epoch)
+    if (epoch === this.#epoch) return
+    this.#epoch = epoch
+    this.#follower.purged()
+  }
+
+  #checkSilence(): void {
+    if (this.#consumer !== undefined && this.#feed.nats.isConnected && Date.now() - this.#heard > SILENT_MS)
+      this.#restart(0)
+  }
+
+  #restart(delay: number): void {
+    this.#close()
+    clearTimeout(this.#retry)
+    if (this.#isStopped) return
+    this.#retry = setTimeout(() => {
+      this.#resume().catch((error: unknown) => {
+        this.#feed.onError(error)
+        // After a new connection it is tried anyway.
+        if (this.#consumer === undefined) this.#restart(RETRY_MS)
+      })
+    }, delay)
+    this.#retry.unref()
+  }
+
+  async #resume(): Promise<void> {
+    this.#passOnWaiting()
+    const head = await this.#feed.stream.head()
+    if (head.last < this.#through) {
+      this.#through = head.last
+      this.#purged(await this.#feed.beginEpoch())
+    } else this.#compareEpoch(head)
+    if (this.#consumer === undefined && !this.#isStopped) await this.#open()
+  }
+
+  #passOnWaiting(): void {
+    if (this.#waiting.length > 0) this.#passOn()
+  }
+
+  /** The message of a purge may have expired. */
+  #compareEpoch({ epoch }: Head): void {
+    if (epoch !== this.#epoch) this.#purged(epoch)
+  }
+
+  #close(): void {
+    const consumer = this.#consumer
+    this.#consumer = undefined
+    if (consumer === undefined) return
+    consumer.subscription.unsubscribe()
+    const { nats, stream } = this.#feed
+    if (consumer.name !== '' && nats.isConnected)
+      nats.connection.publish(`$JS.API.CONSUMER.DELETE.${stream.name}.${consumer.name}`)
+  }
+}

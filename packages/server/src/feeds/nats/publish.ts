@@ -1,0 +1,155 @@
+/** Publishes the messages of a request to a stream: all at once where the server can, otherwise one after the other. */
+import { randomUUID } from 'node:crypto'
+import type { Msg, MsgHdrs } from '@nats-io/transport-node'
+import { createSemaphore } from '../../lib/semaphore.ts'
+import type { NewMessage } from '../engine.ts'
+import type { Feed } from '../feed.ts'
+import { refuse, refuseAppend } from '../refusals.ts'
+import { type Nats, NatsUnavailable } from './connection.ts'
+import { REMOVED_HEADER, TIME_HEADER } from './delivered.ts'
+import { errorOf } from './keys.ts'
+import type { FeedStream } from './stream.ts'
+
+/** Of an atomic batch (ADR-50), and of what is not acknowledged otherwise. */
+const MOST_AT_ONCE = 1_000
+/** JetStream refuses more than 50 of a stream, of all nodes together. */
+const BATCHES_AT_ONCE = 8
+const DUPLICATE_IN_BATCH: ReadonlySet<number> = new Set([10_201])
+const TOO_LARGE = 10_054
+
+export interface Published {
+  /** Of each message. */
+  readonly seqs: readonly number[]
+  /** All of them had been stored before. */
+  readonly isRepeated: boolean
+}
+
+export interface PublishOptions {
+  readonly time: number
+  /** Messages with the same id are stored once. */
+  readonly id: string | undefined
+}
+
+export class StreamPublisher {
+  readonly #nats: Nats
+  readonly #stream: FeedStream
+  readonly #isAtomic: boolean
+  readonly #batches = createSemaphore(BATCHES_AT_ONCE, Number.POSITIVE_INFINITY)
+
+  constructor(nats: Nats, stream: FeedStream, isAtomic: boolean) {
+    this.#nats = nats
+    this.#stream = stream
+    this.#isAtomic = isAtomic
+  }
+
+  async publish(feed: Feed, messages: readonly NewMessage[], options: PublishOptions): Promise<Published> {
+    const publishing = new Publishing(this.#nats, this.#stream, feed, options)
+    if (!this.#canBatch(messages.length)) return publishing.each(messages)
+    const outcome = await this.#batches.run(() => publishing.batch(messages))
+    return (outcome === 'full' ? undefined : outcome.result) ?? publishing.each(messages)
+  }
+
+  #canBatch(count: number): boolean {
+    return this.#isAtomic && count > 1 && count <= MOST_AT_ONCE && this.#stream.isOurs && this.#nats.isAtLeast(2, 12)
+  }
+}
+
+class Publishing {
+  readonly #nats: Nats
+  readonly #stream: FeedStream
+  readonly #feed: Feed
+  readonly #time: string
+  readonly #id: string | undefined
+
+  constructor(nats: Nats, stream: FeedStream, feed: Feed, { time, id }: PublishOptions) {
+    this.#nats = nats
+    this.#stream = stream
+    this.#feed = feed
+    this.#time = String(time)
+    this.#id = id
+  }
+
+  /** All or none. Undefined where some of them have been stored before. */
+  async batch(messages: readonly NewMessage[]): Promise<Published | undefined> {
+    const batch = randomUUID()
+    const last = messages.length - 1
+    const reply = await this.#nats.run(async () => {
+      let committed: Promise<Msg> | undefined
+      for (const [index, message] of messages.entries()) {
+        const headers = this.#headers(message, index)
+        headers.set('Nats-Batch-Id', batch)
+        headers.set('Nats-Batch-Sequence', String(index + 1))
+        if (index === last) headers.set('Nats-Batch-Commit', '1')
+        const subject = this.#stream.subjects.ofTopic(message.topic)
+        if (index === last) committed = this.#send(message, subject, headers)
+        else this.#nats.connection.publish(subject, message.data ?? '', { headers })
+      }
+      return committed
+    })
+    const ack: unknown = reply?.json()
+    const error = errorOf(ack)
+    if (error !== undefined && DUPLICATE_IN_BATCH.has(error.code)) return undefined
+    const { seq } = this.#ackOf(ack)
+    return { seqs: messages.map((_, index) => seq - last + index), isRepeated: false }
+  }
+
+  async each(messages: readonly NewMessage[]): Promise<Published> {
+    const seqs: number[] = []
+    let isRepeated = true
+    for (let at = 0; at < messages.length; at += MOST_AT_ONCE) {
+      const part = messages.slice(at, at + MOST_AT_ONCE)
+      const results = await Promise.allSettled(part.map((message, index) => this.#one(message, at + index)))
+      for (const result of results) {
+        if (result.status === 'rejected') throw this.#faultOf(result.reason, messages.length, seqs.length)
+        seqs.push(result.value.seq)
+        isRepeated &&= result.value.isDuplicate
+      }
+    }
+    return { seqs, isRepeated }
+  }
+
+  async #one(message: NewMessage, index: number) {
+    const subject = this.#stream.subjects.ofTopic(message.topic)
+    const reply = await this.#nats.run(() => this.#send(message, subject, this.#headers(message, index)))
+    const ack: unknown = reply.json()
+    return this.#ackOf(ack)
+  }
+
+  #send({ data = '' }: NewMessage, subject: string, headers: MsgHdrs): Promise<Msg> {
+    return this.#nats.connection.request(subject, data, { headers, timeout: 5_000 })
+  }
+
+  #headers({ data }: NewMessage, index: number): MsgHdrs {
+    const headers = this.#nats.headers({ [TIME_HEADER]: this.#time })
+    if (data === undefined) headers.set(REMOVED_HEADER, '1')
+    if (this.#id !== undefined) headers.set('Nats-Msg-Id', `${this.#id}.${index}`)
+    return headers
+  }
+
+  #ackOf(ack: unknown): { seq: number; isDuplicate: boolean } {
+    const error = errorOf(ack)
+    if (error !== undefined) throw this.#refusalOf(error)
+    if (typeof ack !== 'object' || ack === null || !('seq' in ack) || !('stream' in ack))
+      throw new Error('JetStream acknowledged a message without its number')
+    if (ack.stream !== this.#stream.name)
+      throw new Error(`The stream ${String(ack.stream)} of NATS has taken a message of the feed ${this.#feed.name}`)
+    return { seq: Number(ack.seq), isDuplicate: 'duplicate' in ack && ack.duplicate === true }
+  }
+
+  #refusalOf({ code, description }: { code: number; description: string }): Error {
+    if (/maximum (bytes|messages)|insufficient/i.test(description)) return refuseAppend('bytes', this.#feed)
+    if (code === TOO_LARGE || /size exceeds/i.test(description))
+      return refuse('feed.message_too_large', `A message is longer than NATS allows: ${description}`)
+    return new Error(`JetStream does not store a message: ${description}`)
+  }
+
+  #faultOf(error: unknown, all: number, stored: number): unknown {
+    if (error instanceof Error && /max_payload/i.test(error.message))
+      return refuse('feed.message_too_large', 'A message is longer than the max_payload of NATS')
+    if (error instanceof NatsUnavailable && all > 1)
+      return new NatsUnavailable(`${error.message}; at least ${stored} of ${all} messages may be published`, {
+        cause: error,
+      })
+    return error
+  }
+}

@@ -1,0 +1,160 @@
+/** Requests to one feed, gathered into groups: each group is one transaction, and each request is appended whole or not at all. */
+import { BatchQueue } from '../../lib/batch-queue.ts'
+import type { Appended, NewMessage, PublishOnce } from '../engine.ts'
+import { TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
+import { codeOf, type FeedDatabase } from './database.ts'
+import { keyUsed } from './refusals.ts'
+import { SCHEMA } from './tables.ts'
+
+export interface AppendQueueOptions {
+  readonly database: FeedDatabase
+  readonly feedId: () => number
+  readonly isStored: () => boolean
+  /** For an error of one request alone: whether it may succeed if it is sent again now. */
+  readonly makeRoom: (error: unknown) => Promise<boolean>
+  /** What the caller is told about the error. */
+  readonly explain: (error: unknown) => unknown
+  readonly onAppended: (group: AppendedGroup) => void
+}
+
+/** What was appended in one transaction. */
+export interface AppendedGroup {
+  readonly firstSeq: number
+  readonly lastSeq: number
+  readonly time: number
+  /** Undefined where not all messages of the group were appended: then they have to be read. */
+  readonly messages: readonly NewMessage[] | undefined
+}
+
+interface Waiting {
+  readonly messages: readonly NewMessage[]
+  readonly once: PublishOnce | undefined
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface AppendRow {
+  readonly o_first_seq: number
+  readonly o_count: number
+  readonly o_time: number
+  readonly o_requests: readonly number[] | null
+  readonly o_ends: readonly string[] | null
+  readonly o_repeated: readonly number[] | null
+  readonly o_repeated_seqs: readonly string[] | null
+  readonly o_repeated_times: readonly string[] | null
+  readonly o_used: readonly number[] | null
+}
+
+const APPEND = `select * from ${SCHEMA}.append_1($1, $2, $3, $4, $5, $6, $7, $8)`
+/** A group is at most this much, or one request. */
+const MOST_MESSAGES = 5000
+const MOST_CHARACTERS = 8 << 20
+const MOST_TURNS = 4
+
+export class AppendQueue {
+  readonly #options: AppendQueueOptions
+  #isRunning = false
+  readonly #queue = new BatchQueue<Waiting>({
+    maxTurns: MOST_TURNS,
+    isReady: () => !this.#isRunning,
+    start: () => void this.#start(),
+  })
+
+  constructor(options: AppendQueueOptions) {
+    this.#options = options
+  }
+
+  append(messages: readonly NewMessage[], once: PublishOnce | undefined): Promise<Appended> {
+    return new Promise((resolve, reject) => this.#queue.push({ messages, once, resolve, reject }))
+  }
+
+  async #start(): Promise<void> {
+    this.#isRunning = true
+    await this.#run(this.#queue.take(this.#sizeOfGroup()))
+    this.#isRunning = false
+    this.#queue.schedule()
+  }
+
+  /** Requests with the same key are not in one group: the second gets the result of the first. */
+  #sizeOfGroup(): number {
+    const keys = new Set<string>()
+    let messages = 0
+    let characters = 0
+    let size = 0
+    for (const { messages: more, once } of this.#queue.items) {
+      messages += more.length
+      for (const { topic, data = '' } of more) characters += topic.length + data.length
+      const key = once === undefined ? undefined : JSON.stringify([once.owner, once.key])
+      if (size > 0 && (messages > MOST_MESSAGES || characters > MOST_CHARACTERS)) break
+      if (key !== undefined && keys.has(key)) break
+      if (key !== undefined) keys.add(key)
+      size++
+    }
+    return size
+  }
+
+  /** In order. A request that is too much for the feed is found by halving the group. */
+  async #run(group: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#append(group)
+    } catch (error) {
+      const isRefused = codeOf(error) === TOO_MANY_TOPICS || codeOf(error) === TOO_MANY_BYTES
+      if (isRefused && group.length > 1) {
+        const half = group.length >> 1
+        await this.#run(group.slice(0, half))
+        await this.#run(group.slice(half))
+      } else await this.#runAgain(group, error)
+    }
+  }
+
+  async #runAgain(group: readonly Waiting[], error: unknown): Promise<void> {
+    const { makeRoom, explain } = this.#options
+    try {
+      if (!(await makeRoom(error))) throw error
+      await this.#append(group)
+    } catch (last) {
+      for (const { reject } of group) reject(explain(last))
+    }
+  }
+
+  async #append(group: readonly Waiting[]): Promise<void> {
+    const { database, feedId, onAppended } = this.#options
+    const messages = group.flatMap((request) => request.messages)
+    const hasKeys = group.some(({ once }) => once !== undefined)
+    const keys = (member: keyof PublishOnce) => (hasKeys ? group.map(({ once }) => once?.[member] ?? null) : null)
+    const [row] = await database.write<AppendRow>(APPEND, [
+      feedId(),
+      database.now(),
+      messages.map(({ topic }) => topic),
+      messages.map(({ data }) => data ?? null),
+      group.flatMap((request, index) => request.messages.map(() => index + 1)),
+      keys('owner'),
+      keys('key'),
+      keys('fingerprint'),
+    ])
+    if (row === undefined) throw new Error('The database did not say what was appended')
+    this.#reply(group, row)
+    const lastSeq = row.o_first_seq + row.o_count - 1
+    const isWhole = row.o_count === messages.length
+    if (row.o_count > 0)
+      onAppended({ firstSeq: row.o_first_seq, lastSeq, time: row.o_time, messages: isWhole ? messages : undefined })
+  }
+
+  #reply(group: readonly Waiting[], row: AppendRow): void {
+    const { o_time: time, o_first_seq: firstSeq } = row
+    const ends = new Map((row.o_requests ?? []).map((request, index) => [request, Number(row.o_ends?.[index])]))
+    const used = new Set(row.o_used)
+    for (const [index, { resolve, reject }] of group.entries()) {
+      const repeated = row.o_repeated?.indexOf(index + 1) ?? -1
+      if (used.has(index + 1)) reject(keyUsed())
+      else if (repeated >= 0)
+        resolve({
+          seq: Number(row.o_repeated_seqs?.[repeated]),
+          time: Number(row.o_repeated_times?.[repeated]),
+          isRepeated: true,
+        })
+      else
+        resolve({ seq: this.#options.isStored() ? (ends.get(index + 1) ?? firstSeq - 1) : 0, time, isRepeated: false })
+    }
+  }
+}

@@ -1,0 +1,148 @@
+/** Feeds in PostgreSQL: tables of their own in the schema gatehouse_feeds, shared by all nodes. */
+import { randomBytes } from 'node:crypto'
+import type { Clock } from 'gatehouse-protocol'
+import { exceptOutages } from '../../lib/unavailable.ts'
+import { Listener } from '../../store/database/servers/listener.ts'
+import type { FeedEngine, FeedStore } from '../engine.ts'
+import type { Feed } from '../feed.ts'
+import { FeedDatabase, type FeedServers } from './database.ts'
+import { beginEpochsAfterLoss } from './lost-writes.ts'
+import { Announcements, CHANNEL, readAnnouncements } from './notifications.ts'
+import { HEADERS, type HeaderRow } from './reads.ts'
+import { maintainPartitions, prepareSchema } from './setup.ts'
+import { PostgresFeedStore } from './store.ts'
+import { SCHEMA } from './tables.ts'
+
+export interface PostgresFeedsOptions {
+  readonly servers: FeedServers
+  /** For tests. Otherwise the clock of the database counts, which all nodes share. */
+  readonly clock?: Clock
+  /** Is told of errors that nobody waits for, except outages. */
+  readonly onError: (error: unknown) => void
+  readonly sweepMs?: number
+}
+
+/** For a dead connection that has not been noticed, and for connection poolers that do not support LISTEN. */
+const POLL_MS = 500
+/** How late the bounds of time are applied to what is stored; readers see none of it before. */
+const SWEEP_MS = 1000
+const PARTITIONS_MS = 20_000
+
+/** Throws UnfitDatabase where the user of the database may not create the schema. */
+export async function openPostgresFeeds(options: PostgresFeedsOptions): Promise<FeedEngine> {
+  const database = new FeedDatabase(options.servers, options.clock)
+  try {
+    await database.withClient(prepareSchema)
+    const engine = new PostgresFeeds(database, options)
+    await engine.start()
+    return engine
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+class PostgresFeeds implements FeedEngine {
+  readonly name = 'postgres'
+  readonly #database: FeedDatabase
+  readonly #stores = new Set<PostgresFeedStore>()
+  readonly #announcements: Announcements
+  readonly #listener: Listener
+  readonly #onError: (error: unknown) => void
+  readonly #sweepMs: number
+  readonly #timers: NodeJS.Timeout[] = []
+
+  constructor(database: FeedDatabase, { servers, onError, sweepMs = SWEEP_MS }: PostgresFeedsOptions) {
+    this.#database = database
+    this.#onError = exceptOutages(onError)
+    this.#sweepMs = sweepMs
+    this.#announcements = new Announcements(database)
+    this.#listener = new Listener({
+      servers,
+      channel: CHANNEL,
+      applicationName: 'gatehouse feeds',
+      onPayload: (payload) => this.#onPayload(payload),
+      onListening: () => this.#refresh([...this.#stores]).catch(this.#onError),
+      onError: this.#onError,
+    })
+  }
+
+  async start(): Promise<void> {
+    await beginEpochsAfterLoss(this.#database)
+    await maintainPartitions(this.#database)
+    await this.#listener.start()
+    this.#repeat(POLL_MS, () => this.#refresh([...this.#stores].filter(({ isFollowed }) => isFollowed)))
+    this.#repeat(this.#sweepMs, async () => {
+      await beginEpochsAfterLoss(this.#database)
+      for (const store of this.#stores) await store.sweep()
+    })
+    this.#repeat(PARTITIONS_MS, () => maintainPartitions(this.#database))
+  }
+
+  async open(feed: Feed): Promise<FeedStore> {
+    const store = await PostgresFeedStore.open(feed, {
+      database: this.#database,
+      announce: (id, news) => this.#announcements.add(id, news),
+      onError: this.#onError,
+      onClose: () => this.#stores.delete(store),
+    })
+    this.#stores.add(store)
+    return store
+  }
+
+  /** Its messages are left to the partitions, which are dropped when they are old. */
+  async drop(name: string): Promise<void> {
+    await this.#database.write(
+      `with gone as (delete from ${SCHEMA}.feeds where name = $1 returning id),
+         topics as (delete from ${SCHEMA}.topics t using gone where t.feed = gone.id)
+       delete from ${SCHEMA}.requests r using gone where r.feed = gone.id`,
+      [name],
+    )
+  }
+
+  /** A write that reaches the disk when it commits. */
+  async check(): Promise<void> {
+    await this.#database.write(
+      `insert into ${SCHEMA}.marks (name, value) values ('check', $1) on conflict (name) do update set value = excluded.value`,
+      [randomBytes(4).toString('hex')],
+    )
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.#timers) clearInterval(timer)
+    for (const store of [...this.#stores]) store.close()
+    await this.#listener.stop()
+    await this.#announcements.close()
+    await this.#database.close()
+  }
+
+  #onPayload(payload: string): void {
+    const news = readAnnouncements(payload)
+    for (const store of this.#stores) {
+      const told = news.get(store.id)
+      if (told === 'purged') store.refresh().catch(this.#onError)
+      else if (told !== undefined) store.heard(told)
+    }
+  }
+
+  async #refresh(stores: readonly PostgresFeedStore[]): Promise<void> {
+    if (stores.length === 0) return
+    const rows = await this.#database.read<HeaderRow & { id: number }>(HEADERS, [stores.map(({ id }) => id)])
+    for (const row of rows) stores.find(({ id }) => id === row.id)?.see(row)
+  }
+
+  /** One at a time. */
+  #repeat(everyMs: number, task: () => Promise<void>): void {
+    let isRunning = false
+    const timer = setInterval(() => {
+      if (isRunning) return
+      isRunning = true
+      task()
+        .catch(this.#onError)
+        .finally(() => {
+          isRunning = false
+        })
+    }, everyMs)
+    this.#timers.push(timer.unref())
+  }
+}

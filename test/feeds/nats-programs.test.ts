@@ -1,0 +1,226 @@
+/** Feeds in NATS beside other programs: their messages, their streams, restarts of nats-server, and how fast a message is at another node. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { jetstream, jetstreamManager } from '@nats-io/jetstream'
+import { connect, type NatsConnection } from '@nats-io/transport-node'
+import type { FeedEngine, FeedStore } from '../../packages/server/src/feeds/engine.ts'
+import { openNatsFeeds } from '../../packages/server/src/feeds/nats/engine.ts'
+import { isUnavailable } from '../../packages/server/src/lib/unavailable.ts'
+import { type NatsServer, startNats, whyWithoutNats } from '../support/nats-server.ts'
+import { until } from '../support/until.ts'
+import {
+  ALL,
+  HISTORY,
+  isRefusal,
+  LATEST,
+  NOT_STORED,
+  only,
+  publish,
+  Received,
+  readAll,
+  show,
+  Workbench,
+} from './suite/engine-under-test.ts'
+
+describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
+  let server: NatsServer
+  let bench: Workbench
+  let program: NatsConnection
+  const skipped: string[] = []
+  const errors: unknown[] = []
+
+  const open = (): Promise<FeedEngine> =>
+    openNatsFeeds({
+      url: server.url,
+      onError: (error) => errors.push(error),
+      onSkipped: (_, reason) => skipped.push(reason),
+    })
+
+  before(async () => {
+    server = await startNats()
+    bench = await Workbench.open({ engine: await open(), second: open, close: async () => {} })
+    program = await connect({ servers: server.url })
+  })
+  after(async () => {
+    await program?.close()
+    await bench?.close()
+    await server?.close()
+  })
+
+  describe('a program that publishes to NATS', () => {
+    test('its JSON is a message of the feed, and anything else is skipped', async () => {
+      const { here: store, feed } = await bench.createOnBoth({ ...HISTORY, messageBytes: 100 })
+      const received = await Received.of(store, ALL)
+      const js = jetstream(program)
+      skipped.length = 0
+      const { seq } = await js.publish(`gatehouse.feeds.${feed.name}.NYSE.ACME`, '{"last": 101.250}')
+      await js.publish(`gatehouse.feeds.${feed.name}.NYSE.ACME`, 'no JSON')
+      await js.publish(`gatehouse.feeds.${feed.name}.NYSE.ACME`, `"${'x'.repeat(200)}"`)
+      await js.publish(`gatehouse.feeds.${feed.name}.NYSE/ACME`, '1')
+      await js.publish(`gatehouse.feeds.${feed.name}.NYSE.%`, '2')
+      await received.waitFor(2)
+      assert.deepEqual(received.shown, ['NYSE/ACME={"last": 101.250}', 'NYSE/=2'])
+      assert.equal(received.messages[0]?.seq, seq)
+      assert.ok(Math.abs((received.messages[0]?.time ?? 0) - Date.now()) < 10_000)
+      assert.deepEqual(skipped, ['not_json', 'too_large', 'subject'])
+      assert.deepEqual(show((await readAll(store, only('NYSE/ACME'))).messages), ['NYSE/ACME={"last": 101.250}'])
+      await publish(store, 'NYSE/ACME=2')
+      assert.equal((await store.listTopics({ prefix: 'NYSE/', after: undefined, limit: 5 }))[1]?.topic, 'NYSE/ACME')
+      received.following.stop()
+    })
+
+    test('it reaches a feed that is not stored by core subjects', async () => {
+      const { here, there, feed } = await bench.createOnBoth(NOT_STORED)
+      const received = [await Received.of(here, ALL), await Received.of(there, only('A'))]
+      program.publish(`gatehouse.feeds.${feed.name}.A`, '"direct"')
+      for (const one of received) await one.waitFor(1)
+      assert.deepEqual(
+        received.map(({ shown }) => shown),
+        [['A="direct"'], ['A="direct"']],
+      )
+    })
+
+    test('it hears what is published to a feed', async () => {
+      const store = await bench.create(LATEST)
+      const heard: string[] = []
+      program.subscribe('gatehouse.feeds.*.NYSE.>', {
+        callback: (_, message) =>
+          void heard.push(`${message.subject.split('.').slice(3).join('.')}=${message.string()}`),
+      })
+      await program.flush()
+      await publish(store, 'NYSE/A.B=1', 'NYSE//=2')
+      await until('it is heard', 1000, () => heard.length === 2)
+      assert.deepEqual(heard, ['NYSE.A%2EB=1', 'NYSE.%.%=2'])
+    })
+  })
+
+  describe('subjects of another program', () => {
+    test('its stream is offered with history and state, and never changed', async () => {
+      const manager = await jetstreamManager(program)
+      await manager.streams.add({ name: 'MARKET', subjects: ['md.>'], max_msgs_per_subject: 10 })
+      const js = jetstream(program)
+      await js.publish('md.prices.ACME', '1')
+      await js.publish('md.news.ACME', '"other"')
+      await js.publish('md.prices.ACME', '2')
+      const before = (await manager.streams.info('MARKET')).config
+      const feed = bench.define({ ...HISTORY, ...LATEST, natsSubject: 'md.prices.>' })
+      const store = await bench.engine.open(feed)
+      assert.deepEqual(show((await readAll(store, ALL)).messages), ['ACME=1', 'ACME=2'])
+      assert.deepEqual(show((await readAll(store, ALL, 0, { kind: 'newest' })).messages), ['ACME=2'])
+      assert.deepEqual(show(await store.readLast(only('ACME'), 1)), ['ACME=2'])
+      const received = await Received.of(store, only('ACME'))
+      await js.publish('md.prices.ACME', '3')
+      const { seq } = await publish(store, 'ACME=4')
+      await received.waitForSeq(seq)
+      assert.deepEqual(received.shown, ['ACME=3', 'ACME=4'])
+      await assert.rejects(publish(store, 'ACME'), isRefusal('feed.bad_message'))
+      await assert.rejects(store.purge(), isRefusal('feed.bad_message'))
+      await store.update({ ...feed, history: { messages: 1, time: 1000 } })
+      store.close()
+      await bench.engine.drop(feed.name)
+      const { config, state } = await manager.streams.info('MARKET')
+      assert.deepEqual(config, before)
+      assert.equal(state.messages, 5)
+    })
+
+    test('without a stream they are core subjects', async () => {
+      const store = await bench.create({ ...LATEST, natsSubject: 'fx.rates.>' })
+      const received = await Received.of(store, ALL)
+      program.publish('fx.rates.EUR.USD', '1.10')
+      await received.waitFor(1)
+      await publish(store, 'EUR/CHF=0.94')
+      await received.waitFor(2)
+      assert.deepEqual(received.shown, ['EUR/USD=1.10', 'EUR/CHF=0.94'])
+    })
+  })
+
+  test('unloaded, a message is at another node within 5 ms', async (context) => {
+    const { here, there } = await bench.createOnBoth(HISTORY)
+    const received = await Received.of(there, only('A'))
+    const times: number[] = []
+    for (let round = 0; round < 500; round++) {
+      const start = performance.now()
+      const arrived = new Promise<void>((resolve) => {
+        const deliver = received.deliver.bind(received)
+        received.deliver = (messages, through) => {
+          deliver(messages, through)
+          received.deliver = deliver
+          resolve()
+        }
+      })
+      void publish(here, `A=${round}`)
+      await arrived
+      times.push(performance.now() - start)
+      await sleep(2)
+    }
+    times.sort((one, other) => one - other)
+    const p99 = times[Math.floor(times.length * 0.99)] ?? Number.POSITIVE_INFINITY
+    context.diagnostic(`${server.version}: p50 ${times[250]?.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms`)
+    assert.ok(p99 <= 5, `p99 is ${p99} ms`)
+  })
+
+  test('over restarts of nats-server, each acknowledged message is seen once and in order', async () => {
+    const { here, there } = await bench.createOnBoth(HISTORY)
+    const receivers = [await Received.of(here, ALL), await Received.of(there, ALL)]
+    let isOver = false
+    const acknowledged: number[] = []
+    const publisher = async (store: FeedStore, owner: string): Promise<void> => {
+      for (let index = 0; !isOver; index++) {
+        const key = { owner, key: String(index), fingerprint: 'f' }
+        const data = JSON.stringify([owner, index])
+        for (;;) {
+          try {
+            acknowledged.push((await store.append([{ topic: owner, data }], key)).seq)
+            break
+          } catch (error) {
+            assert.ok(isUnavailable(error), String(error))
+            await sleep(20)
+          }
+        }
+      }
+    }
+    const publishing = [publisher(here, 'A'), publisher(there, 'B'), publisher(here, 'C')]
+    for (let round = 0; round < 3; round++) {
+      await sleep(1_000)
+      await server.kill()
+      await assert.rejects(
+        until('it can be used', 500, () => bench.engine.check().then(() => true)),
+        isUnavailable,
+      )
+      await server.start()
+    }
+    await sleep(1_500)
+    isOver = true
+    await Promise.all(publishing)
+    const { messages } = await readAll(here, ALL)
+    for (const received of receivers) {
+      await received.waitForSeq(Math.max(...acknowledged))
+      assert.deepEqual(received.faults, [])
+      assert.deepEqual(received.messages, messages)
+    }
+    for (const owner of ['A', 'B', 'C']) {
+      const own = messages.filter(({ topic }) => topic === owner)
+      assert.deepEqual(
+        show(own),
+        own.map((_, index) => `${owner}=${JSON.stringify([owner, index])}`),
+      )
+    }
+    assert.ok(messages.length > 500, `only ${messages.length} messages`)
+    assert.equal(messages.length, acknowledged.length)
+    assert.equal(new Set(acknowledged).size, acknowledged.length)
+  })
+})
+
+describe('without a nats-server', () => {
+  test('the engine says which host it cannot reach, and no password', async () => {
+    await assert.rejects(
+      openNatsFeeds({ url: 'nats://user:secret@127.0.0.1:1', onError: () => {} }),
+      (error: Error) => {
+        assert.match(error.message, /127\.0\.0\.1:1/)
+        assert.doesNotMatch(error.message, /secret/)
+        return isUnavailable(error)
+      },
+    )
+  })
+})

@@ -1,0 +1,21 @@
+/** Feeds in NATS: what every engine has to do, on a real nats-server with JetStream. */
+import { describe } from 'node:test'
+import { openNatsFeeds } from '../../packages/server/src/feeds/nats/engine.ts'
+import { startNats, whyWithoutNats } from '../support/nats-server.ts'
+import { engineSuite } from './engine-suite.ts'
+
+const skip = whyWithoutNats()
+
+if (skip !== undefined) describe('the engine nats', { skip })
+else
+  engineSuite('nats', async () => {
+    const server = await startNats()
+    const open = () =>
+      openNatsFeeds({
+        url: server.url,
+        onError: (error) => {
+          throw error
+        },
+      })
+    return { engine: await open(), second: open, close: () => server.close() }
+  })
