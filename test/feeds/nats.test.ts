@@ -17,5 +17,5 @@ else
           throw error
         },
       })
-    return { engine: await open(), second: open, close: () => server.close() }
+    return { engine: await open(), second: open, lacks: ['cuts of one topic'], close: () => server.close() }
   })

@@ -2,10 +2,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { IS_LONG_RUN } from './engines.ts'
+import { freePort } from './free-port.ts'
 import { until } from './until.ts'
 
 /** Another version than that of the path can be named. */
@@ -60,15 +61,6 @@ export async function startNats(): Promise<NatsServer> {
       await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  if (address === null || typeof address === 'string') throw new Error('There is no port')
-  return address.port
 }
 
 async function answers(port: number): Promise<boolean> {

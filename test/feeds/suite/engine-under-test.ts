@@ -14,8 +14,14 @@ import type {
 import type { Feed, TopicChoice } from '../../../packages/server/src/feeds/feed.ts'
 import { until } from '../../support/until.ts'
 
+/** What an engine may be unable to do; its page in docs/ says so. */
+export type Lack =
+  /** After the history was made longer, other topics than those that were cut before seem to have a gap too. */
+  'cuts of one topic'
+
 export interface OpenedEngine {
   readonly engine: FeedEngine
+  readonly lacks?: readonly Lack[]
   /** Another node on the same storage. */
   readonly second?: () => Promise<FeedEngine>
   /** Moves the clock of all nodes on. Without it tests wait. */
@@ -59,6 +65,10 @@ export class Workbench {
     this.#opened = opened
     this.engine = opened.engine
     this.other = other
+  }
+
+  lacks(lack: Lack): boolean {
+    return this.#opened.lacks?.includes(lack) ?? false
   }
 
   /** A definition of its own. */

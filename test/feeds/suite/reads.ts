@@ -178,7 +178,7 @@ export function declareReads(use: () => Workbench): void {
       assert.deepEqual(show(read.messages), ['A=2', 'A=3'])
       assert.equal(read.hasGap, true)
       assert.equal((await readAll(store, only('A'), seqs[0])).hasGap, false)
-      assert.equal((await readAll(store, only('B'))).hasGap, false)
+      if (!use().lacks('cuts of one topic')) assert.equal((await readAll(store, only('B'))).hasGap, false)
       await store.update({ ...feed, keep: 'latest', history: undefined })
       assert.deepEqual(show(await store.readLast(ALL, 10)), ['A=3', 'B=1'])
     })

@@ -50,6 +50,12 @@ export function parseInteger(text: string): number {
   return Number(text)
 }
 
+/** Of a stream of JetStream, which needs a majority of them. */
+export const parseReplicas = offering(['1', '3', '5'], (text: string): number => {
+  if (!['1', '3', '5'].includes(text)) throw new BadSetting(`"${text}" is not 1, 3 or 5`)
+  return Number(text)
+})
+
 const MOST_WORKERS = 128
 
 /** A number of processes; `auto` is one per core. */

@@ -1,5 +1,14 @@
 /** Settings of the streaming service. */
-import { parseBoolean, parseInteger, parseOrigins, parseSeconds, parseText, parseWindowBits } from './parsers.ts'
+import { parseNatsUrl } from './nats-url.ts'
+import {
+  parseBoolean,
+  parseInteger,
+  parseOrigins,
+  parseReplicas,
+  parseSeconds,
+  parseText,
+  parseWindowBits,
+} from './parsers.ts'
 import { type Settings, setting } from './setting.ts'
 
 export const STREAMING_SETTINGS = {
@@ -120,5 +129,27 @@ export const STREAMING_SETTINGS = {
     '10737418240',
     parseInteger,
     'Bytes of the messages that all feeds keep, as states and history. Past it nothing more is published to feeds that keep messages.',
+  ),
+  natsUrl: setting(
+    '',
+    parseNatsUrl,
+    'Address of NATS (nats://host:4222, or tls://…; several servers of a cluster separated by commas), which then carries and keeps the messages of feeds instead of the database. Empty: not used.',
+    'secret',
+  ),
+  natsCredentials: setting('', parseText, 'File with credentials for NATS (a JWT and its seed, as nsc writes it).'),
+  natsTlsCa: setting(
+    '',
+    parseText,
+    'File with the certificates of authorities (PEM) that certificates of NATS are checked against. Empty: those of Node.',
+  ),
+  natsReplicas: setting(
+    '1',
+    parseReplicas,
+    'Servers of a cluster of NATS that keep each message of a feed: 1, 3 or 5.',
+  ),
+  natsAtomicBatches: setting(
+    'true',
+    parseBoolean,
+    'Publish the messages of a request to NATS all or none, where it can (2.12 and later). false: many small requests are faster, but a failure may leave a part of one.',
   ),
 } as const satisfies Settings

@@ -1,7 +1,7 @@
 /** Error replies as problem documents (RFC 9457). */
 
 import { type Problem, problemOf, Refusal } from 'gatehouse-protocol'
-import { RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
+import { isNatsOutage, RETRY_SECONDS, unavailableReason } from '../lib/unavailable.ts'
 import type { Context } from './context.ts'
 import { prefersHtml } from './request/accept.ts'
 
@@ -19,7 +19,12 @@ export function outageOf(error: unknown): Refusal | undefined {
   const reason = unavailableReason(error)
   if (reason === undefined) return undefined
   const headers = { 'retry-after': RETRY_SECONDS }
-  return new Refusal('server.unavailable', 503, `The database is not available: ${reason}`, { headers })
+  return new Refusal(
+    'server.unavailable',
+    503,
+    `${isNatsOutage(error) ? 'The feeds are' : 'The database is'} not available: ${reason}`,
+    { headers },
+  )
 }
 
 export function replyWithProblem(context: Context, error: unknown): void {

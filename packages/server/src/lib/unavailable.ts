@@ -43,6 +43,11 @@ export function isUnavailable(error: unknown): boolean {
   return unavailableReason(error) !== undefined
 }
 
+/** The database itself may be well. */
+export function isNatsOutage(error: unknown): boolean {
+  return error instanceof Error && codeOf(error).startsWith('GATEHOUSE_NATS_')
+}
+
 /** Whether reads may still succeed. */
 export function concernsWrites(error: unknown): boolean {
   return (

@@ -37,7 +37,7 @@ export function openFeeds(
   const service: FeedService = new FeedService({
     ...{ clock, metrics, onError },
     definitions: () => resources.stores.feeds.list(),
-    openEngine: () => openEngine(base, onError),
+    openEngine: () => openEngine(base, metrics, onError),
     limits: feedLimitsOf(config),
     onChanged(feeds) {
       const declared = feedControllers(feeds, { feeds: service, maxPatterns: () => maxPatterns })
@@ -69,13 +69,12 @@ export function openFeeds(
   }
 }
 
-async function openEngine(
-  { config, resources: { servers }, clock, worker }: Base,
-  onError: (error: unknown) => void,
-): Promise<FeedEngine> {
-  if (servers !== undefined) {
+async function openEngine(base: Base, metrics: Metrics, onError: (error: unknown) => void): Promise<FeedEngine> {
+  const { config, resources, clock, worker } = base
+  if (config.natsUrl !== '') return (await import('./nats-feeds.ts')).openFeedsInNats(base, metrics, onError)
+  if (resources.servers !== undefined) {
     const { openPostgresFeeds } = await import('../feeds/postgres/engine.ts')
-    return openPostgresFeeds({ servers, onError })
+    return openPostgresFeeds({ servers: resources.servers, onError })
   }
   const { openSqliteFeeds } = await import('../feeds/sqlite/engine.ts')
   return openSqliteFeeds({ dataFolder: config.data, clock, onError, shared: worker?.feeds })

@@ -15,6 +15,7 @@ import type {
 import type { Feed } from '../feed.ts'
 import { refuse, refuseAppend } from '../refusals.ts'
 import { messageOf, REMOVED_HEADER, TIME_HEADER, timeOf } from './delivered.ts'
+import { checkTopics } from './publish.ts'
 import type { StoreEnv } from './stream-store.ts'
 import type { Subjects } from './subjects.ts'
 import { WantedTopics } from './wanted-topics.ts'
@@ -37,6 +38,7 @@ export class CoreStore implements FeedStore {
   }
 
   async append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
+    checkTopics(messages, this.#subjects)
     const time = this.#env.clock()
     const begun = once && (await this.#env.keys.begin(this.#feed.name, once, time))
     if (begun?.kind === 'used') throw refuseAppend('key', this.#feed)

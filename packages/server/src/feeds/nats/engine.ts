@@ -9,7 +9,7 @@ import { Keys } from './keys.ts'
 import { NatsFeedStore } from './store.ts'
 import { dropOwnStream, findForeignStream, openOwnStream } from './stream.ts'
 import { StreamStore } from './stream-store.ts'
-import { Subjects, subjectPrefix } from './subjects.ts'
+import { Subjects } from './subjects.ts'
 
 export interface NatsFeedsOptions extends NatsOptions {
   readonly clock?: Clock
@@ -53,7 +53,7 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
       if (isSame) return current.store
       const stream = isStored(feed) ? await findForeignStream(nats, feed.natsSubject) : undefined
       if (stream !== undefined) return StreamStore.open({ ...env, replicas }, stream, feed)
-      return new CoreStore(env, new Subjects(prefixOf(feed.natsSubject)), feed)
+      return new CoreStore(env, Subjects.ofPattern(feed.natsSubject), feed)
     }
     if (isStored(feed)) {
       const stream = await openOwnStream(nats, feed, replicas)
@@ -89,12 +89,6 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
 interface Current {
   readonly feed: Feed
   readonly store: StreamStore | CoreStore
-}
-
-function prefixOf(subject: string): string {
-  const prefix = subjectPrefix(subject)
-  if (prefix === undefined) throw new Error(`nats_subject ${subject} does not look like md.prices.>`)
-  return prefix
 }
 
 /** Feeds without state and history do not need JetStream. */

@@ -118,11 +118,13 @@ export class StreamFollower implements Following {
     if (consumer !== this.#consumer) return
     this.#heard = Date.now()
     const one = delivered(message)
-    if (one === undefined) return this.#receiveStatus(consumer, message)
-    if (one.count !== consumer.count + 1) return this.#restart(0)
-    consumer.count++
-    // All messages that have arrived together are passed on together.
-    if (this.#waiting.push(one) === 1) queueMicrotask(() => this.#passOn())
+    if (one === undefined) this.#receiveStatus(consumer, message)
+    else if (one.count !== consumer.count + 1) this.#restart(0)
+    else {
+      consumer.count++
+      // All messages that have arrived together are passed on together.
+      if (this.#waiting.push(one) === 1) queueMicrotask(() => this.#passOn())
+    }
   }
 
   #receiveStatus({ count }: { readonly count: number }, { headers, reply }: Msg): void {

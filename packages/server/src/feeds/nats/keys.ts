@@ -6,7 +6,7 @@ import { apiCode, type Nats } from './connection.ts'
 import { KEY_MS } from './stream.ts'
 import { encodeToken, KEYS_ROOT } from './subjects.ts'
 
-const STREAM = 'GATEHOUSE_FEED_KEYS'
+const STREAM = 'gatehouse_idempotency_keys'
 const WRONG_LAST_SEQUENCE = 10_071
 const STREAM_NOT_FOUND = 10_059
 const NO_MESSAGE = 10_037

@@ -9,6 +9,7 @@ import { type Nats, NatsUnavailable } from './connection.ts'
 import { REMOVED_HEADER, TIME_HEADER } from './delivered.ts'
 import { errorOf } from './keys.ts'
 import type { FeedStream } from './stream.ts'
+import type { Subjects } from './subjects.ts'
 
 /** Of an atomic batch (ADR-50), and of what is not acknowledged otherwise. */
 const MOST_AT_ONCE = 1_000
@@ -152,4 +153,14 @@ class Publishing {
       })
     return error
   }
+}
+
+/** A feed of existing subjects may offer only some of those below its prefix. */
+export function checkTopics(messages: readonly NewMessage[], subjects: Subjects): void {
+  const other = messages.find(({ topic }) => !subjects.accepts(topic))
+  if (other !== undefined)
+    throw refuse(
+      'feed.bad_topic',
+      `The feed offers ${subjects.all} of NATS, which has no topic ${JSON.stringify(other.topic)}`,
+    )
 }

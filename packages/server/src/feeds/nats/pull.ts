@@ -6,12 +6,12 @@ import { type Delivered, delivered } from './delivered.ts'
 /** What a page holds at most: a thousand messages can be a gigabyte. */
 const PAGE_BYTES = 4 << 20
 const INACTIVE_NS = 15e9
-/** Between two messages of a page. What has arrived is a page too. */
+/** JetStream waits so long for messages that were removed in the meantime. What has arrived is a page too. */
 const SILENT_MS = 500
 
 export interface Consumer {
   readonly name: string
-  /** How many messages it will deliver. */
+  /** About how many messages it will deliver. */
   readonly pending: number
 }
 
@@ -42,7 +42,7 @@ export function closeConsumer(nats: Nats, stream: string, { name }: Consumer): v
 export interface PullOptions {
   /** At most so many. */
   readonly count: number
-  /** The number of the last message that it can deliver. Its own count is too high where messages have been removed. */
+  /** The number of the last message that it can deliver. Its own count is wrong in old versions where messages have been removed. */
   readonly end: number
 }
 
@@ -63,7 +63,7 @@ export function pull(
           subscription.unsubscribe()
           settle()
         }
-        let timer = setTimeout(
+        const timer = setTimeout(
           () => finish(() => reject(new NatsUnavailable('NATS did not deliver messages in time'))),
           REQUEST_MS,
         )
@@ -78,12 +78,10 @@ export function pull(
               return finish(() => resolve(found))
             }
             found.push(one)
-            if (found.length === count || one.pending === 0 || one.seq >= end) return finish(() => resolve(found))
-            clearTimeout(timer)
-            timer = setTimeout(() => finish(() => resolve(found)), SILENT_MS)
+            if (found.length === count || one.seq >= end) return finish(() => resolve(found))
           },
         })
-        const wanted = { batch: count, no_wait: true, max_bytes: PAGE_BYTES }
+        const wanted = { batch: count, expires: SILENT_MS * 1e6, max_bytes: PAGE_BYTES }
         nats.connection.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${name}`, JSON.stringify(wanted), { reply: inbox })
       }),
   )
@@ -97,12 +95,11 @@ export async function* pullAll(
   { count = 1_000, end }: { readonly count?: number; readonly end: number },
 ): AsyncGenerator<Delivered[]> {
   try {
-    if (consumer.pending === 0) return
     for (;;) {
       const found = await pull(nats, stream, consumer, { count, end })
       if (found.length > 0) yield found
       const last = found.at(-1)
-      if (last === undefined || last.pending === 0 || last.seq >= end) return
+      if (last === undefined || last.seq >= end) return
     }
   } finally {
     closeConsumer(nats, stream, consumer)

@@ -109,8 +109,7 @@ export class StreamReads {
       const all = await pull(nats, this.#stream.name, consumer, options)
       const found = all.filter(({ seq }) => seq > after)
       const last = all.at(-1)
-      if (found.length > 0 || last === undefined || last.pending === 0 || last.seq >= options.end)
-        return { found, consumer }
+      if (found.length > 0 || last === undefined || last.seq >= options.end) return { found, consumer }
     }
   }
 

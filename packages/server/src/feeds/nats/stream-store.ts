@@ -22,7 +22,7 @@ import { NatsUnavailable } from './connection.ts'
 import { PURGED_HEADER } from './delivered.ts'
 import { StreamFollower } from './follower.ts'
 import { errorOf, type KeyedRequest, type Keys } from './keys.ts'
-import { type Published, StreamPublisher } from './publish.ts'
+import { checkTopics, type Published, StreamPublisher } from './publish.ts'
 import { type ReadEnv, StreamReads } from './reads.ts'
 import { type FeedStream, newEpoch, openOwnStream } from './stream.ts'
 import { Sweeper } from './sweep.ts'
@@ -90,6 +90,7 @@ export class StreamStore implements FeedStore {
 
   async append(messages: readonly NewMessage[], once?: PublishOnce): Promise<Appended> {
     if (!this.#stream.isOurs && messages.some(({ data }) => data === undefined)) throw refuseForeign()
+    checkTopics(messages, this.#stream.subjects)
     const time = this.#env.clock()
     if (once === undefined) return { ...(await this.#append(messages, time, undefined)), time }
     const begun = await this.#env.keys.begin(this.#feed.name, once, time)

@@ -4,7 +4,7 @@ import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import type { Feed } from '../feed.ts'
 import { apiCode, type Nats, NatsUnavailable } from './connection.ts'
 import { type Delivered, storedAs } from './delivered.ts'
-import { Subjects, streamName, subjectPrefix } from './subjects.ts'
+import { covers, Subjects, streamName } from './subjects.ts'
 
 export const KEY_MS = 24 * 60 * 60_000
 /** JetStream removes what no node has removed in this time: with it gone, nobody would be told that a topic has expired. */
@@ -144,12 +144,10 @@ export async function openOwnStream(nats: Nats, feed: Feed, replicas: number): P
 
 /** A stream of another program whose messages, all of them or more, are those of the subject; undefined where there is none. */
 export async function findForeignStream(nats: Nats, subject: string): Promise<FeedStream | undefined> {
-  const prefix = subjectPrefix(subject)
-  if (prefix === undefined) return undefined
   for await (const info of nats.streams.list(subject)) {
     const { name, retention, subjects } = info.config
     if (retention === 'limits' && subjects.some((offered) => covers(offered, subject)))
-      return new FeedStream(nats, name, new Subjects(prefix), false)
+      return new FeedStream(nats, name, Subjects.ofPattern(subject), false)
   }
   return undefined
 }
@@ -248,15 +246,4 @@ function headOf({ config, created, state }: StreamInfo): Head {
     // Another program's stream may lose its oldest messages at any time.
     cut: epoch === undefined ? state.first_seq - 1 : Number(cut),
   }
-}
-
-/** Whether every subject that matches the second pattern matches the first. */
-function covers(pattern: string, other: string): boolean {
-  const [tokens, others] = [pattern.split('.'), other.split('.')]
-  for (const [index, token] of tokens.entries()) {
-    const matched = others[index]
-    if (token === '>') return matched !== undefined
-    if (matched === undefined || matched === '>' || (token !== '*' && token !== matched)) return false
-  }
-  return tokens.length === others.length
 }

@@ -6,8 +6,8 @@ export const KEYS_ROOT = 'gatehouse.feed-keys'
 
 /** What a token cannot hold, and the escape character itself. */
 const UNFIT = /[%.*>\s\p{Cc}]/gu
-/** Names of streams may be names of folders. */
-const UNFIT_IN_STREAM = /[^0-9A-Za-z_-]/gu
+/** Names of streams are names of folders, and nats-server takes a percent sign in them for a format. */
+const UNFIT_IN_STREAM = /[^0-9A-Za-z_]/gu
 /** A token cannot be empty. No other token is a bare escape character. */
 const EMPTY = '%'
 
@@ -15,29 +15,45 @@ const EMPTY = '%'
 export class Subjects {
   /** Without a topic, it carries what concerns the whole feed. */
   readonly prefix: string
-
-  constructor(prefix: string) {
-    this.prefix = prefix
-  }
+  /** Matches those of all topics. */
+  readonly all: string
+  readonly #base: string
+  readonly #isWhole: boolean
 
   static ofFeed(name: string): Subjects {
     return new Subjects(`${ROOT}.${encodeToken(name)}`)
   }
 
-  get all(): string {
-    return `${this.prefix}.>`
+  /** Existing subjects such as `md.prices.>`: topics are what follows the fixed tokens, here `md.prices`. */
+  static ofPattern(pattern: string): Subjects {
+    const tokens = pattern.split('.')
+    const wildcard = tokens.findIndex((token) => token === '*' || token === '>')
+    const prefix = tokens.slice(0, wildcard < 0 ? -1 : wildcard).join('.')
+    return new Subjects(prefix, pattern)
+  }
+
+  private constructor(prefix: string, all = `${prefix}.>`) {
+    this.prefix = prefix
+    this.all = all
+    this.#base = prefix === '' ? '' : `${prefix}.`
+    this.#isWhole = all === `${this.#base}>`
+  }
+
+  /** Whether a message can be published to the topic: not to one that the pattern does not match. */
+  accepts(topic: string): boolean {
+    return this.#isWhole || covers(this.all, this.ofTopic(topic))
   }
 
   /** `NYSE/ACME` is `NYSE.ACME`. */
   ofTopic(topic: string): string {
-    return `${this.prefix}.${topic.split('/').map(encodeToken).join('.')}`
+    return this.#base + topic.split('/').map(encodeToken).join('.')
   }
 
   /** Undefined for a subject that no topic is written as. */
   topicOf(subject: string): string | undefined {
-    if (!subject.startsWith(`${this.prefix}.`)) return undefined
-    const tokens = subject.slice(this.prefix.length + 1)
-    if (!tokens.includes('%')) return tokens.includes('/') ? undefined : tokens.replaceAll('.', '/')
+    if (!subject.startsWith(this.#base) || !(this.#isWhole || covers(this.all, subject))) return undefined
+    const tokens = subject.slice(this.#base.length)
+    if (!tokens.includes('%')) return tokens.includes('/') || tokens === '' ? undefined : tokens.replaceAll('.', '/')
     const topic = tokens.split('.').map(decodeToken).join('/')
     return this.ofTopic(topic) === subject ? topic : undefined
   }
@@ -51,16 +67,22 @@ export class Subjects {
 }
 
 export function streamName(feed: string): string {
-  return `GATEHOUSE_FEED_${feed.replace(UNFIT_IN_STREAM, escape)}`
+  return `gatehouse_feed_${feed.replace(UNFIT_IN_STREAM, (character) => bytesOf(character, '-'))}`
 }
 
-/** The fixed tokens of a subject such as `md.prices.>`; undefined where the subject cannot be offered as a feed. */
-export function subjectPrefix(subject: string): string | undefined {
-  return /^((?:[^\s\p{Cc}.*>$][^\s\p{Cc}.*>]*)(?:\.[^\s\p{Cc}.*>]+)*)\.>$/u.exec(subject)?.[1]
+/** Whether every subject that matches the second pattern matches the first. */
+export function covers(pattern: string, other: string): boolean {
+  const [tokens, others] = [pattern.split('.'), other.split('.')]
+  for (const [index, token] of tokens.entries()) {
+    const matched = others[index]
+    if (token === '>') return matched !== undefined
+    if (matched === undefined || matched === '>' || (token !== '*' && token !== matched)) return false
+  }
+  return tokens.length === others.length
 }
 
 export function encodeToken(text: string): string {
-  return text === '' ? EMPTY : text.replace(UNFIT, escape)
+  return text === '' ? EMPTY : text.replace(UNFIT, (character) => bytesOf(character, '%'))
 }
 
 function decodeToken(token: string): string {
@@ -72,6 +94,6 @@ function decodeToken(token: string): string {
   }
 }
 
-function escape(character: string): string {
-  return [...Buffer.from(character)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')
+function bytesOf(character: string, mark: string): string {
+  return [...Buffer.from(character)].map((byte) => mark + byte.toString(16).toUpperCase().padStart(2, '0')).join('')
 }
