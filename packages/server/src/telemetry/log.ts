@@ -52,11 +52,13 @@ const BATCH_MS = 10
  */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: MOST_WAITING })
+  // For the last lines: a write on the thread pool could come after later ones, or after the exit.
+  const atOnce = pino.destination({ dest: 1, sync: true }).on('error', () => {})
   const write = output.write.bind(output)
   const flush = output.flushSync.bind(output)
   let batch = ''
-  const writeBatch = (): void => {
-    if (batch !== '') write(batch)
+  const writeBatch = (to: (lines: string) => unknown): void => {
+    if (batch !== '') to(batch)
     batch = ''
   }
   let isFailing = false
@@ -67,13 +69,14 @@ function standardOutput(): DestinationStream {
     isFailing = false
   })
   output.write = (line) => {
-    if (batch === '') setTimeout(writeBatch, BATCH_MS)
+    if (batch === '') setTimeout(writeBatch, BATCH_MS, write)
     batch += line
     return true
   }
   output.flushSync = () => {
-    writeBatch()
-    if (!isFailing) flush()
+    if (isFailing) return
+    flush()
+    writeBatch((lines) => atOnce.write(lines))
   }
   return output
 }
