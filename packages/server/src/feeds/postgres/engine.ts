@@ -19,6 +19,7 @@ export interface PostgresFeedsOptions {
   readonly clock?: Clock
   /** Is told of errors that nobody waits for, except outages. */
   readonly onError: (error: unknown) => void
+  /** For tests. */
   readonly sweepMs?: number
 }
 
@@ -26,7 +27,7 @@ export interface PostgresFeedsOptions {
 const POLL_MS = 500
 /** How late the bounds of time are applied to what is stored; readers see none of it before. */
 const SWEEP_MS = 1000
-const PARTITIONS_MS = 20_000
+const SWEEPS_PER_MAINTENANCE = 20
 
 /** Throws UnfitDatabase where the user of the database may not create the schema. */
 export async function openPostgresFeeds(options: PostgresFeedsOptions): Promise<FeedEngine> {
@@ -76,7 +77,7 @@ class PostgresFeeds implements FeedEngine {
       await beginEpochsAfterLoss(this.#database)
       for (const store of this.#stores) await store.sweep()
     })
-    this.#repeat(PARTITIONS_MS, () => maintainPartitions(this.#database))
+    this.#repeat(this.#sweepMs * SWEEPS_PER_MAINTENANCE, () => maintainPartitions(this.#database))
   }
 
   async open(feed: Feed): Promise<FeedStore> {

@@ -201,7 +201,8 @@ begin
     v_name := 'm' || p_class || '_' || v_number;
     continue when to_regclass('${SCHEMA}.' || v_name) is not null;
     perform pg_advisory_xact_lock(hashtext('${SCHEMA} partitions'), p_class);
-    continue when to_regclass('${SCHEMA}.' || v_name) is not null;
+    -- Another node may have created it meanwhile, which to_regclass may not have noticed.
+    continue when exists (select from pg_class where relnamespace = '${SCHEMA}'::regnamespace and relname = v_name);
     execute format('create table ${SCHEMA}.%I (like ${SCHEMA}.messages including all)', v_name);
     execute format('alter table ${SCHEMA}.%I attach partition ${SCHEMA}.%I for values from (%s) to (%s)',
       'm' || p_class, v_name, v_number * p_width, (v_number + 1) * p_width);
