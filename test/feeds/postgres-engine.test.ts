@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import type { FeedEngine } from '../../packages/server/src/feeds/engine.ts'
 import { openPostgresFeeds } from '../../packages/server/src/feeds/postgres/engine.ts'
+import { readLayout } from '../../packages/server/src/store/backup/postgres-layout.ts'
 import { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { createTestClock } from '../support/server.ts'
@@ -62,6 +63,11 @@ describe('feeds on PostgreSQL', () => {
       await fresh.drop()
       await nodes.query(`drop role ${role}`)
     }
+  })
+
+  test('gatehouse backup leaves messages out', async () => {
+    const { schemas, tables } = await nodes.connected(readLayout)
+    assert.deepEqual({ schemas, tables }, { schemas: [], tables: [] })
   })
 
   test('old partitions are dropped whole, and readers see the gap', async () => {
@@ -230,10 +236,13 @@ async function createNodes() {
       return openPostgresFeeds({ servers: own, clock, sweepMs: 50, onError: (error) => console.error(error) })
     },
     async query(statement: string): Promise<Record<string, unknown>[]> {
+      return this.connected(async (client) => (await client.query(statement)).rows)
+    },
+    async connected<Result>(use: (client: pg.Client) => Promise<Result>): Promise<Result> {
       const client = new pg.Client({ connectionString: database.url })
       await client.connect()
       try {
-        return (await client.query(statement)).rows
+        return await use(client)
       } finally {
         await client.end()
       }
