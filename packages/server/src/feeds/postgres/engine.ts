@@ -52,10 +52,15 @@ class PostgresFeeds implements FeedEngine {
   readonly #onError: (error: unknown) => void
   readonly #sweepMs: number
   readonly #timers: NodeJS.Timeout[] = []
+  #isClosed = false
 
   constructor(database: FeedDatabase, { servers, onError, sweepMs = SWEEP_MS }: PostgresFeedsOptions) {
     this.#database = database
-    this.#onError = exceptOutages(onError)
+    const report = exceptOutages(onError)
+    // What is under way when the pool closes fails.
+    this.#onError = (error) => {
+      if (!this.#isClosed) report(error)
+    }
     this.#sweepMs = sweepMs
     this.#announcements = new Announcements(database)
     this.#listener = new Listener({
@@ -110,6 +115,7 @@ class PostgresFeeds implements FeedEngine {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     for (const timer of this.#timers) clearInterval(timer)
     for (const store of [...this.#stores]) store.close()
     await this.#listener.stop()
