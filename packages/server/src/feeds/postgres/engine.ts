@@ -11,6 +11,7 @@ import { Announcements, CHANNEL, readAnnouncements } from './notifications.ts'
 import { HEADERS, type HeaderRow } from './reads.ts'
 import { maintainPartitions, prepareSchema } from './setup.ts'
 import { PostgresFeedStore } from './store.ts'
+import { DUE } from './sweep-functions.ts'
 import { SCHEMA } from './tables.ts'
 
 export interface PostgresFeedsOptions {
@@ -80,7 +81,7 @@ class PostgresFeeds implements FeedEngine {
     this.#repeat(POLL_MS, () => this.#refresh([...this.#stores].filter(({ isFollowed }) => isFollowed)))
     this.#repeat(this.#sweepMs, async () => {
       await beginEpochsAfterLoss(this.#database)
-      for (const store of this.#stores) await store.sweep()
+      await this.#sweep()
     })
     this.#repeat(this.#sweepMs * SWEEPS_PER_MAINTENANCE, () => maintainPartitions(this.#database))
   }
@@ -136,6 +137,14 @@ class PostgresFeeds implements FeedEngine {
     if (stores.length === 0) return
     const rows = await this.#database.read<HeaderRow & { id: number }>(HEADERS, [stores.map(({ id }) => id)])
     for (const row of rows) stores.find(({ id }) => id === row.id)?.see(row)
+  }
+
+  async #sweep(): Promise<void> {
+    const stores = [...this.#stores]
+    if (stores.length === 0) return
+    const due = await this.#database.read<{ id: number }>(DUE, [stores.map(({ id }) => id), this.#database.now()])
+    const ids = new Set(due.map(({ id }) => id))
+    for (const store of stores) if (ids.has(store.id)) await store.sweep().catch(this.#onError)
   }
 
   /** One at a time. */

@@ -8,6 +8,19 @@ const REMOVED_MS = 3_600_000
 const MESSAGES_AT_ONCE = 5000
 const TOPICS_AT_ONCE = 1000
 
+const OLDEST = (table: string, column: string, isWanted: string): string =>
+  `(select ${column} from ${SCHEMA}.${table} x where x.feed = f.id and ${isWanted} limit 1)`
+
+/** The feeds of $1 for which there is something to sweep at the time $2. */
+export const DUE = `
+select f.id from (
+  select *, greatest(coalesce($2::bigint, ${DATABASE_TIME}), last_time) as now from ${SCHEMA}.feeds where id = any ($1::integer[])
+) f where f.kind <> ${KIND.notStored} and (
+  f.kind = ${KIND.history} and ${OLDEST('messages', 'time', 'x.class = f.class and x.seq > f.swept_seq order by x.seq')} <= f.now - f.history_time
+  or f.is_latest and ${OLDEST('topics', 'last_time', 'x.is_live and x.state_seq is not null order by x.state_seq')} <= f.now - f.state_time
+  or ${OLDEST('topics', 'last_time', 'x.removed_seq is not null order by x.removed_seq')} <= f.now - ${REMOVED_MS}
+  or ${OLDEST('requests', 'time', 'true order by x.time')} <= f.now - ${KEY_MS})`
+
 /**
  * Trims what is too old, and appends the removal of topics that have expired: under the lock of the feed, so exactly once. Returns how
  * many were removed, whether anything was done, and whether more is left to do.
