@@ -96,6 +96,48 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
     })
   })
 
+  test('nothing is missing of what is wanted, while it becomes more and messages are published', async () => {
+    const { here, there, feed } = await bench.createOnBoth(HISTORY)
+    const names = Array.from({ length: 150 }, (_, index) => `T/${index}`)
+    const published = new Map(names.map((name) => [name, 0]))
+    let isOver = false
+    let seq = 0
+    const publishing = (async () => {
+      while (!isOver)
+        for (const name of names) {
+          const next = (published.get(name) ?? 0) + 1
+          seq = (await publish(here, `${name}=${next}`)).seq
+          published.set(name, next)
+        }
+    })()
+    const received = new Received()
+    const following = there.follow(received)
+    const since = new Map<string, number>()
+    for (const name of names) {
+      received.want(only(name))
+      await following.wantedMore()
+      since.set(name, published.get(name) ?? 0)
+      if (name === 'T/0') await checkFilters(program, feed.name, 'gatehouse.feeds')
+    }
+    await sleep(200)
+    isOver = true
+    await publishing
+    await received.waitForSeq(seq)
+    assert.deepEqual(received.faults, [])
+    for (const [name, before] of since) {
+      const values = received.messages.filter(({ topic }) => topic === name).map(({ data }) => Number(data))
+      const first = values[0] ?? Number.POSITIVE_INFINITY
+      // The one after it may have been on its way.
+      assert.ok(first <= before + 2, `${name} begins at ${first}, wanted since ${before}`)
+      assert.deepEqual(
+        values,
+        values.map((_, index) => first + index),
+      )
+      assert.equal(values.at(-1), published.get(name))
+    }
+    following.stop()
+  })
+
   test('a stream that somebody deleted is created again, with another epoch', async () => {
     const { here: store, feed } = await bench.createOnBoth({ ...HISTORY, name: 'Deleted.Prices' })
     const received = await Received.of(store, ALL)
@@ -227,6 +269,15 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
     assert.equal(new Set(acknowledged).size, acknowledged.length)
   })
 })
+
+/** From 2.10 on, a node receives what it wants, and purges. */
+async function checkFilters(program: NatsConnection, feed: string, root: string): Promise<void> {
+  const [major = 0, minor = 0] = (program.info?.version ?? '').split('.').map(Number)
+  if (major === 2 && minor < 10) return
+  const manager = await jetstreamManager(program)
+  const [consumer] = await manager.consumers.list(streamName(feed)).next()
+  assert.deepEqual(consumer?.config.filter_subjects, [`${root}.${feed}.T.0`, `${root}.${feed}`])
+}
 
 function isNotUnavailable(error: unknown): false {
   if (!isUnavailable(error)) throw error
