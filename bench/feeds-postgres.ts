@@ -1,5 +1,7 @@
 /** Measures the PostgreSQL engine of feeds without a server around it: `node bench/feeds-postgres.ts [URL of a database to create one in]`. */
+import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
 import type { FeedEngine, FeedStore, StoredMessage } from '../packages/server/src/feeds/engine.ts'
 import type { Feed } from '../packages/server/src/feeds/feed.ts'
 import { openPostgresFeeds } from '../packages/server/src/feeds/postgres/engine.ts'
@@ -23,6 +25,8 @@ const DATA = JSON.stringify({
 })
 
 const SECONDS = 4
+/** Of the database server's processes, which are on this machine: the unit of their processor time (`getconf CLK_TCK`). */
+const TICKS_PER_SECOND = 100
 
 const database = await createPostgresDatabase()
 const servers = [new DatabaseServers(database.url), new DatabaseServers(database.url)] as const
@@ -57,6 +61,7 @@ try {
 async function batches(store: FeedStore, size: number, topics: number): Promise<void> {
   let count = 0
   const start = performance.now()
+  const [ownBefore, databaseBefore] = [process.cpuUsage(), await databaseSeconds()]
   while (performance.now() - start < SECONDS * 1000) {
     await store.append(
       Array.from({ length: size }, (_, index) => ({ topic: `T${(count + index) % topics}`, data: DATA })),
@@ -64,7 +69,29 @@ async function batches(store: FeedStore, size: number, topics: number): Promise<
     count += size
   }
   const perSecond = Math.round(count / ((performance.now() - start) / 1000))
-  console.log(`  batches of ${size} over ${topics} topics: ${perSecond} messages/s`)
+  const { user, system } = process.cpuUsage(ownBefore)
+  const perThousand = (seconds: number): string => ((seconds * 1000) / (count / 1000)).toFixed(1)
+  const own = perThousand((user + system) / 1e6)
+  const ofDatabase = perThousand((await databaseSeconds()) - databaseBefore)
+  console.log(
+    `  batches of ${size} over ${topics} topics: ${perSecond} messages/s; for 1,000 messages ${ofDatabase} ms of a processor in PostgreSQL, ${own} ms here`,
+  )
+}
+
+/** The processor time that the connections of the engines have used. */
+async function databaseSeconds(): Promise<number> {
+  const client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+  const { rows } = await client.query<{ pid: number }>(
+    `select pid from pg_stat_activity where application_name = 'gatehouse feeds' and datname = current_database()`,
+  )
+  await client.end()
+  const ticks = rows.map(({ pid }) => {
+    // utime and stime, after the name in parentheses.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+    return Number(fields[11]) + Number(fields[12])
+  })
+  return ticks.reduce((sum, each) => sum + each, 0) / TICKS_PER_SECOND
 }
 
 async function singles(store: FeedStore, publishers: number): Promise<void> {

@@ -1,18 +1,22 @@
 /** `npm test`: type check, lint, then the tests on SQLite and on a real PostgreSQL. `--all` includes the long ones.
- *  Files can be named; `--retry` runs those that fail again one at a time, as a whole run does. */
+ *  Files can be named; `--retry` runs those that fail again one at a time, as a whole run does. `--durations` shows the time and the
+ *  processor time of every file. */
 import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
-import { glob } from 'node:fs/promises'
+import { glob, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
+import { readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 
 const root = new URL('..', import.meta.url).pathname
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const isLongRun = process.argv.includes('--all')
+const isMeasuring = process.argv.includes('--durations')
 
 /** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
 const FILES_AT_A_TIME = 4
@@ -28,18 +32,24 @@ const PYTHON = [process.execPath, 'scripts/python.ts', '--if-possible']
 /** These take longest, so they start first: none of them is left to run alone at the end. */
 const LONGEST = [
   'package/installed',
-  'console/operations',
-  'operate/reloadable',
+  'operate/failover',
+  'move/interrupted',
+  'conformance/checklist',
+  'store/backup',
+  'query/live/core',
   'query/corpus',
   'query/fairness',
-  'query/live/core',
-  'browser/pages',
+  'operate/stopping',
+  'console/shell',
+  'console/boards',
   'console/query',
   'console/people',
-  'operate/stopping',
-  'query/long-rows',
-  'query/engines-agree',
-  'identity/outage',
+  'console/applications',
+  'console/operations',
+  'browser/pages',
+  'examples/javascript',
+  'operate/refused-start',
+  'operate/nodes',
 ]
 
 /** Load, memory and repetition, which others cover in part: they run in `npm run test:all`, or by name. */
@@ -139,13 +149,19 @@ async function runFiles(name: string, files: readonly string[], concurrency: num
   if (files.length === 0) return []
   process.stdout.write(`# ${name}\n`)
   const results: FileResult[] = []
-  const events = run({ files, concurrency, timeout: TIMEOUT_MS, cwd: root })
+  const times = isMeasuring ? await mkdtemp(join(tmpdir(), 'gatehouse-times-')) : undefined
+  if (times !== undefined) process.env[TIMES_FOLDER] = times
+  const execArgv = times === undefined ? [] : ['--import', join(root, 'test/support/processor-time.ts')]
+  const events = run({ files, concurrency, timeout: TIMEOUT_MS, cwd: root, execArgv })
   events.on('test:summary', ({ file, success, duration_ms }) => {
     // The last summary is that of the whole run.
     if (file !== undefined) results.push({ file, passed: success, milliseconds: duration_ms })
   })
   await pipeline(events, new spec(), process.stdout, { end: false })
-  if (files.length > MOST_SHOWN) showSlowest(results)
+  if (times !== undefined) {
+    showDurations(results, readTimes(times))
+    await rm(times, { recursive: true })
+  } else if (files.length > MOST_SHOWN) showSlowest(results)
   const passed = new Set(results.filter((result) => result.passed).map(({ file }) => file))
   return files.filter((file) => !passed.has(file))
 }
@@ -155,6 +171,17 @@ function showSlowest(results: readonly FileResult[]): void {
   process.stdout.write('# the slowest files\n')
   for (const { file, milliseconds } of slowest)
     process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${relative(root, file)}\n`)
+}
+
+function showDurations(results: readonly FileResult[], processorTimes: ReadonlyMap<string, number>): void {
+  const secondsOf = ({ file }: FileResult) => processorTimes.get(file) ?? 0
+  process.stdout.write('# processor time, and time, of each file\n')
+  for (const result of results.toSorted((one, other) => secondsOf(other) - secondsOf(one))) {
+    const [used, took] = [secondsOf(result), result.milliseconds / 1000].map((n) => `${n.toFixed(1).padStart(6)} s`)
+    process.stdout.write(`${used} ${took}  ${relative(root, result.file)}\n`)
+  }
+  const sum = results.reduce((total, result) => total + secondsOf(result), 0)
+  process.stdout.write(`${sum.toFixed(1).padStart(6)} s of processor time, without PostgreSQL\n`)
 }
 
 /** No server may have logged a secret, whatever the test was about. */

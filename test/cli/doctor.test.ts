@@ -350,7 +350,7 @@ onEveryEngine('migrations', (place) => {
     if (place().engine === 'sqlite') {
       onDatabase(
         place(),
-        `drop table feeds; drop table database_history; drop table set_up_links; alter table users drop column must_change_password;
+        `drop table feeds; drop table controllers; drop table database_history; drop table set_up_links; alter table users drop column must_change_password;
          alter table nodes drop column issuer; alter table nodes drop column started_at;
          create index refresh_tokens_by_grant_id on refresh_tokens (grant_id);
          drop index interactions_by_network; drop index device_codes_by_network;

@@ -77,7 +77,14 @@ onEveryEngineInLongRuns('exporting a declarative file', (place) => {
     assert.equal(await apply(other.place, written, environment), written)
     // The same as JSON, which is a declarative file too.
     const json = await runInProcess(['config', 'export', '--json', '--without-users', ...flagsOf(other.place)])
-    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['roles', 'clients', 'tables', 'views', 'controllers', 'feeds'])
+    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), [
+      'roles',
+      'clients',
+      'tables',
+      'views',
+      'controllers',
+      'feeds',
+    ])
   })
 })
 

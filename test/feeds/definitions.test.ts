@@ -111,10 +111,10 @@ onEveryEngine('/admin/feeds', (place) => {
 
   test('declares, shows, changes, purges and deletes a feed; nodes learn of each change, and the audit log has it', async () => {
     const { status, headers, body } = await admin.call('POST', '/admin/feeds', {
-      body: { name: 'Prices', state_time: '1 day', nats_subject: 'md.*.prices.>' },
+      body: { name: 'Prices', state_time: '1 day', nats_subject: 'md.prices.>' },
     })
     assert.deepEqual([status, headers.get('location')], [201, '/admin/feeds/Prices'])
-    const prices = { name: 'Prices', ...DEFAULTS, state_time: '1 day', nats_subject: 'md.*.prices.>' }
+    const prices = { name: 'Prices', ...DEFAULTS, state_time: '1 day', nats_subject: 'md.prices.>' }
     assert.deepEqual(body, prices)
     assert.equal((await admin.call('POST', '/admin/feeds', { body: { name: 'Prices' } })).status, 409)
 
@@ -241,9 +241,14 @@ const REFUSED: readonly (readonly [title: string, body: object, detail: string])
     'state_time: needs keep latest: with all, a topic has no state; history.time says how long messages are kept',
   ],
   [
+    'the subjects of other feeds',
+    { name: 'P', nats_subject: 'gatehouse.feeds.>' },
+    'nats_subject: must not begin with gatehouse: these are subjects of the server, which has one for every feed',
+  ],
+  [
     'all subjects of NATS',
     { name: 'P', nats_subject: '>' },
-    'nats_subject: must be a subject of NATS that begins with a name, such as md.prices.>',
+    'nats_subject: must be a subject of NATS that consists of names and ends with >, such as md.prices.>',
   ],
 ]
 

@@ -1,7 +1,7 @@
 /** `gatehouse move` that is killed, refused or given up: no row is lost or doubled, and of two copies at most one is served. */
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -118,6 +118,13 @@ test('a moved database is not served until it is reopened, and offline commands 
   assert.match(
     await refusalOf(['move', '--data', folder, '--database-url', url, '--to', folder]),
     /holds the data that was moved/,
+  )
+  const open = join(scratch, 'open')
+  await mkdir(open)
+  await chmod(open, 0o777)
+  assert.match(
+    await refusalOf(['move', '--data', folder, '--database-url', url, '--to', open]),
+    /Everyone on this machine can write to .*open \(mode 777\)/,
   )
   const client = await connect(url)
   await client.query(`UPDATE gatehouse_data._gh_tables SET created = 'infinity' WHERE key = 'keyed'`)

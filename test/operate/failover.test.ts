@@ -1,6 +1,6 @@
 /** PostgreSQL fails over: the node follows the primary, live statements continue, and no write that was acknowledged is lost unseen. */
 import assert from 'node:assert/strict'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chown, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -8,6 +8,7 @@ import { examine } from '../../packages/server/src/cli/doctor/doctor.ts'
 import { parseDatabaseUrl } from '../../packages/server/src/config/database-url.ts'
 import { loadConfig } from '../../packages/server/src/config/load.ts'
 import { DatabaseServers } from '../../packages/server/src/store/database/servers/servers.ts'
+import { writeSeenTimeline } from '../../packages/server/src/store/database/servers/timeline-file.ts'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { IS_LONG_RUN } from '../support/engines.ts'
 import { type EventClient, openEvents } from '../support/event-client.ts'
@@ -80,7 +81,7 @@ describe('a primary and a standby', () => {
     await servers.close()
   })
 
-  test('a slow link: one plain host is connected to once, and several or a chosen one within the time to connect', async () => {
+  test('a slow link: one plain host is connected to once, and a host that must accept writes within the time to connect', async () => {
     const relay = await startTcpProxy('127.0.0.1', pair.first.port, 1200)
     const connect = async (url: string) => {
       const servers = new DatabaseServers(url)
@@ -220,6 +221,17 @@ describe('a primary and a standby', () => {
 const seenTimeline = async (folder: string): Promise<{ timeline?: number }> =>
   JSON.parse(await readFile(join(folder, 'database-timeline.tmp'), 'utf8'))
 
+test('the timeline that root remembers belongs to the owner of the data folder', {
+  skip: process.getuid?.() !== 0 && 'only root can give files away',
+}, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-owner-'))
+  t.after(() => rm(folder, { recursive: true }))
+  await chown(folder, 65_534, 65_534)
+  writeSeenTimeline(folder, { system: '1', timeline: 2 })
+  const { uid, gid } = await stat(join(folder, 'database-timeline.tmp'))
+  assert.deepEqual([uid, gid], [65_534, 65_534])
+})
+
 const configOf = (data: string, url: string) => loadConfig({ flags: { '--data': data, '--database-url': url } }).config
 
 describe('a standby that is behind is promoted', () => {
@@ -288,7 +300,9 @@ describe('a standby that is behind is promoted', () => {
       const { stdout } = await runInProcess(['database', 'status', '--database-url', pair.url, '--data', folder])
       assert.match(
         stdout,
-        new RegExp(`127.0.0.1:${pair.first.port}  unreachable  .*\n127.0.0.1:${pair.second.port}  primary  timeline 2`),
+        new RegExp(
+          `127.0.0.1:${pair.first.port}  unreachable  .*\n127.0.0.1:${pair.second.port}  primary  timeline 2  in use`,
+        ),
       )
     } finally {
       await server.stop()

@@ -1,7 +1,7 @@
 /** A backup taken under load is consistent and contains every write that was acknowledged before it began. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { appendFile, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -180,8 +180,11 @@ onEveryEngine('backup', (place, engine) => {
     const manifest = await readFile(join(folder, 'foreign', 'manifest.json'), 'utf8')
     await writeFile(join(folder, 'foreign', 'manifest.json'), manifest.replace(/"seal": "..../, '"seal": "AAAA'))
     // By age, not by name.
-    for (const name of ['c', 'b', 'a']) await gatehouse(place(), ['backup', join(folder, name), '--keep', '2'])
-    assert.deepEqual((await readdir(folder)).sort(), ['a', 'b', 'foreign', 'notes'])
+    for (const name of ['c', 'b', 'a']) {
+      await gatehouse(place(), ['backup', join(folder, name), '--keep', '2'])
+      if (name === 'c') await cp(join(folder, 'c'), join(folder, 'copy-of-c'), { recursive: true })
+    }
+    assert.deepEqual((await readdir(folder)).sort(), ['a', 'b', 'copy-of-c', 'foreign', 'notes'])
   })
 
   test(

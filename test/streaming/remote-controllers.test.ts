@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { decode, encode } from '@msgpack/msgpack'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
 import { ADMIN, ALICE, bearer, post, signIn } from '../support/demo-user.ts'
@@ -351,4 +352,17 @@ test('a program is reached by TLS: with HTTP/2 on one connection if it offers th
     await secure.stop()
     assert.equal((await stream.request(request)).Data, 'Fault')
   }
+})
+
+test('a file whose controller has the name of a loaded module is refused at the start', async (t) => {
+  const { place, leave: leaveIt } = await openPlace('sqlite')
+  t.after(leaveIt)
+  const file = join(folder, 'taken.yaml')
+  const topics = '[{ name: Place, needs: identity }]'
+  await writeFile(file, `controllers: [{ name: Ticker, url: "http://localhost/", topics: ${topics} }]`)
+  const modules = fileURLToPath(new URL('../../examples/ticker', import.meta.url))
+  await assert.rejects(
+    startTestServer(place, { flags: { '--config': file, '--stream-controllers': modules } }),
+    /controllers\[0\]\.name: Ticker is the name of a controller that the server has loaded/,
+  )
 })

@@ -49,7 +49,15 @@ export { type Problem, problemOf } from './problem.ts'
 export { Refusal, type RefusalDetails } from './refusal.ts'
 export { limitRights, type RoleRights, rightsOf } from './role-rights.ts'
 export type { RunningSubscription, SubscriberSink, UrgentSink } from './running-subscription.ts'
-export { audiencesOf, IDENTITY_AUDIENCE, isPlatformScope, isRight, PLATFORM_AUDIENCE, SCOPES } from './scopes.ts'
+export {
+  audiencesOf,
+  IDENTITY_AUDIENCE,
+  isPlatformScope,
+  isRight,
+  PLATFORM_AUDIENCE,
+  PLATFORM_SCOPES,
+  SCOPES,
+} from './scopes.ts'
 export { isStreamErrorCode, STREAM_ERRORS, type StreamErrorCode } from './stream-errors.ts'
 export { VERSION } from './version.ts'
 export { formatDateTime, formatTimeSpan, parseTimeSpan } from './wire-time.ts'

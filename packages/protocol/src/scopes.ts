@@ -1,15 +1,21 @@
 /** The supported scopes in the order of the discovery document, and their audiences. */
+
+/** Those of streams and queries. */
+export const PLATFORM_SCOPES = [
+  'Platform/Market',
+  'Platform/News',
+  'Platform/Trading',
+  'Platform/OrderPad',
+  'Platform/Admin',
+] as const
+
 export const SCOPES = [
   'openid',
   'profile',
   'email',
   'roles',
   'Identity/Admin',
-  'Platform/Market',
-  'Platform/News',
-  'Platform/Trading',
-  'Platform/OrderPad',
-  'Platform/Admin',
+  ...PLATFORM_SCOPES,
   'offline_access',
 ] as const
 

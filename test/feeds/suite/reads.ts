@@ -71,6 +71,14 @@ export function declareReads(use: () => Workbench): void {
   })
 
   describe('gaps', () => {
+    test('what comes after a number that does not exist yet is not known', async () => {
+      const store = await use().create(HISTORY)
+      const { seq } = await publish(store, 'A=1')
+      const options = { kind: 'history', limit: 10 } as const
+      assert.equal((await store.readAfter(only('A'), seq, options)).hasGap, false)
+      assert.equal((await store.readAfter(only('A'), seq + 1000, options)).hasGap, true)
+    })
+
     test('a bound of messages leaves a gap in the topic that it cut, and in no other', async () => {
       const store = await use().create({ ...HISTORY, history: { messages: 3, time: HOUR } })
       const seqs = await publishEach(store, 'A/x=1', 'B/x=1', 'A/x=2', 'A/x=3', 'A/x=4', 'A/x=5')

@@ -277,7 +277,7 @@ class Live:
             raise StopIteration from None
 
     def next(self, timeout: float | None = None) -> Change:
-        """The next change; a TimeoutError if there is none for so many seconds, and then it can be asked for again."""
+        """The next change. Raises TimeoutError if none arrives within ``timeout`` seconds; it can then be called again."""
         return self._portal.run(_within(self._live.__anext__, timeout))
 
     def states(self) -> Iterator[list[Row]]:
@@ -364,7 +364,7 @@ class Subscription:
             raise StopIteration from None
 
     def next(self, timeout: float | None = None) -> Any:
-        """The ``Data`` of the next message; a TimeoutError if there is none for so many seconds."""
+        """The ``Data`` of the next message. Raises TimeoutError if none arrives within ``timeout`` seconds."""
         return self._portal.run(_within(self._subscription.__anext__, timeout))
 
     def close(self) -> None:

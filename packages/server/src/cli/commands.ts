@@ -129,7 +129,7 @@ for "serve", "restore" and "move", no command creates or migrates a database.`,
     options: { '--json': { help: 'print the servers as JSON' } },
     settings: true,
     summary:
-      'Shows the servers of PostgreSQL: which is the primary, its timeline, and which standbys a commit waits for.',
+      'Shows the servers of PostgreSQL: which is the primary in use, its timeline, and which standbys a commit waits for.',
     notes: 'Run it with the settings of the server.',
     examples: ['database status', 'database status --database-url postgres://gatehouse@db1,db2/gatehouse'],
     load: async () => (await import('./database.ts')).databaseStatus,
@@ -141,8 +141,9 @@ for "serve", "restore" and "move", no command creates or migrates a database.`,
     summary: 'Continues with a database that lacks acknowledged writes after a failover.',
     notes: `
 Nodes stop writing when the new primary lacks writes that they have acknowledged. Save the data of the old primary
-first, if it still exists: the missing writes are only there. A node of this data folder that is started afterwards also
-accepts a server that it would take for an old primary, or for another database.`,
+first, if it still exists: the missing writes are only there. The data folder remembers the latest timeline that its
+node has seen. The command replaces it with that of the server that answers now, which the node would otherwise take
+for an old primary or for another database: restart the node then.`,
     examples: ['database accept'],
     load: async () => (await import('./database.ts')).databaseAccept,
   },

@@ -1,7 +1,7 @@
 /** `gatehouse database …`: the servers of PostgreSQL as this machine sees them, and how to continue after a failover that lost writes. */
 import { BadSetting } from '../config/parsers.ts'
 import type { DataLocation } from '../store/database/database.ts'
-import { nameOf } from '../store/database/servers/addresses.ts'
+import { namedServers, nameOf } from '../store/database/servers/addresses.ts'
 import { type AcceptedServer, acceptLoss } from '../store/database/servers/history.ts'
 import { withConnection } from '../store/database/servers/one-connection.ts'
 import { DatabaseServers } from '../store/database/servers/servers.ts'
@@ -11,13 +11,21 @@ import type { Arguments } from './args.ts'
 import { loadSettings } from './settings.ts'
 
 export async function databaseStatus(args: Arguments): Promise<void> {
-  const servers = (await surveyServers((await placeOf(args)).url)).map(describe)
+  const { url, dataFolder } = await placeOf(args)
+  const surveyed = await surveyServers(url)
+  const used = usedPrimary(surveyed, namedServers(url).isFailover ? readSeenTimeline(dataFolder) : undefined)
+  const servers = surveyed.map((server) => describe(server, server === used))
   if (args.has('--json')) {
     process.stdout.write(`${JSON.stringify({ servers }, null, 2)}\n`)
     return
   }
-  for (const { server, role, timeline, error, waits_for, lost } of servers) {
-    const details = [timeline === null ? '' : `timeline ${timeline}`, error ?? '', waits_for === null ? '' : waits_for]
+  for (const { server, role, is_used, timeline, error, waits_for, lost } of servers) {
+    const details = [
+      timeline === null ? '' : `timeline ${timeline}`,
+      is_used ? 'in use' : '',
+      error ?? '',
+      waits_for === null ? '' : waits_for,
+    ]
     process.stdout.write(`${[server, role, ...details.filter((text) => text !== '')].join('  ')}\n`)
     if (lost !== null) process.stdout.write(`  writes are stopped: ${lost}\n`)
   }
@@ -70,12 +78,25 @@ async function placeOf(args: Arguments): Promise<DataLocation> {
   throw new BadSetting('The database is SQLite, which has one file and no servers: set GATEHOUSE_DATABASE_URL.')
 }
 
-function describe({ address, identity, error, synchronousStandbys, history }: SurveyedServer) {
+/** The primary that the node of the data folder uses: of several the one with the latest timeline, and none older than it has seen. */
+function usedPrimary(servers: readonly SurveyedServer[], seen: SeenTimeline | undefined): SurveyedServer | undefined {
+  const timelineOf = ({ identity }: SurveyedServer) => identity?.timeline ?? 0
+  const primaries = servers.filter(
+    (server) =>
+      server.identity !== undefined &&
+      !server.identity.isStandby &&
+      (seen === undefined || (server.identity.system === seen.system && timelineOf(server) >= seen.timeline)),
+  )
+  return primaries.toSorted((one, other) => timelineOf(other) - timelineOf(one))[0]
+}
+
+function describe({ address, identity, error, synchronousStandbys, history }: SurveyedServer, isUsed: boolean) {
   const isPrimary = identity !== undefined && !identity.isStandby
   const lost = history.find((incarnation) => incarnation.lost !== undefined && !incarnation.isAccepted)?.lost
   return {
     server: nameOf(address),
     role: identity === undefined ? 'unreachable' : isPrimary ? 'primary' : 'standby',
+    is_used: isUsed,
     timeline: identity?.timeline ?? null,
     error: error ?? null,
     waits_for: isPrimary

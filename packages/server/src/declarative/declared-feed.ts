@@ -1,5 +1,5 @@
 /** A feed as a file or a request declares it: its schema, the checks that a schema cannot make, and the definition that follows from it. */
-import { CONTROLLER_NAME, FEED_CLASSES, isPlatformScope, SCOPES } from 'gatehouse-protocol'
+import { CONTROLLER_NAME, FEED_CLASSES, PLATFORM_SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
 import { closed, number, oneOf, text, words } from '../schema/builders.ts'
@@ -29,9 +29,10 @@ const DEFAULT_HISTORY = { messages: 1_000, time: HOUR } as const
 const LONGEST_HISTORY = 30 * DAY
 const LONGEST_STATE = 365 * DAY
 
-const PLATFORM_SCOPES = SCOPES.filter(isPlatformScope)
-/** Without a wildcard at the beginning, which would offer the subjects of NATS itself too. */
-export const NATS_SUBJECT = /^[^\s.*>]+(?:\.(?:\*|[^\s.*>]+))*(?:\.>)?$/
+/** Names and `>`, whose tokens are the topic. Subjects that begin with `$` are those of NATS itself. */
+export const NATS_SUBJECT = /^[^$\s\x00-\x1f\x7f.*>][^\s\x00-\x1f\x7f.*>]*(?:\.[^\s\x00-\x1f\x7f.*>]+)*\.>$/
+/** Where the server has the subjects of its own feeds. */
+const OWN_SUBJECTS = /^gatehouse\./
 
 export const FEED = closed(['name'], {
   name: text({ pattern: CONTROLLER_NAME.source, maxLength: 64, description: 'The Controller in messages.' }),
@@ -89,6 +90,11 @@ export function feedFaults(feed: DeclaredFeed, taken: TakenNames): Fault[] {
     fault(
       'state_time',
       'needs keep latest: with all, a topic has no state; history.time says how long messages are kept',
+    )
+  if (OWN_SUBJECTS.test(feed.nats_subject ?? ''))
+    fault(
+      'nats_subject',
+      'must not begin with gatehouse: these are subjects of the server, which has one for every feed',
     )
   if (bytes < messageBytes) fault('bytes', `must be at least message_bytes, ${messageBytes}`)
   return faults

@@ -18,6 +18,7 @@ import { checkMeaning } from './check-meaning.ts'
 import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
+import { TICKER } from './demo-feed.ts'
 import {
   type Change,
   type CurrentState,
@@ -41,6 +42,8 @@ export interface Declared {
   readonly rows: ReadonlyMap<string, () => AsyncIterable<CsvRow>>
   /** Saved queries and boards, each created if it is absent. */
   readonly documents?: readonly DeclaredDocument[]
+  /** Whether the feed of the demonstration market is declared: nothing else has its name. */
+  readonly hasTicker?: boolean
 }
 
 export interface ReconcileEnv {
@@ -56,22 +59,42 @@ export interface ReconcileEnv {
 }
 
 /** The declarations that the settings name; undefined if none. The file reader and the demonstration data are loaded on demand. */
-export async function findDeclared(config: {
-  readonly config: string
-  readonly demo: boolean
-}): Promise<Declared | undefined> {
+export async function findDeclared(
+  config: {
+    readonly config: string
+    readonly demo: boolean
+    readonly demoMarket?: boolean
+  },
+  loadedControllers: readonly string[] = [],
+): Promise<Declared | undefined> {
   const file = config.config === '' ? undefined : (await import('./read.ts')).readDeclaration(config.config)
   const demo = config.demo ? await import('./demo.ts') : undefined
   if (demo === undefined) return file && { ...file, rows: new Map() }
   const { DEMO_DOCUMENTS: documents } = await import('./demo-documents.ts')
+  const taken = [...loadedControllers, ...namesOf(file?.declaration.controllers), ...namesOf(file?.declaration.feeds)]
+  const feeds = config.demoMarket === true && !taken.includes(TICKER.name) ? [TICKER] : []
+  const market = { ...demo.DEMO, ...(feeds.length > 0 && { feeds }) }
   if (file === undefined)
-    return { source: 'demo', folder: '.', declaration: demo.DEMO, rows: demo.DEMO_ROWS, documents }
-  const declaration = merge(demo.DEMO, file.declaration)
+    return {
+      source: 'demo',
+      folder: '.',
+      declaration: market,
+      rows: demo.DEMO_ROWS,
+      documents,
+      hasTicker: feeds.length > 0,
+    }
+  const declaration = merge(market, file.declaration)
   // A table of the file does not get the demonstration rows, even if it has the same name.
   const own = new Set(file.declaration.tables?.map(({ name }) => name.toLowerCase()))
   const rows = new Map([...demo.DEMO_ROWS].filter(([name]) => !own.has(name)))
   // The documents are about the tables of the demonstration.
-  return { ...file, declaration, rows, ...(rows.size === demo.DEMO_ROWS.size ? { documents } : {}) }
+  return {
+    ...file,
+    declaration,
+    rows,
+    hasTicker: feeds.length > 0,
+    ...(rows.size === demo.DEMO_ROWS.size ? { documents } : {}),
+  }
 }
 
 /** Throws BadDeclaration for the faults that can be found before the server is open. Changes nothing. */
@@ -177,6 +200,10 @@ export function summarise(changes: readonly Change[]): { created: number; change
 }
 
 /** The file takes precedence over demonstration data of the same name. */
+function namesOf(declared: readonly { readonly name: string }[] = []): readonly string[] {
+  return declared.map(({ name }) => name)
+}
+
 function merge(demo: Declaration, file: Declaration): Declaration {
   return {
     ...file,

@@ -44,7 +44,7 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
   [TOPIC, 'must not contain control characters, nor * except as Prefix/*'],
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
-  [NATS_SUBJECT.source, 'must be a subject of NATS that begins with a name, such as md.prices.>'],
+  [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],

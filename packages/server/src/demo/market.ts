@@ -1,19 +1,24 @@
-/** The market of the demonstration: quotes and trades through the query service, prices through the feed Ticker. */
+/** The market of the demonstration: quotes and trades through the query service, prices through its feed. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Clock, type Principal, Refusal } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { type Instrument, ticksOf } from '../declarative/demo-market.ts'
 import { createWalk, type Quote, type Trade, type Walk } from '../declarative/demo-walk.ts'
 import type { Declared } from '../declarative/reconcile.ts'
+import type { FeedService } from '../feeds/service.ts'
 import type { QueryService } from '../query/service.ts'
-import type { Controller } from '../streaming/topics/controller.ts'
 import type { Logger } from '../telemetry/log.ts'
-import { createTicker, type Price } from './ticker.ts'
+import { type PublishPrices, publishNothing, publishTo } from './ticker.ts'
 
 export interface DemoMarket {
-  /** With the feed of the market, unless a loaded controller has its name. */
-  controllers(loaded: readonly Controller[]): readonly Controller[]
-  start(query: Pick<QueryService, 'run'>, env: { readonly clock: Clock; readonly logger: Logger }): RunningMarket
+  start(query: Pick<QueryService, 'run'>, env: MarketEnv): RunningMarket
+}
+
+export interface MarketEnv {
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Undefined where streaming does not run. */
+  readonly feeds: Pick<FeedService, 'publish'> | undefined
 }
 
 export interface RunningMarket {
@@ -30,17 +35,18 @@ export async function createDemoMarket(
   if (!['instruments', 'trades', 'quotes'].every((table) => declared?.rows.has(table))) return undefined
   const { tradedInstruments } = await import('../declarative/demo-market.ts')
   const instruments = tradedInstruments()
-  const ticker = createTicker(new Set(instruments.map(({ symbol }) => symbol)))
+  const hasTicker = declared?.hasTicker === true
   return {
-    controllers: (loaded) =>
-      loaded.some(({ name }) => name === ticker.controller.name) ? loaded : [...loaded, ticker.controller],
-    start: ({ run }, env) => startMarket({ ...env, run, instruments, publish: ticker.publish, seed: env.clock() }),
+    start({ run }, { feeds, ...env }) {
+      const publish = feeds !== undefined && hasTicker ? publishTo(feeds, PRINCIPAL) : publishNothing
+      return startMarket({ ...env, run, instruments, publish, seed: env.clock() })
+    },
   }
 }
 
 export interface MarketOptions {
   readonly run: QueryService['run']
-  readonly publish: (price: Price) => void
+  readonly publish: PublishPrices
   readonly instruments: readonly Instrument[]
   readonly clock: Clock
   readonly logger: Logger
@@ -91,8 +97,8 @@ export function startMarket(options: MarketOptions): RunningMarket {
 /**
  * Every statement is so small that the server runs it on its event loop: at rest, no process is kept for a query.
  *
- * Of several nodes on one database one trades and the others follow it: they publish its quotes on their own streams. No
- * lock decides who trades but the primary key of the trades: whose insert is refused follows.
+ * Of several nodes on one database one trades, and the others wait until it stops. No lock decides who trades but the primary key of
+ * the trades: whose insert is refused waits.
  */
 class Market {
   readonly #options: MarketOptions
@@ -133,7 +139,7 @@ class Market {
   /** Takes prices and the last trade from the tables; false if another node traded a moment ago. */
   async #resume(): Promise<boolean> {
     await this.#readLastId()
-    await this.#publishQuotes()
+    await this.#readQuotes()
     return this.#options.clock() - Math.max(0, ...this.#quotedAt.values()) > this.#patienceMs
   }
 
@@ -144,7 +150,7 @@ class Market {
       await this.#pause(this.#patienceMs / 5)
       const before = this.#lastId
       await this.#readLastId()
-      await this.#publishQuotes()
+      await this.#readQuotes()
       if (this.#lastId !== before) changedAt = performance.now()
       else if (performance.now() - changedAt > this.#patienceMs) return
     }
@@ -173,7 +179,10 @@ class Market {
       Object.entries(quote).map(([name, value]) => [`${name}${row}`, String(value)] as const),
     )
     await this.#run(statement, { time, ...Object.fromEntries(values) })
-    for (const { symbol, bid, ask } of quotes) this.#publish(symbol, time, bid, ask)
+    for (const { symbol } of quotes) this.#quotedAt.set(symbol, Date.parse(time))
+    await this.#options.publish(
+      quotes.map(({ symbol, bid, ask }) => ({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })),
+    )
   }
 
   async #insertTrade({ symbol, side, quantity, price, venue }: Trade, time: string): Promise<void> {
@@ -201,20 +210,15 @@ class Market {
     this.#lastId = Number(rows[0]?.id ?? 0)
   }
 
-  /** Those of another node, and on a start those of the time before. */
-  async #publishQuotes(): Promise<void> {
+  /** Those of another node, and on a start those of the time before: the walk goes on from them. */
+  async #readQuotes(): Promise<void> {
     for (const { symbol } of this.#options.instruments) {
       const [row] = (await this.#run(LAST_QUOTE, { symbol })).rows
       const { time, bid, ask } = { time: String(row?.quoted_at), bid: String(row?.bid), ask: String(row?.ask) }
       if (row === undefined || Date.parse(time) === this.#quotedAt.get(symbol)) continue
       this.#walk.resume(symbol, Math.round((ticksOf(bid) + ticksOf(ask)) / 2))
-      this.#publish(symbol, time, bid, ask)
+      this.#quotedAt.set(symbol, Date.parse(time))
     }
-  }
-
-  #publish(symbol: string, time: string, bid: string, ask: string): void {
-    this.#quotedAt.set(symbol, Date.parse(time))
-    this.#options.publish({ Symbol: symbol, Bid: Number(bid), Ask: Number(ask), Time: time })
   }
 
   #now(): string {

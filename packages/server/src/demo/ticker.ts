@@ -1,5 +1,7 @@
-/** The feed of the demonstration: pushes the prices of its market, as the example controller in examples/ticker does. */
-import { type Controller, type Publisher, refuse } from '../streaming/topics/controller.ts'
+/** The prices of the demonstration market as messages of its feed, published like those of any other program. */
+import { type Principal, Refusal } from 'gatehouse-protocol'
+import { TICKER } from '../declarative/demo-feed.ts'
+import type { FeedService } from '../feeds/service.ts'
 
 /** The `Data` of messages, so the names are those of the wire. */
 export interface Price {
@@ -9,48 +11,20 @@ export interface Price {
   readonly Time: string
 }
 
-export interface Ticker {
-  readonly controller: Controller
-  publish(price: Price): void
-}
+export type PublishPrices = (prices: readonly Price[]) => Promise<void>
 
-export function createTicker(symbols: ReadonlySet<string>): Ticker {
-  const prices = new Map<string, Price>()
-  let publisher: Publisher | undefined
-  /** Undefined until the market has its first price. */
-  const priceOf = (topic: string): Price | undefined => {
-    const symbol = topic.slice('Price/'.length)
-    if (!symbols.has(symbol)) throw refuse('Operation.Unknown', topic)
-    return prices.get(symbol)
-  }
-  return {
-    controller: {
-      name: 'Ticker',
-      summary: 'The prices of the demonstration market.',
-      feedClass: 'Market',
-      topics: {
-        Symbols: {
-          summary: 'Replies with the symbols that are traded.',
-          needs: 'Platform/Market',
-          publish: () => [...symbols],
-        },
-        'Price/*': {
-          summary: 'Pushes the price of one symbol (Price/ACME) whenever it changes; a slow reader gets the latest.',
-          needs: 'Platform/Market',
-          publish: ({ topic }) => priceOf(topic),
-          subscription: { slow: 'latest', snapshot: ({ topic }) => priceOf(topic) },
-        },
-      },
-      start(given) {
-        publisher = given
-        return () => {
-          publisher = undefined
-        }
-      },
-    },
-    publish(price) {
-      prices.set(price.Symbol, price)
-      publisher?.publish(`Price/${price.Symbol}`, price)
-    },
+/** Where nobody may subscribe, nothing is published. */
+export const publishNothing: PublishPrices = async () => {}
+
+export function publishTo(feeds: Pick<FeedService, 'publish'>, principal: Principal): PublishPrices {
+  const publisher = { ...principal, scopes: new Set([...principal.scopes, TICKER.write]) }
+  return async (prices) => {
+    const messages = prices.map((price) => ({ topic: `Price/${price.Symbol}`, data: JSON.stringify(price) }))
+    try {
+      await feeds.publish(TICKER.name, messages, publisher)
+    } catch (error) {
+      // An operator has removed the feed.
+      if (!(error instanceof Refusal && error.code === 'feed.unknown')) throw error
+    }
   }
 }

@@ -2,10 +2,11 @@
 import { JsonText, type Principal, type UrgentSink } from 'gatehouse-protocol'
 import type { FeedStore, Follower, Following, NewMessage, PublishOnce, StoredMessage, Wanted } from './engine.ts'
 import { type Feed, isStored, type TopicChoice } from './feed.ts'
+import type { FeedMessage } from './message.ts'
 import { Positions } from './position.ts'
 import { refuse } from './refusals.ts'
 import { mayRead } from './rights.ts'
-import { type FeedMessage, FeedSubscription, type Start, type SubscribedFeed } from './subscription.ts'
+import { FeedSubscription, type Start, type SubscribedFeed } from './subscription.ts'
 
 export interface SubscribeOptions {
   readonly start: Start

@@ -1,5 +1,5 @@
 /** Bounds how often a subscriber gets a message of each topic: the newest wins, and the last is never lost. */
-import type { FeedMessage } from './subscription.ts'
+import type { FeedMessage } from './message.ts'
 
 export interface RateGateHost {
   send(next: { readonly message: FeedMessage; readonly seq: number; readonly oldestHeld: number | undefined }): void

@@ -5,9 +5,10 @@ import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
 import { type Feed, isStored, topicChoice, topicFault } from './feed.ts'
 import { PublishRates } from './limits.ts'
 import { LiveFeed } from './live-feed.ts'
+import type { FeedMessage } from './message.ts'
 import { refuse, refuseForNow } from './refusals.ts'
 import { mayRead, mayWrite, missingRight } from './rights.ts'
-import type { FeedMessage, FeedSubscription, Start } from './subscription.ts'
+import type { FeedSubscription, Start } from './subscription.ts'
 
 export interface FeedLimits {
   /** Messages a second that one publisher may publish. */

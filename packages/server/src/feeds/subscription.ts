@@ -3,20 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { JsonText, type Principal, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
 import type { Page, ReadOptions, StoredMessage } from './engine.ts'
 import type { TopicChoice } from './feed.ts'
+import type { FeedMessage } from './message.ts'
 import { RateGate } from './rate-gate.ts'
 import { missingRight } from './rights.ts'
-
-/** What a subscriber is sent. Subscribers of the same topic or pattern share the object. */
-export interface FeedMessage {
-  readonly topic: string
-  /** Undefined for a removed topic, and for a message that only says whether all was recovered. */
-  readonly data: JsonText | undefined
-  /** Undefined if the feed has no history. */
-  readonly position: string | undefined
-  readonly isRemoved: boolean
-  /** The first message after a resumption says whether nothing is missing. */
-  readonly isRecovered: boolean | undefined
-}
 
 /** Where a subscription begins. */
 export type Start =

@@ -1,5 +1,5 @@
 /** The two places of a move: that no server runs on them, and that the target can hold the data. */
-
+import { stat } from 'node:fs/promises'
 import { createNodes } from '../store/cluster/nodes.ts'
 import { lockStart, type Unlock } from '../store/cluster/start-lock.ts'
 import { type DataLocation, openUnmigrated, POSTGRES_SCHEMA } from '../store/database/database.ts'
@@ -37,12 +37,24 @@ export async function lockPlaces(from: DataLocation, to: DataLocation, onWait: (
 /** Writes nothing. */
 export async function checkPlaces(from: DataLocation, to: DataLocation): Promise<void> {
   await checkSource(from)
-  if (to.url === '') return
+  if (to.url === '') return checkFolder(to.dataFolder)
   const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
   await checkPostgres(to)
   await withConnection(to, { application_name: 'gatehouse move' }, (client) =>
     checkPrivileges(async (statement, schema) => (await client.query(statement, [schema])).rows, POSTGRES_SCHEMA),
   )
+}
+
+/** Whoever can write to a folder can replace the files in it, among them the master key. */
+async function checkFolder(folder: string): Promise<void> {
+  const mode = await stat(folder).then(
+    (found) => found.mode & 0o7777,
+    () => 0,
+  )
+  if ((mode & 0o002) !== 0)
+    throw new MoveRefused(
+      `Everyone on this machine can write to ${folder} (mode ${mode.toString(8)}): run "chmod 700 ${folder}", or name another folder with --to. Nothing was copied.`,
+    )
 }
 
 async function checkSource(from: DataLocation): Promise<void> {

@@ -66,10 +66,9 @@ export async function openBase(config: Config, port: number, options: BaseOption
   })
   cleanup.add(unlock)
   const market = await createDemoMarket(config, declared)
-  const allControllers = market?.controllers(controllers) ?? controllers
-  const loadedControllers = allControllers.map(({ name }) => name)
+  const loadedControllers = controllers.map(({ name }) => name)
   await checkBeforeStart(config, port, { declared, loadedControllers }, servers)
-  const startedControllers = startControllers(allControllers, clock, (error, controller) =>
+  const startedControllers = startControllers(controllers, clock, (error, controller) =>
     logger.error({ err: error, controller }, 'a controller could not stop'),
   )
   cleanup.add(() => startedControllers.stop())

@@ -1,8 +1,8 @@
 /** Declared feeds as streaming controllers: `Publish` and `Sub` of every topic. */
 import { type JsonText, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
 import type { Feed } from '../feeds/feed.ts'
+import type { FeedMessage } from '../feeds/message.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type SubscribeRequest } from '../feeds/service.ts'
-import type { FeedMessage } from '../feeds/subscription.ts'
 import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
 import { dataText } from '../streaming/topics/data-text.ts'
 

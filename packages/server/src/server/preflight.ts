@@ -20,11 +20,10 @@ export interface StartFiles {
  * except for the demonstration, whose market needs to know its tables.
  */
 export async function readStartFiles(config: Config, appliesFile: boolean): Promise<StartFiles> {
-  return {
-    brand: readBrand(config),
-    controllers: await readControllers(config),
-    declared: config.demo || appliesFile ? await readDeclared(config) : undefined,
-  }
+  const brand = readBrand(config)
+  const controllers = await readControllers(config)
+  const loaded = controllers.map(({ name }) => name)
+  return { brand, controllers, declared: config.demo || appliesFile ? await readDeclared(config, loaded) : undefined }
 }
 
 async function readControllers({ services, streamControllers }: Config): Promise<readonly Controller[]> {
@@ -33,10 +32,13 @@ async function readControllers({ services, streamControllers }: Config): Promise
   return loadControllers(streamControllers)
 }
 
-export async function readDeclared(config: Config): Promise<Declared | undefined> {
+export async function readDeclared(
+  config: Config,
+  loadedControllers: readonly string[],
+): Promise<Declared | undefined> {
   if (config.config === '' && !config.demo) return undefined
   const { findDeclared } = await import('../declarative/reconcile.ts')
-  return findDeclared(config)
+  return findDeclared(config, loadedControllers)
 }
 
 /** The connections to PostgreSQL that a start uses, besides that of its lock: identity, events. */

@@ -107,7 +107,7 @@ function reload(
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
     setProxies: (networks) => addresses.setNetworks(networks),
-    applyDeclared: async () => reconcileDeclared(await readDeclared(config), base, query),
+    applyDeclared: async () => reconcileDeclared(await readDeclared(config, base.loadedControllers), base, query),
   })
 }
 

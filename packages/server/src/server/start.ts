@@ -184,11 +184,11 @@ function placesOf(config: Config) {
 
 function announceStart(
   { config, issuer, market, resources: { database, audit }, clock, logger }: Base,
-  { query }: Services,
+  { query, feeds }: Services,
   { port }: Listener,
   cleanup: Cleanup,
 ): void {
-  const trading = query && market?.start(query, { clock, logger })
+  const trading = query && market?.start(query, { clock, logger, feeds: feeds?.service })
   cleanup.add(() => trading?.stop())
   logger.info({ issuer, port, services: config.services, database: database.location }, 'started')
   audit.record({ event: 'server.started', details: { version: VERSION, services: config.services } })

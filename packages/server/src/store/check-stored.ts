@@ -41,7 +41,7 @@ export async function checkStored(options: StoredOptions): Promise<readonly stri
   const { dataFolder, url, masterKey, freeConnections = 0, mustBeCurrent = false } = options
   if (mustBeCurrent) requireFile(options)
   else checkDataFolder(dataFolder)
-  if (url === '') checkFile(join(dataFolder, 'query.db'))
+  if (url === '') for (const name of ['query.db', 'feeds.db']) checkFile(join(dataFolder, name))
   if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
   return lookInto(options, async (database) => {
     await refuseMoved(database)

@@ -53,7 +53,7 @@ export async function checkDatabase(config: Config, now: () => number): Promise<
 /** Created by a command without the URL, in an earlier version that created databases, or left from before a move to PostgreSQL. */
 export function checkUnused({ data, databaseUrl }: Config): Checked {
   if (databaseUrl === '') return undefined
-  const unused = ['identity.db', 'query.db'].filter((name) => existsSync(join(data, name)))
+  const unused = ['identity.db', 'query.db', 'feeds.db'].filter((name) => existsSync(join(data, name)))
   if (unused.length === 0) return undefined
   const changed = new Date(Math.max(...unused.map((name) => statSync(join(data, name)).mtimeMs))).toISOString()
   return warning(

@@ -6,16 +6,17 @@ import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../h
 import { OpenResponses, type OpenResponsesEnv } from '../../http/events/open-responses.ts'
 import { FAULT, logFailure, replyWithProblem } from '../../http/problem.ts'
 import { byQuality } from '../../http/request/accept.ts'
+import { isText, pathOf } from '../../http/request/request-head.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
 import { afterTurns } from '../../lib/turns.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { PublishOnce, StoredMessage } from '../engine.ts'
 import { type Feed, topicChoice, topicFault } from '../feed.ts'
 import type { LiveFeed } from '../live-feed.ts'
+import type { FeedMessage } from '../message.ts'
 import { refuse } from '../refusals.ts'
 import { mayRead, mayWrite } from '../rights.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE } from '../service.ts'
-import type { FeedMessage } from '../subscription.ts'
 import { CLOUD_EVENT, JSON_BODY, type MessagesToPublish, NDJSON, readData, readMessages } from './read-messages.ts'
 
 export interface FeedRoutesEnv {
@@ -92,7 +93,7 @@ export class FeedEndpoints {
   }
 
   #publishOne(context: Context): Promise<void> {
-    return this.#publish(context, readData(context, context.param('topic')))
+    return this.#publish(context, readData(context, topicOf(context)))
   }
 
   #publishMany(context: Context): void | Promise<void> {
@@ -107,7 +108,7 @@ export class FeedEndpoints {
   }
 
   async #remove(context: Context): Promise<void> {
-    const topic = context.param('topic')
+    const topic = topicOf(context)
     const feed = this.#env.feeds.find(context.param('feed'), context.principal)
     if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined)
       throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
@@ -138,7 +139,7 @@ export class FeedEndpoints {
 
   async #show(context: Context): Promise<void> {
     const feed = this.#env.feeds.findToRead(context.param('feed'), context.principal)
-    const topic = context.param('topic')
+    const topic = topicOf(context)
     const count = integer(context, 'last', 0, MAX_LAST)
     const choice = topicChoice(topic)
     if (choice === undefined)
@@ -164,7 +165,7 @@ export class FeedEndpoints {
     const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
     const feed = feeds.findToRead(context.param('feed'), context.principal)
     const request = {
-      topic: context.param('topic'),
+      topic: topicOf(context),
       maxRate: rate(context),
       // The feed may have had a history when the client received it.
       resume: feed.definition.history && lastEventId(context),
@@ -175,6 +176,13 @@ export class FeedEndpoints {
     if (context.method === 'HEAD') context.response.end()
     this.#open.add(response)
   }
+}
+
+/** The pipeline escapes a path again that is not text: it must not become the name of a topic. */
+function topicOf(context: Context): string {
+  const { url = '' } = context.request
+  if (url.includes('%') && !isText(pathOf(url))) throw refuse('feed.bad_topic', 'The topic is not text in UTF-8')
+  return context.param('topic')
 }
 
 /** The members that a caller sees of a definition. */

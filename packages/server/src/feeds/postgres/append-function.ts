@@ -119,13 +119,14 @@ begin
         coalesce(cut_n, base_n) as trimmed_n, coalesce(cut_seq, base_seq) as trimmed_seq, coalesce(cut_total, base_total) as trimmed_total
       from bounded
     ), kept as (
-      insert into ${SCHEMA}.topics as t (feed, topic, is_live, last_n, last_seq, last_time, total, trimmed_n, trimmed_seq, trimmed_total, removed_n, data)
+      insert into ${SCHEMA}.topics as t (feed, topic, is_live, last_n, last_seq, last_time, total, trimmed_n, trimmed_seq, trimmed_total, removed_n, state_seq, removed_seq, data)
       select p_feed, topic, data is not null, n, seq, o_time, total, trimmed_n, trimmed_seq, trimmed_total,
-        removed_n, case when f.is_latest then data end
+        removed_n, case when f.is_latest then seq end, case when data is null then seq end, case when f.is_latest then data end
       from trimmed
       on conflict (feed, topic) do update set is_live = excluded.is_live, last_n = excluded.last_n, last_seq = excluded.last_seq,
         last_time = excluded.last_time, total = excluded.total, trimmed_n = excluded.trimmed_n, trimmed_seq = excluded.trimmed_seq,
-        trimmed_total = excluded.trimmed_total, removed_n = excluded.removed_n, data = excluded.data
+        trimmed_total = excluded.trimmed_total, removed_n = excluded.removed_n, state_seq = excluded.state_seq,
+        removed_seq = excluded.removed_seq, data = excluded.data
     )
     select (select count(*) from msg), e.requests, e.ends, d.topics, d.bytes, d.trimmed_seq
     into o_count, o_requests, o_ends, v_more_topics, v_more_bytes, v_trimmed_seq

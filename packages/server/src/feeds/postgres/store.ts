@@ -121,7 +121,7 @@ export class PostgresFeedStore implements FeedStore {
     const rows = await database.read<PageRow>(sql, values)
     const found = messagesIn(rows)
     const [first] = rows
-    const hasGap = first?.hasGap ?? true
+    const hasGap = (first?.hasGap ?? true) || after > (first?.lastSeq ?? 0)
     const messages = found.slice(0, limit)
     const isLast = (first?.found ?? 0) <= messages.length
     const through = isLast ? Math.max(after, first?.lastSeq ?? 0) : (messages.at(-1)?.seq ?? after)

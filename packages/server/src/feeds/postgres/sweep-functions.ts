@@ -22,6 +22,7 @@ declare
   v_topic_cutoff bigint;
   v_seq bigint;
   v_count bigint;
+  v_expired text[];
   v_bytes bigint;
   v_freed bigint := 0;
   v_trimmed_seq bigint := 0;
@@ -37,17 +38,18 @@ begin
     if not found or f.kind = ${KIND.notStored} then return; end if;
     v_now := greatest(coalesce(p_now, ${DATABASE_TIME}), f.last_time);
     v_cutoff := case when f.kind = ${KIND.history} then v_now - f.history_time end;
-    v_topic_cutoff := case when f.is_latest then v_now - f.state_time else v_cutoff end;
+    v_topic_cutoff := case when f.is_latest then v_now - f.state_time end;
     exit when not (
       exists (select from (select m.time from ${SCHEMA}.messages m where v_cutoff is not null and m.feed = p_feed and m.class = f.class
         and m.seq > f.swept_seq order by m.seq limit 1) oldest where time <= v_cutoff)
       or exists (select from (select last_time from ${SCHEMA}.topics where v_topic_cutoff is not null and feed = p_feed and is_live
-        order by last_seq limit 1) oldest where last_time <= v_topic_cutoff)
-      or exists (select from (select last_time from ${SCHEMA}.topics where feed = p_feed and not is_live
-        order by last_seq limit 1) oldest where last_time <= v_now - ${REMOVED_MS})
+        and state_seq is not null order by state_seq limit 1) oldest where last_time <= v_topic_cutoff)
+      or exists (select from (select last_time from ${SCHEMA}.topics where feed = p_feed
+        and removed_seq is not null order by removed_seq limit 1) oldest where last_time <= v_now - ${REMOVED_MS})
       or exists (select from ${SCHEMA}.requests where feed = p_feed and time <= v_now - ${KEY_MS}));
     continue when look = 1;
 
+    v_expired := '{}';
     if v_cutoff is not null then
       with due as materialized (
         select m.topic, m.n, m.seq, m.total from (
@@ -56,42 +58,49 @@ begin
         ) m where m.time <= v_cutoff
       ), marks as (
         -- The newest message of a topic is its state.
-        select distinct on (d.topic) d.topic, d.n, d.seq, d.total, d.total - t.trimmed_total as freed
+        select distinct on (d.topic) d.topic, d.n, d.seq, d.total, d.total - t.trimmed_total as freed, t.is_live and d.n = t.last_n as is_expired
         from due d join lateral (select * from ${SCHEMA}.topics t where t.feed = p_feed and t.topic = d.topic limit 1) t on true
         where d.n > t.trimmed_n and (d.n < t.last_n or not f.is_latest or not t.is_live) order by d.topic, d.n desc
       ), trimmed as (
         update ${SCHEMA}.topics t set trimmed_n = m.n, trimmed_seq = m.seq, trimmed_total = m.total
         from marks m where t.feed = p_feed and t.topic = m.topic
       )
-      select max(due.seq), count(*), (select coalesce(sum(freed), 0) from marks), (select coalesce(max(seq), 0) from marks)
-      into v_seq, v_count, v_freed, v_trimmed_seq from due;
+      select max(due.seq), count(*), (select coalesce(sum(freed), 0) from marks), (select coalesce(max(seq), 0) from marks),
+        (select coalesce(array_agg(topic) filter (where is_expired), '{}') from marks)
+      into v_seq, v_count, v_freed, v_trimmed_seq, v_expired from due;
       f.swept_seq := greatest(f.swept_seq, v_seq);
       o_is_more := v_count = ${MESSAGES_AT_ONCE};
     end if;
-
     if v_topic_cutoff is not null then
+      select array_agg(topic), count(*) into v_expired, v_count from (
+        select topic, last_time from ${SCHEMA}.topics where feed = p_feed and is_live and state_seq is not null
+        order by state_seq limit ${TOPICS_AT_ONCE}
+      ) t where t.last_time <= v_topic_cutoff;
+      o_is_more := o_is_more or v_count = ${TOPICS_AT_ONCE};
+    end if;
+
+    if v_expired <> '{}' then
       with expired as materialized (
-        select t.*, f.last_seq + row_number() over (order by t.last_seq) as seq from (
-          select * from ${SCHEMA}.topics where feed = p_feed and is_live order by last_seq limit ${TOPICS_AT_ONCE}
-        ) t where t.last_time <= v_topic_cutoff
+        select t.*, f.last_seq + row_number() over (order by t.last_seq) as seq from unnest(v_expired) as e (topic)
+        join lateral (select * from ${SCHEMA}.topics t where t.feed = p_feed and t.topic = e.topic limit 1) t on true
       ), told as (
         insert into ${SCHEMA}.messages (feed, class, seq, time, n, total, topic, data)
         select p_feed, f.class, seq, v_now, last_n + 1, total, topic, null from expired where f.kind = ${KIND.history}
       ), removed as (
         update ${SCHEMA}.topics t set is_live = false, last_n = e.last_n + 1, last_seq = e.seq, last_time = v_now, trimmed_n = e.last_n,
-          trimmed_seq = e.last_seq, trimmed_total = e.total, removed_n = e.last_n + 1, data = null
+          trimmed_seq = e.last_seq, trimmed_total = e.total, removed_n = e.last_n + 1, removed_seq = e.seq,
+          state_seq = case when f.is_latest then e.seq end, data = null
         from expired e where t.feed = p_feed and t.topic = e.topic
       )
       select count(*), coalesce(sum(total - trimmed_total), 0), coalesce(max(last_seq), 0)
       into o_removed, v_bytes, v_more_trimmed_seq from expired;
       v_freed := v_freed + v_bytes;
       v_trimmed_seq := greatest(v_trimmed_seq, v_more_trimmed_seq);
-      o_is_more := o_is_more or o_removed = ${TOPICS_AT_ONCE};
     end if;
 
     with old as (
-      select topic from ${SCHEMA}.topics where feed = p_feed and not is_live and last_time <= v_now - ${REMOVED_MS}
-      order by last_seq limit ${TOPICS_AT_ONCE}
+      select topic from ${SCHEMA}.topics where feed = p_feed and removed_seq is not null and last_time <= v_now - ${REMOVED_MS}
+      order by removed_seq limit ${TOPICS_AT_ONCE}
     ), gone as (
       delete from ${SCHEMA}.topics t using old where t.feed = p_feed and t.topic = old.topic returning t.last_seq
     ) select max(last_seq) into v_seq from gone;
@@ -137,6 +146,7 @@ begin
       end if;
     end if;
     if p_is_latest and not f.is_latest then
+      update ${SCHEMA}.topics set state_seq = last_seq where feed = f.id;
       update ${SCHEMA}.topics t set data = m.data from ${SCHEMA}.messages m
       where t.feed = f.id and t.is_live and m.feed = f.id and m.class in (f.class, p_class) and m.topic = t.topic and m.n = t.last_n;
     end if;
@@ -155,9 +165,14 @@ begin
       from ${SCHEMA}.messages m where t.feed = f.id and t.last_n - t.trimmed_n > p_messages
         and m.feed = f.id and m.class = p_class and m.topic = t.topic and m.n = t.last_n - p_messages;
     end if;
-    if not p_is_latest then update ${SCHEMA}.topics set data = null where feed = f.id and data is not null; end if;
-    update ${SCHEMA}.feeds set (bytes, trimmed_seq) = (
-      select coalesce(sum(total - trimmed_total), 0), greatest(f.trimmed_seq, coalesce(max(t.trimmed_seq), 0))
+    if not p_is_latest and f.is_latest then
+      -- States that are too old for the history.
+      update ${SCHEMA}.topics set is_live = false, removed_seq = last_seq, trimmed_n = last_n, trimmed_seq = last_seq, trimmed_total = total
+      where feed = f.id and is_live and last_time <= f.last_time - p_time;
+      update ${SCHEMA}.topics set data = null, state_seq = null where feed = f.id;
+    end if;
+    update ${SCHEMA}.feeds set (topics, bytes, trimmed_seq) = (
+      select count(*) filter (where is_live), coalesce(sum(total - trimmed_total), 0), greatest(f.trimmed_seq, coalesce(max(t.trimmed_seq), 0))
       from ${SCHEMA}.topics t where feed = f.id)
     where id = f.id;
   end if;

@@ -53,9 +53,12 @@ const TOPICS = `create table ${SCHEMA}.topics (
   trimmed_total bigint not null,
   -- The count of its last removal.
   removed_n bigint not null,
+  -- The last number, only with latest, and only of a topic that was removed: what is indexed changes as seldom as possible.
+  state_seq bigint,
+  removed_seq bigint,
   data text,
   primary key (feed, topic)
-) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`
 
 /** Without \`data\`: the topic was removed. */
 const MESSAGES = `create table ${SCHEMA}.messages (
@@ -108,8 +111,8 @@ export function classOf(historyMs: number): number {
 export const TABLES: readonly string[] = [
   FEEDS,
   TOPICS,
-  `create index topics_by_seq on ${SCHEMA}.topics (feed, last_seq)`,
-  `create index topics_removed on ${SCHEMA}.topics (feed, last_seq) where not is_live`,
+  `create index topics_by_state on ${SCHEMA}.topics (feed, state_seq) where state_seq is not null`,
+  `create index topics_removed on ${SCHEMA}.topics (feed, removed_seq) where removed_seq is not null`,
   MESSAGES,
   `create index messages_by_seq on ${SCHEMA}.messages (feed, seq)`,
   `create index messages_by_topic on ${SCHEMA}.messages (feed, topic, n, seq)`,

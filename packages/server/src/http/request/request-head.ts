@@ -183,7 +183,7 @@ function decode(text: string): string {
   }
 }
 
-function isText(path: string): boolean {
+export function isText(path: string): boolean {
   try {
     return !decodeURIComponent(path).includes('\0')
   } catch {

@@ -27,7 +27,8 @@ export async function takeBackup(location: DataLocation, target: string, masterK
     const files = [...(await copyDataFolder(location.dataFolder, unfinished))]
     if (location.url !== '') files.push(...(await dumpPostgres(location, unfinished)))
     const engine = location.url === '' ? 'sqlite' : 'postgres'
-    await writeManifest(unfinished, seal({ format: 1, version: VERSION, engine, taken, files }, masterKey))
+    const described = { format: 1, version: VERSION, engine, taken, files, folder: basename(finished) } as const
+    await writeManifest(unfinished, seal(described, masterKey))
     const manifest = await readBackup(unfinished)
     await rename(unfinished, finished)
     return manifest

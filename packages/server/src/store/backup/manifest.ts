@@ -26,6 +26,8 @@ export interface Manifest {
   /** ISO 8601. */
   readonly taken: string
   readonly files: readonly BackupFile[]
+  /** The name of the folder that it was written to: a copy of it has another. Absent in backups of earlier versions. */
+  readonly folder?: string
   /** Absent in backups of earlier versions. */
   readonly seal?: string
 }
@@ -127,11 +129,12 @@ function parseManifest(text: string): Manifest | undefined {
 
 function isManifest(value: unknown): value is Manifest {
   if (typeof value !== 'object' || value === null) return false
-  const { format, engine, taken, files, seal } = value as Record<string, unknown>
+  const { format, engine, taken, files, folder, seal } = value as Record<string, unknown>
   return (
     format === 1 &&
     (engine === 'sqlite' || engine === 'postgres') &&
     typeof taken === 'string' &&
+    (folder === undefined || typeof folder === 'string') &&
     (seal === undefined || typeof seal === 'string') &&
     Array.isArray(files) &&
     files.every(

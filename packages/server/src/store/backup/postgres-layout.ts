@@ -17,8 +17,8 @@ export interface Layout {
   readonly tables: readonly TableLayout[]
 }
 
-/** The schema of the identity data, and those of the query data. */
-const OURS = "(nspname = 'gatehouse' or nspname like 'gatehouse\\_%')"
+/** The schema of the identity data, and those of the query data. The messages of feeds are not part of a backup. */
+const OURS = "(nspname = 'gatehouse' or (nspname like 'gatehouse\\_%' and nspname <> 'gatehouse_feeds'))"
 /** The change logs of live queries belong to one database: the server makes new ones. */
 const LOGS = "'\\_gh\\_log%'"
 

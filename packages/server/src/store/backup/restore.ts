@@ -1,6 +1,7 @@
 /** Restores a data folder, and the PostgreSQL database if there was one, from a backup. Never overwrites existing data. */
 import { chmod, copyFile, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import SqliteDatabase from 'better-sqlite3'
 import { removeOnSignal } from '../../lib/remove-on-signal.ts'
 import { createFolder, MARK } from '../database/data-folder.ts'
 import type { DataLocation } from '../database/database.ts'
@@ -40,6 +41,7 @@ export async function restoreBackup(
       await chmod(join(location.dataFolder, name), 0o600)
       if (name.endsWith('.db') && checkSqlite(join(location.dataFolder, name)) !== rows)
         throw new BadBackup(`${name} does not have the ${rows} rows that the backup lists`)
+      if (name === 'feeds.db') beginEpochs(join(location.dataFolder, name))
     }
   } catch (error) {
     for (const { name } of files) await rm(join(location.dataFolder, name), { force: true })
@@ -48,6 +50,16 @@ export async function restoreBackup(
     forget()
   }
   return manifest
+}
+
+/** Messages after the backup are lost, and their numbers will be given again: positions from before must not be taken for later ones. */
+function beginEpochs(file: string): void {
+  const database = new SqliteDatabase(file)
+  try {
+    database.exec('update feeds set epoch = lower(hex(randomblob(6)))')
+  } finally {
+    database.close()
+  }
 }
 
 function refuseOtherEngine(manifest: Manifest, location: DataLocation): void {

@@ -7,7 +7,7 @@ import { BadBackup, checkSeal, readManifest } from './manifest.ts'
 
 /**
  * Keeps the newest of those beside `newest`, and in any case this one, which was just taken: clocks can be wrong. Backups of other
- * installations have another seal, and stay.
+ * installations have another seal, and copies another name than the manifest says: they stay, and do not count.
  */
 export async function removeOldBackups(newest: string, keep: number, masterKey: MasterKey): Promise<readonly string[]> {
   const parent = dirname(resolve(newest))
@@ -38,6 +38,7 @@ async function timeOf(folder: string, masterKey: MasterKey): Promise<number | un
   try {
     const manifest = await readManifest(folder)
     checkSeal(manifest, masterKey, folder)
+    if (manifest.folder !== undefined && manifest.folder !== basename(folder)) return undefined
     return Date.parse(manifest.taken)
   } catch (error) {
     if (error instanceof BadBackup) return undefined

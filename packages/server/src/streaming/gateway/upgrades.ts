@@ -134,9 +134,10 @@ export class Upgrades {
   }
 }
 
+/** Written again, since a client could append anything to it. */
 function traceParentOf({ headers }: IncomingMessage): string | undefined {
-  const { traceparent } = headers
-  return typeof traceparent === 'string' && readTraceParent(traceparent) !== undefined ? traceparent : undefined
+  const read = headers.traceparent === undefined ? undefined : readTraceParent(headers.traceparent)
+  return read && `00-${read.traceId}-${read.spanId}-${read.sampled ? '01' : '00'}`
 }
 
 /** The socket that Node hands over with an upgrade request. */

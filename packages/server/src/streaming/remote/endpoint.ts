@@ -51,7 +51,8 @@ export class Endpoint {
         hasReply = true
         readReply(response, response.statusCode ?? 0, response.headers, maxBytes).then(resolve, reject)
       })
-      request.once('error', (error) => {
+      // Not once: an error that nobody listens to would end the process.
+      request.on('error', (error) => {
         // The program may offer another protocol when it is reached again.
         if (!signal.aborted) this.#http2?.forget()
         reject(error)

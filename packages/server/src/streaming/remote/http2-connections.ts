@@ -66,10 +66,10 @@ function connectSecurely({ hostname, port }: URL): Promise<TLSSocket> {
       ALPNProtocols: ['h2', 'http/1.1'],
     })
     socket.setTimeout(CONNECT_MS, () => socket.destroy(new Error('the connection could not be opened in time')))
-    socket.once('error', reject)
+    // Not once: an error that nobody listens to would end the process.
+    socket.on('error', reject)
     socket.once('secureConnect', () => {
       socket.setTimeout(0)
-      socket.off('error', reject)
       resolve(socket)
     })
   })
@@ -136,7 +136,7 @@ class Http2Session {
 function replyHead(stream: ClientHttp2Stream): Promise<IncomingHttpHeaders & IncomingHttpStatusHeader> {
   return new Promise((resolve, reject) => {
     stream.once('response', resolve)
-    stream.once('error', reject)
+    stream.on('error', reject)
     stream.once('close', () => reject(new Error('the stream was closed without a reply')))
   })
 }

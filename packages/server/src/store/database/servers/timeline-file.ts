@@ -2,7 +2,7 @@
  * The latest timeline that a node has seen, kept in its data folder: at its next start it recognises an old primary. Ends in .tmp: the file is
  * no part of the data, and in no backup.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chownSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const FILE = 'database-timeline.tmp'
@@ -28,5 +28,13 @@ export function writeSeenTimeline(folder: string, seen: SeenTimeline): void {
   const file = join(folder, FILE)
   const next = `${file}.${process.pid}.tmp`
   writeFileSync(next, `${JSON.stringify(seen)}\n`, { mode: 0o600 })
+  giveToOwner(next, folder)
   renameSync(next, file)
+}
+
+/** A command may run as root; the node, as the user that the folder belongs to, has to read and replace the file. */
+function giveToOwner(file: string, folder: string): void {
+  if (process.getuid?.() !== 0) return
+  const { uid, gid } = statSync(folder)
+  if (uid !== 0) chownSync(file, uid, gid)
 }

@@ -1,0 +1,14 @@
+/** A message of a feed on its way to subscribers. */
+import type { JsonText } from 'gatehouse-protocol'
+
+/** What a subscriber is sent. Subscribers of the same topic or pattern share the object. */
+export interface FeedMessage {
+  readonly topic: string
+  /** Undefined for a removed topic, and for a message that only says whether all was recovered. */
+  readonly data: JsonText | undefined
+  /** Undefined if the feed has no history. */
+  readonly position: string | undefined
+  readonly isRemoved: boolean
+  /** The first message after a resumption says whether nothing is missing. */
+  readonly isRecovered: boolean | undefined
+}
