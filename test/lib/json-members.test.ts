@@ -1,7 +1,7 @@
 /** The text of a member of a message, as the client has written it. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memberText } from '../../packages/server/src/streaming/topics/data-text.ts'
+import { memberText } from '../../packages/server/src/lib/json-members.ts'
 
 test('a member is found by its name on the first level, and the last of several counts', () => {
   for (const [text, expected] of [
