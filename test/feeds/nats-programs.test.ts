@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
+import { explain } from '../../packages/server/src/cli/explain.ts'
 import type { FeedEngine, FeedStore } from '../../packages/server/src/feeds/engine.ts'
 import { openNatsFeeds } from '../../packages/server/src/feeds/nats/engine.ts'
 import { streamName } from '../../packages/server/src/feeds/nats/subjects.ts'
@@ -194,6 +195,17 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
       await assert.rejects(publish(store, 'XLON/quotes/ACME=4'), isRefusal('feed.bad_topic'))
     })
 
+    test('a stream that has the subjects of a feed already is an error that names both', async () => {
+      const manager = await jetstreamManager(program)
+      const feed = bench.define(LATEST)
+      await manager.streams.add({ name: 'OTHER', subjects: [`gatehouse.feeds.${feed.name}.>`] })
+      await assert.rejects(bench.engine.open(feed), {
+        name: 'UnfitNats',
+        message: `NATS refuses the stream gatehouse_feed_${feed.name} of a feed: subjects overlap with an existing stream`,
+      })
+      await manager.streams.delete('OTHER')
+    })
+
     test('without a stream they are core subjects', async () => {
       const store = await bench.create({ ...LATEST, natsSubject: 'fx.rates.>' })
       const received = await Received.of(store, ALL)
@@ -312,6 +324,7 @@ describe('without a nats-server', () => {
       (error: Error) => {
         assert.match(error.message, /127\.0\.0\.1:1/)
         assert.doesNotMatch(error.message, /secret/)
+        assert.match(explain(error) ?? '', /Check GATEHOUSE_NATS_URL\.$/)
         return isUnavailable(error)
       },
     )
