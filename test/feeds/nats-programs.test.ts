@@ -4,7 +4,6 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
-import { explain } from '../../packages/server/src/cli/explain.ts'
 import type { FeedEngine, FeedStore } from '../../packages/server/src/feeds/engine.ts'
 import { openNatsFeeds } from '../../packages/server/src/feeds/nats/engine.ts'
 import { streamName } from '../../packages/server/src/feeds/nats/subjects.ts'
@@ -316,17 +315,3 @@ async function measure(publisher: FeedStore, received: Received): Promise<number
   received.deliver = deliver
   return times.sort((one, other) => one - other)
 }
-
-describe('without a nats-server', () => {
-  test('the engine says which host it cannot reach, and no password', async () => {
-    await assert.rejects(
-      openNatsFeeds({ url: 'nats://user:secret@127.0.0.1:1', onError: () => {} }),
-      (error: Error) => {
-        assert.match(error.message, /127\.0\.0\.1:1/)
-        assert.doesNotMatch(error.message, /secret/)
-        assert.match(explain(error) ?? '', /Check GATEHOUSE_NATS_URL\.$/)
-        return isUnavailable(error)
-      },
-    )
-  })
-})
