@@ -138,6 +138,29 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
     following.stop()
   })
 
+  test('the mark of a removal is forgotten after ten minutes, and a reader from before it still sees a gap', async () => {
+    let later = 0
+    const engine = await openNatsFeeds({ url: server.url, clock: () => Date.now() + later, onError: assert.ifError })
+    const feed = bench.define({ ...HISTORY, ...LATEST, stateTime: 1000 })
+    const store = await engine.open(feed)
+    const { seq: first } = await publish(store, 'A=1')
+    const { seq: removed } = await publish(store, 'A')
+    const held = async () => {
+      const { streams } = await jetstreamManager(program)
+      const { state } = await streams.info(streamName(feed.name), {
+        ...{ subjects_filter: '>', deleted_details: false, offset: 0 },
+      })
+      return Object.keys(state.subjects ?? {}).length
+    }
+    assert.equal(await held(), 1)
+    later = 11 * 60_000
+    await until('the mark is gone', 2000, async () => (await held()) === 0)
+    assert.equal((await readAll(store, only('A'), first)).hasGap, true)
+    assert.equal((await readAll(store, ALL, first)).hasGap, true)
+    assert.equal((await readAll(store, only('A'), removed)).hasGap, false)
+    await engine.close()
+  })
+
   test('a stream that somebody deleted is created again, with another epoch', async () => {
     const { here: store, feed } = await bench.createOnBoth({ ...HISTORY, name: 'Deleted.Prices' })
     const received = await Received.of(store, ALL)
