@@ -30,7 +30,13 @@ async function sizeOf(names: string): Promise<number> {
   return gzipSync(outputFiles[0]?.contents ?? new Uint8Array(), { level: 9 }).length
 }
 
-test('all of it is at most 15 kB compressed, and parts are smaller', async (t) => {
+/**
+ * Feeds took it from 15 to 17 kB. As a second file, loaded by the first `gate.feed(…)`, they would have kept the 15, but `subscribe` returns
+ * a store at once, and pages that copy, version, preload or pin the hash of one file would have two to keep in step.
+ */
+const MOST_BYTES = 17_000
+
+test('all of it is at most 17 kB compressed, and parts are smaller', async (t) => {
   const whole = gzipSync(await readFile(join(client, 'dist', 'index.min.js')), { level: 9 }).length
   const parts = {
     'sign-in in a browser, and queries': await sizeOf('Http, browser, createQuery'),
@@ -38,9 +44,11 @@ test('all of it is at most 15 kB compressed, and parts are smaller', async (t) =
     'queries with a token from elsewhere': await sizeOf('Http, getToken, createQuery'),
     'live queries with a token from elsewhere': await sizeOf('Http, getToken, Stream, createLive'),
     'live queries by server-sent events': await sizeOf('Http, getToken, LiveEvents, createLive'),
+    'feeds with a token from elsewhere': await sizeOf('Http, getToken, Stream, createFeeds'),
   }
   for (const [name, size] of Object.entries({ all: whole, ...parts })) t.diagnostic(`${size} bytes: ${name}`)
-  assert.ok(whole <= 15_000, `${whole} bytes`)
+  assert.ok(whole <= MOST_BYTES, `${whole} bytes`)
+  assert.ok(parts['feeds with a token from elsewhere'] <= 9_500)
   assert.ok(parts['queries with a token from elsewhere'] <= 6_500)
   assert.ok(parts['sign-in in a browser'] <= 7_000)
   assert.ok(parts['live queries with a token from elsewhere'] <= 10_000)

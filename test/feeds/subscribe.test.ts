@@ -153,12 +153,12 @@ onEveryEngine('subscriptions of feeds', (place) => {
     assert.deepEqual(
       [shown(await stream.next()), shown(await stream.next())],
       [
-        { Topic: `${topic}/A`, Data: 1 },
-        { Topic: `${topic}/B`, Data: 2 },
+        { Topic: `${topic}/A`, Pattern: `${topic}/*`, Data: 1 },
+        { Topic: `${topic}/B`, Pattern: `${topic}/*`, Data: 2 },
       ],
     )
     await publish('Prices', `${topic}/new/one`, 4)
-    assert.deepEqual(shown(await stream.next()), { Topic: `${topic}/new/one`, Data: 4 })
+    assert.deepEqual(shown(await stream.next()), { Topic: `${topic}/new/one`, Pattern: `${topic}/*`, Data: 4 })
   })
 
   test('a pattern resumes by its own positions', async () => {
@@ -171,7 +171,7 @@ onEveryEngine('subscriptions of feeds', (place) => {
     await again.next()
     assert.deepEqual(
       { ...shown(await again.next()), Position: '' },
-      { Topic: `${topic}/B`, Data: 2, Recovered: true, Position: '' },
+      { Topic: `${topic}/B`, Pattern: `${topic}/*`, Data: 2, Recovered: true, Position: '' },
     )
   })
 

@@ -36,6 +36,20 @@ export {
   type User,
 } from './auth/token-source.ts'
 export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts'
+export {
+  createFeeds,
+  type Feed,
+  type FeedByName,
+  type FeedTopic,
+  type NewMessage,
+  type PublishAllOptions,
+  type Published,
+  type PublishProgress,
+  type TopicOptions,
+} from './feed/feed.ts'
+export type { FeedMessage, KeptMessage } from './feed/message.ts'
+export type { FeedStart } from './feed/source.ts'
+export type { FeedOptions, FeedSubscription } from './feed/subscription.ts'
 export { Gatehouse } from './gatehouse.ts'
 export {
   type GatehouseOptions,

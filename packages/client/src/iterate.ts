@@ -6,6 +6,10 @@ export interface QueueOptions<T> {
   readonly limit?: number | undefined
   /** Makes one value of the one that waits and the new one, so that at most one waits. */
   readonly merge?: ((waiting: T, value: T) => T) | undefined
+  /** What stays of the values that wait when there are too many; undefined ends the iteration. */
+  readonly onFull?: ((waiting: T[]) => T[] | undefined) | undefined
+  /** All that waited was read. */
+  readonly onEmpty?: (() => void) | undefined
   /** The consumer has left the loop, or the queue has overflowed. */
   readonly onLeave?: (() => void) | undefined
 }
@@ -14,19 +18,26 @@ export class Queue<T> implements AsyncIterableIterator<T, undefined> {
   readonly #options: QueueOptions<T>
   readonly #steps = this.#read()
   #values: T[] = []
+  #limit: number
   #end: { readonly error: unknown } | undefined
   #wake: (() => void) | undefined
 
   constructor(options: QueueOptions<T> = {}) {
     this.#options = options
+    this.#limit = options.limit ?? 1000
   }
 
   push(value: T): void {
     if (this.#end !== undefined) return
-    const { limit = 1000, merge, onLeave } = this.#options
+    const { merge, onFull, onLeave } = this.#options
+    const kept = this.#values.length < this.#limit ? this.#values : onFull?.(this.#values)
     if (merge !== undefined && this.#values.length > 0) this.#values = [merge(this.#values[0] as T, value)]
-    else if (this.#values.length < limit) this.#values.push(value)
-    else {
+    else if (kept !== undefined) {
+      // Not again for each of the next values.
+      if (kept !== this.#values) this.#limit = Math.max(this.#limit, 2 * kept.length)
+      this.#values = kept
+      kept.push(value)
+    } else {
       this.end(
         new GatehouseError('Too many messages wait to be read', {
           code: 'client.slow',
@@ -62,6 +73,7 @@ export class Queue<T> implements AsyncIterableIterator<T, undefined> {
   async *#read(): AsyncGenerator<T, undefined, undefined> {
     for (;;) {
       while (this.#values.length > 0) yield this.#values.shift() as T
+      this.#options.onEmpty?.()
       if (this.#end !== undefined) break
       await new Promise<void>((resolve) => {
         this.#wake = resolve

@@ -96,6 +96,12 @@ export function parseExact(text: string): unknown {
   )
 }
 
+/** JSON in which bigints are numbers with all their digits, as `parseExact` reads them. */
+export function writeExact(value: unknown): string {
+  const text = JSON.stringify(value, (_, member) => (typeof member === 'bigint' ? MARK + member : member))
+  return text.replaceAll(new RegExp(`"${MARK}(-?\\d+)"`, 'g'), '$1')
+}
+
 /** What a parameter or a value to be written can be. */
 export type Value = string | number | bigint | boolean | null | Date | Uint8Array | { toString(): string }
 

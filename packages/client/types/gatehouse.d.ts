@@ -1,6 +1,7 @@
-/** All of it in one object: requests, queries, tables, the stream, live queries and the administration. */
+/** All of it in one object: requests, queries, tables, the stream, live queries, feeds and the administration. */
 import { type Admin, Collection } from './admin.ts';
 import type { TokenSource } from './auth/token-source.ts';
+import { type FeedByName } from './feed/feed.ts';
 import { type GatehouseOptions, Http } from './http.ts';
 import { type QueryTag, type Row } from './query.ts';
 import type { SavedDocument } from './saved.ts';
@@ -25,6 +26,8 @@ export declare class Gatehouse<Source extends TokenSource = TokenSource> extends
     readonly query: QueryTag;
     /** Keeps the result of a statement up to date: `` gate.live`select …` ``. */
     readonly live: LiveTag;
+    /** A feed by name: `gate.feed('Prices').subscribe('ACME')`. */
+    readonly feed: FeedByName;
     /** Users, clients, roles and the rest, for administrators. */
     readonly admin: Admin;
     /** Saved queries and boards: the user's own, and those shared by others. */

@@ -5,6 +5,10 @@ export { clientCredentials, type DeviceOptions, type DevicePrompt, device, getTo
 export { memory, type TokenStorage } from './auth/storage.ts';
 export { type Auth, type AuthEnv, type ClientOptions, GrantedTokens, type TokenSource, type Tokens, type User, } from './auth/token-source.ts';
 export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts';
+export { createFeeds, type Feed, type FeedByName, type FeedTopic, type NewMessage, type PublishAllOptions, type Published, type PublishProgress, type TopicOptions, } from './feed/feed.ts';
+export type { FeedMessage, KeptMessage } from './feed/message.ts';
+export type { FeedStart } from './feed/source.ts';
+export type { FeedOptions, FeedSubscription } from './feed/subscription.ts';
 export { Gatehouse } from './gatehouse.ts';
 export { type GatehouseOptions, Http, type RequestOptions, type RequestReport, type Search, type WebSocketClass, type WebSocketLike, } from './http.ts';
 export { type Batches, type CallOptions, createQuery, type ProgressOptions, type Query, type QueryOptions, type QueryTag, type Result, type Row, type WriteOptions, } from './query.ts';

@@ -29,6 +29,8 @@ export declare class Values {
 }
 /** Few texts contain such long numbers; JSON.parse reads all other texts. */
 export declare function parseExact(text: string): unknown;
+/** JSON in which bigints are numbers with all their digits, as `parseExact` reads them. */
+export declare function writeExact(value: unknown): string;
 /** What a parameter or a value to be written can be. */
 export type Value = string | number | bigint | boolean | null | Date | Uint8Array | {
     toString(): string;

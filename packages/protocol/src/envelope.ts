@@ -21,6 +21,8 @@ export interface Message {
   readonly TransactionID?: TransactionId | undefined
   /** A JsonText is the value of its text. */
   readonly Data?: unknown
+  /** Of a message of a feed: the pattern of the subscription that it belongs to, if it has one. */
+  readonly Pattern?: string | undefined
   /** Of a message of a feed with history: where a later subscription can resume. */
   readonly Position?: string | undefined
   /** On the first message after a resumption: whether nothing is missing. */

@@ -28,6 +28,8 @@ export interface UrgentSink<Data> extends SubscriberSink<Data> {
 
 /** The producer as the transport sees it. */
 export interface RunningSubscription {
+  /** The `Data` of the confirmation, where the producer has something to say. */
+  readonly confirmation?: object | undefined
   /** The sink may send again. */
   drained(): void
   /** The caller has other rights, or a new token with the same rights. */

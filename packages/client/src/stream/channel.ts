@@ -1,5 +1,6 @@
 /** What a stream carries besides requests: subscriptions that stay over all connections. */
 import type { GatehouseError } from '../errors.ts'
+import type { Message } from './protocol.ts'
 
 /** A subscription as the stream sees it. */
 export interface Channel {
@@ -9,8 +10,10 @@ export interface Channel {
   readonly statement?: string | undefined
   /** The data of the next Sub. */
   data(): unknown
-  onConfirmed(): void
-  onData(data: unknown): void
+  /** With the data of the confirmation, where it has any. */
+  onConfirmed(data?: unknown): void
+  /** With the message that has the data, if it came on a stream. */
+  onData(data: unknown, message?: Message): void
   /** Returns true if another Sub should follow. */
   onRefused?(error: GatehouseError): boolean
   onEnd(error: GatehouseError): void

@@ -115,7 +115,14 @@ export class Stream implements Channels {
   /** Opens a channel; it stays over all connections until `detach` or `onEnd`. */
   attach(channel: Channel): void {
     const subscribed: Subscribed = { channel, phase: 'waiting', wasOpen: false, failures: 0 }
-    this.#subscribed.set(keyOf(channel), subscribed)
+    const key = keyOf(channel)
+    if (this.#subscribed.has(key)) {
+      // A connection has one subscription of each topic.
+      const message = `${channel.controller}/${channel.topic} is subscribed to in another way`
+      this.#fail(subscribed, new GatehouseError(message, { code: 'client.subscribed', hint: 'close the other first' }))
+      return
+    }
+    this.#subscribed.set(key, subscribed)
     if (this.state === 'online') this.#subscribe(subscribed)
     else if (this.http.closed.aborted) this.#fail(subscribed, this.http.closed.reason)
     else this.#connection.open()
@@ -212,15 +219,15 @@ export class Stream implements Channels {
   }
 
   #onMessage(message: Message): void {
-    const { TransactionID: id, Action } = message
+    const { TransactionID: id, Action, Controller: controller = '', Topic, Pattern: topic = Topic ?? '' } = message
     const pending = id === undefined ? undefined : this.#pending.get(id)
-    const subscribed = this.#subscribed.get(keyOf({ controller: message.Controller ?? '', topic: message.Topic ?? '' }))
+    const subscribed = this.#subscribed.get(keyOf({ controller, topic }))
     if (pending !== undefined && id !== undefined) {
       this.#pending.delete(id)
       if (Action === 'Error') pending.reject(errorOfMessage(message, subscribed?.channel.statement))
       else {
         // Before the next message, which may be the first of the subscription.
-        if (Action === 'Sub') subscribed?.channel.onConfirmed()
+        if (Action === 'Sub') subscribed?.channel.onConfirmed(message.Data)
         pending.resolve(message)
       }
     } else if (subscribed === undefined || id !== undefined) return
@@ -230,6 +237,6 @@ export class Stream implements Channels {
         subscribed.error ?? new GatehouseError('The server ended the subscription', { code: 'client.ended' })
       delete subscribed.error
       this.#onEndOf(subscribed, error)
-    } else if (Action === undefined) subscribed.channel.onData(message.Data)
+    } else if (Action === undefined) subscribed.channel.onData(message.Data, message)
   }
 }

@@ -9,6 +9,11 @@ export interface Message {
     readonly Data?: unknown;
     readonly Confirm?: boolean;
     readonly Problem?: unknown;
+    /** Of a message of a feed, as docs/feeds.md describes it. */
+    readonly Pattern?: string;
+    readonly Position?: string;
+    readonly Recovered?: boolean;
+    readonly Removed?: boolean;
 }
 /** The states of a connection. */
 export type State = 

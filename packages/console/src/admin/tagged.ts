@@ -9,6 +9,8 @@ import { type Loaded, useLoad } from '../ui/index.ts'
 export interface Tagged<Item> extends Loaded<Item> {
   /** Changes the given members; null removes one. Says what happened, and resolves with whether it was done. */
   readonly change: (patch: object, done: string) => Promise<boolean>
+  /** The same for a form that shows what is wrong: rejects with the error. */
+  readonly save: (patch: object) => Promise<void>
   /** Deletes it, in the version that is shown. */
   readonly remove: (done: string) => Promise<boolean>
 }
@@ -26,17 +28,22 @@ export function useTagged<Item>(path: string): Tagged<Item> {
     [path],
   )
   const { data, reload, set } = loaded
+  const request = useCallback(
+    async (method: 'PATCH' | 'DELETE', body?: object): Promise<void> => {
+      const type = body === undefined ? {} : { 'content-type': 'application/merge-patch+json' }
+      const headers = { 'if-match': tag.current, ...type }
+      const response = await gate.request(path, { method, headers, ...(body && { body }) })
+      if (method !== 'PATCH') return
+      tag.current = response.headers.get('etag') ?? '*'
+      // The reply lacks the members that only the page shows.
+      set({ ...data, ...without(data, body), ...(await response.json()) } as Item)
+    },
+    [path, data],
+  )
   const send = useCallback(
     async (method: 'PATCH' | 'DELETE', done: string, body?: object): Promise<boolean> => {
-      const type = body === undefined ? {} : { 'content-type': 'application/merge-patch+json' }
       try {
-        const headers = { 'if-match': tag.current, ...type }
-        const response = await gate.request(path, { method, headers, ...(body && { body }) })
-        if (method === 'PATCH') {
-          tag.current = response.headers.get('etag') ?? '*'
-          // The reply lacks the members that only the page shows.
-          set({ ...data, ...without(data, body), ...(await response.json()) } as Item)
-        }
+        await request(method, body)
         toast(done)
         return true
       } catch (error) {
@@ -59,6 +66,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
   return {
     ...loaded,
     change: (patch, done) => send('PATCH', done, patch),
+    save: (patch) => request('PATCH', patch),
     remove: (done) => send('DELETE', done),
   }
 }

@@ -50,7 +50,8 @@ terminal) and each line of stdout is a message from the server. The session ends
 nothing is subscribed to, or when the wait is over. For example: echo 'Platform/QueryServerInfo' | gatehouse stream
 
 The token is renewed before it expires. A lost connection is opened again with a fresh token, and subscriptions
-continue; messages in between are lost. The exit status is 1 if a request was refused or not answered, if the server ended the
+continue. What was published in between is lost, except on feeds with a history, which send it: "Position" of a message is
+where a subscription resumes, "Recovered":false says that messages are missing. The exit status is 1 if a request was refused or not answered, if the server ended the
 session, or if the connection is lost in the end.`,
     examples: [
       'stream --username alice',
@@ -58,6 +59,30 @@ session, or if the connection is lost in the end.`,
       'stream --token-file token.txt --wait 60 < messages.txt',
     ],
     load: async () => (await import('./stream/stream.ts')).stream,
+  },
+  {
+    name: 'publish',
+    positionals: ['FEED', '[TOPIC]', '[JSON]'],
+    options: {
+      '--key': { value: 'KEY', help: 'an idempotency key: within 24 hours the same request is published once' },
+      '--skip': { value: 'LINES', help: 'skip so many lines of stdin, which were published before' },
+      ...SERVER,
+    },
+    summary: 'Publishes a message to a feed, or the messages of stdin.',
+    notes: `
+With TOPIC and JSON it publishes one message and prints its position, if the feed has a history. Without them each line of
+stdin is a message: {"Topic": "ACME", "Data": {"last": "101.25"}}. Lines are sent as they arrive, in requests of up to 10,000
+messages and 8 MiB, each of which is published as a whole or not at all. Data is passed on digit for digit.
+
+After an error the command says up to which line it has published, and how to continue. A request whose reply was lost is
+repeated with the same key, so that nothing is published twice. With --key stdin must fit into one request.
+${LOGIN}`,
+    examples: [
+      `publish Prices ACME '{"last": "101.25"}'`,
+      'publish Prices < prices.ndjson',
+      'publish Prices --skip 20000 < prices.ndjson',
+    ],
+    load: async () => (await import('./publish/publish.ts')).publish,
   },
   {
     name: 'query',

@@ -15,6 +15,7 @@ export interface SubscribeOptions {
 
 /** The subscriptions of one topic or pattern. */
 interface Group {
+  readonly pattern: string | undefined
   readonly positions: Positions
   readonly subscriptions: Set<FeedSubscription>
 }
@@ -97,6 +98,11 @@ export class LiveFeed implements Follower {
     return subscription
   }
 
+  /** That of message `seq`, or of a later one of another topic. */
+  newestPosition(key: string, seq = 0): string {
+    return this.positionsOf(key).write(this.store.epoch, Math.max(seq, this.#through))
+  }
+
   positionsOf(key: string): Positions {
     return new Positions(this.#definition.name, key)
   }
@@ -116,7 +122,7 @@ export class LiveFeed implements Follower {
     const deliver = (group: Group | undefined): void => {
       if (group === undefined) return
       if (message.data !== undefined) data ??= new JsonText(message.data)
-      const shared = this.#messageOf(message, data, group.positions)
+      const shared = this.#messageOf(message, data, group)
       for (const subscription of group.subscriptions) subscription.deliver(message, shared)
     }
     deliver(this.#topics.get(topic))
@@ -127,10 +133,15 @@ export class LiveFeed implements Follower {
       deliver(this.#prefixes.get(topic.slice(0, slash + 1)))
   }
 
-  #messageOf({ topic, seq, data: text }: StoredMessage, data: JsonText | undefined, positions: Positions): FeedMessage {
+  #messageOf(
+    { topic, seq, data: text }: StoredMessage,
+    data: JsonText | undefined,
+    { pattern, positions }: Group,
+  ): FeedMessage {
     const hasHistory = this.#definition.history !== undefined
     return {
       topic,
+      pattern,
       data,
       position: hasHistory ? positions.write(this.store.epoch, seq) : undefined,
       isRemoved: text === undefined,
@@ -141,7 +152,8 @@ export class LiveFeed implements Follower {
   #groupOf(key: string, choice: TopicChoice): Group {
     const [groups, name] =
       choice.kind === 'topic' ? ([this.#topics, choice.topic] as const) : ([this.#prefixes, choice.prefix] as const)
-    const group = groups.get(name) ?? { positions: this.positionsOf(key), subscriptions: new Set() }
+    const pattern = choice.kind === 'prefix' ? key : undefined
+    const group = groups.get(name) ?? { pattern, positions: this.positionsOf(key), subscriptions: new Set() }
     groups.set(name, group)
     return group
   }

@@ -4,6 +4,8 @@ import type { JsonText } from 'gatehouse-protocol'
 /** What a subscriber is sent. Subscribers of the same topic or pattern share the object. */
 export interface FeedMessage {
   readonly topic: string
+  /** The pattern that was subscribed to, if it is one. */
+  readonly pattern: string | undefined
   /** Undefined for a removed topic, and for a message that only says whether all was recovered. */
   readonly data: JsonText | undefined
   /** Undefined if the feed has no history. */

@@ -125,6 +125,19 @@ export class FeedService {
     return feed.subscribe(topic, choice, { start, maxRate }, principal, sink)
   }
 
+  /**
+   * Where a subscriber can resume who has not received a message yet: the newest one, if the subscription does not begin with messages
+   * that are kept; undefined otherwise, and without history.
+   */
+  async startPosition(name: string, { topic, resume, last }: SubscribeRequest): Promise<string | undefined> {
+    const feed = this.#feeds.get(name)
+    const choice = topicChoice(topic)
+    if (feed?.definition.history === undefined || choice === undefined || resume !== undefined) return undefined
+    const [newest] = await feed.store.readLast(choice, 1)
+    const beginsNow = last === 0 || (last === undefined && feed.definition.keep === 'all')
+    return newest === undefined || beginsNow ? feed.newestPosition(topic, newest?.seq) : undefined
+  }
+
   async usage(name: string) {
     return this.#feeds.get(name)?.store.usage()
   }
@@ -213,6 +226,7 @@ function checkMessage({ name, messageBytes }: Feed, { topic, data }: NewMessage)
 
 function startOf(feed: LiveFeed, topic: string, resume: string | undefined, last: number | undefined): Start {
   if (resume !== undefined) return { kind: 'resume', seq: feed.positionsOf(topic).read(resume, feed.store.epoch) }
-  if (last !== undefined && feed.definition.history !== undefined) return { kind: 'last', count: last }
+  if (last !== undefined && feed.definition.history !== undefined)
+    return last === 0 ? { kind: 'now' } : { kind: 'last', count: last }
   return feed.definition.keep === 'latest' ? { kind: 'state' } : { kind: 'now' }
 }

@@ -269,6 +269,7 @@ export class FeedSubscription implements RunningSubscription {
     this.#isRecovered = undefined
     return {
       topic,
+      pattern: this.choice.kind === 'prefix' ? this.key : undefined,
       data: data === undefined ? undefined : new JsonText(data),
       position: this.#feed.hasHistory ? this.#feed.positionOf(seq) : undefined,
       isRemoved,

@@ -20,7 +20,7 @@ export function feedControllers(feeds: readonly Feed[], env: FeedControllersEnv)
 }
 
 function createController(
-  { name, description, class: feedClass, read, write }: Feed,
+  { name, description, class: feedClass, read, write, keep }: Feed,
   { feeds, maxPatterns }: FeedControllersEnv,
   patterns: WeakMap<Caller, number>,
 ): Controller {
@@ -46,11 +46,23 @@ function createController(
     if (isPattern && count >= maxPatterns()) throw refuse('Limited', 'patterns')
     try {
       const subscription = await feeds.subscribe(name, request, principal, feedSink(sink, name))
-      if (!isPattern) return subscription
-      patterns.set(caller, count + 1)
-      return closing(subscription, () => patterns.set(caller, (patterns.get(caller) ?? 1) - 1))
+      // Clients that send no Data get what they always got.
+      const confirmation = call.data === undefined ? undefined : await confirm(request, subscription)
+      if (isPattern) patterns.set(caller, count + 1)
+      return running(subscription, confirmation, () => {
+        if (isPattern) patterns.set(caller, (patterns.get(caller) ?? 1) - 1)
+      })
     } catch (error) {
       throw streamRefusal(error, name)
+    }
+  }
+
+  async function confirm(request: SubscribeRequest, subscription: RunningSubscription): Promise<object> {
+    try {
+      return { Keep: keep, Position: await feeds.startPosition(name, request) }
+    } catch (error) {
+      subscription.close()
+      throw error
     }
   }
 
@@ -86,8 +98,13 @@ function readSubscribe({ topic, data }: Call): SubscribeRequest {
   return { topic, maxRate, resume, last }
 }
 
-function closing(subscription: RunningSubscription, onClosed: () => void): RunningSubscription {
+function running(
+  subscription: RunningSubscription,
+  confirmation: object | undefined,
+  onClosed: () => void,
+): RunningSubscription {
   return {
+    confirmation,
     drained: () => subscription.drained(),
     setPrincipal: (principal) => subscription.setPrincipal(principal),
     pause: () => subscription.pause(),

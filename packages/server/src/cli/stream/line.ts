@@ -1,4 +1,5 @@
 /** Parses a line that the user types, and completes it. */
+import { parseExactly } from '../../lib/exact-json.ts'
 import { UsageError } from '../errors.ts'
 import { parseJson } from '../output/json.ts'
 
@@ -25,7 +26,8 @@ export const KNOWN_TOPICS = [
 const WORDS = ['sub', 'unsub', 'cancel', 'signin', 'topics', 'help', 'quit']
 
 export const LINE_HELP = `  Controller/Topic [JSON]      sends a request, with the JSON as its Data
-  sub Controller/Topic         subscribes; unsub ends it
+  sub Controller/Topic [JSON]  subscribes; unsub ends it. Feeds take a pattern, such as Prices/NYSE/*, and options,
+                               such as {"Last": 10} or {"MaxRate": 1}
   cancel ID                    cancels the request with this TransactionID
   signin NAME                  signs a user in
   { … }                        sends the JSON unchanged
@@ -45,11 +47,14 @@ export function parseLine(line: string, nextId: () => number): Line {
     case 'signin':
       if (rest === '') throw new UsageError('signin needs a username')
       return { kind: 'signin', username: rest }
-    case 'sub':
-    case 'unsub': {
-      const Action = word === 'sub' ? 'Sub' : 'Unsub'
-      return message({ ...nameOf(rest), Action, TransactionID: nextId(), Confirm: true })
+    case 'sub': {
+      // A topic of a feed may contain spaces.
+      const [, name = rest, data] = /^(.*?)\s+(\{.*\})$/.exec(rest) ?? []
+      const Data = data === undefined ? undefined : parseData(data)
+      return message({ ...nameOf(name), Action: 'Sub', TransactionID: nextId(), Confirm: true, Data })
     }
+    case 'unsub':
+      return message({ ...nameOf(rest), Action: 'Unsub', TransactionID: nextId(), Confirm: true })
     case 'cancel':
       if (!/^-?\d+$/.test(rest)) throw new UsageError('cancel needs the TransactionID of a request')
       return { kind: 'message', text: `{"Action":"Cancel","TransactionID":${rest}}` }
@@ -72,9 +77,8 @@ function nameOf(text: string): { Controller: string; Topic: string } {
 }
 
 function parseData(text: string): unknown {
-  const data = parseJson(text)
-  if (data === undefined) throw new UsageError(`The text after the topic must be JSON: ${text}`)
-  return data
+  if (parseJson(text) === undefined) throw new UsageError(`The text after the topic must be JSON: ${text}`)
+  return parseExactly(text)
 }
 
 function splitOnce(text: string): [string, string] {

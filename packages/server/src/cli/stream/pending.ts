@@ -6,6 +6,8 @@ export class PendingMessages {
   readonly #requests = new Map<string, number>()
   /** The Sub of each topic, as it was sent. */
   readonly #subscriptions = new Map<string, string>()
+  /** The position of the last message of each of these, where the feed has a history. */
+  readonly #positions = new Map<string, string>()
   /** Topics that the server ended with the token; they come back with the next one. */
   readonly #suspended = new Set<string>()
 
@@ -13,8 +15,9 @@ export class PendingMessages {
     return this.#requests.size === 0 && this.#subscriptions.size === 0
   }
 
+  /** The messages that open the subscriptions again, after the last message that each has received. */
   get subscriptions(): readonly string[] {
-    return [...this.#subscriptions.values()]
+    return [...this.#subscriptions.keys()].map((topic) => this.#again(topic))
   }
 
   /** Whether a topic such as `Auth/Identify` is subscribed to. */
@@ -27,7 +30,7 @@ export class PendingMessages {
     const { Action: action = 'Publish', TransactionID: id, Confirm: confirm } = message
     if (action === 'Sub') this.#subscriptions.set(topicOf(message), text)
     // Nothing is sent when it has ended.
-    if (action === 'Unsub' && confirm !== true) this.#subscriptions.delete(topicOf(message))
+    if (action === 'Unsub' && confirm !== true) this.#forget(topicOf(message))
     // A successful Sub is answered only if it asks for a confirmation; Cancel and Error are never answered.
     if (id !== undefined && (action === 'Publish' || confirm === true)) this.#count(String(id), 1)
   }
@@ -40,16 +43,17 @@ export class PendingMessages {
     if (isLapsed && action === 'Error' && id === undefined && String(data).startsWith('Authority'))
       this.#suspended.add(topic)
     const isEnd = action === 'Unsub' || (action === 'Sub' && confirm === false) || action === 'Error'
-    if (isEnd && !this.#suspended.has(topic)) this.#subscriptions.delete(topic)
+    if (isEnd && !this.#suspended.has(topic)) this.#forget(topic)
+    this.#notePosition(message)
     // "Confirm":false follows an error, which was the reply.
     if (id !== undefined && confirm !== false) this.#count(String(id), -1)
   }
 
   /** The subscriptions that come back now that there is a valid token. */
   takeSuspended(): string[] {
-    const texts = [...this.#suspended].map((topic) => this.#subscriptions.get(topic))
+    const topics = [...this.#suspended].filter((topic) => this.#subscriptions.has(topic))
     this.#suspended.clear()
-    return texts.filter((text) => text !== undefined)
+    return topics.map((topic) => this.#again(topic))
   }
 
   /** The connection is gone: how many requests will not be answered. */
@@ -58,6 +62,27 @@ export class PendingMessages {
     this.#requests.clear()
     this.#suspended.clear()
     return unanswered
+  }
+
+  #forget(topic: string): void {
+    this.#subscriptions.delete(topic)
+    this.#positions.delete(topic)
+  }
+
+  /** A message of a pattern names it; the confirmation of a Sub with Data has the position where it begins. */
+  #notePosition(message: JsonObject): void {
+    const { Action: action, Pattern: pattern, Position: position, Data: data } = message
+    const topic = topicOf(typeof pattern === 'string' ? { ...message, Topic: pattern } : message)
+    const noted = action === 'Sub' ? membersOf(data).Position : position
+    if (typeof noted === 'string' && this.#subscriptions.has(topic)) this.#positions.set(topic, noted)
+  }
+
+  #again(topic: string): string {
+    const text = this.#subscriptions.get(topic) ?? ''
+    const position = this.#positions.get(topic)
+    if (position === undefined) return text
+    const message = membersOf(parseJson(text))
+    return JSON.stringify({ ...message, Data: { ...membersOf(message.Data), Resume: position, Last: undefined } })
   }
 
   #count(id: string, change: 1 | -1): void {

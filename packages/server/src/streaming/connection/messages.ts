@@ -15,10 +15,10 @@ export function push(controller: string, topic: string, data: unknown): Message 
   return { Controller: controller, Topic: topic, Action: 'Publish', Data: data }
 }
 
-export function confirmation(request: Request, confirmed: boolean, { confirmsUnsub }: Profile): Message {
+export function confirmation(request: Request, confirmed: boolean, { confirmsUnsub }: Profile, data?: object): Message {
   const { controller, topic, action, id } = request
   const confirm = action === 'Unsub' && !confirmsUnsub ? undefined : confirmed
-  return { Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirm }
+  return { Controller: controller, Topic: topic, Action: action, TransactionID: id, Confirm: confirm, Data: data }
 }
 
 /** Notifies the client that the server has ended a subscription. */

@@ -212,7 +212,7 @@ export class Operation implements Call {
     if (!this.caller.auth.satisfies(subscription.needs, env.clock())) subscription.close(refuse('Authority'))
     if (subscription.endReason !== undefined) throw subscription.endReason
     subscriptions.addTopicRun(subscription)
-    this.#confirm(request, true)
+    this.#confirm(request, true, subscription.confirmation)
     subscription.start()
   }
 
@@ -225,8 +225,8 @@ export class Operation implements Call {
     this.#confirm(request, false)
   }
 
-  #confirm(request: Request, confirmed: boolean): void {
-    if (request.confirm) this.#host.transport.send(confirmation(request, confirmed, this.caller.profile))
+  #confirm(request: Request, confirmed: boolean, data?: object): void {
+    if (request.confirm) this.#host.transport.send(confirmation(request, confirmed, this.caller.profile, data))
   }
 }
 

@@ -40,6 +40,11 @@ export class TopicRunSubscription implements UrgentSink<JsonText | TopicMessage>
     return this.#endReason
   }
 
+  /** The `Data` of its confirmation. */
+  get confirmation(): object | undefined {
+    return this.#running?.confirmation
+  }
+
   async open(rules: TopicRunRules, call: Call): Promise<void> {
     this.#principal = call.principal
     this.#running = await rules.open(call, this)

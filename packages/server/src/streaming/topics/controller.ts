@@ -84,6 +84,8 @@ export interface TopicRunRules {
 /** A message with more than `Data`, or of another topic than the one that was subscribed to, as with a pattern. */
 export interface TopicMessage {
   readonly topic: string
+  /** Tells the subscriptions of a connection apart that are sent the same topic. */
+  readonly pattern: string | undefined
   readonly data: JsonText | undefined
   readonly position: string | undefined
   readonly isRemoved: boolean

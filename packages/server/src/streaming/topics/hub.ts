@@ -72,10 +72,10 @@ export class Hub {
   broadcastOf(controller: string, sent: TopicMessage): Broadcast {
     let broadcast = this.#broadcasts.get(sent)
     if (broadcast === undefined) {
-      const { topic, data, position, isRemoved, isRecovered } = sent
+      const { topic, pattern, data, position, isRemoved, isRecovered } = sent
       broadcast = new Broadcast(topicKey(controller, topic), {
-        ...{ Controller: controller, Topic: topic, Action: 'Publish', Position: position, Recovered: isRecovered },
-        Removed: isRemoved ? true : undefined,
+        ...{ Controller: controller, Topic: topic, Action: 'Publish' },
+        ...{ Pattern: pattern, Position: position, Recovered: isRecovered, Removed: isRemoved ? true : undefined },
         Data: data,
       })
       this.#broadcasts.set(sent, broadcast)
