@@ -7,6 +7,7 @@ import { overload } from './overload.ts'
 import { query } from './query.ts'
 import { start } from './start.ts'
 import {
+  streamArrivals,
   streamConnects,
   streamFanOut,
   streamMemory,
@@ -27,6 +28,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   streamRequests,
   streamSignIns,
   streamConnects,
+  streamArrivals,
   streamMemory,
   streamMemoryDeflate,
   streamFanOut,

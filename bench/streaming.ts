@@ -25,6 +25,9 @@ const SIGN_INS = 8_000
 /** A short warm-up: a user would connect soon after the start. */
 const WARM_CONNECTS = 2_000
 const CONNECTS = Number(process.env.BENCH_CONNECTS ?? 6_000)
+/** A short rush: V8 has not compiled most of the code yet. */
+const ARRIVALS = Number(process.env.BENCH_ARRIVALS ?? 3_000)
+const ARRIVING_AT_ONCE = 50
 const IDLE = Number(process.env.BENCH_IDLE ?? 10_000)
 /** A reply of this size is compressed with the default settings. */
 const COMPRESSED_BYTES = 2_000
@@ -53,6 +56,14 @@ export const streamConnects: Measurement = {
   columns: RATES,
   ratios: [{ column: 'rate', to: 'bare ws', least: 0.75 }, AHEAD_OF_SOCKET_IO],
   ...withAllServers(connects, WARM_CONNECTS + CONNECTS),
+}
+
+export const streamArrivals: Measurement = {
+  name: 'stream-arrivals',
+  about: 'the same on a server that has just started and logs as it does by default, 50 at a time',
+  columns: RATES,
+  ratios: [{ column: 'rate', to: 'bare ws', least: 0.75 }, AHEAD_OF_SOCKET_IO],
+  ...withAllServers(arrivals, ARRIVALS, { '--log-level': 'info', '--log-format': 'json' }),
 }
 
 export const streamFanOut: Measurement = {
@@ -96,9 +107,13 @@ export const streamMemoryDeflate: Measurement = {
   },
 }
 
-function withAllServers(measure: Measure, tokens = 0): Pick<Measurement, 'subject' | 'references'> {
+function withAllServers(
+  measure: Measure,
+  tokens = 0,
+  flags: Readonly<Record<string, string>> = {},
+): Pick<Measurement, 'subject' | 'references'> {
   return {
-    subject: async (checkout) => contender('gatehouse', await gatehousePeer(PORT, checkout), measure, tokens),
+    subject: async (checkout) => contender('gatehouse', await gatehousePeer(PORT, checkout, flags), measure, tokens),
     async *references() {
       const keys = await makeKeys()
       yield contender('bare ws', bareWsPeer(PORT, keys), measure, tokens)
@@ -187,10 +202,15 @@ async function connects(server: StreamServer, peer: StreamPeer): Promise<Figures
   return measured(server, () => connectAll(server, tokens))
 }
 
-async function connectAll(server: StreamServer, tokens: string[]): Promise<number> {
+async function arrivals(server: StreamServer, peer: StreamPeer): Promise<Figures> {
+  const tokens = [...(await peer.tokens(ARRIVALS))]
+  return measured(server, () => connectAll(server, tokens, ARRIVING_AT_ONCE))
+}
+
+async function connectAll(server: StreamServer, tokens: string[], atOnce = CONNECTIONS): Promise<number> {
   const count = tokens.length
   await Promise.all(
-    Array.from({ length: CONNECTIONS }, async () => {
+    Array.from({ length: atOnce }, async () => {
       for (let token = tokens.pop(); token !== undefined; token = tokens.pop()) await server.signInOnce(token)
     }),
   )

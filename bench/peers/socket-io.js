@@ -7,6 +7,12 @@ const [port, keyFile] = process.argv.slice(2)
 const publicKey = keyFile === undefined ? undefined : createPublicKey(readFileSync(keyFile))
 const server = new Server(Number(port), { transports: ['websocket'] })
 
+server.use((socket, next) => {
+  const { token } = socket.handshake.auth
+  if (token !== undefined && signIn(socket, token) === false) next(new Error('unauthorized'))
+  else next()
+})
+
 server.on('connection', (socket) => {
   socket.on('request', (data, reply) => reply(data))
   socket.on('token', (token, reply) => reply(signIn(socket, token)))

@@ -173,12 +173,11 @@ export function socketIoPeer(port: number, keys: Keys): StreamPeer {
   }
 }
 
-/** The packets of Engine.IO 4 and Socket.IO 5: open, connect, then an event that is acknowledged. */
+/** The packets of Engine.IO 4 and Socket.IO 5: open, then connect with the token, as `auth` of its client sends it. */
 function signInOnSocketIo(port: number, token: string): Promise<void> {
   return converse(port, '/socket.io/?EIO=4&transport=websocket', '', [
     { expect: '0{' },
-    { send: '40', expect: '40{' },
-    { send: `420["token","${token}"]`, expect: '"Success"' },
+    { send: `40{"token":"${token}"}`, expect: '40{' },
   ])
 }
 

@@ -192,6 +192,23 @@ describe('errors use the name as it was written', () => {
       )
   })
 
+  test('addresses of NATS: several servers, and no password in an error', () => {
+    const parsed = (url: string) => configOf({ '--nats-url': url }).natsUrl
+    assert.equal(parsed('nats://u:p%40@a:4222, tls://b'), 'nats://u:p%40@a:4222,tls://b')
+    for (const url of [
+      'http://u:hidden@a',
+      'nats://u:hid%den@a',
+      'nats://a/hidden',
+      'nats://a,nats://u:hidden@b',
+      'hidden',
+    ])
+      assert.throws(
+        () => parsed(url),
+        (error: Error) => error instanceof BadSetting && !error.message.includes('hid'),
+        url,
+      )
+  })
+
   test('a database URL without its @, as a shell leaves it of one that is not quoted, does not show what may be the password', () => {
     for (const url of ['postgres://u:12?hidden', 'postgres://u:12/hidden%40host/db', 'postgres://u:12/a/hidden'])
       assert.throws(

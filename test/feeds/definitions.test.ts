@@ -45,9 +45,9 @@ onEveryEngine('feeds of a server', (place) => {
   })
   after(() => server.stop())
 
-  const list = async (): Promise<{ name: string }[]> => {
+  const list = async (): Promise<{ name: string; usage: unknown }[]> => {
     const reply = await fetch(`${server.issuer}/admin/feeds`, bearer(token))
-    return ((await reply.json()) as { items: { name: string }[] }).items
+    return ((await reply.json()) as { items: { name: string; usage: unknown }[] }).items
   }
   const run = (...words: string[]) => runInProcess([...words, ...flagsOf(place())])
 
@@ -55,8 +55,9 @@ onEveryEngine('feeds of a server', (place) => {
     const orders = { class: 'Trading', read: 'Platform/Trading', keep: 'all' }
     const history = { messages: 1000, time: '7 days' }
     const [first, second, ...others] = await list()
-    assert.deepEqual(first, { name: 'Desk.Orders', ...DEFAULTS, ...orders, history })
-    assert.deepEqual(second, { name: 'Prices', ...DEFAULTS })
+    const usage = { topics: 0, bytes: 0 }
+    assert.deepEqual(first, { name: 'Desk.Orders', ...DEFAULTS, ...orders, history, usage })
+    assert.deepEqual(second, { name: 'Prices', ...DEFAULTS, usage })
     assert.deepEqual(others, [])
   })
 
@@ -89,9 +90,12 @@ onEveryEngine('feeds of a server', (place) => {
     )
     assert.equal((await list()).length, 2)
     assert.equal((await run('apply', '--config', file)).status, 0)
-    assert.deepEqual(await list(), [
-      { name: 'Prices', ...DEFAULTS, message_bytes: 1000, history: { messages: 1000, time: '1 hour' } },
-    ])
+    const [{ usage: _, ...left } = { usage: null }, ...others] = await list()
+    assert.deepEqual(left, {
+      ...{ name: 'Prices', ...DEFAULTS, message_bytes: 1000 },
+      history: { messages: 1000, time: '1 hour' },
+    })
+    assert.deepEqual(others, [])
     assert.equal((await run('apply', '--config', file)).stdout, 'Nothing to change.\n')
   })
 })

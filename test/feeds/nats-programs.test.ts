@@ -96,6 +96,71 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
     })
   })
 
+  test('nothing is missing of what is wanted, while it becomes more and messages are published', async () => {
+    const { here, there, feed } = await bench.createOnBoth(HISTORY)
+    const names = Array.from({ length: 150 }, (_, index) => `T/${index}`)
+    const published = new Map(names.map((name) => [name, 0]))
+    let isOver = false
+    let seq = 0
+    const publishing = (async () => {
+      while (!isOver)
+        for (const name of names) {
+          const next = (published.get(name) ?? 0) + 1
+          seq = (await publish(here, `${name}=${next}`)).seq
+          published.set(name, next)
+        }
+    })()
+    const received = new Received()
+    const following = there.follow(received)
+    const since = new Map<string, number>()
+    for (const name of names) {
+      received.want(only(name))
+      await following.wantedMore()
+      since.set(name, published.get(name) ?? 0)
+      if (name === 'T/0') await checkFilters(program, feed.name, 'gatehouse.feeds')
+    }
+    await sleep(200)
+    isOver = true
+    await publishing
+    await received.waitForSeq(seq)
+    assert.deepEqual(received.faults, [])
+    for (const [name, before] of since) {
+      const values = received.messages.filter(({ topic }) => topic === name).map(({ data }) => Number(data))
+      const first = values[0] ?? Number.POSITIVE_INFINITY
+      // The one after it may have been on its way.
+      assert.ok(first <= before + 2, `${name} begins at ${first}, wanted since ${before}`)
+      assert.deepEqual(
+        values,
+        values.map((_, index) => first + index),
+      )
+      assert.equal(values.at(-1), published.get(name))
+    }
+    following.stop()
+  })
+
+  test('the mark of a removal is forgotten after ten minutes, and a reader from before it still sees a gap', async () => {
+    let later = 0
+    const engine = await openNatsFeeds({ url: server.url, clock: () => Date.now() + later, onError: assert.ifError })
+    const feed = bench.define({ ...HISTORY, ...LATEST, stateTime: 1000 })
+    const store = await engine.open(feed)
+    const { seq: first } = await publish(store, 'A=1')
+    const { seq: removed } = await publish(store, 'A')
+    const held = async () => {
+      const { streams } = await jetstreamManager(program)
+      const { state } = await streams.info(streamName(feed.name), {
+        ...{ subjects_filter: '>', deleted_details: false, offset: 0 },
+      })
+      return Object.keys(state.subjects ?? {}).length
+    }
+    assert.equal(await held(), 1)
+    later = 11 * 60_000
+    await until('the mark is gone', 2000, async () => (await held()) === 0)
+    assert.equal((await readAll(store, only('A'), first)).hasGap, true)
+    assert.equal((await readAll(store, ALL, first)).hasGap, true)
+    assert.equal((await readAll(store, only('A'), removed)).hasGap, false)
+    await engine.close()
+  })
+
   test('a stream that somebody deleted is created again, with another epoch', async () => {
     const { here: store, feed } = await bench.createOnBoth({ ...HISTORY, name: 'Deleted.Prices' })
     const received = await Received.of(store, ALL)
@@ -150,6 +215,17 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
       await received.waitFor(2)
       assert.deepEqual(received.shown, ['XNYS/trades/ACME=2', 'XLON/trades/ACME=3'])
       await assert.rejects(publish(store, 'XLON/quotes/ACME=4'), isRefusal('feed.bad_topic'))
+    })
+
+    test('a stream that has the subjects of a feed already is an error that names both', async () => {
+      const manager = await jetstreamManager(program)
+      const feed = bench.define(LATEST)
+      await manager.streams.add({ name: 'OTHER', subjects: [`gatehouse.feeds.${feed.name}.>`] })
+      await assert.rejects(bench.engine.open(feed), {
+        name: 'UnfitNats',
+        message: `NATS refuses the stream gatehouse_feed_${feed.name} of a feed: subjects overlap with an existing stream`,
+      })
+      await manager.streams.delete('OTHER')
     })
 
     test('without a stream they are core subjects', async () => {
@@ -228,6 +304,15 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
   })
 })
 
+/** From 2.10 on, a node receives what it wants, and purges. */
+async function checkFilters(program: NatsConnection, feed: string, root: string): Promise<void> {
+  const [major = 0, minor = 0] = (program.info?.version ?? '').split('.').map(Number)
+  if (major === 2 && minor < 10) return
+  const manager = await jetstreamManager(program)
+  const [consumer] = await manager.consumers.list(streamName(feed)).next()
+  assert.deepEqual(consumer?.config.filter_subjects, [`${root}.${feed}.T.0`, `${root}.${feed}`])
+}
+
 function isNotUnavailable(error: unknown): false {
   if (!isUnavailable(error)) throw error
   return false
@@ -253,16 +338,3 @@ async function measure(publisher: FeedStore, received: Received): Promise<number
   received.deliver = deliver
   return times.sort((one, other) => one - other)
 }
-
-describe('without a nats-server', () => {
-  test('the engine says which host it cannot reach, and no password', async () => {
-    await assert.rejects(
-      openNatsFeeds({ url: 'nats://user:secret@127.0.0.1:1', onError: () => {} }),
-      (error: Error) => {
-        assert.match(error.message, /127\.0\.0\.1:1/)
-        assert.doesNotMatch(error.message, /secret/)
-        return isUnavailable(error)
-      },
-    )
-  })
-})

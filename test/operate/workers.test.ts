@@ -13,6 +13,7 @@ import { bearer, identify } from '../support/demo-user.ts'
 import { onEveryEngineInLongRuns, openPlace } from '../support/engines.ts'
 import { freshRequest, type Reply, type RequestOptions } from '../support/fresh-request.ts'
 import { type RunningProcess, runGatehouse, serveProcess } from '../support/process.ts'
+import { startProgram } from '../support/remote-program.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 
@@ -120,6 +121,23 @@ onEveryEngineInLongRuns('two workers', (place, engine) => {
   test('a maximum of the node is that of all workers together', async () => {
     const streams = await openStreams(MOST_STREAMS)
     for (const _worker of [1, 2]) await assert.rejects(connect(server.port, bearer(token)), /refused with 503/)
+    await close(streams)
+  })
+
+  test('a remote controller is used by both workers once it is declared', async (t) => {
+    const program = await startProgram()
+    t.after(() => program.stop())
+    const streams = await openStreams(2)
+    const ask = (stream: StreamClient) => stream.request({ Controller: 'Orders', Topic: 'Place', TransactionID: 1 })
+    const declared = await fetch(`${server.issuer}/admin/controllers/Orders`, {
+      method: 'PUT',
+      headers: { ...bearer(token).headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ url: program.url, topics: [{ name: 'Place', needs: 'Platform/Trading' }] }),
+    })
+    assert.equal(declared.status, 201)
+    for (const stream of streams)
+      await until('it is used', 1000, async () => (await ask(stream)).Data !== 'Controller Orders')
+    for (const stream of streams) assert.deepEqual((await ask(stream)).Data, {})
     await close(streams)
   })
 

@@ -62,6 +62,15 @@ function administer(method: string, path: string, body?: object, token = admin):
   })
 }
 
+/** A new controller, once streams can use it. */
+async function declare(name: string, definition: object): Promise<void> {
+  assert.equal((await administer('PUT', `/${name}`, definition)).status, 201)
+  await until('it can be used', 500, async () => {
+    const topics = await fetch(`http://127.0.0.1:${server.port}/Platform/topics`, bearer(trader))
+    return (await topics.text()).includes(`"controller":"${name}"`)
+  })
+}
+
 const TOPICS = [{ name: 'Place', needs: 'Platform/Trading' }]
 
 test('a request is posted with a token for this call, and the reply keeps every digit in both directions', async () => {
@@ -291,7 +300,7 @@ test('names that are taken, other faults and callers who are not operators are r
 })
 
 test('requests at once are bounded, and one user cannot take all slots', async () => {
-  await administer('PUT', '/Narrow', { url: program.url, topics: TOPICS, concurrency: 2 })
+  await declare('Narrow', { url: program.url, topics: TOPICS, concurrency: 2 })
   const narrow = { ...PLACE, Controller: 'Narrow' }
   const hold = Promise.withResolvers<void>()
   program.answer = async (request, response) => {
@@ -315,14 +324,26 @@ test('requests at once are bounded, and one user cannot take all slots', async (
   assert.match(metrics, /gatehouse_remote_calls\{controller="Narrow",state="running"\} 0/)
 })
 
+test('requests for which there is no place in the queue are Limited, and those that wait end with the timeout', async () => {
+  await declare('Single', { url: program.url, topics: TOPICS, concurrency: 1, timeout: '1 second' })
+  program.answer = () => {}
+  const before = program.requests.length
+  const clients = await Promise.all(Array.from({ length: 18 }, () => connect(server.port, bearer(trader))))
+  const replies = clients.map((client) => client.request({ ...PLACE, Controller: 'Single' }))
+  const errors = (await Promise.all(replies)).map(({ Data }) => String(Data)).sort()
+  assert.deepEqual(errors, ['Limited requests to this controller', ...Array(17).fill('Operation.Timeout')])
+  assert.equal(program.requests.length, before + 1)
+  for (const client of clients) client.socket.terminate()
+})
+
 test('a program is reached by TLS: with HTTP/2 on one connection if it offers that, else with HTTP/1.1', async () => {
   for (const [protocol, version] of [
     ['h2', '2.0'],
     ['https', '1.1'],
   ] as const) {
     const secure = await startProgram(protocol)
-    await administer('PUT', '/Secure', { url: secure.url, topics: TOPICS, timeout: '3 seconds' })
-    const request = { ...PLACE, Controller: 'Secure', Data: 1.5 }
+    await declare(`Secure.${protocol}`, { url: secure.url, topics: TOPICS, timeout: '3 seconds' })
+    const request = { ...PLACE, Controller: `Secure.${protocol}`, Data: 1.5 }
     secure.answer = json('1.50')
     stream.send(request)
     assert.match(await stream.nextText(), /"Data":1\.50\}$/)

@@ -28,14 +28,15 @@ export interface NatsServer {
   close(): Promise<void>
 }
 
-export async function startNats(): Promise<NatsServer> {
+/** `settings` are lines of its configuration file. */
+export async function startNats(settings = ''): Promise<NatsServer> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-nats-'))
   const port = await freePort()
   const file = join(folder, 'nats.conf')
   // Feeds reserve their bytes, and tests declare many.
   await writeFile(
     file,
-    `host: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${join(folder, 'jetstream')}", max_file_store: 1TB, max_memory_store: 1GB }\n`,
+    `host: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${join(folder, 'jetstream')}", max_file_store: 1TB, max_memory_store: 1GB }\n${settings}\n`,
   )
   let running: ChildProcess | undefined
   const start = async (): Promise<void> => {

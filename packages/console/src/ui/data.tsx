@@ -30,12 +30,15 @@ export function Table<Row>({
   rows,
   keyOf,
   hrefOf,
+  isCurrent,
 }: {
   readonly label: string
   readonly columns: readonly ColumnOf<Row>[]
   readonly rows: readonly Row[]
   readonly keyOf: (row: Row) => string | number
   readonly hrefOf?: ((row: Row) => string | undefined) | undefined
+  /** Whether the page shows what the link of the row leads to. */
+  readonly isCurrent?: (row: Row) => boolean
 }) {
   return (
     <section class="table-frame" aria-label={label}>
@@ -53,10 +56,19 @@ export function Table<Row>({
           {rows.map((row) => {
             const href = hrefOf?.(row)
             return (
-              <tr key={keyOf(row)} class={href === undefined ? undefined : 'linked'}>
+              <tr
+                key={keyOf(row)}
+                class={classes(href !== undefined && 'linked', isCurrent?.(row) === true && 'current')}
+              >
                 {columns.map(({ title, cell, kind, wide }, index) => (
                   <td key={title} class={classes(kind, wide && 'wide-only')}>
-                    {index === 0 && href !== undefined ? <a href={href}>{cell(row)}</a> : cell(row)}
+                    {index === 0 && href !== undefined ? (
+                      <a href={href} aria-current={isCurrent?.(row) === true ? 'true' : undefined}>
+                        {cell(row)}
+                      </a>
+                    ) : (
+                      cell(row)
+                    )}
                   </td>
                 ))}
               </tr>

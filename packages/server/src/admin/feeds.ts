@@ -4,6 +4,7 @@ import { takenNames } from '../declarative/controller-names.ts'
 import { feedTarget, presentFeed } from '../declarative/declared-feed.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
 import type { Stores } from '../store/stores.ts'
+import type { FeedUsage } from './ports.ts'
 import { badBody, FEED_SCHEMA, type JsonObject, merged, readFeed, readObject } from './request/body.ts'
 import { change, record } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
@@ -15,13 +16,17 @@ export const feedRoutes: readonly AdminRoute[] = [
     method: 'GET',
     path: '/admin/feeds',
     scope: 'Platform/Admin',
-    summary: 'Lists feeds page by page, ordered by name.',
+    summary: 'Lists feeds page by page, ordered by name, each with its usage as for one feed.',
     query: pageQuery('Feeds', 'name'),
     reply: PAGE_REPLY,
-    async run(call, { stores }) {
+    async run(call, env) {
       const page = readPage(call)
-      const feeds = await stores.feeds.list(page)
-      return pageReply('/admin/feeds', call, page, feeds, { keyOf: ({ name }) => name, present: presentFeed })
+      const found = await env.stores.feeds.list(page)
+      const items = await Promise.all(found.map(async (feed) => ({ feed, usage: await usageOf(feed, env) })))
+      return pageReply('/admin/feeds', call, page, items, {
+        keyOf: ({ feed }) => feed.name,
+        present: ({ feed, usage }) => ({ ...presentFeed(feed), usage }),
+      })
     },
   },
   {
@@ -52,9 +57,9 @@ export const feedRoutes: readonly AdminRoute[] = [
     scope: 'Platform/Admin',
     summary: 'Shows a feed, and how much of it is kept.',
     reply: 'The feed, with usage: {"topics", "bytes"}, which is null where this node does not know it.',
-    async run(call, { stores, feeds }) {
-      const feed = await findFeed(stores, part(call, 'feed'))
-      return tagged(presentFeed(feed), { usage: (await feeds?.usage(feed.name)) ?? null })
+    async run(call, env) {
+      const feed = await findFeed(env.stores, part(call, 'feed'))
+      return tagged(presentFeed(feed), { usage: await usageOf(feed, env) })
     },
   },
   {
@@ -124,6 +129,10 @@ export const feedRoutes: readonly AdminRoute[] = [
 
 function readDefinition(declared: JsonObject, { loadedControllers }: AdminEnv): Feed {
   return feedTarget(readFeed(declared, takenNames(loadedControllers)))
+}
+
+async function usageOf({ name }: Feed, { feeds }: AdminEnv): Promise<FeedUsage | null> {
+  return (await feeds?.usage(name)) ?? null
 }
 
 async function findFeed({ feeds }: Stores, name: string): Promise<Feed> {

@@ -14,6 +14,7 @@ export function explain(error: unknown): string | undefined {
   if (code === 'EACCES' && port !== undefined)
     return `This user has no permission to listen on port ${port}: choose a port above 1023 with --port or GATEHOUSE_PORT.`
   if (code === 'EADDRNOTAVAIL') return 'This machine does not have the address of --host or GATEHOUSE_HOST.'
+  if (code.startsWith('GATEHOUSE_NATS_')) return `${error.message}. Check GATEHOUSE_NATS_URL.`
   const databaseError = DATABASE_ERRORS.get(code)
   if (databaseError !== undefined) return `${databaseError} (${error.message || code}). Check GATEHOUSE_DATABASE_URL.`
   // The library gives these no code.
@@ -98,4 +99,5 @@ const EXPECTED: ReadonlySet<string> = new Set([
   'BadController',
   'StartRefused',
   'UnfitServer',
+  'UnfitNats',
 ])

@@ -40,6 +40,11 @@ export function atMostEvery(milliseconds: number, report: (count: number) => voi
 
 /** The most characters that wait to be written; further lines are lost. */
 const MOST_WAITING = 4 * 1024 * 1024
+/**
+ * Lines of this time are written together. To write each one takes the event loop as long as it takes to serve a small request: it
+ * calls the thread pool, and is woken when the line is written (bench `stream-arrivals`).
+ */
+const BATCH_MS = 10
 
 /**
  * Lines that cannot be written, for example to a full disk, wait for the next one or are lost: without a listener the error would end
@@ -47,7 +52,15 @@ const MOST_WAITING = 4 * 1024 * 1024
  */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: MOST_WAITING })
+  // For the last lines: a write on the thread pool could come after later ones, or after the exit.
+  const atOnce = pino.destination({ dest: 1, sync: true }).on('error', () => {})
+  const write = output.write.bind(output)
   const flush = output.flushSync.bind(output)
+  let batch = ''
+  const writeBatch = (to: (lines: string) => unknown): void => {
+    if (batch !== '') to(batch)
+    batch = ''
+  }
   let isFailing = false
   output.on('error', () => {
     isFailing = true
@@ -55,8 +68,15 @@ function standardOutput(): DestinationStream {
   output.on('write', () => {
     isFailing = false
   })
+  output.write = (line) => {
+    if (batch === '') setTimeout(writeBatch, BATCH_MS, write)
+    batch += line
+    return true
+  }
   output.flushSync = () => {
-    if (!isFailing) flush()
+    if (isFailing) return
+    flush()
+    writeBatch((lines) => atOnce.write(lines))
   }
   return output
 }

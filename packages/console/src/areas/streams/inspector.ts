@@ -1,9 +1,8 @@
 /** A separate connection of the client library that records its messages in both directions. */
 import { signal } from '@preact/signals'
-import { Gatehouse, getToken, type StateChange } from '../../../../client/src/index.ts'
-import { gate } from '../../gate.ts'
-import { server } from '../../server.ts'
+import type { Gatehouse, StateChange } from '../../../../client/src/index.ts'
 import { withoutTokens } from './message-text.ts'
+import { createTappedGate } from './tapped-gate.ts'
 
 /** One message on the wire. */
 export interface Entry {
@@ -50,24 +49,11 @@ export class Inspector {
 
   connect(): void {
     if (this.#gate !== undefined) return
-    const onSocket = (socket: WebSocket) => {
-      this.#socket = socket
-    }
-    const onMessage = (direction: Entry['direction'], text: string) => this.#add(direction, text)
-    class Tapped extends WebSocket {
-      constructor(url: string, protocols: string) {
-        super(url, protocols)
-        onSocket(this)
-        this.addEventListener('message', ({ data }) => onMessage('in', String(data)))
-      }
-      override send(data: string): void {
-        onMessage('out', data)
-        super.send(data)
-      }
-    }
-    const own = new Gatehouse(server.issuer, {
-      auth: getToken((refused) => gate.auth.token(refused)),
-      WebSocket: Tapped,
+    const own = createTappedGate({
+      onSocket: (socket) => {
+        this.#socket = socket
+      },
+      onMessage: (direction, text) => this.#add(direction, text),
     })
     own.on('state', (change) => {
       this.state.value = change

@@ -24,6 +24,11 @@ export class NatsUnavailable extends Error {
   readonly code = 'GATEHOUSE_NATS_UNREACHABLE'
 }
 
+/** NATS is there, but an operator has to change something in it. */
+export class UnfitNats extends Error {
+  override name = 'UnfitNats'
+}
+
 const CONNECT_MS = 5_000
 export const REQUEST_MS = 5_000
 const RECONNECT_MS = 250
@@ -192,6 +197,6 @@ function outageOf(error: unknown): unknown {
   return isOutage ? new NatsUnavailable(`NATS: ${wordsOf(error)}`, { cause: error }) : error
 }
 
-function wordsOf(error: unknown): string {
+export function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message.toLowerCase() : String(error)
 }

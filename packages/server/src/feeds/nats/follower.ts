@@ -1,9 +1,11 @@
 /** Passes on what is appended to a stream: a push consumer that is created again from the last message when one is missing. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Follower, Following, StoredMessage } from '../engine.ts'
 import type { Feed } from '../feed.ts'
 import type { Nats } from './connection.ts'
 import { type Delivered, delivered, messageOf, type Skipped } from './delivered.ts'
+import { filtersOf } from './filters.ts'
 import type { FeedStream, Head } from './stream.ts'
 import { WantedTopics } from './wanted-topics.ts'
 
@@ -12,6 +14,7 @@ const HEARTBEAT_MS = 1_000
 const SILENT_MS = 3_500
 const RETRY_MS = 200
 const INACTIVE_NS = 10e9
+const [ADVANCE_TRIES, ADVANCE_MS] = [10, 10]
 
 export interface FollowedFeed {
   readonly nats: Nats
@@ -48,6 +51,9 @@ export class StreamFollower implements Following {
   #heard = 0
   #retry: NodeJS.Timeout | undefined
   #waiting: Delivered[] = []
+  /** Undefined for all subjects. */
+  #filters: ReadonlySet<string> | undefined
+  #widening: Promise<void> | undefined
 
   constructor(feed: FollowedFeed, follower: Follower, epoch: string) {
     this.#feed = feed
@@ -69,6 +75,12 @@ export class StreamFollower implements Following {
       throw error
     })
     await this.#started
+    // What is wanted is read when it begins, so a call during one needs another.
+    await this.#widening
+    this.#widening ??= this.#widen().finally(() => {
+      this.#widening = undefined
+    })
+    await this.#widening
   }
 
   stop(): void {
@@ -83,7 +95,54 @@ export class StreamFollower implements Following {
     const head = await this.#feed.stream.head()
     this.#through = head.last
     this.#compareEpoch(head)
+    this.#filters = this.#wantedFilters()
     await this.#open()
+  }
+
+  /** Versions before 2.10 have one filter at most. */
+  #wantedFilters(): ReadonlySet<string> | undefined {
+    const { nats, stream } = this.#feed
+    return nats.isAtLeast(2, 10) ? filtersOf(this.#follower.wanted, stream.subjects) : undefined
+  }
+
+  /** Another consumer goes on where the one before was, if that did not deliver all that is wanted now. */
+  async #widen(): Promise<void> {
+    const filters = this.#filters
+    if (filters === undefined) return
+    const wanted = this.#wantedFilters()
+    if (wanted !== undefined && [...wanted].every((subject) => filters.has(subject))) return
+    await this.#advance()
+    this.#passOn()
+    this.#close()
+    this.#filters = wanted
+    if (this.#isStopped) return
+    await this.#open().catch((error: unknown) => {
+      this.#feed.onError(error)
+      this.#restart(RETRY_MS)
+    })
+  }
+
+  /**
+   * A consumer with filters does not tell how far it is. Without this, one that follows it would deliver what was published long ago to
+   * the topics that are wanted now.
+   */
+  async #advance(): Promise<void> {
+    const { stream } = this.#feed
+    for (let tries = 0; tries < ADVANCE_TRIES; tries++) {
+      const [consumer, filters] = [this.#consumer, this.#filters]
+      if (filters === undefined || consumer === undefined || consumer.name === '') return
+      const { last } = await stream.head()
+      if (last <= this.#through) return
+      const newest = await Promise.all(this.#subjectsOf(filters).map((subject) => stream.newest(subject)))
+      if (consumer !== this.#consumer || this.#waiting.length > 0) continue
+      if (last <= this.#through) return
+      if (newest.every((message) => message === undefined || message.seq <= this.#through)) {
+        this.#through = last
+        this.#follower.deliver([], last)
+        return
+      }
+      await sleep(ADVANCE_MS)
+    }
   }
 
   async #open(): Promise<void> {
@@ -102,7 +161,7 @@ export class StreamFollower implements Following {
           ...{ ack_policy: 'none', mem_storage: true, num_replicas: 1, max_deliver: 1 },
           ...{ deliver_policy: 'by_start_sequence', opt_start_seq: this.#through + 1, deliver_subject: inbox },
           ...{ flow_control: true, idle_heartbeat: HEARTBEAT_MS * 1e6, inactive_threshold: INACTIVE_NS },
-          ...(stream.isOurs ? {} : { filter_subject: stream.subjects.all }),
+          ...this.#filterConfig(),
         }),
       )
       consumer.name = name
@@ -112,6 +171,18 @@ export class StreamFollower implements Following {
       throw error
     }
     if (this.#isStopped) this.#close()
+  }
+
+  #filterConfig() {
+    const { isOurs, subjects } = this.#feed.stream
+    if (this.#filters !== undefined) return { filter_subjects: this.#subjectsOf(this.#filters) }
+    return isOurs ? {} : { filter_subject: subjects.all }
+  }
+
+  /** The prefix alone is the subject of purges. */
+  #subjectsOf(filters: ReadonlySet<string>): string[] {
+    const { isOurs, subjects } = this.#feed.stream
+    return isOurs ? [...filters, subjects.prefix] : [...filters]
   }
 
   #receive(consumer: OpenConsumer, message: Msg): void {
@@ -136,12 +207,15 @@ export class StreamFollower implements Following {
   }
 
   #passOn(): void {
+    if (this.#waiting.length === 0) return
     const all = this.#waiting
     this.#waiting = []
     let messages: StoredMessage[] = []
     const { messageBytes } = this.#feed.definition()
     for (const one of all) {
       if (this.#isStopped) return
+      // It was removed before it arrived, and has been counted as seen.
+      if (one.seq <= this.#through) continue
       this.#through = one.seq
       if (one.purged !== undefined && one.subject === this.#feed.stream.subjects.prefix) {
         if (messages.length > 0) this.#follower.deliver(messages, one.seq - 1)
@@ -165,8 +239,9 @@ export class StreamFollower implements Following {
   }
 
   #checkSilence(): void {
-    if (this.#consumer !== undefined && this.#feed.nats.isConnected && Date.now() - this.#heard > SILENT_MS)
-      this.#restart(0)
+    if (this.#consumer === undefined || !this.#feed.nats.isConnected) return
+    if (Date.now() - this.#heard > SILENT_MS) this.#restart(0)
+    else if (this.#widening === undefined) this.#advance().catch(this.#feed.onError)
   }
 
   #restart(delay: number): void {
@@ -184,17 +259,13 @@ export class StreamFollower implements Following {
   }
 
   async #resume(): Promise<void> {
-    this.#passOnWaiting()
+    this.#passOn()
     const head = await this.#feed.stream.head()
     if (head.last < this.#through) {
       this.#through = head.last
       this.#purged(await this.#feed.beginEpoch())
     } else this.#compareEpoch(head)
     if (this.#consumer === undefined && !this.#isStopped) await this.#open()
-  }
-
-  #passOnWaiting(): void {
-    if (this.#waiting.length > 0) this.#passOn()
   }
 
   /** The message of a purge may have expired. */

@@ -127,9 +127,11 @@ export class StreamStore implements FeedStore {
       if (error instanceof NatsUnavailable && nats.isConnected) await this.#stream.head()
       throw error
     })
-    for (const [index, { topic, data }] of messages.entries())
-      if (data === undefined)
-        await this.#stream.purgeBefore(published.seqs[index] ?? 0, this.#stream.subjects.ofTopic(topic))
+    for (const [index, { topic, data }] of messages.entries()) {
+      if (data !== undefined) continue
+      this.#sweeper?.removed()
+      await this.#stream.purgeBefore(published.seqs[index] ?? 0, this.#stream.subjects.ofTopic(topic))
+    }
     return { seq: published.seqs.at(-1) ?? 0, isRepeated: published.isRepeated }
   }
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import type { Feed } from '../feed.ts'
-import { apiCode, type Nats, NatsUnavailable } from './connection.ts'
+import { apiCode, type Nats, NatsUnavailable, UnfitNats, wordsOf } from './connection.ts'
 import { type Delivered, storedAs } from './delivered.ts'
 import { covers, Subjects, streamName } from './subjects.ts'
 
@@ -195,8 +195,9 @@ async function withBytesIfPossible(config: OwnConfig, act: (config: OwnConfig) =
     await act(config)
   } catch (error) {
     const code = error instanceof Error && error.cause !== undefined ? apiCode(error.cause) : apiCode(error)
-    if (!NO_ROOM_FOR_BYTES.has(code)) throw error
-    await act({ ...config, max_bytes: -1 })
+    if (NO_ROOM_FOR_BYTES.has(code)) await act({ ...config, max_bytes: -1 })
+    else if (code === 0) throw error
+    else throw new UnfitNats(`NATS refuses the stream ${config.name} of a feed: ${wordsOf(error)}`, { cause: error })
   }
 }
 

@@ -24,6 +24,8 @@ export class Sweeper {
   readonly #onError: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
+  /** Until when there may be removals to forget. Those of a node that has stopped are found by the next that starts. */
+  #removalsUntil: number
 
   constructor(
     { nats, clock, onError }: { nats: Nats; clock: Clock; onError: (error: unknown) => void },
@@ -35,6 +37,12 @@ export class Sweeper {
     this.#topics = topics
     this.#clock = clock
     this.#onError = onError
+    this.#removalsUntil = clock() + 2 * REMOVED_MS
+  }
+
+  /** This node has removed a topic. */
+  removed(): void {
+    this.#removalsUntil = this.#clock() + 2 * REMOVED_MS
   }
 
   /** Again for each definition. */
@@ -67,7 +75,10 @@ export class Sweeper {
     const now = this.#clock()
     const { topicTime } = rulesOf(feed)
     const expired = topicTime === undefined ? 0 : now - topicTime
-    const forgotten = now - REMOVED_MS
+    const forgotten = now < this.#removalsUntil ? now - REMOVED_MS : 0
+    // Topics come in the order of their newest messages: where nothing is old enough, nothing is read.
+    const end = Math.max(forgotten, expired)
+    if (end === 0) return
     for await (const page of this.#topics.newest()) {
       const old = page.filter(({ isRemoval, time }) => time < (isRemoval ? forgotten : expired))
       for (let at = 0; at < old.length; at += AT_ONCE)
@@ -76,7 +87,7 @@ export class Sweeper {
         )
       await this.#forget(old.filter(({ isRemoval }) => isRemoval))
       const last = page.at(-1)
-      if (this.#isStopped || (last !== undefined && last.time >= Math.max(forgotten, expired))) break
+      if (this.#isStopped || (last !== undefined && last.time >= end)) break
     }
     if (feed.keep === 'all' && topicTime !== undefined) await this.#cutBefore(expired - CLOCKS_MS)
   }
@@ -90,6 +101,7 @@ export class Sweeper {
     const ack: unknown = (await this.#nats.request(subject, '', headers)).json()
     const error = errorOf(ack)
     if (error?.code === WRONG_LAST_SEQUENCE) return
+    this.removed()
     if (error !== undefined) throw new Error(`JetStream does not store the removal of a topic: ${error.description}`)
     if (typeof ack === 'object' && ack !== null && 'seq' in ack)
       await this.#stream.purgeBefore(Number(ack.seq), subject)

@@ -74,27 +74,25 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
   async function verifyNew(token: string, digest: string): Promise<Principal | undefined> {
     // forget() replaces the map: a verification in progress at that time must not fill the new one.
     const byDigest = verifiedTokens
-    const verified = await verify(token)
-    if (verified === undefined || clock() >= verified.principal.expiresAt * 1000) return undefined
+    const signed = await signer.verify('at+jwt', token)
+    const claimed = signed === undefined ? undefined : readClaims(signed, issuer)
+    if (signed === undefined || claimed === undefined || isEarly(signed.claims.nbf)) return undefined
+    const principal = claimed.kind === 'client' ? claimed : await withNames(claimed)
+    if (principal === undefined || clock() >= principal.expiresAt * 1000) return undefined
+    const verified = { principal, current: undefined, checkedVersion: NEVER }
     byDigest.set(digest, verified)
     return checkStillValid(verified)
   }
 
-  async function verify(token: string): Promise<VerifiedToken | undefined> {
-    const signed = await signer.verify('at+jwt', token)
-    const principal = signed === undefined ? undefined : readClaims(signed, issuer)
-    if (principal === undefined || signed === undefined) return undefined
-    const now = seconds(clock())
-    const { claims } = signed
-    if (typeof claims.nbf === 'number' && claims.nbf > now + CLOCK_SKEW_SECONDS) return undefined
-    if (principal.kind === 'client') return unchecked(principal)
-    const names = await namesOf(principal.subject)
-    return names === undefined ? undefined : unchecked({ ...principal, ...names })
+  function isEarly(notBefore: unknown): boolean {
+    return typeof notBefore === 'number' && notBefore > seconds(clock()) + CLOCK_SKEW_SECONDS
   }
-}
 
-function unchecked(principal: Principal): VerifiedToken {
-  return { principal, current: undefined, checkedVersion: NEVER }
+  /** Undefined if there is no such user. */
+  async function withNames(principal: Principal): Promise<Principal | undefined> {
+    const names = await namesOf(principal.subject)
+    return names === undefined ? undefined : { ...principal, ...names }
+  }
 }
 
 /** The ids that revocation events refer to. */

@@ -15,9 +15,17 @@ const SHAPE = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
 export function parseJwt(token: string): ParsedJwt | undefined {
   if (token.length > MAX_LENGTH || !SHAPE.test(token)) return undefined
   const [afterHead, afterBody] = [token.indexOf('.'), token.lastIndexOf('.')]
-  const header = parseObject(token.slice(0, afterHead))
+  const header = parseHeader(token.slice(0, afterHead))
   const claims = parseObject(token.slice(afterHead + 1, afterBody))
   return header === undefined || claims === undefined ? undefined : { header, claims }
+}
+
+let lastHeader: { readonly encoded: string; readonly header: JsonObject | undefined } | undefined
+
+/** All tokens of one type under one key have the same header, which is parsed once. */
+function parseHeader(encoded: string): JsonObject | undefined {
+  if (lastHeader?.encoded !== encoded) lastHeader = { encoded, header: parseObject(encoded) }
+  return lastHeader.header
 }
 
 /** The signing input and the signature of a token that has been parsed (RFC 7515 §5.2). */

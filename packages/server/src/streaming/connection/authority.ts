@@ -207,6 +207,20 @@ export function describeAuthority(
   }
 }
 
-function vendorScopes(scopes: ReadonlySet<string>, vendor: string): string[] {
-  return [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
+interface ShownScopes {
+  readonly vendor: string
+  readonly names: readonly string[]
+}
+
+const shownScopes = new WeakMap<ReadonlySet<string>, ShownScopes>()
+
+/** Most tokens of a client share one set of scopes. */
+function vendorScopes(scopes: ReadonlySet<string>, vendor: string): readonly string[] {
+  let shown = shownScopes.get(scopes)
+  if (shown?.vendor !== vendor) {
+    const names = [...scopes].filter(isPlatformScope).map((scope) => `${vendor}.${scope.replaceAll('/', '.')}`)
+    shown = { vendor, names }
+    shownScopes.set(scopes, shown)
+  }
+  return shown.names
 }

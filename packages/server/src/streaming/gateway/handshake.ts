@@ -3,7 +3,8 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from 'gatehouse-protocol'
-import { type QueryValues, readQuery } from '../../http/request/request-head.ts'
+import { type QueryValues, queryStringOf, readQuery } from '../../http/request/request-head.ts'
+import { LruMap } from '../../lib/lru-map.ts'
 import { type Profile, profileFor } from '../codec/profile.ts'
 import { isBearer } from '../connection/authentication.ts'
 import { readAccessToken } from '../controllers/auth.ts'
@@ -30,7 +31,7 @@ type HandshakeSettings = Pick<StreamSettings, 'streamOrigins' | 'streamDeflate' 
 export function readHandshake(request: IncomingMessage, settings: HandshakeSettings): Handshake {
   const { authorization, origin } = request.headers
   const { key, windows } = readWebSocketHandshake(request, settings)
-  const profile = readProfile(readQuery(request.url ?? ''))
+  const profile = requestedProfile(request.url ?? '')
   const subProtocol = readSubProtocol(request)
   checkOrigin(origin, settings.streamOrigins)
   return { key, windows, profile, subProtocol, accessToken: readAuthorization(authorization) }
@@ -96,6 +97,19 @@ export function acceptUpgrade(
   if (subProtocol !== undefined) head += `Sec-WebSocket-Protocol: ${subProtocol}\r\n`
   if (windows !== undefined) head += `Sec-WebSocket-Extensions: ${describeWindows(windows)}\r\n`
   socket.write(`${head}Request-Id: ${request.headers['request-id']}\r\n\r\n`, 'latin1')
+}
+
+const profiles = new LruMap<Profile>(16)
+
+/** Most clients of a server have the same query string, which is read once. */
+function requestedProfile(target: string): Profile {
+  const query = queryStringOf(target)
+  let profile = profiles.get(query)
+  if (profile === undefined) {
+    profile = readProfile(readQuery(target))
+    profiles.set(query, profile)
+  }
+  return profile
 }
 
 function readProfile(query: QueryValues): Profile {

@@ -1,0 +1,248 @@
+/** The form of a feed's definition. What the server refuses is shown at its field. */
+import { useState } from 'preact/hooks'
+import { GatehouseError } from '../../../../../client/src/index.ts'
+import { faultsOf } from '../../../admin/tagged.ts'
+import {
+  Button,
+  bytes,
+  Checkbox,
+  ErrorNotice,
+  Form,
+  Notice,
+  Segments,
+  Select,
+  TextField,
+  useSubmit,
+} from '../../../ui/index.ts'
+import { DEFAULTS, type Draft } from './draft.ts'
+import { CLASSES, PLATFORM_SCOPES } from './feed.ts'
+
+interface Props {
+  readonly draft: Draft
+  readonly isNew?: boolean
+  /** The text of the button. */
+  readonly action: string
+  readonly failure: string
+  /** Rejects with the error of the server. */
+  readonly onSubmit: (draft: Draft) => Promise<void>
+  readonly onCancel: () => void
+}
+
+interface PartProps {
+  readonly draft: Draft
+  readonly set: (change: Partial<Draft>) => void
+  readonly faults: ReadonlyMap<string, string>
+}
+
+const NO_FAULTS: ReadonlyMap<string, string> = new Map()
+
+export function DefinitionForm({ draft: given, isNew = false, action, failure, onSubmit, onCancel }: Props) {
+  const [draft, setDraft] = useState(given)
+  const { isBusy, error, submit } = useSubmit(() => onSubmit(draft))
+  const faults = faultsOf(error) ?? NO_FAULTS
+  const part: PartProps = { draft, faults, set: (change) => setDraft({ ...draft, ...change }) }
+  const isTaken = error instanceof GatehouseError && error.status === 409
+  const isShown = faults.size > 0 && [...faults.keys()].every((path) => FIELDS.has(path))
+  const isComplete = !isNew || draft.name.trim() !== ''
+  return (
+    <Form class="form feed-form" onSubmit={() => isComplete && submit()}>
+      {isNew && (
+        <TextField
+          label="Name"
+          hint="The Controller of its messages on a stream: up to 64 letters, digits, underscores and dots. It cannot be changed later."
+          placeholder="Prices"
+          error={isTaken ? error.message : faults.get('name')}
+          value={draft.name}
+          onValue={(name) => part.set({ name })}
+          required
+          autofocus
+        />
+      )}
+      <TextField
+        label="Description"
+        hint="What is published, for people who choose a feed."
+        placeholder="Quotes of all exchanges"
+        error={faults.get('description')}
+        value={draft.description}
+        onValue={(description) => part.set({ description })}
+      />
+      <Rights {...part} />
+      <Kept {...part} />
+      <Bounds {...part} />
+      {error !== undefined && !isTaken && !isShown && <ErrorNotice error={error} title={failure} />}
+      <div class="row">
+        <Button type="submit" kind="primary" busy={isBusy} disabled={!isComplete}>
+          {action}
+        </Button>
+        <Button kind="plain" onClick={onCancel}>
+          Cancel
+        </Button>
+      </div>
+    </Form>
+  )
+}
+
+/** The members of a definition that have a field. */
+const FIELDS: ReadonlySet<string> = new Set([
+  ...['name', 'description', 'class', 'read', 'write', 'history.messages', 'history.time', 'state_time'],
+  ...['message_bytes', 'topics', 'bytes', 'rate', 'nats_subject'],
+])
+
+function Rights({ draft, set, faults }: PartProps) {
+  return (
+    <div class="feed-fields">
+      <Select
+        label="Who can read"
+        hint="To subscribe, and to read state and history."
+        error={faults.get('read')}
+        value={draft.read}
+        onValue={(read) => set({ read })}
+        choices={[{ value: 'identity', title: 'Anyone who is signed in' }, ...PLATFORM_SCOPES]}
+      />
+      <Select
+        label="Who can publish"
+        hint="The scope that a publisher needs."
+        error={faults.get('write')}
+        value={draft.write}
+        onValue={(write) => set({ write })}
+        choices={PLATFORM_SCOPES}
+      />
+    </div>
+  )
+}
+
+const KEEP_HINTS = {
+  latest:
+    'The newest message of a topic is its state: new subscribers get it first, and slow ones may skip older messages. Right for prices.',
+  all: 'Every message counts, and none is skipped. Right for orders and news.',
+} as const
+
+function Kept({ draft, set, faults }: PartProps) {
+  return (
+    <fieldset class="choices">
+      <legend>What is kept</legend>
+      <div>
+        <Segments
+          label="What is kept"
+          value={draft.keep}
+          onValue={(keep) => set({ keep })}
+          choices={[
+            { value: 'latest', title: 'Latest' },
+            { value: 'all', title: 'All' },
+          ]}
+        />
+      </div>
+      <p class="hint">{KEEP_HINTS[draft.keep]}</p>
+      <Checkbox
+        label="Keep a history of each topic"
+        hint="Clients that were away resume from it without a gap."
+        checked={draft.hasHistory}
+        onChecked={(hasHistory) => set({ hasHistory })}
+      />
+      {draft.hasHistory && (
+        <div class="feed-fields feed-indented">
+          <TextField
+            label="Messages of a topic"
+            hint="1 to 100,000."
+            inputMode="numeric"
+            error={faults.get('history.messages')}
+            value={draft.historyMessages}
+            onValue={(historyMessages) => set({ historyMessages })}
+          />
+          <TextField
+            label="Time"
+            hint="Such as 90 seconds, 1 hour or 7 days; at most 30 days."
+            error={faults.get('history.time')}
+            value={draft.historyTime}
+            onValue={(historyTime) => set({ historyTime })}
+          />
+        </div>
+      )}
+      {draft.keep === 'latest' ? (
+        <TextField
+          label="State expires after"
+          hint="A topic without a message for so long is removed. Empty: it stays."
+          placeholder="never"
+          error={faults.get('state_time')}
+          value={draft.stateTime}
+          onValue={(stateTime) => set({ stateTime })}
+        />
+      ) : (
+        !draft.hasHistory && (
+          <Notice>
+            Nothing is stored: a message reaches those who are subscribed when it is published, and is gone.
+          </Notice>
+        )
+      )}
+    </fieldset>
+  )
+}
+
+const BOUNDS = ['class', 'message_bytes', 'topics', 'bytes', 'rate', 'nats_subject']
+
+function Bounds({ draft, set, faults }: PartProps) {
+  return (
+    <details class="feed-bounds" open={BOUNDS.some((path) => faults.has(path)) || undefined}>
+      <summary>Class, bounds and NATS</summary>
+      <div class="feed-fields">
+        <Select
+          label="Class"
+          hint="For clients of version 2 of the protocol."
+          error={faults.get('class')}
+          value={draft.class}
+          onValue={(value) => set({ class: value })}
+          choices={CLASSES}
+        />
+        <TextField
+          label="NATS subject"
+          hint="An existing subject that the feed offers."
+          placeholder="md.prices.>"
+          error={faults.get('nats_subject')}
+          value={draft.natsSubject}
+          onValue={(natsSubject) => set({ natsSubject })}
+        />
+        <TextField
+          label="Bytes of a message"
+          hint={`${sizeOf(draft.messageBytes || DEFAULTS.messageBytes)}; at most 1 MiB.`}
+          inputMode="numeric"
+          placeholder={DEFAULTS.messageBytes}
+          error={faults.get('message_bytes')}
+          value={draft.messageBytes}
+          onValue={(messageBytes) => set({ messageBytes })}
+        />
+        <TextField
+          label="Bytes kept"
+          hint={`${sizeOf(draft.bytes || DEFAULTS.bytes)}, of all topics together.`}
+          inputMode="numeric"
+          placeholder={DEFAULTS.bytes}
+          error={faults.get('bytes')}
+          value={draft.bytes}
+          onValue={(value) => set({ bytes: value })}
+        />
+        <TextField
+          label="Topics"
+          hint="That hold a state or history."
+          inputMode="numeric"
+          placeholder={DEFAULTS.topics}
+          error={faults.get('topics')}
+          value={draft.topics}
+          onValue={(topics) => set({ topics })}
+        />
+        <TextField
+          label="Messages per second"
+          hint="Of all publishers together."
+          inputMode="numeric"
+          placeholder={DEFAULTS.rate}
+          error={faults.get('rate')}
+          value={draft.rate}
+          onValue={(rate) => set({ rate })}
+        />
+      </div>
+    </details>
+  )
+}
+
+function sizeOf(text: string): string {
+  const number = Number(text.replaceAll(/[\s,_]/g, ''))
+  return Number.isFinite(number) ? bytes(number) : 'A number'
+}

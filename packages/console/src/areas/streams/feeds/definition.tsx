@@ -1,0 +1,84 @@
+/** The definition of a feed: to read and to change. */
+import { useState } from 'preact/hooks'
+import type { Tagged } from '../../../admin/tagged.ts'
+import { toast } from '../../../shell/toasts.tsx'
+import { Badge, Button, bytes, count, Facts, Section } from '../../../ui/index.ts'
+import { DefinitionForm } from './definition-form.tsx'
+import { draftOf, patchOf } from './draft.ts'
+import { type FeedDefinition, readerText } from './feed.ts'
+
+interface Props {
+  readonly tagged: Tagged<FeedDefinition>
+  readonly feed: FeedDefinition
+}
+
+export function Definition({ tagged, feed }: Props) {
+  const [isEditing, setEditing] = useState(false)
+  if (isEditing) return <EditDefinition tagged={tagged} feed={feed} onDone={() => setEditing(false)} />
+  const { usage } = feed
+  return (
+    <Section
+      title="Definition"
+      actions={
+        <Button size="small" icon="edit" onClick={() => setEditing(true)}>
+          Edit
+        </Button>
+      }
+    >
+      <Facts
+        of={[
+          ['Description', feed.description ?? <span class="quiet">none</span>],
+          ['Who can read', scopeOf(feed.read)],
+          ['Who can publish', scopeOf(feed.write)],
+          ['Keeps', feed.keep === 'latest' ? 'The newest message of each topic' : 'Every message counts'],
+          [
+            'History of a topic',
+            feed.history === undefined ? (
+              <span class="quiet">none</span>
+            ) : (
+              `At most ${count(feed.history.messages)} messages, each for ${feed.history.time}`
+            ),
+          ],
+          ...(feed.keep === 'latest'
+            ? [['State expires', feed.state_time === undefined ? 'Never' : `After ${feed.state_time}`] as const]
+            : []),
+          ['Class', <Badge>{feed.class}</Badge>],
+          ['Topics', used(usage?.topics, feed.topics, count)],
+          ['Bytes kept', used(usage?.bytes, feed.bytes, bytes)],
+          ['Longest message', bytes(feed.message_bytes)],
+          ['Messages per second', `At most ${count(feed.rate)}`],
+          ...(feed.nats_subject === undefined ? [] : [['NATS subject', <code>{feed.nats_subject}</code>] as const]),
+        ]}
+      />
+    </Section>
+  )
+}
+
+function scopeOf(scope: string) {
+  return scope === 'identity' ? readerText(scope) : <code>{scope}</code>
+}
+
+function used(now: number | undefined, most: number, write: (number: number) => string): string {
+  return now === undefined ? `At most ${write(most)}` : `${write(now)} of at most ${write(most)}`
+}
+
+function EditDefinition({ tagged, feed, onDone }: Props & { readonly onDone: () => void }) {
+  return (
+    <Section
+      title="Definition"
+      about="Changes take effect at once: callers who can no longer read the feed lose their subscriptions, and what exceeds a shorter history or a smaller bound is deleted."
+    >
+      <DefinitionForm
+        draft={draftOf(feed)}
+        action="Save"
+        failure="The feed was not changed"
+        onSubmit={async (draft) => {
+          await tagged.save(patchOf(draft))
+          toast(`${feed.name} was changed`)
+          onDone()
+        }}
+        onCancel={onDone}
+      />
+    </Section>
+  )
+}

@@ -1,0 +1,106 @@
+/** Feeds, as the administration defines them and as those who use them see them. */
+import { FEED_CLASSES, isPlatformScope, SCOPES } from 'gatehouse-protocol'
+import { may } from '../../../gate.ts'
+import { count } from '../../../ui/index.ts'
+
+/** As `/admin/feeds` has it. */
+export interface FeedDefinition {
+  readonly name: string
+  readonly description?: string
+  readonly class: string
+  readonly read: string
+  readonly write: string
+  readonly keep: 'latest' | 'all'
+  readonly history?: { readonly messages: number; readonly time: string }
+  readonly state_time?: string
+  readonly message_bytes: number
+  readonly topics: number
+  readonly bytes: number
+  readonly rate: number
+  readonly nats_subject?: string
+  /** Null where the server does not know it. */
+  readonly usage?: { readonly topics: number; readonly bytes: number } | null
+}
+
+/** As `/feeds` has it. */
+export interface UsableFeed {
+  readonly Name: string
+  readonly Class: string
+  readonly Description?: string
+  readonly Keep: 'latest' | 'all'
+  readonly MayRead: boolean
+  readonly MayPublish: boolean
+  readonly History?: { readonly Messages: number; readonly Seconds: number }
+}
+
+/** What the pages of a feed need to know of it. */
+export interface FeedInfo {
+  readonly name: string
+  readonly description: string | undefined
+  readonly class: string
+  readonly keep: 'latest' | 'all'
+  readonly history: { readonly messages: number; readonly time: string } | undefined
+  readonly mayRead: boolean
+  readonly mayPublish: boolean
+  /** Undefined for users who do not administer feeds. */
+  readonly read?: string
+  readonly write?: string
+}
+
+export const CLASSES: readonly string[] = FEED_CLASSES
+export const PLATFORM_SCOPES: readonly string[] = SCOPES.filter(isPlatformScope)
+
+export function infoOfDefinition({ name, description, keep, history, read, write, ...rest }: FeedDefinition): FeedInfo {
+  const mayRead = read === 'identity' ? may('Platform/') : may(read)
+  return { name, description, class: rest.class, keep, history, mayRead, mayPublish: may(write), read, write }
+}
+
+export function infoOfUsable(feed: UsableFeed): FeedInfo {
+  const { Name, Description, Class, Keep, History, MayRead, MayPublish } = feed
+  return {
+    ...{ name: Name, description: Description, class: Class, keep: Keep, mayRead: MayRead, mayPublish: MayPublish },
+    history: History && { messages: History.Messages, time: period(History.Seconds) },
+  }
+}
+
+interface Keeping {
+  readonly keep: 'latest' | 'all'
+  readonly history?: FeedInfo['history']
+}
+
+/** Whether messages can be read after they were published. */
+export function isStored({ keep, history }: Keeping): boolean {
+  return keep === 'latest' || history !== undefined
+}
+
+/** In a few words: what a reader gets who comes later. */
+export function keepText({ keep, history }: Keeping): string {
+  const kept = history && `${count(history.messages)} messages, ${history.time}`
+  if (keep === 'latest') return kept === undefined ? 'Latest' : `Latest + ${kept}`
+  return kept === undefined ? 'Nothing' : `All: ${kept}`
+}
+
+export function readerText(read: string): string {
+  return read === 'identity' ? 'Anyone signed in' : read
+}
+
+const PERIODS = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const
+
+/** In the words of a definition: `1 hour`. */
+export function period(seconds: number): string {
+  const [unit, length] = PERIODS.find(([, each]) => seconds % each === 0) ?? (['second', 1] as const)
+  return `${seconds / length} ${unit}${seconds === length ? '' : 's'}`
+}
+
+/** The path of a topic's messages. */
+export function topicPath(feed: string, topic: string): string {
+  return `/feeds/${encodeURIComponent(feed)}/${encodeURIComponent(topic)}`
+}
+
+export function definitionPath(feed: string): string {
+  return `/admin/feeds/${encodeURIComponent(feed)}`
+}
