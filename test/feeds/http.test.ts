@@ -179,6 +179,19 @@ onEveryEngine('feeds over HTTP', (place) => {
     limited.close()
   })
 
+  test('events without an event yet have an id, from which they are resumed', async () => {
+    await server.publish('/feeds/Orders/calm', 1)
+    const reply = await server.send('GET', '/feeds/Orders/calm', { headers: { accept: 'text/event-stream' } })
+    const reader = reply.body?.getReader()
+    const { value } = (await reader?.read()) ?? {}
+    const id = /^: \nid: (\S+)\n\n$/.exec(new TextDecoder().decode(value))?.[1] ?? ''
+    await reader?.cancel()
+    await server.publish('/feeds/Orders/calm', 2)
+    const resumed = await server.events('/feeds/Orders/calm', { 'last-event-id': id })
+    assert.deepEqual((await resumed.next()).data, { Topic: 'calm', Recovered: true, Data: 2 })
+    resumed.close()
+  })
+
   test('events end when the token is revoked', async () => {
     const { access_token: token } = await signIn(server)
     const events = await server.events('/feeds/Prices/revoked', { authorization: `Bearer ${token}` })

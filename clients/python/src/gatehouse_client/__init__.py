@@ -1,18 +1,22 @@
-"""Sign-in, queries to pandas and polars, live queries and streams of a Gatehouse server."""
+"""Sign-in, queries to pandas and polars, live queries, feeds and streams of a Gatehouse server."""
 
 from .async_gate import AsyncGate
 from .auth import Auth, ClientSecret, Device, DevicePrompt, Password, RefreshToken, Token
 from .errors import AuthError, GatehouseConnectionError, GatehouseError, Position, QueryError
+from .feed import AsyncFeed, AsyncFeedSubscription, FeedMessage, FeedTopic, KeptMessage, PublishProgress
 from .gate import Gate, Live, Query, Stream, Subscription, Table
 from .live import AsyncLive, Change, Replaced
 from .protocol import State, StateChange
 from .query import AsyncQuery, Result
 from .stream import AsyncStream, AsyncSubscription
+from .sync_feed import Feed, FeedSubscription
 from .table import AsyncTable, UploadProgress, Where
 from .values import Column, Parameters, Row
 from .version import VERSION as __version__
 
 __all__ = [
+    "AsyncFeed",
+    "AsyncFeedSubscription",
     "AsyncGate",
     "AsyncLive",
     "AsyncQuery",
@@ -26,13 +30,19 @@ __all__ = [
     "Column",
     "Device",
     "DevicePrompt",
+    "Feed",
+    "FeedMessage",
+    "FeedSubscription",
+    "FeedTopic",
     "Gate",
     "GatehouseConnectionError",
     "GatehouseError",
+    "KeptMessage",
     "Live",
     "Parameters",
     "Password",
     "Position",
+    "PublishProgress",
     "Query",
     "QueryError",
     "RefreshToken",

@@ -9,6 +9,7 @@ from typing import Any
 
 from .auth import Auth
 from .errors import closed_error
+from .feed import AsyncFeed, AsyncFeedSubscription
 from .http import Http
 from .live import AsyncLive
 from .query import AsyncQuery, Result, is_reading, read_result
@@ -40,7 +41,7 @@ class AsyncGate:
         seconds an idle stream is tested, and ``tls`` replaces the trust of the system in certificates."""
         self._http = Http(url, auth=auth, issuer=issuer, timeout=timeout, attempts=attempts, tls=tls)
         self._stream = AsyncStream(self._http, heartbeat)
-        self._lives: weakref.WeakSet[AsyncLive] = weakref.WeakSet()
+        self._lives: weakref.WeakSet[AsyncLive | AsyncFeedSubscription] = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._http.url}>"
@@ -86,6 +87,10 @@ class AsyncGate:
         live = AsyncLive(self._http, statement, parameters, named, max_rate)
         self._lives.add(live)
         return live
+
+    def feed(self, name: str) -> AsyncFeed:
+        """A feed by name: publish messages, subscribe to them, read what is kept."""
+        return AsyncFeed(self._http, name, self._lives.add)
 
     @property
     def stream(self) -> AsyncStream:

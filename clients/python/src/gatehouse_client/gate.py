@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import ssl
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from . import arrow
 from .async_gate import AsyncGate
 from .auth import Auth
 from .live import AsyncLive, Change
-from .portal import Portal
+from .portal import Portal, within
 from .protocol import State, StateChange
 from .query import AsyncQuery, Result
 from .stream import AsyncStream, AsyncSubscription, Slow
+from .sync_feed import Feed
 from .table import AsyncTable, Rows, UploadProgress, Where, new_key
 from .values import Column, Parameters, Row
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
     import pyarrow
-
-T = TypeVar("T")
 
 
 class Gate:
@@ -93,6 +91,10 @@ class Gate:
     ) -> Live:
         """The result of a statement, kept up to date, with at most ``max_rate`` changes per second (1 to 50)."""
         return Live(self._gate.live(statement, parameters, max_rate=max_rate, **named), self._portal)
+
+    def feed(self, name: str) -> Feed:
+        """A feed by name: publish messages, subscribe to them, read what is kept."""
+        return Feed(self._gate.feed(name), self._portal)
 
     @property
     def stream(self) -> Stream:
@@ -277,8 +279,8 @@ class Live:
             raise StopIteration from None
 
     def next(self, timeout: float | None = None) -> Change:
-        """The next change. Raises TimeoutError if none arrives within ``timeout`` seconds; it can then be called again."""
-        return self._portal.run(_within(self._live.__anext__, timeout))
+        """The next change. Raises TimeoutError if none arrives within ``timeout`` seconds, and can be called again."""
+        return self._portal.run(within(self._live.__anext__, timeout))
 
     def states(self) -> Iterator[list[Row]]:
         """The whole result, at first and after each change."""
@@ -313,7 +315,7 @@ class Stream:
 
     def connect(self, *, timeout: float | None = None) -> None:
         """Returns once the connection is online."""
-        self._portal.run(_within(self._stream.connect, timeout))
+        self._portal.run(within(self._stream.connect, timeout))
 
     def request(self, controller: str, topic: str, data: Any = None, *, timeout: float = 40.0) -> Any:
         """Sends a request and returns the ``Data`` of its reply. If the connection breaks, it may or may not have been
@@ -351,7 +353,7 @@ class Subscription:
 
     def ready(self, timeout: float | None = None) -> Subscription:
         """Returns when the server has confirmed; raises when it has refused."""
-        self._portal.run(_within(self._subscription.ready, timeout))
+        self._portal.run(within(self._subscription.ready, timeout))
         return self
 
     def __iter__(self) -> Subscription:
@@ -365,7 +367,7 @@ class Subscription:
 
     def next(self, timeout: float | None = None) -> Any:
         """The ``Data`` of the next message. Raises TimeoutError if none arrives within ``timeout`` seconds."""
-        return self._portal.run(_within(self._subscription.__anext__, timeout))
+        return self._portal.run(within(self._subscription.__anext__, timeout))
 
     def close(self) -> None:
         """Ends the subscription, and the loop over it."""
@@ -376,10 +378,3 @@ class Subscription:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-async def _within(act: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
-    try:
-        return await asyncio.wait_for(act(), timeout)
-    except asyncio.TimeoutError:
-        raise TimeoutError(f"Nothing came within {timeout:g} seconds") from None

@@ -67,7 +67,7 @@ class Http:
         statement: str | None = None,
     ) -> httpx.Response:
         """Sends a request and returns its open reply if that is a success. The caller closes it."""
-        content = None if body is None else to_json(body)
+        content = body if body is None or isinstance(body, bytes) else to_json(body)
         refused: str | None = None
         attempt = 0
         while True:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .events import live_messages
+from .events import MessageReader, live_messages
 from .http import Http
 from .values import Column, Parameters, Row, RowReader, columns_of, encode_parameters
 
@@ -128,16 +127,6 @@ def _key(key: Any) -> str:
     return json.dumps(key)
 
 
-async def _first(messages: AsyncIterator[Mapping[str, Any]]) -> Mapping[str, Any]:
-    return await anext(messages)
-
-
-def _retrieve(task: asyncio.Task[Any]) -> None:
-    # Whoever waits gets the error; if nobody does, it is not reported.
-    if not task.cancelled():
-        task.exception()
-
-
 class AsyncLive:
     """The result of a statement, kept up to date. Loop over it for the changes; ``rows`` is the result after each.
 
@@ -155,12 +144,9 @@ class AsyncLive:
         request: dict[str, Any] = {"Statement": statement, "Parameters": encode_parameters(parameters, named)}
         if max_rate is not None:
             request["MaxRate"] = max_rate
-        self._messages = live_messages(http, request)
+        self._reader = MessageReader(live_messages(http, request))
         self._result = LiveResult()
         self._rows: list[Row] | None = None
-        self._reading: asyncio.Task[Mapping[str, Any]] | None = None
-        self._error: Exception | None = None
-        self._is_closed = False
 
     @property
     def rows(self) -> list[Row]:
@@ -185,7 +171,7 @@ class AsyncLive:
     async def __anext__(self) -> Change:
         """The next change. It can be cancelled and asked for again; nothing is lost."""
         while True:
-            if (change := self._result.take(await self._next())) is not None:
+            if (change := self._result.take(await self._reader.next())) is not None:
                 self._rows = None
                 return change
 
@@ -200,37 +186,10 @@ class AsyncLive:
 
     async def end(self, error: Exception | None) -> None:
         """With an error for those who wait, or without one: then their loops end."""
-        self._is_closed = True
-        self._error = self._error or error
-        if self._reading is not None:
-            self._reading.cancel()
-            await asyncio.wait([self._reading])
-        await self._messages.aclose()
+        await self._reader.end(error)
 
     async def __aenter__(self) -> AsyncLive:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-    async def _next(self) -> Mapping[str, Any]:
-        if self._error is not None:
-            raise self._error
-        if self._is_closed:
-            raise StopAsyncIteration
-        # A generator that is cancelled ends: the read goes on, and the next call gets what it brings.
-        if self._reading is None:
-            self._reading = asyncio.create_task(_first(self._messages))
-            self._reading.add_done_callback(_retrieve)
-        try:
-            message = await asyncio.shield(self._reading)
-        except asyncio.CancelledError:
-            if self._is_closed:
-                raise self._error or StopAsyncIteration from None
-            raise
-        except Exception as error:
-            self._error = error
-            self._reading = None
-            raise
-        self._reading = None
-        return message

@@ -113,3 +113,10 @@ async def _end(last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
+
+
+async def within(act: Callable[[], Coroutine[Any, Any, T]], timeout: float | None) -> T:
+    try:
+        return await asyncio.wait_for(act(), timeout)
+    except asyncio.TimeoutError:
+        raise TimeoutError(f"Nothing came within {timeout:g} seconds") from None

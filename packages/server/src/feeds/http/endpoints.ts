@@ -172,7 +172,12 @@ export class FeedEndpoints {
       last: integer(context, 'last', 0, MAX_LAST),
     }
     const subscription = await feeds.subscribe(feed.definition.name, request, context.principal, response)
-    response.begin(subscription)
+    try {
+      response.begin(subscription, await feeds.startPosition(feed.definition.name, request))
+    } catch (error) {
+      subscription.close()
+      throw error
+    }
     if (context.method === 'HEAD') context.response.end()
     this.#open.add(response)
   }

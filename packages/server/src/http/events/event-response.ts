@@ -64,8 +64,11 @@ export class EventResponse<Message extends object> implements UrgentSink<Message
     return this.#state === 'closed'
   }
 
-  /** Sends the head. Throws if the subscription has ended before, so that the reply can have an error status. */
-  begin(subscription: RunningSubscription): void {
+  /**
+   * Sends the head, and the id from which the client resumes if it gets no event. Throws if the subscription has ended before, so that the reply can have
+   * an error status.
+   */
+  begin(subscription: RunningSubscription, startId?: string): void {
     const { context } = this
     const { response } = context
     this.#subscription = subscription
@@ -83,7 +86,8 @@ export class EventResponse<Message extends object> implements UrgentSink<Message
     context.incompleteStatus = 200
     response.on('close', () => this.#close())
     response.on('drain', () => this.#onDrain())
-    this.#write(COMMENT)
+    // An id without data is no event, but a client keeps it.
+    this.#write(startId === undefined ? COMMENT : `: \nid: ${startId}\n\n`)
     subscription.drained()
   }
 
