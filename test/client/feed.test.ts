@@ -283,6 +283,21 @@ test('over a restart every message of a feed that keeps all comes once; a quiet 
   assert.deepEqual(ofPrice.events, ['gap'])
 })
 
+test('a revoked token is replaced, and the subscription goes on where it was', async () => {
+  const subscription = open().feed<number>('Orders').subscribe('revoked')
+  const got = collect(subscription)
+  await subscription.ready()
+  await admin.feed('Orders').publish('revoked', 0)
+  // A key that is withdrawn takes all tokens with it that it signed.
+  const [key] = await Array.fromAsync(admin.admin.keys.list())
+  await admin.request(`/admin/keys/${key?.kid}?compromised=true`, { method: 'DELETE' })
+  await admin.feed('Orders').publish('revoked', 1)
+  await until('it was resumed', LATE_MS, () => got.events.length > 0)
+  await admin.feed('Orders').publish('revoked', 2)
+  await until('all are here', LATE_MS, () => got.messages.length >= 3)
+  assert.deepEqual([got.data(), got.events], [[0, 1, 2], ['recovered']])
+})
+
 test('a purge while the client is away is a gap', async () => {
   const proxy = await startTcpProxy('127.0.0.1', port)
   try {

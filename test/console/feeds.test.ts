@@ -1,4 +1,4 @@
-/** Feeds in the area Streams of the console, in a real browser: declared, published to, followed, and removed. */
+/** Feeds and remote controllers in the area Streams of the console, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { snippetsOf } from '../../packages/console/src/areas/streams/feeds/snippets.ts'
@@ -104,6 +104,39 @@ test('the definition is changed; who does not administer feeds sees and uses onl
   await admin.page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
   await admin.page.getByText('No feed is declared yet').waitFor()
   await admin.close()
+})
+
+test('a remote controller is declared, changed and removed; the name of another one is not taken over', async () => {
+  const view = await scene.open('/streams/new-controller')
+  const { page } = view
+  const declare = async () => {
+    await page.getByLabel('Name', { exact: true }).fill('Orders')
+    await page.getByLabel('URL').fill('https://oms.test/gatehouse')
+    await page.getByLabel('Topic 1', { exact: true }).fill('Place')
+    await page.getByRole('button', { name: 'Declare', exact: true }).click()
+  }
+  await declare()
+  await page.getByRole('link', { name: 'Declare a controller' }).click()
+  await declare()
+  await page.getByText('There is a controller Orders already').waitFor()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('link', { name: 'Orders' }).click()
+  await page.getByRole('button', { name: 'Another topic' }).click()
+  await page.getByLabel('Topic 2', { exact: true }).fill('Cancel')
+  await page.getByLabel('Timeout').fill('2 hours')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.locator('.fault').waitFor()
+  await page.getByLabel('Timeout').fill('2 seconds')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Place, Cancel').waitFor()
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('link', { name: 'Orders' }).click()
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Remove' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
+  await page.getByText('No remote controller is declared yet').waitFor()
+  view.check(/422/)
+  await view.close()
 })
 
 test('parts of JSON are taken as they are written', () => {

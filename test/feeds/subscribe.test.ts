@@ -159,6 +159,28 @@ onEveryEngine('subscriptions of feeds', (place) => {
     )
     await publish('Prices', `${topic}/new/one`, 4)
     assert.deepEqual(shown(await stream.next()), { Topic: `${topic}/new/one`, Pattern: `${topic}/*`, Data: 4 })
+    // A message of two subscriptions comes once for each, and says for which.
+    await confirmed(sub('Prices', `${topic}/new/two`))
+    await publish('Prices', `${topic}/new/two`, 5)
+    const both = [await stream.next(), await stream.next()]
+    assert.deepEqual(new Set(both.map(({ Pattern: pattern }) => pattern)), new Set([undefined, `${topic}/*`]))
+  })
+
+  test('the confirmation of a Sub with Data says where to resume, if no message has come yet', async () => {
+    await publish('Orders', topic, 1)
+    const { Data: begins } = await stream.request(sub('Orders', topic, {}))
+    const { Keep: keep, Position: position } = begins as Record<string, unknown>
+    assert.equal(keep, 'all')
+    await publish('Orders', topic, 2)
+    const again = await server.stream()
+    await again.request(sub('Orders', topic, { Resume: position }))
+    const { Data: data, Recovered: recovered } = await again.next()
+    assert.deepEqual([data, recovered], [2, true])
+    // The state has a position of its own; without Data it is the confirmation of every topic.
+    await publish('Prices', topic, 1)
+    const third = await server.stream()
+    assert.deepEqual((await third.request(sub('Prices', topic, { MaxRate: 5 }))).Data, { Keep: 'latest' })
+    assert.equal((await again.request(sub('Prices', topic))).Data, undefined)
   })
 
   test('a pattern resumes by its own positions', async () => {
@@ -188,9 +210,9 @@ onEveryEngine('subscriptions of feeds', (place) => {
   test('MaxRate skips messages, but never the last', async () => {
     await confirmed(sub('Prices', topic, { MaxRate: 5 }))
     const batch = Array.from({ length: 50 }, (_each, data) => ({ Topic: topic, Data: data }))
+    const start = performance.now()
     for (let at = 0; at < 50; at += 10) await server.publish('/feeds/Prices', batch.slice(at, at + 10))
     const received: unknown[] = []
-    const start = performance.now()
     while (received.at(-1) !== 49) received.push((await stream.next()).Data)
     assert.ok(received.length <= 2 + (performance.now() - start) / 190, `${received.length} messages`)
     await stream.expectSilence()

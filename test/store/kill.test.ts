@@ -9,7 +9,7 @@ import { IS_LONG_RUN, onEveryEngine, type TestPlace } from '../support/engines.t
 import { type OpenStores, openStores } from '../support/stores.ts'
 
 const WRITER = fileURLToPath(new URL('../support/acknowledging-writer.ts', import.meta.url))
-const TIMES = IS_LONG_RUN ? 8 : 1
+const TIMES = IS_LONG_RUN ? 8 : 2
 
 onEveryEngine('kill -9', (place) => {
   test(`during writes, ${TIMES} times: no acknowledged write is lost, and nothing spent can be spent again`, async () => {

@@ -32,7 +32,7 @@ export const AREAS: readonly Area[] = [
   {
     name: 'streams',
     title: 'Streams',
-    about: 'Topics, messages and live connections',
+    about: 'Feeds, messages and live connections',
     icon: 'stream',
     rights: ['Platform/'],
     service: 'streaming',

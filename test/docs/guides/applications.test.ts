@@ -1,5 +1,6 @@
 /** The guides for developers of applications, followed to their end on a demonstration that trades, in a real Chromium. */
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { buildClient } from '../../../packages/client/build.js'
 import { Gatehouse, password } from '../../../packages/client/src/index.ts'
@@ -46,6 +47,8 @@ function startDemo(): Promise<TestServer> {
 async function quote(): Promise<void> {
   const admin = new Gatehouse(server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
   await admin.query`insert into quotes values ('ACME', now(), 100.25, 100.75, 100, 100)`
+  const price = { Symbol: 'ACME', Bid: 100.25, Ask: 100.75, Time: new Date().toISOString() }
+  await admin.feed('Ticker').publish('Price/ACME', price)
   admin.close()
 }
 
@@ -54,7 +57,9 @@ function settings(): GuideOptions {
   const replace = [
     ['http://localhost:5080', server.issuer],
     ['./gatehouse query', `./gatehouse query --server ${server.issuer}`],
+    ['./gatehouse stream', `./gatehouse stream ${server.issuer}`],
     [`server.js first-app ${FIRST}`, `server.js first-app ${ports.get(FIRST)}`],
+    [`server.js signals ${PRICES}`, `server.js signals ${ports.get(PRICES)}`],
     [`server.js prices ${PRICES}`, `server.js prices ${ports.get(PRICES)}`],
   ] as const
   return { replace, environment: { GATEHOUSE_DATA: place.dataFolder } }
@@ -147,5 +152,44 @@ test('Live prices', IN_LONG_RUNS, async (t) => {
   assert.deepEqual(complaints, [])
 
   await guide.run('rm -r prices.mjs')
+  guide.finish()
+})
+
+test('From my program to every screen', IN_LONG_RUNS, async (t) => {
+  const guide = await openGuide('from-my-program', settings())
+  t.after(() => guide.close())
+  assert.equal(guide.take('npm start').text, 'npm start\n')
+  await guide.run('feed add Signals')
+  const terminal = await guide.start('sub Signals/*', /Signals/)
+  await guide.save('publish.py')
+  const hasPython = spawnSync('python3', ['--version']).status === 0
+  if (hasPython) {
+    await guide.run('python3 publish.py')
+    await terminal.prints(/desk-1\/ACME[^\n]*"number":\s*5/)
+  } else guide.take('python3 publish.py')
+
+  await guide.save('publish.mjs')
+  await guide.save('watch.mjs')
+  const watch = await guide.start('node watch.mjs', /^/)
+  await guide.run('node publish.mjs')
+  await watch.prints(/desk-2\/BOLT buy 1\n/)
+  await watch.prints(/desk-2\/ECHO hold 1\n/)
+  await server.stop()
+  server = await startDemo()
+  await watch.prints(/-- nothing was missed/)
+  await watch.stop()
+
+  await guide.run('mkdir signals')
+  await guide.save('signals/index.html')
+  await guide.start('node examples/spa/server.js', /Open /)
+  const page = await (await browser.newContext()).newPage()
+  const complaints = complaintsOf(page)
+  await page.goto(`http://localhost:${PRICES}/`)
+  await page.waitForURL(`${server.issuer}/**`)
+  await signIn(page, ALICE)
+  await page.getByText('desk-2/ECHO').waitFor()
+  assert.deepEqual(complaints, [])
+  await terminal.stop('SIGINT')
+  await guide.run('feed remove Signals')
   guide.finish()
 })

@@ -15,10 +15,12 @@ import {
   Received,
   readAll,
   show,
+  type WholeRead,
   type Workbench,
 } from './engine-under-test.ts'
 
 const REQUESTS = IS_LONG_RUN ? 3000 : 150
+const JOINED = IS_LONG_RUN ? 200 : 30
 
 export function declareFollowing(use: () => Workbench): void {
   describe('followers', () => {
@@ -193,32 +195,40 @@ export function declareFollowing(use: () => Workbench): void {
   })
 }
 
-/** Somebody subscribes while another publishes as fast as it can. */
+/** Somebody subscribes to one topic after another while another publishes to all of them as fast as it can. */
 async function joinWhilePublishing(publisher: FeedStore, subscriber: FeedStore): Promise<void> {
+  const topics = Array.from({ length: JOINED }, (_, index) => `A${index}`)
   const received = new Received()
   const following = subscriber.follow(received)
   let isJoined = false
-  let published = 0
+  let rounds = 0
   const publishing = (async () => {
     let seq = 0
-    for (let rest = REQUESTS; rest > 0; published += 3) {
+    for (let rest = 10; rest > 0; rounds++) {
       if (isJoined) rest--
-      seq = (await publish(publisher, `A=${published}`, 'B=0', `A=${published + 1}`, `A=${published + 2}`)).seq
+      seq = (await publish(publisher, ...['B', ...topics].map((topic) => `${topic}=${rounds}`))).seq
     }
     return seq
   })()
-  await until('something is published', 2000, () => published >= 30)
-  received.want(only('A'))
+  received.want(only('B'))
   await following.wantedMore()
-  const read = await readAll(subscriber, only('A'), 0, { limit: 50 })
+  await until('something is published', 2000, () => rounds >= 10)
+  const reads = new Map<string, WholeRead>()
+  for (const topic of topics) {
+    received.want(only(topic))
+    await following.wantedMore()
+    reads.set(topic, await readAll(subscriber, only(topic), 0, { limit: 50 }))
+  }
   isJoined = true
   await received.waitForSeq(await publishing)
   following.stop()
-  const passedOn = received.messages.filter(({ topic, seq }) => topic === 'A' && seq > read.through)
-  assert.deepEqual(
-    [...read.messages, ...passedOn].map(({ data }) => Number(data)),
-    Array.from({ length: published }, (_, index) => index),
-  )
+  for (const [joined, read] of reads) {
+    const passedOn = received.messages.filter(({ topic, seq }) => topic === joined && seq > read.through)
+    assert.deepEqual(
+      [...read.messages, ...passedOn].map(({ data }) => Number(data)),
+      Array.from({ length: rounds }, (_, index) => index),
+    )
+  }
   assert.deepEqual(received.faults, [])
 }
 

@@ -11,6 +11,8 @@ export interface Tagged<Item> extends Loaded<Item> {
   readonly change: (patch: object, done: string) => Promise<boolean>
   /** The same for a form that shows what is wrong: rejects with the error. */
   readonly save: (patch: object) => Promise<void>
+  /** Replaces all of it; otherwise as `save`. */
+  readonly replace: (item: object) => Promise<void>
   /** Deletes it, in the version that is shown. */
   readonly remove: (done: string) => Promise<boolean>
 }
@@ -29,17 +31,34 @@ export function useTagged<Item>(path: string): Tagged<Item> {
   )
   const { data, reload, set } = loaded
   const request = useCallback(
-    async (method: 'PATCH' | 'DELETE', body?: object): Promise<void> => {
-      const type = body === undefined ? {} : { 'content-type': 'application/merge-patch+json' }
+    async (method: 'PATCH' | 'PUT' | 'DELETE', body?: object): Promise<void> => {
+      const type = method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {}
       const headers = { 'if-match': tag.current, ...type }
       const response = await gate.request(path, { method, headers, ...(body && { body }) })
-      if (method !== 'PATCH') return
+      if (method === 'DELETE') return
       tag.current = response.headers.get('etag') ?? '*'
       // The reply lacks the members that only the page shows.
       set({ ...data, ...without(data, body), ...(await response.json()) } as Item)
     },
     [path, data],
   )
+  /** Whether the error was that another user had changed it; then the current version is shown. */
+  const showCurrent = (error: unknown): boolean => {
+    if (!(error instanceof GatehouseError) || error.code !== 'admin.changed_meanwhile') return false
+    reload()
+    toast('Another user has changed this in the meantime. The current version is now shown: check it and try again.', {
+      kind: 'error',
+    })
+    return true
+  }
+  const submit = async (method: 'PATCH' | 'PUT', body: object): Promise<void> => {
+    try {
+      await request(method, body)
+    } catch (error) {
+      showCurrent(error)
+      throw error
+    }
+  }
   const send = useCallback(
     async (method: 'PATCH' | 'DELETE', done: string, body?: object): Promise<boolean> => {
       try {
@@ -47,17 +66,7 @@ export function useTagged<Item>(path: string): Tagged<Item> {
         toast(done)
         return true
       } catch (error) {
-        if (!(error instanceof GatehouseError) || error.code !== 'admin.changed_meanwhile') {
-          toastError(error)
-          return false
-        }
-        reload()
-        toast(
-          'Another user has changed this in the meantime. The current version is now shown: check it and try again.',
-          {
-            kind: 'error',
-          },
-        )
+        if (!showCurrent(error)) toastError(error)
         return false
       }
     },
@@ -66,7 +75,8 @@ export function useTagged<Item>(path: string): Tagged<Item> {
   return {
     ...loaded,
     change: (patch, done) => send('PATCH', done, patch),
-    save: (patch) => request('PATCH', patch),
+    save: (patch) => submit('PATCH', patch),
+    replace: (item) => submit('PUT', item),
     remove: (done) => send('DELETE', done),
   }
 }

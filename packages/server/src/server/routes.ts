@@ -202,7 +202,7 @@ async function loadClientLibrary(cors: CorsPolicy): Promise<readonly RouteGroup[
   return [clientLibraryGroup(cors)]
 }
 
-async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<readonly RouteGroup[]> {
+async function loadOpenApi({ identity, query, streaming, feeds }: RouteParts): Promise<readonly RouteGroup[]> {
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
@@ -211,5 +211,6 @@ async function loadOpenApi({ identity, query, streaming }: RouteParts): Promise<
     described.push(...(await import('../query/saved/openapi.ts')).describeSaved())
   }
   if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
+  if (feeds !== undefined) described.push(...(await import('../feeds/http/openapi.ts')).describeFeeds())
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

@@ -1,10 +1,12 @@
-/** The area Streams: an inspector of one connection, feeds, and the connections of all nodes. */
+/** The area Streams: an inspector of one connection, feeds, remote controllers, and the connections of all nodes. */
 import { may } from '../../gate.ts'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { Forbidden, Page } from '../../ui/index.ts'
 import { Connections } from './connections.tsx'
+import { ControllerPage, NewController } from './controllers/controller-page.tsx'
+import { Controllers } from './controllers/list.tsx'
 import { FeedPage } from './feeds/feed-page.tsx'
 import { Feeds } from './feeds/list.tsx'
 import { NewFeed } from './feeds/new-feed.tsx'
@@ -25,6 +27,14 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
             words: 'new create topic publish',
             act: () => go(href('streams', 'new-feed')),
           },
+          {
+            id: 'streams.new-controller',
+            title: 'Declare a remote controller',
+            group: 'Streams',
+            icon: 'plus',
+            words: 'new create request program http',
+            act: () => go(href('streams', 'new-controller')),
+          },
         ]
       : [],
   )
@@ -32,16 +42,21 @@ export default function Streams({ path: [page, name, part], query }: AreaProps) 
   if (page === 'feeds') {
     return name === undefined ? <Feeds /> : <FeedPage key={name} name={name} part={part} query={query} />
   }
-  if (page === 'connections')
+  if (page === 'connections' || page === 'controllers' || page === 'new-controller') {
+    if (!may('Platform/Admin'))
+      return (
+        <Page title="Streams" bar={<StreamsTabs current={page === 'connections' ? 'Connections' : 'Controllers'} />}>
+          <Forbidden rights={['Platform/Admin']} />
+        </Page>
+      )
+    if (page === 'new-controller') return <NewController />
+    if (page === 'controllers') return name === undefined ? <Controllers /> : <ControllerPage key={name} name={name} />
     return (
       <Page title="Streams" bar={<StreamsTabs current="Connections" />}>
-        {may('Platform/Admin') ? (
-          <Connections user={query.get('user') ?? undefined} />
-        ) : (
-          <Forbidden rights={['Platform/Admin']} />
-        )}
+        <Connections user={query.get('user') ?? undefined} />
       </Page>
     )
+  }
   return (
     <Page title="Streams" full bar={<StreamsTabs current="Inspector" />}>
       <InspectorPage />

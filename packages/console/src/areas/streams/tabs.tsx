@@ -6,6 +6,7 @@ import { Tabs } from '../../ui/index.ts'
 const PAGES = [
   ['Inspector', [], false],
   ['Feeds', ['feeds'], false],
+  ['Controllers', ['controllers'], true],
   ['Connections', ['connections'], false],
 ] as const
 

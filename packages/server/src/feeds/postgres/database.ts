@@ -19,6 +19,9 @@ const REPLY_MS = 15_000
 /** To drop a partition, which others would wait behind. */
 const DROP_LOCK_MS = 100
 
+/** It is locked, or not there any more. */
+const NOT_NOW: ReadonlySet<unknown> = new Set(['55P03', '42P01'])
+
 const SETTINGS = {
   TimeZone: 'UTC',
   statement_timeout: STATEMENT_MS,
@@ -97,15 +100,17 @@ export class FeedDatabase {
     return rows
   }
 
-  /** Does nothing while somebody uses the table. */
-  async dropTable(name: string): Promise<void> {
+  /** Does nothing while somebody uses the table, and when another node has dropped it. `needed` is a query that finds a row if it is needed. */
+  async dropTable(name: string, needed: string): Promise<void> {
     await this.withClient(async (client) => {
       await client.query(`begin; set local lock_timeout = ${DROP_LOCK_MS}`)
       try {
-        await client.query(`drop table if exists ${name}; commit`)
+        const { rows } = await client.query(needed)
+        if (rows.length === 0) await client.query(`drop table ${name}`)
+        await client.query('commit')
       } catch (error) {
         await client.query('rollback')
-        if (codeOf(error) !== '55P03') throw error
+        if (!NOT_NOW.has(codeOf(error))) throw error
       }
     })
   }

@@ -11,6 +11,7 @@ import { Announcements, CHANNEL, readAnnouncements } from './notifications.ts'
 import { HEADERS, type HeaderRow } from './reads.ts'
 import { maintainPartitions, prepareSchema } from './setup.ts'
 import { PostgresFeedStore } from './store.ts'
+import { DUE } from './sweep-functions.ts'
 import { SCHEMA } from './tables.ts'
 
 export interface PostgresFeedsOptions {
@@ -19,6 +20,7 @@ export interface PostgresFeedsOptions {
   readonly clock?: Clock
   /** Is told of errors that nobody waits for, except outages. */
   readonly onError: (error: unknown) => void
+  /** For tests. */
   readonly sweepMs?: number
 }
 
@@ -26,7 +28,7 @@ export interface PostgresFeedsOptions {
 const POLL_MS = 500
 /** How late the bounds of time are applied to what is stored; readers see none of it before. */
 const SWEEP_MS = 1000
-const PARTITIONS_MS = 20_000
+const SWEEPS_PER_MAINTENANCE = 20
 
 /** Throws UnfitDatabase where the user of the database may not create the schema. */
 export async function openPostgresFeeds(options: PostgresFeedsOptions): Promise<FeedEngine> {
@@ -51,10 +53,15 @@ class PostgresFeeds implements FeedEngine {
   readonly #onError: (error: unknown) => void
   readonly #sweepMs: number
   readonly #timers: NodeJS.Timeout[] = []
+  #isClosed = false
 
   constructor(database: FeedDatabase, { servers, onError, sweepMs = SWEEP_MS }: PostgresFeedsOptions) {
     this.#database = database
-    this.#onError = exceptOutages(onError)
+    const report = exceptOutages(onError)
+    // What is under way when the pool closes fails.
+    this.#onError = (error) => {
+      if (!this.#isClosed) report(error)
+    }
     this.#sweepMs = sweepMs
     this.#announcements = new Announcements(database)
     this.#listener = new Listener({
@@ -74,9 +81,9 @@ class PostgresFeeds implements FeedEngine {
     this.#repeat(POLL_MS, () => this.#refresh([...this.#stores].filter(({ isFollowed }) => isFollowed)))
     this.#repeat(this.#sweepMs, async () => {
       await beginEpochsAfterLoss(this.#database)
-      for (const store of this.#stores) await store.sweep()
+      await this.#sweep()
     })
-    this.#repeat(PARTITIONS_MS, () => maintainPartitions(this.#database))
+    this.#repeat(this.#sweepMs * SWEEPS_PER_MAINTENANCE, () => maintainPartitions(this.#database))
   }
 
   async open(feed: Feed): Promise<FeedStore> {
@@ -109,6 +116,7 @@ class PostgresFeeds implements FeedEngine {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     for (const timer of this.#timers) clearInterval(timer)
     for (const store of [...this.#stores]) store.close()
     await this.#listener.stop()
@@ -129,6 +137,14 @@ class PostgresFeeds implements FeedEngine {
     if (stores.length === 0) return
     const rows = await this.#database.read<HeaderRow & { id: number }>(HEADERS, [stores.map(({ id }) => id)])
     for (const row of rows) stores.find(({ id }) => id === row.id)?.see(row)
+  }
+
+  async #sweep(): Promise<void> {
+    const stores = [...this.#stores]
+    if (stores.length === 0) return
+    const due = await this.#database.read<{ id: number }>(DUE, [stores.map(({ id }) => id), this.#database.now()])
+    const ids = new Set(due.map(({ id }) => id))
+    for (const store of stores) if (ids.has(store.id)) await store.sweep().catch(this.#onError)
   }
 
   /** One at a time. */

@@ -68,8 +68,11 @@ export function partitionsOf(classIndex: number) {
 
 interface ClassRow {
   readonly class: number
+  readonly feeds: number
+  /** The longest time of a history. */
   readonly kept: number
-  readonly now: number
+  /** The time of the newest message. */
+  readonly last: number
 }
 
 interface PartitionRow {
@@ -80,14 +83,14 @@ interface PartitionRow {
 /** Of all classes: also of feeds that were dropped. */
 export async function maintainPartitions(database: FeedDatabase): Promise<void> {
   const used = await database.read<ClassRow>(
-    `select c.class, coalesce(max(f.history_time), 0) as kept, coalesce($2::bigint, max(f.last_time), 0) as now
+    `select c.class, count(f.id) as feeds, coalesce(max(f.history_time), 0) as kept, coalesce(max(f.last_time), 0) as last
      from unnest($1::smallint[]) as c (class) left join ${SCHEMA}.feeds f on f.class = c.class group by c.class`,
-    [CLASSES.map((_class, index) => index), database.now()],
+    [CLASSES.map((_class, index) => index)],
   )
   const now = await database.time()
-  for (const { class: classIndex, kept, now: last } of used) {
+  for (const { class: classIndex, feeds, kept, last } of used) {
     const { partitionMs } = partitionsOf(classIndex)
-    if (last > 0) await createPartitions(database, classIndex, Math.max(now, last))
+    if (feeds > 0) await createPartitions(database, classIndex, Math.max(now, last))
     const before = Math.floor((now - Math.max(kept, SHORTEST_MS) - SHORTEST_MS) / partitionMs)
     const partitions = await database.read<PartitionRow>(
       `select c.relname::text as name, split_part(c.relname, '_', 2)::bigint as number from pg_inherits i join pg_class c on c.oid = i.inhrelid
@@ -99,11 +102,8 @@ export async function maintainPartitions(database: FeedDatabase): Promise<void> 
 }
 
 /** Not before the marks of its topics say that its messages are gone. */
-async function dropPartition(database: FeedDatabase, name: string): Promise<void> {
-  const [needed] = await database.read(
-    `select 1 from ${SCHEMA}.feeds f where f.kind = ${KIND.history}
-       and exists (select from ${SCHEMA}.${name} m where m.feed = f.id and m.seq > f.swept_seq) limit 1`,
-    [],
-  )
-  if (needed === undefined) await database.dropTable(`${SCHEMA}.${name}`)
+function dropPartition(database: FeedDatabase, name: string): Promise<void> {
+  const needed = `select 1 from ${SCHEMA}.feeds f where f.kind = ${KIND.history}
+    and exists (select from ${SCHEMA}.${name} m where m.feed = f.id and m.seq > f.swept_seq) limit 1`
+  return database.dropTable(`${SCHEMA}.${name}`, needed)
 }

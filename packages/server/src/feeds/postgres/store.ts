@@ -90,9 +90,9 @@ export class PostgresFeedStore implements FeedStore {
   async update(feed: Feed): Promise<void> {
     const { database } = this.#options
     const { history, stateTime, topics, bytes, keep } = feed
-    const historyMs = history?.time ?? (kindOf(feed) === KIND.notStored ? NOT_STORED_MS : 0)
+    const historyMs = historyMsOf(feed)
     const classIndex = classOf(historyMs)
-    await createPartitions(database, classIndex, await database.time())
+    await this.#createPartitions(feed)
     const { partitionMs } = partitionsOf(classIndex)
     const [row] = await database.write<{ id: number }>(
       `select o_id as id from ${SCHEMA}.define_1($1, $2, $3::smallint, $4, $5, $6, $7, $8, $9, $10::smallint, $11) as o_id`,
@@ -176,13 +176,14 @@ export class PostgresFeedStore implements FeedStore {
 
   /** Applies the bounds of time. Returns whether anything was done. */
   async sweep(): Promise<boolean> {
-    const { database, announce } = this.#options
+    const { announce } = this.#options
     let isDone = false
     for (let isMore = true; isMore; ) {
-      const [swept] = await database.write<{ o_removed: number; o_is_done: boolean; o_is_more: boolean }>(
-        `select * from ${SCHEMA}.sweep_1($1, $2)`,
-        [this.#id, database.now()],
-      )
+      const [swept] = await this.#sweepOnce().catch(async (error) => {
+        if (codeOf(error) !== NO_PARTITION) throw error
+        await this.#createPartitions()
+        return this.#sweepOnce()
+      })
       isMore = swept?.o_is_more ?? false
       isDone ||= swept?.o_is_done ?? false
       if ((swept?.o_removed ?? 0) > 0) {
@@ -192,6 +193,14 @@ export class PostgresFeedStore implements FeedStore {
       }
     }
     return isDone
+  }
+
+  #sweepOnce() {
+    const { database } = this.#options
+    return database.write<{ o_removed: number; o_is_done: boolean; o_is_more: boolean }>(
+      `select * from ${SCHEMA}.sweep_1($1, $2)`,
+      [this.#id, database.now()],
+    )
   }
 
   /** Another node has appended up to this number. */
@@ -256,8 +265,13 @@ export class PostgresFeedStore implements FeedStore {
     const code = codeOf(error)
     if (code === TOO_MANY_TOPICS || code === TOO_MANY_BYTES) return this.sweep()
     if (code !== NO_PARTITION) return false
-    await this.update(this.#feed)
+    await this.#createPartitions()
     return true
+  }
+
+  async #createPartitions(feed = this.#feed): Promise<void> {
+    const { database } = this.#options
+    await createPartitions(database, classOf(historyMsOf(feed)), await database.time())
   }
 
   #explain(error: unknown): unknown {
@@ -265,6 +279,10 @@ export class PostgresFeedStore implements FeedStore {
     const code = codeOf(error)
     return code === TOO_MANY_TOPICS ? tooManyTopics(name, topics) : code === TOO_MANY_BYTES ? full(name, bytes) : error
   }
+}
+
+function historyMsOf(feed: Feed): number {
+  return feed.history?.time ?? (kindOf(feed) === KIND.notStored ? NOT_STORED_MS : 0)
 }
 
 /** At most 16 letters and digits. */

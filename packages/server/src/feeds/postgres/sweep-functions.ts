@@ -8,6 +8,19 @@ const REMOVED_MS = 3_600_000
 const MESSAGES_AT_ONCE = 5000
 const TOPICS_AT_ONCE = 1000
 
+const OLDEST = (table: string, column: string, isWanted: string): string =>
+  `(select ${column} from ${SCHEMA}.${table} x where x.feed = f.id and ${isWanted} limit 1)`
+
+/** The feeds of $1 for which there is something to sweep at the time $2. */
+export const DUE = `
+select f.id from (
+  select *, greatest(coalesce($2::bigint, ${DATABASE_TIME}), last_time) as now from ${SCHEMA}.feeds where id = any ($1::integer[])
+) f where f.kind <> ${KIND.notStored} and (
+  f.kind = ${KIND.history} and ${OLDEST('messages', 'time', 'x.class = f.class and x.seq > f.swept_seq order by x.seq')} <= f.now - f.history_time
+  or f.is_latest and ${OLDEST('topics', 'last_time', 'x.is_live and x.state_seq is not null order by x.state_seq')} <= f.now - f.state_time
+  or ${OLDEST('topics', 'last_time', 'x.removed_seq is not null order by x.removed_seq')} <= f.now - ${REMOVED_MS}
+  or ${OLDEST('requests', 'time', 'true order by x.time')} <= f.now - ${KEY_MS})`
+
 /**
  * Trims what is too old, and appends the removal of topics that have expired: under the lock of the feed, so exactly once. Returns how
  * many were removed, whether anything was done, and whether more is left to do.
@@ -201,7 +214,8 @@ begin
     v_name := 'm' || p_class || '_' || v_number;
     continue when to_regclass('${SCHEMA}.' || v_name) is not null;
     perform pg_advisory_xact_lock(hashtext('${SCHEMA} partitions'), p_class);
-    continue when to_regclass('${SCHEMA}.' || v_name) is not null;
+    -- Another node may have created it meanwhile, which to_regclass may not have noticed.
+    continue when exists (select from pg_class where relnamespace = '${SCHEMA}'::regnamespace and relname = v_name);
     execute format('create table ${SCHEMA}.%I (like ${SCHEMA}.messages including all)', v_name);
     execute format('alter table ${SCHEMA}.%I attach partition ${SCHEMA}.%I for values from (%s) to (%s)',
       'm' || p_class, v_name, v_number * p_width, (v_number + 1) * p_width);

@@ -1,6 +1,5 @@
 /** The definition of a feed: to read and to change. */
 import { useState } from 'preact/hooks'
-import { GatehouseError } from '../../../../../client/src/index.ts'
 import type { Tagged } from '../../../admin/tagged.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Badge, Button, bytes, count, Facts, Section } from '../../../ui/index.ts'
@@ -74,13 +73,7 @@ function EditDefinition({ tagged, feed, onDone }: Props & { readonly onDone: () 
         action="Save"
         failure="The feed was not changed"
         onSubmit={async (draft) => {
-          try {
-            await tagged.save(patchOf(draft))
-          } catch (error) {
-            // The next attempt changes the current version.
-            if (error instanceof GatehouseError && error.code === 'admin.changed_meanwhile') tagged.reload()
-            throw error
-          }
+          await tagged.save(patchOf(draft))
           toast(`${feed.name} was changed`)
           onDone()
         }}

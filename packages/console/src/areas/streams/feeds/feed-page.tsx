@@ -44,7 +44,7 @@ function AdministeredFeed(props: Props) {
     )
   return (
     <Frame {...props} info={infoOfDefinition(data)} menu={actionsOf(tagged, data)}>
-      {props.part === 'definition' ? <Definition tagged={tagged} feed={data} /> : undefined}
+      {props.part === 'definition' ? <Definition key={JSON.stringify(data)} tagged={tagged} feed={data} /> : undefined}
     </Frame>
   )
 }
@@ -105,8 +105,8 @@ function Frame({
       actions={
         <>
           {info.mayPublish && (
-            <Button kind="primary" icon="upload" onClick={() => go(publishAt)}>
-              Publish a message
+            <Button kind="primary" icon="upload" aria-label="Publish a message" onClick={() => go(publishAt)}>
+              Publish
             </Button>
           )}
           {menu !== undefined && <Menu label="More actions" items={menu} />}

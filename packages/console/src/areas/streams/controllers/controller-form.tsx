@@ -1,0 +1,151 @@
+/** The form of a remote controller. What the server refuses is shown at its field. */
+import { useState } from 'preact/hooks'
+import { faultsOf } from '../../../admin/tagged.ts'
+import { Button, ErrorNotice, Form, IconButton, Select, TextField, useSubmit } from '../../../ui/index.ts'
+import { CLASSES, PLATFORM_SCOPES } from '../feeds/feed.ts'
+import type { Draft, RemoteTopic } from './controller.ts'
+
+interface Props {
+  readonly draft: Draft
+  readonly isNew?: boolean
+  /** The text of the button. */
+  readonly action: string
+  readonly failure: string
+  /** Rejects with the error of the server. */
+  readonly onSubmit: (draft: Draft) => Promise<void>
+  readonly onCancel: () => void
+}
+
+export function ControllerForm({ draft: given, isNew = false, action, failure, onSubmit, onCancel }: Props) {
+  const [draft, setDraft] = useState(given)
+  const set = (change: Partial<Draft>) => setDraft({ ...draft, ...change })
+  const { isBusy, error, submit } = useSubmit(() => onSubmit(draft))
+  const faults = faultsOf(error)
+  const isShown = faults !== undefined && [...faults.keys()].every((path) => FIELD.test(path))
+  const isComplete = draft.name.trim() !== '' && draft.url.trim() !== ''
+  return (
+    <Form class="form feed-form" onSubmit={() => isComplete && submit()}>
+      {isNew && (
+        <TextField
+          label="Name"
+          hint="The Controller in requests. It cannot be changed later."
+          placeholder="Orders"
+          error={faults?.get('name')}
+          value={draft.name}
+          onValue={(name) => set({ name })}
+          required
+          autofocus
+        />
+      )}
+      <TextField
+        label="URL"
+        hint="Each request is posted here; it is also the audience of the token that names the caller."
+        placeholder="https://oms.internal/gatehouse"
+        inputMode="url"
+        error={faults?.get('url')}
+        value={draft.url}
+        onValue={(url) => set({ url })}
+        required
+      />
+      <TopicFields topics={draft.topics} onTopics={(topics) => set({ topics })} faults={faults ?? NO_FAULTS} />
+      <div class="feed-fields">
+        <TextField
+          label="Timeout"
+          hint="From 100 milliseconds to 1 hour."
+          placeholder="10 seconds"
+          error={faults?.get('timeout')}
+          value={draft.timeout}
+          onValue={(timeout) => set({ timeout })}
+        />
+        <TextField
+          label="Requests at once"
+          hint="From each process of the server."
+          placeholder="64"
+          inputMode="numeric"
+          error={faults?.get('concurrency')}
+          value={draft.concurrency}
+          onValue={(concurrency) => set({ concurrency })}
+        />
+        <Select
+          label="Class"
+          hint="For clients of version 2 of the protocol."
+          error={faults?.get('class')}
+          value={draft.class}
+          onValue={(value) => set({ class: value })}
+          choices={CLASSES}
+        />
+      </div>
+      {error !== undefined && !isShown && <ErrorNotice error={error} title={failure} />}
+      <div class="row">
+        <Button type="submit" kind="primary" busy={isBusy} disabled={!isComplete}>
+          {action}
+        </Button>
+        <Button kind="plain" onClick={onCancel}>
+          Cancel
+        </Button>
+      </div>
+    </Form>
+  )
+}
+
+const NO_FAULTS: ReadonlyMap<string, string> = new Map()
+/** The members that have a field. */
+const FIELD = /^(?:name|url|class|timeout|concurrency|topics\[\d+\]\.(?:name|needs))$/
+
+function TopicFields({
+  topics,
+  onTopics,
+  faults,
+}: {
+  readonly topics: readonly RemoteTopic[]
+  readonly onTopics: (topics: readonly RemoteTopic[]) => void
+  readonly faults: ReadonlyMap<string, string>
+}) {
+  const set = (index: number, change: Partial<RemoteTopic>) =>
+    onTopics(topics.map((topic, place) => (place === index ? { ...topic, ...change } : topic)))
+  return (
+    <fieldset class="choices controller-topics">
+      <legend>Topics</legend>
+      <p class="hint">
+        What can be requested, and by whom. <code>Query/*</code> is every topic that begins with <code>Query/</code>.
+      </p>
+      {topics.map(({ name, needs }, index) => (
+        <div key={index} class="controller-topic">
+          <TextField
+            label={`Topic ${index + 1}`}
+            hideLabel
+            placeholder="Place"
+            error={faults.get(`topics[${index}].name`)}
+            value={name}
+            onValue={(text) => set(index, { name: text })}
+          />
+          <Select
+            label={`Who can request topic ${index + 1}`}
+            hideLabel
+            error={faults.get(`topics[${index}].needs`)}
+            value={needs}
+            onValue={(scope) => set(index, { needs: scope })}
+            choices={[{ value: 'identity', title: 'Anyone who is signed in' }, ...PLATFORM_SCOPES]}
+          />
+          {topics.length > 1 && (
+            <IconButton
+              icon="minus"
+              label={`Remove topic ${index + 1}`}
+              onClick={() => onTopics(topics.filter((_, place) => place !== index))}
+            />
+          )}
+        </div>
+      ))}
+      <div>
+        <Button
+          size="small"
+          kind="plain"
+          icon="plus"
+          onClick={() => onTopics([...topics, { name: '', needs: topics.at(-1)?.needs ?? 'identity' }])}
+        >
+          Another topic
+        </Button>
+      </div>
+    </fieldset>
+  )
+}

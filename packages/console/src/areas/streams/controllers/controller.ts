@@ -1,0 +1,49 @@
+/** A remote controller, as `/admin/controllers` has it, and while it is typed. */
+
+export interface RemoteController {
+  readonly name: string
+  readonly class: string
+  readonly url: string
+  readonly topics: readonly RemoteTopic[]
+  readonly timeout: string
+  readonly concurrency: number
+}
+
+export interface RemoteTopic {
+  readonly name: string
+  /** `identity`, or a scope. */
+  readonly needs: string
+}
+
+/** Empty texts stand for defaults. */
+export interface Draft {
+  readonly name: string
+  readonly class: string
+  readonly url: string
+  readonly topics: readonly RemoteTopic[]
+  readonly timeout: string
+  readonly concurrency: string
+}
+
+export const EMPTY_DRAFT: Draft = {
+  ...{ name: '', class: 'Channel', url: '', timeout: '', concurrency: '' },
+  topics: [{ name: '', needs: 'identity' }],
+}
+
+export function draftOf({ concurrency, ...rest }: RemoteController): Draft {
+  return { ...rest, concurrency: String(concurrency) }
+}
+
+/** The body of the request; the server says what is wrong with a value. */
+export function definitionOf({ class: kind, url, topics, timeout, concurrency }: Draft): object {
+  const given = concurrency.replaceAll(/[\s,_]/g, '')
+  return {
+    ...{ class: kind, url: url.trim(), topics: topics.map(({ name, needs }) => ({ name: name.trim(), needs })) },
+    ...(timeout.trim() !== '' && { timeout: timeout.trim() }),
+    ...(given !== '' && { concurrency: /^\d{1,9}$/.test(given) ? Number(given) : concurrency }),
+  }
+}
+
+export function controllerPath(name: string): string {
+  return `/admin/controllers/${encodeURIComponent(name)}`
+}

@@ -1,0 +1,67 @@
+/** The list of remote controllers: programs elsewhere that answer requests of streams over HTTP. */
+import { read } from '../../../admin/requests.ts'
+import { server } from '../../../server.ts'
+import { href } from '../../../shell/router.ts'
+import { Await, Badge, ButtonLink, Empty, Page, Table, useLoad } from '../../../ui/index.ts'
+import { StreamsTabs } from '../tabs.tsx'
+import type { RemoteController } from './controller.ts'
+
+export function Controllers() {
+  const controllers = useLoad(
+    async (signal) => (await read<{ items: readonly RemoteController[] }>('/admin/controllers', signal)).items,
+    [],
+  )
+  const declare = (
+    <ButtonLink kind="primary" icon="plus" href={href('streams', 'new-controller')}>
+      Declare a controller
+    </ButtonLink>
+  )
+  return (
+    <Page title="Streams" bar={<StreamsTabs current="Controllers" />} actions={declare}>
+      <Await of={controllers} title="The controllers could not be listed">
+        {(items) =>
+          items.length === 0 ? (
+            <Empty
+              icon="code"
+              title="No remote controller is declared yet"
+              actions={
+                <>
+                  {declare}
+                  <ButtonLink href={`${server.base}/docs/streaming`} target="_blank" icon="external">
+                    Documentation
+                  </ButtonLink>
+                </>
+              }
+            >
+              A remote controller is a program of your own that answers requests of streams, such as an order to be
+              placed. The server posts each request to its URL with a token that names the caller, and passes on the
+              reply.
+            </Empty>
+          ) : (
+            <Table
+              label="Remote controllers"
+              rows={items}
+              keyOf={({ name }) => name}
+              hrefOf={({ name }) => href('streams', 'controllers', name)}
+              columns={[
+                {
+                  title: 'Controller',
+                  cell: ({ name, url }) => (
+                    <>
+                      {name}
+                      <code class="feed-about">{url}</code>
+                    </>
+                  ),
+                },
+                { title: 'Class', wide: true, cell: (controller) => <Badge>{controller.class}</Badge> },
+                { title: 'Topics', cell: ({ topics }) => topics.map((topic) => topic.name).join(', ') },
+                { title: 'Timeout', wide: true, kind: 'number', cell: ({ timeout }) => timeout },
+                { title: 'At once', wide: true, kind: 'number', cell: ({ concurrency }) => concurrency },
+              ]}
+            />
+          )
+        }
+      </Await>
+    </Page>
+  )
+}
