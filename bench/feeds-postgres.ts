@@ -1,4 +1,4 @@
-/** Measures the PostgreSQL engine of feeds without a server around it: `node bench/feeds-postgres.ts [URL of a database to create one in]`. */
+/** Measures the PostgreSQL engine of feeds without a server around it: `node bench/feeds-postgres.ts [--latency] [URL of a PostgreSQL server]`. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -8,7 +8,8 @@ import { openPostgresFeeds } from '../packages/server/src/feeds/postgres/engine.
 import { DatabaseServers } from '../packages/server/src/store/database/servers/servers.ts'
 import { createPostgresDatabase, SHARED_SERVER, stopOwnPostgres } from '../test/support/postgres.ts'
 
-const [url] = process.argv.slice(2)
+const [url] = process.argv.slice(2).filter((word) => !word.startsWith('--'))
+const isLatencyOnly = process.argv.includes('--latency')
 if (url !== undefined) process.env[SHARED_SERVER] = url
 
 const FEED: Feed = {
@@ -43,11 +44,10 @@ try {
   ] as const) {
     const [here, there] = [await one.open(kind), await two.open(kind)]
     console.log(name)
-    await batches(here, 1000, 1)
-    await batches(here, 1000, 1000)
-    await batches(here, 1000, 10_000)
-    await singles(here, 1)
-    await singles(here, 200)
+    if (!isLatencyOnly) {
+      for (const topics of [1, 1000, 10_000]) await batches(here, 1000, topics)
+      for (const publishers of [1, 200]) await singles(here, publishers)
+    }
     await latency(here, there)
   }
 } finally {

@@ -21,7 +21,7 @@ const isMeasuring = process.argv.includes('--durations')
 /** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
 const FILES_AT_A_TIME = 4
 /** Of a file. */
-const TIMEOUT_MS = isLongRun ? 600_000 : 90_000
+const TIMEOUT_MS = isLongRun ? 900_000 : 90_000
 /** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 15
 const MOST_SHOWN = 40
@@ -59,6 +59,7 @@ const LONG = [
   'clients/oauth4webapi',
   'clients/passport-openidconnect',
   'conformance/throttle',
+  'feeds/loss',
   'identity/hash-queue',
   'operate/installation',
   'operate/rolling-restart',
@@ -71,7 +72,7 @@ const LONG = [
 ]
 
 /** These measure how long something takes that other processes do: in a long run they come last, one at a time. */
-const ALONE = ['operate/patroni']
+const ALONE = ['feeds/loss', 'operate/patroni']
 
 process.exitCode = await runAll()
 

@@ -195,6 +195,11 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
       const { seq } = await publish(store, 'ACME=4')
       await received.waitForSeq(seq)
       assert.deepEqual(received.shown, ['ACME=3', 'ACME=4'])
+      const seqs: number[] = []
+      for (let value = 5; value < 17; value++) seqs.push((await publish(store, `ACME=${value}`)).seq)
+      assert.equal((await readAll(store, only('ACME'), seq)).hasGap, true, 'the stream has dropped the next two')
+      assert.equal((await readAll(store, only('ACME'), seqs[2])).hasGap, false)
+      assert.equal((await readAll(store, only('ACME'), seqs.at(-1))).hasGap, false)
       await assert.rejects(publish(store, 'ACME'), isRefusal('feed.bad_message'))
       await assert.rejects(store.purge(), isRefusal('feed.bad_message'))
       await store.update({ ...feed, history: { messages: 1, time: 1000 } })
@@ -202,7 +207,7 @@ describe('feeds in NATS', { skip: whyWithoutNats() ?? false }, () => {
       await bench.engine.drop(feed.name)
       const { config, state } = await manager.streams.info('MARKET')
       assert.deepEqual(config, before)
-      assert.equal(state.messages, 5)
+      assert.equal(state.messages, 11)
     })
 
     test('of a pattern with a wildcard inside, topics are what follows the fixed tokens', async () => {

@@ -38,6 +38,7 @@ def test_requests_and_their_errors(gate: Gate) -> None:
     assert gate.stream.state == "ended"
     assert gate.stream.request("Platform", "QueryServerInfo")["Name"] == "Gatehouse"
     assert gate.stream.state == "online"
+    assert gate.stream.request("Platform", "QueryServerInfo")["Class"] == "Gatehouse"
     with pytest.raises(GatehouseError) as refused:
         gate.stream.request("Nobody", "Here")
     assert refused.value.code == "Controller"

@@ -1,5 +1,6 @@
 /** A declared feed on this node: its definition, what is stored of it, and its subscriptions. */
 import { JsonText, type Principal, type UrgentSink } from 'gatehouse-protocol'
+import { inTurns, type Steps } from '../lib/turns.ts'
 import type { FeedStore, Follower, Following, NewMessage, PublishOnce, StoredMessage, Wanted } from './engine.ts'
 import { type Feed, isStored, type TopicChoice } from './feed.ts'
 import type { FeedMessage } from './message.ts'
@@ -17,8 +18,13 @@ export interface SubscribeOptions {
 interface Group {
   readonly pattern: string | undefined
   readonly positions: Positions
+  /** The feed, as they see it. */
+  readonly seen: SubscribedFeed
   readonly subscriptions: Set<FeedSubscription>
 }
+
+/** While more messages than this wait for their subscribers, publishers on this node wait too. */
+const MAX_WAITING = 10_000
 
 export class LiveFeed implements Follower {
   readonly store: FeedStore
@@ -29,6 +35,12 @@ export class LiveFeed implements Follower {
   /** By topic, and by the prefix of a pattern. */
   readonly #topics = new Map<string, Group>()
   readonly #prefixes = new Map<string, Group>()
+  readonly wanted = { topics: new Set<string>(), prefixes: new Set<string>() } satisfies Wanted
+  /** What is not passed on yet. */
+  #waiting: { readonly messages: readonly StoredMessage[]; readonly through: number }[] = []
+  #waitingMessages = 0
+  /** Resolves when nothing waits. */
+  #delivering: Promise<void> | undefined
   #isClosed = false
 
   constructor(definition: Feed, store: FeedStore, onFault: (error: unknown) => void) {
@@ -39,10 +51,6 @@ export class LiveFeed implements Follower {
 
   get definition(): Feed {
     return this.#definition
-  }
-
-  get wanted(): Wanted {
-    return { topics: new Set(this.#topics.keys()), prefixes: new Set(this.#prefixes.keys()) }
   }
 
   get subscriptions(): number {
@@ -69,6 +77,7 @@ export class LiveFeed implements Follower {
   /** The number of the last message; its position. */
   async append(messages: readonly NewMessage[], once: PublishOnce | undefined): Promise<string | undefined> {
     const { seq } = await this.store.append(messages, once)
+    if (this.#waitingMessages > MAX_WAITING) await this.#delivering
     if (this.#definition.history === undefined) return undefined
     const [first] = messages
     const isOneTopic = messages.every(({ topic }) => topic === first?.topic)
@@ -85,7 +94,7 @@ export class LiveFeed implements Follower {
     sink: UrgentSink<FeedMessage>,
   ): Promise<FeedSubscription> {
     const group = this.#groupOf(key, choice)
-    const subscription = new FeedSubscription(key, choice, options, this.#seenBy(group.positions), principal, sink)
+    const subscription = new FeedSubscription(key, choice, options, group.seen, principal, sink)
     group.subscriptions.add(subscription)
     try {
       this.#following ??= this.store.follow(this)
@@ -107,12 +116,33 @@ export class LiveFeed implements Follower {
     return new Positions(this.#definition.name, key)
   }
 
+  /** At once, if it is little; otherwise in turns: ten thousand messages for a thousand subscribers take seconds. */
   deliver(messages: readonly StoredMessage[], through: number): void {
-    for (const message of messages) this.#deliverOne(message)
-    this.#through = through
+    this.#waiting.push({ messages, through })
+    this.#waitingMessages += messages.length
+    if (this.#delivering !== undefined) return
+    const delivered = inTurns(this.#deliverWaiting())
+    if (delivered === undefined) return
+    this.#delivering = delivered.catch(this.#onFault).finally(() => {
+      this.#delivering = undefined
+    })
+  }
+
+  *#deliverWaiting(): Steps<void> {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      for (const message of next.messages) {
+        this.#deliverOne(message)
+        yield
+      }
+      this.#through = next.through
+      this.#waitingMessages -= next.messages.length
+    }
   }
 
   purged(): void {
+    this.#through = this.#waiting.at(-1)?.through ?? this.#through
+    this.#waiting = []
+    this.#waitingMessages = 0
     for (const subscription of this.#all()) subscription.purged(this.#through)
   }
 
@@ -153,8 +183,12 @@ export class LiveFeed implements Follower {
     const [groups, name] =
       choice.kind === 'topic' ? ([this.#topics, choice.topic] as const) : ([this.#prefixes, choice.prefix] as const)
     const pattern = choice.kind === 'prefix' ? key : undefined
-    const group = groups.get(name) ?? { pattern, positions: this.positionsOf(key), subscriptions: new Set() }
+    const known = groups.get(name)
+    if (known !== undefined) return known
+    const positions = this.positionsOf(key)
+    const group = { pattern, positions, seen: this.#seenBy(positions), subscriptions: new Set<FeedSubscription>() }
     groups.set(name, group)
+    this.#wantedOf(choice).add(name)
     return group
   }
 
@@ -187,7 +221,13 @@ export class LiveFeed implements Follower {
     const [groups, name] =
       choice.kind === 'topic' ? ([this.#topics, choice.topic] as const) : ([this.#prefixes, choice.prefix] as const)
     const group = groups.get(name)
-    if (group?.subscriptions.delete(subscription) && group.subscriptions.size === 0) groups.delete(name)
+    if (!group?.subscriptions.delete(subscription) || group.subscriptions.size > 0) return
+    groups.delete(name)
+    this.#wantedOf(choice).delete(name)
+  }
+
+  #wantedOf({ kind }: TopicChoice): Set<string> {
+    return kind === 'topic' ? this.wanted.topics : this.wanted.prefixes
   }
 
   #all(): readonly FeedSubscription[] {

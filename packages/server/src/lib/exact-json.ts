@@ -275,7 +275,7 @@ function skipSpace(text: string, start: number): number {
   }
 }
 
-function unexpected(text: string, at: number): SyntaxError {
+export function unexpected(text: string, at: number): SyntaxError {
   const what = at < text.length ? `Unexpected token ${JSON.stringify(text[at])}` : 'Unexpected end'
   return new SyntaxError(`${what} at position ${Math.min(at, text.length)}`)
 }

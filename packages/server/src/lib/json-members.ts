@@ -1,5 +1,5 @@
 /** Finds values in JSON text as they are written, so that their numbers keep every digit. */
-import { endOfString } from './exact-json.ts'
+import { endOfString, unexpected } from './exact-json.ts'
 
 /** The text of a member of the object, the last one of that name; undefined if it has none. The text must be valid JSON. */
 export function memberText(text: string, name: string): string | undefined {
@@ -18,15 +18,23 @@ export function memberText(text: string, name: string): string | undefined {
   }
 }
 
-/** Where each item of the array begins and ends. The text must be valid JSON. */
+/** The text of each item of an array. Throws a SyntaxError where one does not follow the other; the items themselves may not be JSON. */
 export function* itemTexts(text: string): Generator<string> {
-  let at = skipSpace(text, text.indexOf('[') + 1)
-  while (text[at] !== ']') {
-    const end = endOfValue(text, at)
-    yield text.slice(at, end)
-    at = skipSpace(text, end)
-    if (text[at] === ',') at = skipSpace(text, at + 1)
-  }
+  let at = skipSpace(text, 0)
+  if (text[at] !== '[') throw unexpected(text, at)
+  at = skipSpace(text, at + 1)
+  if (text[at] !== ']')
+    for (;;) {
+      const end = endOfValue(text, at)
+      if (end === at) throw unexpected(text, at)
+      yield text.slice(at, end)
+      at = skipSpace(text, end)
+      if (text[at] === ']') break
+      if (text[at] !== ',') throw unexpected(text, at)
+      at = skipSpace(text, at + 1)
+    }
+  at = skipSpace(text, at + 1)
+  if (at < text.length) throw unexpected(text, at)
 }
 
 function isKey(written: string, name: string): boolean {

@@ -45,6 +45,8 @@ export async function readDeclared(
 const START_CONNECTIONS = POOL_SIZE + 1
 /** The catalogue, and the rows of the declarative file. */
 const QUERY_CONNECTIONS = 3
+/** One to write, one to read and one that listens. */
+const FEED_CONNECTIONS = 3
 
 /** The data folder, the databases and the keys. */
 export async function checkBeforeStart(
@@ -55,7 +57,8 @@ export async function checkBeforeStart(
 ): Promise<void> {
   const { data: dataFolder, databaseUrl: url, masterKey } = config
   const hasQuery = config.services.includes('query')
-  const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0)
+  const hasFeeds = config.services.includes('streaming') && config.natsUrl === ''
+  const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0) + (hasFeeds ? FEED_CONNECTIONS : 0)
   const issuer = issuerOf(config, port)
   const refusedSecrets = isPublic(config, issuer) ? await demoSecrets() : undefined
   const roles = await checkStored({ dataFolder, url, servers, masterKey, freeConnections, issuer, refusedSecrets })

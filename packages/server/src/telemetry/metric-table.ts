@@ -100,8 +100,8 @@ export const METRICS = {
     'feed',
   ),
   gatehouse_feed_bytes: sharedGauge('Bytes of the messages that a feed keeps. Counted every ten seconds.', 'feed'),
-  gatehouse_nats_connected: gauge(
-    'Whether the node is connected to NATS: 1 or 0. Only with nats_url, and a declared feed.',
+  gatehouse_nats_connected: processGauge(
+    'Whether the process is connected to NATS: 1 or 0. Only with nats_url, and a declared feed.',
   ),
   gatehouse_nats_skipped_total: counter(
     'Messages that programs published to NATS and that are none of the feed: "not_json", "too_large", or a "subject" that no topic is written as.',

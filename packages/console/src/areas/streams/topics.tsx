@@ -68,7 +68,7 @@ export function Topics({
                       >
                         {topic.topic}
                       </button>
-                      {topic.actions.includes('subscribe') && !topic.topic.includes('*') && (
+                      {topic.actions.includes('subscribe') && (topic.topic === '*' || !topic.topic.includes('*')) && (
                         <Button
                           size="small"
                           kind="plain"
@@ -90,8 +90,9 @@ export function Topics({
   )
 }
 
-/** A name in place of the asterisk, so that the form can be sent as it is. */
+/** A name in place of the asterisk, so that the form can be sent as it is; for feeds, `*` is all their topics. */
 function exampleOf(controller: string, topic: string): string {
+  if (topic === '*') return topic
   if (controller === 'Query') return topic.replace('*', 'prices')
   return server.demo && controller === 'Ticker' ? topic.replace('*', 'ACME') : topic.replace('*', '')
 }

@@ -11,6 +11,9 @@ import { MAX_MESSAGES } from '../service.ts'
 /** Deeper values could not be serialized again for MessagePack, for example. */
 const MAX_DEPTH = 500
 
+/** No feed takes longer messages. To parse one takes some milliseconds. */
+const MAX_LENGTH = 2 * 1024 * 1024
+
 /** CloudEvents 1.0, JSON format, in structured mode. */
 export const CLOUD_EVENT = 'application/cloudevents+json'
 export const NDJSON = 'application/x-ndjson'
@@ -40,9 +43,11 @@ function* readArray(text: string): Steps<MessagesToPublish> {
       'feed.bad_message',
       'The body is an array of {"Topic", "Data"}; the topic of one message is in the URL',
     )
-  checkedData(text, 'The body')
-  yield
-  return { messages: yield* readAll(itemTexts(text), 'Message') }
+  try {
+    return { messages: yield* readAll(itemTexts(text), 'Message') }
+  } catch (error) {
+    throw error instanceof SyntaxError ? refuse('feed.bad_message', `The body is not JSON: ${error.message}`) : error
+  }
 }
 
 function* readLines(text: string): Steps<MessagesToPublish> {
@@ -77,6 +82,7 @@ function* readAll(texts: Iterable<string>, what: string): Steps<readonly NewMess
 const USUAL = /^\{"Topic": ?"([^"\\\0-\x1f]+)", ?"Data": ?/
 
 function readOne(text: string, where: string): NewMessage {
+  if (text.length > MAX_LENGTH) throw refuse('feed.message_too_large', `${where} is longer than a message can be`)
   const usual = USUAL.exec(text)
   if (usual !== null) {
     const data = text.slice(usual[0].length, -1).trim()
@@ -91,6 +97,7 @@ function readOne(text: string, where: string): NewMessage {
 
 // biome-ignore lint/correctness/useYield: one event is short.
 function* readEvent(text: string): Steps<MessagesToPublish> {
+  if (text.length > MAX_LENGTH) throw refuse('feed.message_too_large', 'The event is longer than a message can be')
   checkedData(text, 'The event')
   const event = membersOf(parseJson(text), 'The event')
   const { specversion, id, source, type, subject, data, data_base64: base64 } = event

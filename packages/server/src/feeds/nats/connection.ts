@@ -1,5 +1,6 @@
 /** The connection to NATS: its state, requests to JetStream, and errors in the words of the server. */
 import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { JetStreamManager } from '@nats-io/jetstream'
 import type { ConnectionOptions, Msg, MsgHdrs, NatsConnection, Payload } from '@nats-io/transport-node'
 
@@ -31,6 +32,7 @@ export class UnfitNats extends Error {
 
 const CONNECT_MS = 5_000
 export const REQUEST_MS = 5_000
+const CHECK_MS = 2_000
 const RECONNECT_MS = 250
 const PING_MS = 10_000
 
@@ -115,8 +117,13 @@ export class Nats {
     return () => this.#onReconnect.delete(listener)
   }
 
-  async check(): Promise<void> {
-    await this.run(() => this.connection.flush())
+  /** Rejects where nothing can be published. */
+  async check({ isJetStreamNeeded }: { readonly isJetStreamNeeded: boolean }): Promise<void> {
+    if (isJetStreamNeeded) {
+      const reply: unknown = (await this.request('$JS.API.INFO', '', undefined, CHECK_MS)).json()
+      if (typeof reply === 'object' && reply !== null && 'error' in reply)
+        throw new NatsUnavailable('JetStream is not available')
+    } else await this.run(() => Promise.race([this.connection.flush(), silence(CHECK_MS)]))
   }
 
   close(): Promise<void> {
@@ -141,6 +148,11 @@ export class Nats {
     }
     this.#isConnected = false
   }
+}
+
+async function silence(milliseconds: number): Promise<never> {
+  await sleep(milliseconds, undefined, { ref: false })
+  throw new NatsUnavailable('NATS does not answer')
 }
 
 async function connectionOptions(

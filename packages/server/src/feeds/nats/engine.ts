@@ -27,6 +27,8 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
   const { clock = systemClock, replicas = 1, isAtomic = true, onError, onSkipped = () => {} } = options
   const nats = await Nats.connect(options)
   const keys = new Keys(nats, replicas)
+  /** Feeds that need JetStream. */
+  const stored = new Set<string>()
   const stores = new Map<string, NatsFeedStore<StreamStore | CoreStore>>()
 
   /** What is open stays open where it can, so that followers miss nothing. */
@@ -67,6 +69,7 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
   return {
     name: 'nats',
     async open(feed) {
+      if (isStored(feed)) stored.add(feed.name)
       const store = new NatsFeedStore(feed, await openStore(feed), openStore)
       stores.get(feed.name)?.close()
       stores.set(feed.name, store)
@@ -75,10 +78,11 @@ export async function openNatsFeeds(options: NatsFeedsOptions): Promise<FeedEngi
     async drop(name) {
       stores.get(name)?.close()
       stores.delete(name)
+      stored.delete(name)
       await dropOwnStream(nats, name).catch(unlessJetStreamIsOff)
       await keys.forget(name).catch(unlessJetStreamIsOff)
     },
-    check: () => nats.check(),
+    check: () => nats.check({ isJetStreamNeeded: stored.size > 0 }),
     async close() {
       for (const store of stores.values()) store.close()
       await nats.close()

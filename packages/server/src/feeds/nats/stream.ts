@@ -1,6 +1,6 @@
 /** The stream of JetStream that keeps the messages of a feed: its limits, its epoch, and what was cut from it. */
 import { randomBytes } from 'node:crypto'
-import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
+import type { StreamConfig, StreamInfo, StreamState } from '@nats-io/jetstream'
 import type { Feed } from '../feed.ts'
 import { apiCode, type Nats, NatsUnavailable, UnfitNats, wordsOf } from './connection.ts'
 import { type Delivered, storedAs } from './delivered.ts'
@@ -233,6 +233,11 @@ function describe({ epoch, cut }: Mark): string {
   return `A feed of Gatehouse. Epoch ${epoch}, cut up to ${cut}`
 }
 
+/** Of another program's stream it is not known what was removed, and of which topics, unless it only ever loses its oldest messages. */
+function unknownCut({ max_msgs_per_subject }: StreamConfig, { first_seq, last_seq, num_deleted }: StreamState): number {
+  return max_msgs_per_subject > 0 || num_deleted > 0 ? last_seq : first_seq - 1
+}
+
 function headOf({ config, created, state }: StreamInfo): Head {
   const [, epoch, cut = '0'] = DESCRIPTION.exec(config.description ?? '') ?? []
   return {
@@ -244,7 +249,6 @@ function headOf({ config, created, state }: StreamInfo): Head {
     subjects: state.num_subjects ?? 0,
     // A stream that was deleted and created again has another.
     epoch: epoch ?? Date.parse(created).toString(36),
-    // Another program's stream may lose its oldest messages at any time.
-    cut: epoch === undefined ? state.first_seq - 1 : Number(cut),
+    cut: epoch === undefined ? unknownCut(config, state) : Number(cut),
   }
 }

@@ -1,14 +1,16 @@
 /** Requests to one feed, gathered into groups: each group is one transaction, and each request is appended whole or not at all. */
 import { BatchQueue } from '../../lib/batch-queue.ts'
 import type { Appended, NewMessage, PublishOnce } from '../engine.ts'
+import type { Feed } from '../feed.ts'
+import { refuseAppend } from '../refusals.ts'
 import { TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
 import { codeOf, type FeedDatabase } from './database.ts'
-import { keyUsed } from './refusals.ts'
 import { SCHEMA } from './tables.ts'
 
 export interface AppendQueueOptions {
   readonly database: FeedDatabase
   readonly feedId: () => number
+  readonly feed: () => Feed
   readonly isStored: () => boolean
   /** For an error of one request alone: whether it may succeed if it is sent again now. */
   readonly makeRoom: (error: unknown) => Promise<boolean>
@@ -146,7 +148,7 @@ export class AppendQueue {
     const used = new Set(row.o_used)
     for (const [index, { resolve, reject }] of group.entries()) {
       const repeated = row.o_repeated?.indexOf(index + 1) ?? -1
-      if (used.has(index + 1)) reject(keyUsed())
+      if (used.has(index + 1)) reject(refuseAppend('key', this.#options.feed()))
       else if (repeated >= 0)
         resolve({
           seq: Number(row.o_repeated_seqs?.[repeated]),

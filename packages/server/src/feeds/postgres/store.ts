@@ -15,7 +15,8 @@ import type {
   Usage,
 } from '../engine.ts'
 import { chooses, type Feed, type TopicChoice } from '../feed.ts'
-import { TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
+import { refuse, refuseAppend } from '../refusals.ts'
+import { NO_FEED, TOO_MANY_BYTES, TOO_MANY_TOPICS } from './append-function.ts'
 import { type AppendedGroup, AppendQueue } from './append-queue.ts'
 import { codeOf, type FeedDatabase } from './database.ts'
 import { FeedFollowing, type News, type Seen } from './following.ts'
@@ -29,7 +30,6 @@ import {
   readNews,
   readTopics,
 } from './reads.ts'
-import { full, tooManyTopics } from './refusals.ts'
 import { createPartitions, partitionsOf } from './setup.ts'
 import { classOf, KIND, SCHEMA } from './tables.ts'
 
@@ -68,6 +68,7 @@ export class PostgresFeedStore implements FeedStore {
     this.#queue = new AppendQueue({
       database: options.database,
       feedId: () => this.#id,
+      feed: () => this.#feed,
       isStored: () => kindOf(this.#feed) !== KIND.notStored,
       makeRoom: (error) => this.#makeRoom(error),
       explain: (error) => this.#explain(error),
@@ -275,9 +276,16 @@ export class PostgresFeedStore implements FeedStore {
   }
 
   #explain(error: unknown): unknown {
-    const { name, topics, bytes } = this.#feed
-    const code = codeOf(error)
-    return code === TOO_MANY_TOPICS ? tooManyTopics(name, topics) : code === TOO_MANY_BYTES ? full(name, bytes) : error
+    switch (codeOf(error)) {
+      case TOO_MANY_TOPICS:
+        return refuseAppend('topics', this.#feed)
+      case TOO_MANY_BYTES:
+        return refuseAppend('bytes', this.#feed)
+      case NO_FEED:
+        return refuse('feed.unknown', `The feed ${this.#feed.name} was removed`)
+      default:
+        return error
+    }
   }
 }
 

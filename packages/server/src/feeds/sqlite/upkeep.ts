@@ -140,12 +140,12 @@ export class Upkeep {
     if (expired.length === 0) return false
     const remove = this.#database.prepare('delete from messages where feed = ? and seq = ?')
     const trim = this.#database.prepare(
-      'update topics set trimmed = max(trimmed, ?), messages = messages - ? where id = ?',
+      'update topics set trimmed = max(trimmed, ?), messages = messages - 1 where id = ?',
     )
     let bytes = 0
     for (const { seq, topic, data } of expired) {
       remove.run(feed, seq)
-      trim.run(seq, data === null ? 0 : 1, topic)
+      if (data !== null) trim.run(seq, topic)
       bytes += bytesOf(data)
     }
     this.#database.prepare('update feeds set bytes = bytes - ? where id = ?').run(bytes, feed)

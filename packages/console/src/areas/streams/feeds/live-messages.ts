@@ -11,14 +11,18 @@ export interface NewestMessage {
   readonly position: string | undefined
   /** When it was received here; the first one may have been published before. */
   readonly at: number
-  /** Messages so far. */
+  /** Rises with each one that is shown. */
   readonly number: number
 }
 
-/** More topics than the page shows are not remembered. */
-const MOST_TOPICS = 500
+/** As it is written; a quote inside of it has a backslash. */
+const TOPIC = /"Topic":("(?:[^"\\]|\\.)*")/
+/** Of patterns; more are not remembered. */
+const MOST_TOPICS = 200
 /** The page changes at most so often. */
-const DRAW_MS = 250
+const DRAW_MS = 500
+/** Messages that arrive together are drawn together. */
+const GATHER_MS = 30
 
 export class LiveMessages {
   /** Rises when something has changed. */
@@ -32,8 +36,11 @@ export class LiveMessages {
   readonly #watched = new Map<string, Subscription>()
   /** Topics that have sent something since the connection was made: their first message may be known already. */
   readonly #heard = new Set<string>()
+  /** What has arrived since the page was drawn: the newest message of each topic. */
+  readonly #waiting = new Map<string, string>()
   #gate: Gatehouse | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
+  #drawnAt = Number.NEGATIVE_INFINITY
 
   constructor(feed: string) {
     this.#feed = feed
@@ -45,8 +52,8 @@ export class LiveMessages {
     for (const [topic, subscription] of this.#watched)
       if (!wanted.has(topic)) {
         this.#watched.delete(topic)
-        this.#heard.delete(topic)
         subscription.close()
+        this.#forget(topic)
       }
     if (wanted.size === 0) return
     const { stream } = this.#open()
@@ -68,6 +75,7 @@ export class LiveMessages {
     for (const subscription of this.#watched.values()) subscription.close()
     this.#watched.clear()
     this.#heard.clear()
+    this.#waiting.clear()
     this.#gate?.close()
     this.#gate = undefined
     this.isOnline.value = false
@@ -90,41 +98,56 @@ export class LiveMessages {
     return own
   }
 
+  /** Kept until the page is drawn: of a topic with many messages, only the newest is read. */
   #take(text: string): void {
-    const members = memberTexts(text)
+    const end = text.indexOf(',"Data":')
+    const head = end === -1 ? text : text.slice(0, end)
+    const topic = TOPIC.exec(head)?.[1]
     // Replies to this page's own requests have an id.
-    if (members.has('TransactionID') || textOf(members.get('Controller')) !== this.#feed) return
+    if (topic === undefined || /"(?:TransactionID|Action)":/.test(head)) return
+    // At the end, so that they are read in the order of their arrival.
+    this.#waiting.delete(topic)
+    this.#waiting.set(topic, text)
+    const wait = Math.max(GATHER_MS, this.#drawnAt + DRAW_MS - performance.now())
+    this.#timer ??= setTimeout(() => this.#draw(), wait)
+  }
+
+  #draw(): void {
+    this.#timer = undefined
+    this.#drawnAt = performance.now()
+    const texts = [...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const text of texts) this.#read(memberTexts(text))
+    this.version.value++
+  }
+
+  #read(members: ReadonlyMap<string, string>): void {
     const topic = textOf(members.get('Topic')) ?? ''
-    if (members.has('Action')) return
-    if (members.get('Removed') === 'true') this.#remove(topic)
-    else {
-      const data = members.get('Data')
-      if (data === undefined) return
-      this.#add(topic, data, textOf(members.get('Position')))
-    }
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined
-      this.version.value++
-    }, DRAW_MS)
+    const data = members.get('Data')
+    if (textOf(members.get('Controller')) !== this.#feed) return
+    if (members.get('Removed') === 'true') {
+      this.#forget(topic)
+      this.removals.value++
+    } else if (data !== undefined) this.#add(topic, data, textOf(members.get('Position')))
   }
 
   #add(topic: string, data: string, position: string | undefined): void {
     const known = this.newest.get(topic)
+    if (known === undefined && this.newest.size >= MOST_TOPICS && !this.#watched.has(topic)) return
     const isFirst = !this.#heard.has(topic)
     this.#heard.add(topic)
-    if (known === undefined) {
-      if (this.newest.size >= MOST_TOPICS) return
-      this.newest.set(topic, { data, position, at: Date.now(), number: 1 })
-    } else if (!isFirst || known.data !== data)
+    if (known === undefined) this.newest.set(topic, { data, position, at: Date.now(), number: 1 })
+    else if (!isFirst || known.data !== data)
       this.newest.set(topic, { data, position, at: Date.now(), number: known.number + 1 })
   }
 
-  /** A removed pattern stands for all of its topics. */
-  #remove(topic: string): void {
-    if (topic.endsWith('*')) {
-      for (const each of [...this.newest.keys()]) if (each.startsWith(topic.slice(0, -1))) this.newest.delete(each)
-    } else this.newest.delete(topic)
-    this.removals.value++
+  /** A pattern stands for all of its topics. */
+  #forget(topic: string): void {
+    const isForgotten = (each: string) => (topic.endsWith('*') ? each.startsWith(topic.slice(0, -1)) : each === topic)
+    for (const each of [...this.newest.keys()].filter(isForgotten)) {
+      this.newest.delete(each)
+      this.#heard.delete(each)
+    }
   }
 }
 

@@ -42,7 +42,7 @@ const gate = new Gatehouse(${scriptText(issuer)}, { auth: getToken(() => process
     publish: `${begin}await ${object}.publish(${scriptText(topic)}, { last: '101.25' })
 gate.close()
 `,
-    subscribe: `${begin}for await (const message of ${object}.subscribe(${scriptText(topic)})) console.log(message)
+    subscribe: `${begin}for await (const { topic, data } of ${object}.subscribe(${scriptText(topic)})) console.log(topic, data)
 `,
   }
 }

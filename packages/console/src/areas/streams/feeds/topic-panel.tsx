@@ -44,7 +44,7 @@ export function TopicPanel({ info, topic, row, onRemoved, onClose }: Props) {
   return (
     <aside class="feed-panel" aria-labelledby={id}>
       <header>
-        <h2 id={id} class="feed-topic">
+        <h2 id={id} class="feed-topic" title={topic}>
           {topic}
         </h2>
         <Copy text={topic} label="Copy the topic" />
@@ -141,7 +141,7 @@ function History({
     <section class="feed-history" aria-label="History">
       <header>
         <h3>
-          History {history.data !== undefined && <span class="quiet">{count(history.data.length)} newest first</span>}
+          History {history.data !== undefined && <span class="quiet">{count(history.data.length)}, newest first</span>}
         </h3>
         <Segments
           label="How many messages"

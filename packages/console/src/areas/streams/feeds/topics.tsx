@@ -3,7 +3,7 @@ import { useSearchText } from '../../../admin/search.ts'
 import { server } from '../../../server.ts'
 import { go, href } from '../../../shell/router.ts'
 import { Badge, Button, Code, count, Empty, ErrorNotice, Loading, SearchField, Table } from '../../../ui/index.ts'
-import { type FeedInfo, isStored, readerText } from './feed.ts'
+import { type FeedInfo, isStored } from './feed.ts'
 import type { LiveMessages } from './live-messages.ts'
 import { PublishPanel } from './publish-panel.tsx'
 import { PublishedTime } from './published-time.tsx'
@@ -62,8 +62,8 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
           </>
         ) : (
           <Empty icon="lock" title="You cannot read this feed">
-            {info.read === undefined ? 'It needs another right. ' : `It needs ${readerText(info.read)}. `}
-            You can publish to it. An administrator can give you a role with the right.
+            Reading it needs {info.read === undefined ? 'a right that you do not have' : <code>{info.read}</code>}.
+            {info.mayPublish && ' You can still publish to it.'} An administrator can give you a role with the right.
           </Empty>
         )}
       </div>

@@ -1,5 +1,5 @@
 /** The topics of a feed as they are listed, with the newest message of each as it arrives. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { usePages } from '../../../admin/pages.ts'
 import { withQuery } from '../../../admin/requests.ts'
 import { TYPING_MS } from '../../../admin/search.ts'
@@ -22,6 +22,8 @@ export interface TopicRow {
 }
 
 const PAGE = 50
+/** Topics of further pages are listed only: a connection has a limited number of subscriptions. */
+const MOST_WATCHED = 500
 /** Messages per second of a topic, so that the page stays calm. */
 const RATE = 2
 /** The list is read again so often, where the subscription does not tell all of it. */
@@ -40,7 +42,10 @@ export function useTopics(info: FeedInfo, prefix: string) {
     TYPING_MS,
     (after) => `${path}&${new URLSearchParams({ after })}`,
   )
-  const watched = watchedTopics(info, prefix, pages.items, pages.more !== undefined)
+  // While another list is loaded, the former one is followed.
+  const followed = useRef<readonly string[]>([])
+  if (!pages.loading) followed.current = watchedTopics(info, prefix, pages.items, pages.more !== undefined)
+  const watched = followed.current
   const isLive = info.mayRead && !isPaused && !isHidden && !(isListed && pages.loading && pages.items.length === 0)
   const isPattern = watched.length === 1 && watched[0]?.endsWith('*') === true
   useEffect(() => {
@@ -72,7 +77,7 @@ export function useTopics(info: FeedInfo, prefix: string) {
   )
   // Read, so that it is drawn again.
   void live.version.value
-  return { rows: rowsOf(pages.items, live, prefix), pages, live, isPaused, setPaused }
+  return { rows: rowsOf(pages.items, live, isPattern ? prefix : undefined), pages, live, isPaused, setPaused }
 }
 
 /**
@@ -88,22 +93,27 @@ function watchedTopics(
   if (!isStored(info)) return [`${prefix.slice(0, prefix.lastIndexOf('/') + 1)}*`]
   const isPattern = prefix === '' || prefix.endsWith('/')
   if (info.keep === 'latest' && isPattern && !hasMore) return [`${prefix}*`]
-  return listed.map(({ Topic }) => Topic)
+  return listed.slice(0, MOST_WATCHED).map(({ Topic }) => Topic)
 }
 
 function subscriptionOf({ keep, history }: FeedInfo): object {
   return keep === 'latest' ? { MaxRate: RATE } : history === undefined ? {} : { Last: 1 }
 }
 
-function rowsOf(listed: readonly ListedTopic[], { newest }: LiveMessages, prefix: string): readonly TopicRow[] {
+/** `prefix` is that of topics that are not listed yet; undefined if those are not followed. */
+function rowsOf(
+  listed: readonly ListedTopic[],
+  { newest }: LiveMessages,
+  prefix: string | undefined,
+): readonly TopicRow[] {
   const known = new Set(listed.map(({ Topic }) => Topic))
   const rows: TopicRow[] = listed.map(({ Topic: topic, Time: time, Messages: messages }) => {
     const message = newest.get(topic)
     // The first one is what was listed.
     return { topic, messages, newest: message, at: message === undefined || message.number === 1 ? time : message.at }
   })
-  for (const [topic, message] of newest)
-    if (!known.has(topic) && topic.startsWith(prefix))
+  for (const [topic, message] of prefix === undefined ? [] : newest)
+    if (!known.has(topic) && topic.startsWith(prefix ?? ''))
       rows.push({ topic, messages: undefined, newest: message, at: message.at })
   return rows.sort((a, b) => (a.topic < b.topic ? -1 : 1))
 }
