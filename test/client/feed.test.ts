@@ -95,10 +95,15 @@ test('the state first, then each message; the store has the newest value', async
     ...{ position: undefined, recovered: undefined },
   })
   assert.equal(acme.value, acme.value)
+  assert.equal(acme.values, acme.values)
+  assert.deepEqual(acme.values, new Map([['NYSE/ACME', { last: '1' }]]))
   // An integer of any size is a number on the wire, and exact in the program.
   await prices.publish('NYSE/ACME', { last: '2', size: 2n ** 64n })
   await until('the next is here', LATE_MS, () => got.messages.length === 2)
   assert.deepEqual(acme.value, { last: '2', size: 2n ** 64n })
+  assert.deepEqual(acme.values.get('NYSE/ACME'), acme.value)
+  const kept = await admin.request('/feeds/Prices/NYSE%2FACME')
+  assert.match(await kept.text(), /"Data":\{"last":"2","size":18446744073709551616\}/)
   assert.equal(told, 2)
   await prices.remove('NYSE/ACME')
   await until('the removal is here', LATE_MS, () => got.messages.length === 3)

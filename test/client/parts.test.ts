@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { CLOSE_CODES } from 'gatehouse-protocol'
 import { problemError } from '../../packages/client/src/errors.ts'
+import { FeedSource } from '../../packages/client/src/feed/source.ts'
 import { Gatehouse, name, sql, statement } from '../../packages/client/src/index.ts'
 import { Queue } from '../../packages/client/src/iterate.ts'
 import { afterClose, errorOfMessage, readTimeSpan } from '../../packages/client/src/stream/protocol.ts'
@@ -75,6 +76,43 @@ test('a queue is bounded: it merges, or says that its reader is too slow', async
   waiting.end(new Error('over'))
   assert.deepEqual(await both[0], { done: false, value: 1 })
   await assert.rejects(Promise.resolve(both[1]), /over/)
+})
+
+test('a feed that was paused takes nothing that was sent before it is confirmed again, and resumes after what it took', () => {
+  const attached: string[] = []
+  const channels = { attach: () => void attached.push('attach'), detach: () => void attached.push('detach') }
+  const source = new FeedSource(channels, 'Orders', 'a', {}, () => {})
+  const taken: unknown[] = []
+  const events: boolean[] = []
+  source.members.add({
+    onOpen() {},
+    onMessage: ({ data }) => taken.push(data),
+    onResumed: (recovered) => events.push(recovered),
+    onEnd() {},
+  })
+  const message = (number: number, more: object = {}) => ({ Topic: 'a', Data: number, Position: `p${number}`, ...more })
+  const send = (number: number, more?: object): void => source.onData(number, message(number, more))
+  source.open()
+  source.data()
+  source.onConfirmed({ Keep: 'all', Position: 'p0' })
+  send(1)
+  const [one, two] = [{}, {}]
+  source.pause(one)
+  source.pause(two)
+  send(2)
+  source.proceed(one)
+  assert.deepEqual(attached, ['attach', 'detach'], 'the other reader is not ready yet')
+  source.proceed(two)
+  assert.deepEqual(source.data(), { MaxRate: undefined, Resume: 'p1', Last: undefined })
+  send(2)
+  source.onConfirmed({ Keep: 'all' })
+  send(2, { Recovered: true })
+  assert.deepEqual([taken, events, attached], [[1, 2], [], ['attach', 'detach', 'attach']])
+  // A loss is told after a pause too.
+  source.data()
+  source.onConfirmed({ Keep: 'all' })
+  send(7, { Recovered: false })
+  assert.deepEqual(events, [false])
 })
 
 test('full jitter: anything up to a bound that doubles to 30 seconds', () => {

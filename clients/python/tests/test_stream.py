@@ -60,8 +60,12 @@ def test_subscriptions_of_one_topic_share_it(gate: Gate) -> None:
 def test_a_loop_that_is_left_ends_the_subscription(gate: Gate) -> None:
     for _ in gate.stream.subscribe("Ticker", "Price/ACME"):
         break
-    gc.collect()
-    eventually(lambda: not gate._gate.stream._topics)
+
+    def is_forgotten() -> bool:
+        gc.collect()
+        return not gate._gate.stream._topics
+
+    eventually(is_forgotten)
 
 
 def test_a_live_statement_on_the_stream(server: Server, prices: str) -> None:

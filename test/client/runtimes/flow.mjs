@@ -77,6 +77,22 @@ for await (const { Class } of gate.stream.subscribe('Platform', 'ServerInfo')) {
   break
 }
 
+await admin.request('/admin/feeds', { method: 'POST', body: { name: 'Flow', read: 'Platform/Market' } })
+await admin.feed('Flow').publishAll([
+  { topic: 'a/1', data: { size: LARGE } },
+  { topic: 'a/2', data: 2 },
+])
+const feed = gate.feed('Flow').subscribe('a/*')
+for await (const _ of feed) if (feed.values.size === 2) break
+const both = [
+  ['a/1', { size: LARGE }],
+  ['a/2', 2],
+]
+check('a feed', [...feed.values], both)
+check('the newest message of a topic', (await gate.feed('Flow').latest('a/2')).data, 2)
+feed.close()
+await admin.request('/admin/feeds/Flow', { method: 'DELETE' })
+
 const before = await gate.auth.token()
 gate.auth.refuse(before)
 check('a refused token is replaced', (await gate.auth.token()) !== before, true)
