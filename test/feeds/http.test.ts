@@ -85,6 +85,10 @@ onEveryEngine('feeds over HTTP', (place) => {
     const first = await server.send('POST', '/feeds/Orders', { body, headers: type })
     const again = await server.send('POST', '/feeds/Orders', { body, headers: type })
     assert.deepEqual([first.status, await first.json()], [200, await again.json()])
+    const later = { body: { ...event, time: '2030-01-01T00:00:00Z' }, headers: type }
+    assert.equal((await server.send('POST', '/feeds/Orders', later)).status, 200)
+    const other = { body: { ...event, data: { qty: 6 } }, headers: type }
+    assert.equal((await server.send('POST', '/feeds/Orders', other)).status, 422)
     assert.equal(((await read('/feeds/Orders/event/1?last=10')) as { Messages: unknown[] }).Messages.length, 1)
     for (const missing of ['specversion', 'id', 'source', 'type', 'subject']) {
       const reply = await server.send('POST', '/feeds/Orders', {

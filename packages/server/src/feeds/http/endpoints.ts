@@ -101,8 +101,9 @@ export class FeedEndpoints {
     return afterTurns(readMessages(context, type), (read) => this.#publish(context, read))
   }
 
-  async #publish(context: Context, { messages, eventKey }: MessagesToPublish): Promise<void> {
-    const once = onceOf(context, eventKey)
+  async #publish(context: Context, read: MessagesToPublish): Promise<void> {
+    const { messages } = read
+    const once = onceOf(context, read)
     const position = await this.#env.feeds.publish(context.param('feed'), messages, context.principal, once)
     context.json({ Published: messages.length, ...(position === undefined ? {} : { Position: position }) })
   }
@@ -113,7 +114,7 @@ export class FeedEndpoints {
     if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined)
       throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
     const { name } = feed.definition
-    await this.#env.feeds.publish(name, [{ topic, data: undefined }], context.principal, onceOf(context, undefined))
+    await this.#env.feeds.publish(name, [{ topic, data: undefined }], context.principal, onceOf(context))
     context.end(204)
   }
 
@@ -217,14 +218,21 @@ function messageText({ topic, time, data }: StoredMessage, position: string | un
 /** As for writes of the query service: 1 to 200 visible characters. */
 const KEY = /^[\x21-\x7e]{1,200}$/
 
-function onceOf({ headers, path, principal, body }: Context, eventKey: string | undefined): PublishOnce | undefined {
+function onceOf(context: Context, read?: MessagesToPublish): PublishOnce | undefined {
+  const { headers, path, principal, body } = context
   const key = headers['idempotency-key']
   if (key !== undefined && (typeof key !== 'string' || !KEY.test(key)))
     throw refuse('feed.bad_parameter', 'An Idempotency-Key has 1 to 200 visible ASCII characters')
-  const used = key ?? (eventKey === undefined ? undefined : `event ${hash('sha256', eventKey, 'base64url')}`)
-  if (used === undefined) return undefined
-  const fingerprint = hash('sha256', Buffer.concat([Buffer.from(`${path}\n`), body]), 'base64url')
-  return { owner: principal.subject, key: used, fingerprint }
+  const owner = principal.subject
+  if (key !== undefined) return { owner, key, fingerprint: digest(Buffer.concat([Buffer.from(`${path}\n`), body])) }
+  if (read?.eventKey === undefined) return undefined
+  // An event that is sent again may differ in the rest: SDKs write the time at which they created it.
+  const published = read.messages.map(({ topic, data }) => [topic, data])
+  return { owner, key: `event ${digest(read.eventKey)}`, fingerprint: digest(JSON.stringify(published)) }
+}
+
+function digest(content: string | Buffer): string {
+  return hash('sha256', content, 'base64url')
 }
 
 const EVENTS: EventRules<FeedMessage> = {
