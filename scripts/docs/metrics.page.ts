@@ -43,6 +43,7 @@ the file under \`rule_files\`.
 | \`gatehouse_audit_lost_total > 0\` | an event is missing from the audit log |
 | \`gatehouse_database_connections{state="waiting"} > 0\` for a minute | the pool or the database is too small |
 | \`gatehouse_bus_lag_seconds > 1\` | revocations reach this node late |
+| \`rate(gatehouse_feed_refused_total{code=~"feed.full\\|feed.topics"}[5m]) > 0\` | a feed is full: see its [bounds](feeds.md#bounds) |
 | \`gatehouse_disk_free_bytes / gatehouse_disk_size_bytes < 0.1\` | writes fail when the disk is full |
 | \`nodejs_eventloop_lag_seconds{statistic="p99"} > 0.2\` | the process is starved of CPU |
 | \`rate(gatehouse_signins_total{outcome="wrong"}[5m])\` far above its usual rate | someone is guessing passwords |

@@ -141,7 +141,7 @@ onEveryEngine('feeds over HTTP', (place) => {
       ],
       ['DELETE', '/feeds/Prices/never', {}, [404, 'feed.no_topic', null]],
       ['GET', '/feeds/Prices/never', {}, [404, 'feed.no_topic', null]],
-      ['GET', '/feeds/Prices/a?last=1', {}, [400, 'feed.no_history', null]],
+      ['GET', '/feeds/Prices/a?last=1', {}, [400, 'feed.no_last', null]],
       ['GET', '/feeds/Orders/a?last=1001', {}, [400, 'feed.bad_parameter', null]],
     ] as const)
       assert.deepEqual(await codeOf(server.send(method, path, options)), expected, `${method} ${path}`)
@@ -212,7 +212,7 @@ onEveryEngine('feeds over HTTP', (place) => {
     const batch = Array.from({ length: 10_000 }, (_each, index) => ({ Topic: 'fast', Data: index }))
     assert.equal((await server.publish('/feeds/News', batch)).status, 200)
     const [status, code, seconds] = await codeOf(server.send('POST', '/feeds/News', { body: batch }))
-    assert.deepEqual([status, code, Number(seconds) >= 1], [429, 'feed.too_fast', true])
+    assert.deepEqual([status, code, Number(seconds) >= 1], [429, 'feed.publisher_too_fast', true])
     const reply = await server.send('POST', '/feeds/News', { body: [...batch, { Topic: 'fast', Data: 0 }] })
     assert.match(String(((await reply.json()) as Record<string, unknown>).detail), /at most 10000 messages/)
   })

@@ -127,6 +127,11 @@ export const HTTP_ERRORS = {
     title: 'The feed has no history',
     advice: 'Subscribe without a position and without `last`, or let an operator declare a history.',
   },
+  'feed.no_last': {
+    status: 400,
+    title: 'The feed has no history',
+    advice: 'Leave out `last`, or let an operator declare a history.',
+  },
   'feed.no_rate': {
     status: 400,
     title: 'The feed keeps all messages',
@@ -153,7 +158,16 @@ export const HTTP_ERRORS = {
     title: 'No more messages can be kept',
     advice: 'Shorten the history of the feed, remove topics, or let an operator raise the bound that `detail` names.',
   },
-  'feed.too_fast': { status: 429, title: 'Messages are published too fast', advice: AGAIN },
+  'feed.too_fast': {
+    status: 429,
+    title: 'Too many messages are published to the feed',
+    advice: 'Retry after the seconds in `Retry-After`; an operator can raise `rate` of the feed.',
+  },
+  'feed.publisher_too_fast': {
+    status: 429,
+    title: 'The publisher sends too many messages',
+    advice: 'Retry after the seconds in `Retry-After`; an operator can raise `feed_publisher_rate`.',
+  },
   'feed.slow_reader': {
     status: 503,
     title: 'The client reads too slowly',

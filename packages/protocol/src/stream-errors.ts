@@ -51,8 +51,9 @@ export const STREAM_ERRORS = {
   },
   Limited: {
     context: 'the limit that was reached',
-    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address, messages during a snapshot, live statements, rows or memory of live results, queries at once, requests to a remote controller.',
-    advice: 'Wait a second, then continue more slowly.',
+    when: 'A limit was reached: messages per second, subscriptions of a connection, connections of a user, rejected sign-ins of an address, messages during a snapshot, live statements, rows or memory of live results, queries at once, requests to a remote controller; of feeds: patterns of a connection, message size, topics, bytes or rate of the feed, rate of the publisher.',
+    advice:
+      'Wait a second, then continue more slowly. A size, or a bound of what a feed keeps, stays until something changes: see [feeds](feeds.md#bounds).',
   },
   Session: {
     context: '',

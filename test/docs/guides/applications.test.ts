@@ -58,6 +58,7 @@ function settings(): GuideOptions {
     ['http://localhost:5080', server.issuer],
     ['./gatehouse query', `./gatehouse query --server ${server.issuer}`],
     ['./gatehouse stream', `./gatehouse stream ${server.issuer}`],
+    ['./gatehouse login', `./gatehouse login --server ${server.issuer}`],
     [`server.js first-app ${FIRST}`, `server.js first-app ${ports.get(FIRST)}`],
     [`server.js signals ${PRICES}`, `server.js signals ${ports.get(PRICES)}`],
     [`server.js prices ${PRICES}`, `server.js prices ${ports.get(PRICES)}`],
@@ -160,6 +161,7 @@ test('From my program to every screen', IN_LONG_RUNS, async (t) => {
   t.after(() => guide.close())
   assert.equal(guide.take('npm start').text, 'npm start\n')
   await guide.run('feed add Signals')
+  await guide.run('./gatehouse login', { stdin: `${ALICE.password}\n` })
   const terminal = await guide.start('sub Signals/*', /Signals/)
   await guide.save('publish.py')
   const hasPython = spawnSync('python3', ['--version']).status === 0
@@ -172,8 +174,8 @@ test('From my program to every screen', IN_LONG_RUNS, async (t) => {
   await guide.save('watch.mjs')
   const watch = await guide.start('node watch.mjs', /^/)
   await guide.run('node publish.mjs')
-  await watch.prints(/desk-2\/BOLT buy 1\n/)
-  await watch.prints(/desk-2\/ECHO hold 1\n/)
+  await watch.prints(/desk-2\/BOLT buy \d+\n/)
+  await watch.prints(/desk-2\/ECHO hold \d+\n/)
   await server.stop()
   server = await startDemo()
   await watch.prints(/-- nothing was missed/)

@@ -152,7 +152,10 @@ export class Connection {
     const Socket: WebSocketClass | undefined =
       options.WebSocket ?? (globalThis as unknown as { WebSocket?: WebSocketClass }).WebSocket
     if (Socket === undefined)
-      throw new ConnectionError('Give the option WebSocket', { code: NO_WEBSOCKET, retryable: false })
+      throw new ConnectionError('No WebSocket here: use Node 22, or give the option WebSocket', {
+        code: NO_WEBSOCKET,
+        retryable: false,
+      })
     let onlineAt = 0
     const socket = new Socket(`${url.replace(/^http/, 'ws')}/Platform?version=2.0`, 'PlatformJson')
     let opening: ReturnType<typeof setTimeout> | undefined

@@ -75,6 +75,9 @@ export const feedRoutes: readonly AdminRoute[] = [
       const patch = readObject(call.body)
       if (patch.name !== undefined && patch.name !== name)
         throw badBody([{ path: 'name', text: 'cannot be changed: declare another feed' }])
+      // A null removes a member, so that the check of the result would not see it.
+      const unknown = Object.keys(patch).filter((member) => !Object.hasOwn(FEED_SCHEMA.properties ?? {}, member))
+      if (unknown.length > 0) throw badBody(unknown.map((path) => ({ path, text: 'is unknown' })))
       const feed = await change(env, async (stores, { publish }) => {
         const before = presentFeed(await findFeed(stores, name))
         requireMatch(call, before)

@@ -34,8 +34,8 @@ export class PublishRates {
     this.#feeds.set(feed.name, all)
     refill(own, this.publisherRate, now)
     refill(all, feed.rate, now)
-    if (own.credit <= 0) throw tooFast('You publish', this.publisherRate, own)
-    if (all.credit <= 0) throw tooFast(`The publishers of ${feed.name} send`, feed.rate, all)
+    if (own.credit <= 0) throw tooFast('feed.publisher_too_fast', 'You publish', this.publisherRate, own)
+    if (all.credit <= 0) throw tooFast('feed.too_fast', `The publishers of ${feed.name} send`, feed.rate, all)
     own.credit -= messages
     all.credit -= messages
   }
@@ -50,7 +50,7 @@ function refill(bucket: Bucket, rate: number, now: number): void {
   bucket.at = now
 }
 
-function tooFast(who: string, rate: number, { credit }: Bucket) {
+function tooFast(code: 'feed.too_fast' | 'feed.publisher_too_fast', who: string, rate: number, { credit }: Bucket) {
   const seconds = Math.ceil((1 - credit) / rate)
-  return refuseForNow('feed.too_fast', `${who} more than ${rate} messages a second: try again in ${seconds} s`, seconds)
+  return refuseForNow(code, `${who} more than ${rate} messages a second: try again in ${seconds} s`, seconds)
 }

@@ -33,6 +33,9 @@ export function refuseAppend(fault: AppendFault, feed: { name: string; topics: n
         RETRY_SECONDS,
       )
     case 'key':
-      return refuse('feed.key_used', 'The Idempotency-Key was used for a request with another body')
+      return refuse(
+        'feed.key_used',
+        'The key of this request (the Idempotency-Key, or the id and source of an event) was used for another request',
+      )
   }
 }

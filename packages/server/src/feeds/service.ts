@@ -1,5 +1,12 @@
 /** The feeds of this node: opened as they are declared, published to and subscribed to by every transport. */
-import { type Clock, type MonotonicClock, monotonicClock, type Principal, type UrgentSink } from 'gatehouse-protocol'
+import {
+  type Clock,
+  type MonotonicClock,
+  monotonicClock,
+  type Principal,
+  Refusal,
+  type UrgentSink,
+} from 'gatehouse-protocol'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { FeedEngine, NewMessage, PublishOnce } from './engine.ts'
 import { type Feed, isStored, topicChoice, topicFault } from './feed.ts'
@@ -96,14 +103,29 @@ export class FeedService {
     once?: PublishOnce,
   ): Promise<string | undefined> {
     const feed = this.find(name, principal)
+    try {
+      const position = await this.#publish(feed, messages, principal, once)
+      this.#published.get(name)?.(messages.length)
+      return position
+    } catch (error) {
+      if (error instanceof Refusal)
+        this.#options.metrics.count('gatehouse_feed_refused_total', { feed: name, code: error.code })
+      throw error
+    }
+  }
+
+  async #publish(
+    feed: LiveFeed,
+    messages: readonly NewMessage[],
+    principal: Principal,
+    once: PublishOnce | undefined,
+  ): Promise<string | undefined> {
     const { definition } = feed
     if (!mayWrite(definition, principal)) throw missingRight(definition.write)
     for (const message of messages) checkMessage(definition, message)
     this.#rates.take(principal.subject, definition, messages.length)
     if (isStored(definition)) await this.#checkBytes()
-    const position = await feed.append(messages, once)
-    this.#published.get(name)?.(messages.length)
-    return position
+    return feed.append(messages, once)
   }
 
   subscribe(
@@ -119,8 +141,10 @@ export class FeedService {
       throw refuse('feed.bad_topic', 'A topic has no *; a pattern is * or ends in /*, such as NYSE/*')
     if (maxRate !== undefined && definition.keep !== 'latest')
       throw refuse('feed.no_rate', `MaxRate needs a feed that keeps the latest message; ${name} keeps all`)
-    if (definition.history === undefined && (resume !== undefined || (last ?? 0) > 0))
-      throw refuse('feed.no_history', `The feed ${name} has no history: neither Resume nor Last can be used`)
+    if (definition.history === undefined) {
+      if (resume !== undefined) throw refuse('feed.no_history', `The feed ${name} has no history to resume from`)
+      if ((last ?? 0) > 0) throw refuse('feed.no_last', `The feed ${name} has no history, and so no last messages`)
+    }
     const start = startOf(feed, topic, resume, last)
     return feed.subscribe(topic, choice, { start, maxRate }, principal, sink)
   }

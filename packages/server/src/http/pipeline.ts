@@ -346,7 +346,11 @@ function checkMediaType(request: IncomingMessage, { types }: BodyRule): void {
   const type = request.headers['content-type']
   if (types === undefined || (type === undefined && !hasBody(request))) return
   if (type === undefined || !types.includes(type.split(';', 1)[0]?.trim().toLowerCase() ?? ''))
-    throw new Refusal('http.unsupported_media_type', 415, 'The content type is not accepted here')
+    throw new Refusal(
+      'http.unsupported_media_type',
+      415,
+      `The content type is not accepted here: send ${types.join(' or ')}`,
+    )
 }
 
 function notFound(code: string, text: string): Refusal {

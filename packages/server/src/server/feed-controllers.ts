@@ -146,14 +146,18 @@ function streamRefusal(error: unknown, feed: string): Refusal {
       return refuse('Data', 'MaxRate')
     case 'feed.no_history':
       return refuse('Data', 'Resume')
+    case 'feed.no_last':
+      return refuse('Data', 'Last')
     case 'feed.message_too_large':
       return refuse('Limited', 'message size')
     case 'feed.topics':
-      return refuse('Limited', 'topics')
+      return refuse('Limited', 'topics of the feed')
     case 'feed.full':
       return refuse('Limited', 'bytes of the feed')
     case 'feed.too_fast':
-      return refuse('Limited', 'messages per second')
+      return refuse('Limited', 'rate of the feed')
+    case 'feed.publisher_too_fast':
+      return refuse('Limited', 'rate of the publisher')
     default:
       return refuse('Fault', '', error)
   }

@@ -45,7 +45,7 @@ export function openFeeds(
         logger.warn({ feed }, 'a loaded controller has the name of a feed, which is not used on streams')
     },
   })
-  const endpoints = new FeedEndpoints({ feeds: service, authenticate: identity.authenticate, bus, clock, metrics })
+  const endpoints = new FeedEndpoints({ feeds: service, authenticate: identity.authenticate, bus, clock })
   const closing = new AbortController()
   const unsubscribe = bus.subscribe(({ kind }) => {
     if (kind === 'feeds-changed') void retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal)

@@ -37,6 +37,12 @@ const LIMITS: ReadonlySet<string> = new Set([
   'memory',
   'queries',
   'requests to this controller',
+  'patterns',
+  'message size',
+  'topics of the feed',
+  'bytes of the feed',
+  'rate of the feed',
+  'rate of the publisher',
 ])
 
 export function countError({ errors, limited }: StreamCounters, code: string, context: string): void {

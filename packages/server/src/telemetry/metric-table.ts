@@ -108,7 +108,11 @@ export const METRICS = {
     'feed',
     'reason',
   ),
-  gatehouse_feed_refused_total: counter('Refused requests to publish, by error code.', 'code'),
+  gatehouse_feed_refused_total: counter(
+    'Requests to publish that were refused, over HTTP and on streams, by error code.',
+    'feed',
+    'code',
+  ),
   gatehouse_controller_faults_total: counter(
     'Uncaught errors of custom streaming controllers, such as those of their timers.',
     'controller',

@@ -48,7 +48,7 @@ export const FEED_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'feed show',
     positionals: ['FEED'],
-    summary: 'Shows a feed, and how much of it is kept.',
+    summary: 'Shows a feed, and with --server how much of it is kept.',
     examples: ['feed show Prices'],
     run: show(FEEDS),
   },
@@ -56,7 +56,7 @@ export const FEED_COMMANDS: readonly AdminCommand[] = [
     name: 'feed add',
     positionals: ['FEED'],
     options: DEFINITION,
-    summary: 'Declares a feed, which programs can publish to at once.',
+    summary: 'Declares a feed; a running server has it within a second.',
     examples: [
       'feed add Prices --class Market --read Platform/Market',
       'feed add Orders --keep all --history-messages 10000 --history-time "7 days" --read Platform/Trading',
@@ -92,7 +92,7 @@ export const FEED_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'feed purge',
     positionals: ['FEED'],
-    summary: 'Deletes all messages of a feed of a running server, not the feed.',
+    summary: 'Deletes all messages of a feed, not the feed; needs --server, because only a running server has them.',
     examples: ['feed purge Prices --yes --server https://gate.example.com'],
     confirm: ([feed]) => `Delete all messages of the feed ${feed}?`,
     async run({ args, request }) {

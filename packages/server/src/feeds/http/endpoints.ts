@@ -4,12 +4,11 @@ import { type Authenticate, type Clock, isPlatformScope, type Principal, problem
 import type { Context } from '../../http/context.ts'
 import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../http/events/event-response.ts'
 import { OpenResponses, type OpenResponsesEnv } from '../../http/events/open-responses.ts'
-import { FAULT, logFailure, replyWithProblem } from '../../http/problem.ts'
+import { FAULT, logFailure } from '../../http/problem.ts'
 import { byQuality } from '../../http/request/accept.ts'
 import { isText, pathOf } from '../../http/request/request-head.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
 import { afterTurns } from '../../lib/turns.ts'
-import type { Metrics } from '../../telemetry/metrics.ts'
 import type { PublishOnce, StoredMessage } from '../engine.ts'
 import { type Feed, topicChoice, topicFault } from '../feed.ts'
 import type { LiveFeed } from '../live-feed.ts'
@@ -24,7 +23,6 @@ export interface FeedRoutesEnv {
   readonly authenticate: Authenticate
   readonly bus: OpenResponsesEnv['bus']
   readonly clock: Clock
-  readonly metrics: Metrics
 }
 
 const BODY_BYTES = 8 * 1024 * 1024
@@ -59,7 +57,6 @@ export class FeedEndpoints {
       at: ['/feeds'],
       limit: 'feeds',
       headers: { 'cache-control': 'no-store' },
-      fail: (context, error) => this.#fail(context, error),
       routes: [
         route('GET', '/feeds', (context) => this.#list(context)),
         route('GET', '/feeds/:feed', (context) => this.#topics(context)),
@@ -74,12 +71,6 @@ export class FeedEndpoints {
   /** Ends the event streams: clients connect again elsewhere. */
   stop(): void {
     this.#open.stop()
-  }
-
-  #fail(context: Context, error: unknown): void {
-    if (error instanceof Refusal && context.method !== 'GET')
-      this.#env.metrics.count('gatehouse_feed_refused_total', { code: error.code })
-    replyWithProblem(context, error)
   }
 
   /** GET /feeds: those that the caller may use. */
@@ -146,7 +137,7 @@ export class FeedEndpoints {
     if (choice === undefined)
       throw refuse('feed.bad_topic', `${JSON.stringify(topic)} is neither a topic nor a pattern`)
     if (count !== undefined && feed.definition.history === undefined)
-      throw refuse('feed.no_history', `The feed ${feed.definition.name} has no history`)
+      throw refuse('feed.no_last', `The feed ${feed.definition.name} has no history`)
     if (count === undefined && choice.kind === 'prefix')
       throw refuse('feed.bad_parameter', 'A pattern has no state: ask for events, or for the last messages with last=')
     const messages = await feed.store.readLast(choice, count ?? 1)
