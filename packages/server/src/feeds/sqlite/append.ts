@@ -6,6 +6,7 @@ interface FeedRow {
   readonly id: number
   readonly last: number
   readonly time: number
+  readonly forgotten: number
   readonly topics: number
   readonly bytes: number
 }
@@ -26,12 +27,14 @@ export class Appender {
 
   constructor(database: Database) {
     this.#sql = {
-      feed: database.prepare<[string], FeedRow>('select id, last, time, topics, bytes from feeds where name = ?'),
+      feed: database.prepare<[string], FeedRow>(
+        'select id, last, time, forgotten, topics, bytes from feeds where name = ?',
+      ),
       topic: database.prepare<[number, string], Pick<Topic, 'id' | 'data' | 'messages' | 'removed'>>(
         'select id, data, messages, removed from topics where feed = ? and topic = ?',
       ),
       addTopic: database.prepare(
-        'insert into topics (feed, topic, seq, time, removed, messages, trimmed) values (?, ?, 0, 0, 1, 0, 0)',
+        'insert into topics (feed, topic, seq, time, removed, messages, trimmed) values (?, ?, 0, 0, 1, 0, ?)',
       ),
       setTopic: database.prepare(
         'update topics set seq = ?, time = ?, removed = ?, data = ?, messages = ? where id = ?',
@@ -81,7 +84,7 @@ export class Appender {
     const touched = new Map<string, Topic>()
     let { bytes, topics: held } = feed
     for (const [index, name] of topics.entries()) {
-      const topic = touched.get(name) ?? this.#open(feed.id, name)
+      const topic = touched.get(name) ?? this.#open(feed, name)
       touched.set(name, topic)
       topic.newest = index
       const text = data[index] ?? null
@@ -108,10 +111,11 @@ export class Appender {
     return { bytes, topics: held }
   }
 
-  #open(feed: number, name: string): Topic {
+  /** The row of an earlier topic of this name may have been forgotten, and its messages with it. */
+  #open({ id: feed, forgotten }: FeedRow, name: string): Topic {
     const row = this.#sql.topic.get(feed, name)
     if (row !== undefined) return { ...row, wasRemoved: row.removed, newest: 0 }
-    const id = Number(this.#sql.addTopic.run(feed, name).lastInsertRowid)
+    const id = Number(this.#sql.addTopic.run(feed, name, forgotten).lastInsertRowid)
     return { id, data: null, messages: 0, removed: 1, wasRemoved: 1, newest: 0 }
   }
 
