@@ -9,6 +9,8 @@ export function isStored({ keep, history }: Pick<Feed, 'keep' | 'history'>): boo
 }
 
 export const LONGEST_TOPIC = 256
+/** How deep Data may nest: deeper values could not be encoded in MessagePack, for example. */
+export const MAX_DEPTH = 500
 
 /** Any characters but control characters; `*` ends a pattern, and is no part of a topic. */
 const TOPIC = /^[^\p{Cc}*]{1,256}$/u
