@@ -12,7 +12,7 @@ import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/fee
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { engineSuite } from './engine-suite.ts'
-import { ALL, HISTORY, LATEST, only, publish, Workbench } from './suite/engine-under-test.ts'
+import { ALL, HISTORY, LATEST, only, publish, show, Workbench } from './suite/engine-under-test.ts'
 
 engineSuite('sqlite', async () => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
@@ -97,6 +97,15 @@ describe('feeds in SQLite', () => {
     await sleep(100)
     await publish(store, 'A=3')
     assert.equal((await store.readAfter(only('A'), seq, NEXT)).hasGap, true)
+  })
+
+  test('a request that was sent under an earlier definition is written under the newest one', async () => {
+    const feed = bench.define(HISTORY)
+    const store = await bench.engine.open(feed)
+    await publish(store, 'A=0')
+    const changed = store.update({ ...feed, keep: 'latest', history: undefined })
+    await Promise.all([publish(store, 'A=1'), changed])
+    assert.deepEqual(show(await store.readLast(only('A'), 1)), ['A=1'])
   })
 
   test('the last messages of a pattern are bounded by their bytes', async () => {

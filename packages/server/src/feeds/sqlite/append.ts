@@ -9,6 +9,7 @@ interface FeedRow {
   readonly forgotten: number
   readonly topics: number
   readonly bytes: number
+  readonly rules: string | null
 }
 
 /** A row of the table topics while a batch is written. */
@@ -28,7 +29,7 @@ export class Appender {
   constructor(database: Database) {
     this.#sql = {
       feed: database.prepare<[string], FeedRow>(
-        'select id, last, time, forgotten, topics, bytes from feeds where name = ?',
+        'select id, last, time, forgotten, topics, bytes, rules from feeds where name = ?',
       ),
       topic: database.prepare<[number, string], Pick<Topic, 'id' | 'data' | 'messages' | 'removed'>>(
         'select id, data, messages, removed from topics where feed = ? and topic = ?',
@@ -59,15 +60,16 @@ export class Appender {
   }
 
   /** Within a transaction or savepoint, which is rolled back if the result is a refusal. */
-  append(rules: FeedRules, batch: BatchToAppend, now: number): JobResult {
+  append(given: FeedRules, batch: BatchToAppend, now: number): JobResult {
     const { once } = batch
-    const known = once && this.#sql.request.get(rules.name, once.owner, once.key)
+    const known = once && this.#sql.request.get(given.name, once.owner, once.key)
     if (known !== undefined)
       return known.fingerprint === once?.fingerprint
         ? { kind: 'appended', before: known.seq, seq: known.seq, time: known.time, isRepeated: true }
         : { kind: 'refused', fault: 'key' }
-    const feed = this.#sql.feed.get(rules.name)
-    if (feed === undefined) throw new Error(`The feed ${rules.name} is not in the file`)
+    const feed = this.#sql.feed.get(given.name)
+    if (feed === undefined) throw new Error(`The feed ${given.name} is not in the file`)
+    const rules: FeedRules = feed.rules === null ? given : { history: undefined, ...JSON.parse(feed.rules) }
     // Never earlier than that of a message before, so that messages expire in their order.
     const time = Math.max(now, feed.time)
     const after = this.#write(rules, feed, batch, time)

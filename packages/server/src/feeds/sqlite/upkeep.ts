@@ -38,6 +38,7 @@ export class Upkeep {
       )
       .run(rules.name, newEpoch())
     const { id } = this.#feed(rules.name)
+    this.#database.prepare('update feeds set rules = ? where id = ?').run(JSON.stringify(rules), id)
     if (rules.keep === 'all') this.#database.prepare('update topics set data = null where feed = ?').run(id)
     else this.#makeStates(id)
     this.#cutHistories(rules, id)
