@@ -1,12 +1,18 @@
 /** The SQLite engine of feeds: the suite of all engines, with two workers that share the file. */
+import assert from 'node:assert/strict'
 import { EventEmitter } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FeedEngine, NewMessage } from '../../packages/server/src/feeds/engine.ts'
+import { after, before, describe, test } from 'node:test'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import Sqlite from 'better-sqlite3'
+import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
 import { createTestClock } from '../support/server.ts'
+import { until } from '../support/until.ts'
 import { engineSuite } from './engine-suite.ts'
+import { ALL, HISTORY, LATEST, only, publish, show, Workbench } from './suite/engine-under-test.ts'
 
 engineSuite('sqlite', async () => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
@@ -24,6 +30,95 @@ engineSuite('sqlite', async () => {
     close: () => rm(dataFolder, { recursive: true }),
   }
 })
+
+describe('feeds in SQLite', () => {
+  const clock = createTestClock()
+  let dataFolder: string
+  let bench: Workbench
+  before(async () => {
+    dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
+    const engine = await openSqliteFeeds({ dataFolder, clock, sweepMs: 20, onError: (error) => console.error(error) })
+    bench = new Workbench({ engine, close: () => rm(dataFolder, { recursive: true }) }, undefined)
+  })
+  after(() => bench.close())
+
+  const once = (key: string): PublishOnce => ({ owner: 'alice', key, fingerprint: 'print' })
+
+  test('more long requests at once than the thread has memory for are all answered', async () => {
+    const store = await bench.create(LATEST)
+    // Two bytes for each character in memory. Repeated requests are not written, so that this takes little time.
+    const data = JSON.stringify(`€${'x'.repeat(1_000_000)}`)
+    const messages = Array.from({ length: 8 }, (_, index) => ({ topic: `T${index}`, data }))
+    await store.append(messages, once('long'))
+    const repeated = await Promise.all(Array.from({ length: 30 }, () => store.append(messages, once('long'))))
+    assert.ok(repeated.every(({ isRepeated }) => isRepeated))
+    await publish(store, 'A=1')
+  })
+
+  test('long requests are written although short ones never stop', async () => {
+    const store = await bench.create(HISTORY)
+    const short: Promise<unknown>[] = []
+    let isWritten = false
+    const long = store.append(Array.from({ length: 1_001 }, () => ({ topic: 'Long', data: '1' })))
+    void long.then(() => {
+      isWritten = true
+    })
+    for (; !isWritten && short.length < MOST_SHORT; await nextTurn()) short.push(publish(store, 'Short=1'))
+    await Promise.all([long, ...short])
+    assert.ok(short.length < MOST_SHORT)
+  })
+
+  test('keys and removed topics of feeds without any time are forgotten too', async () => {
+    const store = await bench.create(LATEST)
+    await store.append([{ topic: 'A', data: '1' }], once('day'))
+    await publish(store, 'B=1')
+    await publish(store, 'B')
+    clock.advance(25 * 3_600_000)
+    const rows = (): unknown => {
+      const database = new Sqlite(join(dataFolder, 'feeds.db'), { readonly: true })
+      const sql = "select (select count(*) from requests) + (select count(*) from topics where topic = 'B') as count"
+      try {
+        return database.prepare(sql).pluck().get()
+      } finally {
+        database.close()
+      }
+    }
+    await until('they are forgotten', 5000, () => rows() === 0)
+    assert.equal((await store.append([{ topic: 'A', data: '2' }], once('day'))).isRepeated, false)
+  })
+
+  test('a topic that was forgotten and comes back does not hide the gap', async () => {
+    const store = await bench.create(HISTORY)
+    const { seq } = await publish(store, 'A=1')
+    await publish(store, 'A=2')
+    await publish(store, 'A')
+    clock.advance(3 * 3_600_000)
+    await until('it is forgotten', 5000, async () => (await store.readAfter(only('A'), seq, NEXT)).hasGap)
+    await sleep(100)
+    await publish(store, 'A=3')
+    assert.equal((await store.readAfter(only('A'), seq, NEXT)).hasGap, true)
+  })
+
+  test('a request that was sent under an earlier definition is written under the newest one', async () => {
+    const feed = bench.define(HISTORY)
+    const store = await bench.engine.open(feed)
+    await publish(store, 'A=0')
+    const changed = store.update({ ...feed, keep: 'latest', history: undefined })
+    await Promise.all([publish(store, 'A=1'), changed])
+    assert.deepEqual(show(await store.readLast(only('A'), 1)), ['A=1'])
+  })
+
+  test('the last messages of a pattern are bounded by their bytes', async () => {
+    const store = await bench.create(HISTORY)
+    const data = JSON.stringify('x'.repeat(100_000))
+    await store.append(Array.from({ length: 40 }, (_, index) => ({ topic: `T${index}`, data })))
+    const last = await store.readLast(ALL, 1_000)
+    assert.deepEqual([last.length, last.at(-1)?.topic], [11, 'T39'])
+  })
+})
+
+const MOST_SHORT = 20_000
+const NEXT = { kind: 'history', limit: 100 } as const
 
 /** What the supervisor does between workers, within one process. */
 class Worker implements SharedFeeds {

@@ -9,6 +9,8 @@ export function isStored({ keep, history }: Pick<Feed, 'keep' | 'history'>): boo
 }
 
 export const LONGEST_TOPIC = 256
+/** How deep Data may nest: deeper values could not be encoded in MessagePack, for example. */
+export const MAX_DEPTH = 500
 
 /** Most topics are of these: a test of a tenth of the time. */
 const PLAIN_TOPIC = /^[\x20-\x29\x2b-\x7e]{1,256}$/

@@ -1,5 +1,5 @@
 /** A declared feed on this node: its definition, what is stored of it, and its subscriptions. */
-import { JsonText, type Principal, type UrgentSink } from 'gatehouse-protocol'
+import { JsonText, type Principal, Refusal, type UrgentSink } from 'gatehouse-protocol'
 import { inTurns, type Steps } from '../lib/turns.ts'
 import type { FeedStore, Follower, Following, NewMessage, PublishOnce, StoredMessage, Wanted } from './engine.ts'
 import { type Feed, isStored, type TopicChoice } from './feed.ts'
@@ -153,7 +153,7 @@ export class LiveFeed implements Follower {
       if (group === undefined) return
       if (message.data !== undefined) data ??= new JsonText(message.data)
       const shared = this.#messageOf(message, data, group)
-      for (const subscription of group.subscriptions) subscription.deliver(message, shared)
+      for (const subscription of group.subscriptions) this.#deliverTo(subscription, message, shared)
     }
     deliver(this.#topics.get(topic))
     if (this.#prefixes.size === 0) return
@@ -161,6 +161,16 @@ export class LiveFeed implements Follower {
     // Patterns end with a slash, so there are no other prefixes than these.
     for (let slash = topic.indexOf('/'); slash >= 0; slash = topic.indexOf('/', slash + 1))
       deliver(this.#prefixes.get(topic.slice(0, slash + 1)))
+  }
+
+  /** A message that cannot be encoded for one subscriber ends that subscription, and reaches all others. */
+  #deliverTo(subscription: FeedSubscription, message: StoredMessage, shared: FeedMessage): void {
+    try {
+      subscription.deliver(message, shared)
+    } catch (error) {
+      this.#onFault(error)
+      subscription.end(new Refusal('server.fault', 500, 'A message could not be sent'))
+    }
   }
 
   #messageOf(

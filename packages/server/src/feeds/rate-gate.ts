@@ -26,6 +26,8 @@ export class RateGate {
   readonly #nextAt = new Map<string, number>()
   /** The newest message of each topic that must wait. */
   readonly #held = new Map<string, Held>()
+  /** Topics of held messages that wait for the host alone. */
+  readonly #due = new Set<string>()
   #heldBytes = 0
   #timer: NodeJS.Timeout | undefined
 
@@ -43,7 +45,7 @@ export class RateGate {
       this.#send(topic, { seq, message }, now)
       return
     }
-    if (nextAt === undefined) this.#nextAt.set(topic, now)
+    if (nextAt === undefined) this.#due.add(topic)
     this.#held.set(topic, { seq, message })
     this.#heldBytes += bytesOf(message)
     if (this.#heldBytes > MAX_HELD_BYTES) this.#giveUp()
@@ -64,6 +66,12 @@ export class RateGate {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const now = performance.now()
+    for (const topic of this.#due) {
+      if (!this.#host.isReady()) break
+      const held = this.#held.get(topic)
+      this.#release(topic)
+      if (held !== undefined) this.#send(topic, held, now)
+    }
     for (const [topic, at] of this.#nextAt) {
       if (at > now || !this.#host.isReady()) break
       const held = this.#held.get(topic)
@@ -82,6 +90,7 @@ export class RateGate {
     this.#timer = undefined
     this.#nextAt.clear()
     this.#held.clear()
+    this.#due.clear()
     this.#heldBytes = 0
     return oldest
   }
@@ -101,6 +110,7 @@ export class RateGate {
 
   #release(topic: string): void {
     const held = this.#held.get(topic)
+    this.#due.delete(topic)
     if (held === undefined) return
     this.#held.delete(topic)
     this.#heldBytes -= bytesOf(held.message)

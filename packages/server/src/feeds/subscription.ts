@@ -52,6 +52,8 @@ export class FeedSubscription implements RunningSubscription {
   /** The newest message that was published while the subscription read. */
   #missed = 0
   #isRecovered: boolean | undefined
+  /** All messages were forgotten, and the subscriber could not be told yet. */
+  #isPurged = false
 
   constructor(
     key: string,
@@ -79,7 +81,9 @@ export class FeedSubscription implements RunningSubscription {
   drained(): void {
     if (this.#state === 'waiting') this.#begin()
     else if (this.#state === 'reading') this.#read()
-    else if (this.#state === 'live') this.#rate?.flush()
+    else if (this.#state !== 'live') return
+    else if (this.#isPurged) this.#readFrom(this.#sent)
+    else this.#rate?.flush()
   }
 
   /** `message` is shared by all subscriptions with the same key. Messages come in the order of their numbers. */
@@ -92,8 +96,16 @@ export class FeedSubscription implements RunningSubscription {
   purged(through: number): void {
     this.#rate?.clear()
     this.#sent = Math.max(this.#sent, through)
-    if (this.#state !== 'live' || !this.#sink.isOpen) return
-    this.#sink.send(this.#message(this.key, undefined, through, true))
+    if (this.#start.kind === 'resume') this.#start = { kind: 'resume', seq: undefined }
+    if (this.#state === 'waiting' || this.#state === 'closed') return
+    if (this.#isRecovered === true) this.#isRecovered = false
+    this.#isPurged = true
+    if (this.#state === 'live' && this.#sink.isOpen) this.#tellPurge()
+  }
+
+  #tellPurge(): void {
+    this.#isPurged = false
+    this.#sink.send(this.#message(this.key, undefined, this.#sent, true))
   }
 
   setPrincipal(principal: Principal): void {
@@ -176,9 +188,12 @@ export class FeedSubscription implements RunningSubscription {
   async #readPages(): Promise<void> {
     if (this.#start.kind === 'last') await this.#sendLast(this.#start.count)
     while (this.#state === 'reading' && this.#sink.maySend) {
+      if (this.#isPurged) this.#tellPurge()
       const after = this.#sent
       const page = await this.#feed.readAfter(this.choice, after, { kind: this.#kind, limit: PAGE_MESSAGES })
       if (this.#state !== 'reading') return
+      // What was read is forgotten.
+      if (this.#isPurged) continue
       if (page.hasGap && this.#mustTellGap(after)) continue
       if (!this.#sendPage(page, after)) return
       if (page.isLast && this.#missed <= this.#sent) this.#goLive()
@@ -203,8 +218,8 @@ export class FeedSubscription implements RunningSubscription {
   async #sendLast(count: number): Promise<void> {
     const { through } = this.#feed
     const messages = await this.#feed.readLast(this.choice, count)
-    this.#start = { kind: 'now' }
     if (this.#state !== 'reading') return
+    this.#start = { kind: 'now' }
     for (const message of messages) this.#sendRead(message)
     this.#sent = Math.max(through, messages.at(-1)?.seq ?? 0)
   }

@@ -1,8 +1,9 @@
 /** Declared feeds as streaming controllers: `Publish` and `Sub` of every topic. */
 import { type JsonText, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
-import type { Feed } from '../feeds/feed.ts'
+import { type Feed, MAX_DEPTH } from '../feeds/feed.ts'
 import type { FeedMessage } from '../feeds/message.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type SubscribeRequest } from '../feeds/service.ts'
+import { isDeeperThan } from '../lib/json-depth.ts'
 import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
 import { dataText } from '../streaming/topics/data-text.ts'
 
@@ -10,27 +11,28 @@ export interface FeedControllersEnv {
   readonly feeds: FeedService
   /** How many patterns one connection may subscribe to. */
   readonly maxPatterns: () => number
+  /** How many it subscribes to; it stays so when the definitions of feeds change. */
+  readonly patterns: WeakMap<Caller, number>
 }
 
 type Sink = UrgentSink<JsonText | FeedMessage>
 
 export function feedControllers(feeds: readonly Feed[], env: FeedControllersEnv): readonly Controller[] {
-  const patterns = new WeakMap<Caller, number>()
-  return feeds.map((feed) => createController(feed, env, patterns))
+  return feeds.map((feed) => createController(feed, env))
 }
 
 function createController(
   { name, description, class: feedClass, read, write, keep }: Feed,
-  { feeds, maxPatterns }: FeedControllersEnv,
-  patterns: WeakMap<Caller, number>,
+  { feeds, maxPatterns, patterns }: FeedControllersEnv,
 ): Controller {
   /** The reply has the position, if the feed has a history. */
   async function publish(call: Call): Promise<object> {
     const { principal, topic } = call
     if (principal === undefined) throw refuse('Authority')
-    if (call.data === undefined) throw refuse('Data', 'Data')
+    const data = dataText(call)
+    if (data === undefined || isDeeperThan(data, MAX_DEPTH)) throw refuse('Data', 'Data')
     try {
-      const position = await feeds.publish(name, [{ topic, data: dataText(call) }], principal)
+      const position = await feeds.publish(name, [{ topic, data }], principal)
       return position === undefined ? {} : { Position: position }
     } catch (error) {
       throw streamRefusal(error, name)
@@ -41,19 +43,27 @@ function createController(
     const { principal, topic, caller } = call
     if (principal === undefined) throw refuse('Authority')
     const request = readSubscribe(call)
-    const isPattern = topic.endsWith('*')
-    const count = patterns.get(caller) ?? 0
-    if (isPattern && count >= maxPatterns()) throw refuse('Limited', 'patterns')
+    const onClosed = topic.endsWith('*') ? countPattern(caller) : () => {}
     try {
-      const subscription = await feeds.subscribe(name, request, principal, feedSink(sink, name))
+      const subscription = await feeds.subscribe(name, request, principal, feedSink(sink, name, onClosed))
       // Clients that send no Data get what they always got.
       const confirmation = call.data === undefined ? undefined : await confirm(request, subscription)
-      if (isPattern) patterns.set(caller, count + 1)
-      return running(subscription, confirmation, () => {
-        if (isPattern) patterns.set(caller, (patterns.get(caller) ?? 1) - 1)
-      })
+      return running(subscription, confirmation, onClosed)
     } catch (error) {
+      onClosed()
       throw streamRefusal(error, name)
+    }
+  }
+
+  /** Returns what to call when the subscription ends, by the client or by the feed. */
+  function countPattern(caller: Caller): () => void {
+    const count = patterns.get(caller) ?? 0
+    if (count >= maxPatterns()) throw refuse('Limited', 'patterns')
+    patterns.set(caller, count + 1)
+    let isCounted = true
+    return () => {
+      if (isCounted) patterns.set(caller, (patterns.get(caller) ?? 1) - 1)
+      isCounted = false
     }
   }
 
@@ -116,7 +126,7 @@ function running(
   }
 }
 
-function feedSink(sink: Sink, feed: string): UrgentSink<FeedMessage> {
+function feedSink(sink: Sink, feed: string, onClosed: () => void): UrgentSink<FeedMessage> {
   return {
     send: (message) => sink.send(message),
     sendOrClose: (message) => sink.sendOrClose(message),
@@ -126,7 +136,10 @@ function feedSink(sink: Sink, feed: string): UrgentSink<FeedMessage> {
     get isOpen() {
       return sink.isOpen
     },
-    end: (reason) => sink.end(streamRefusal(reason, feed)),
+    end(reason) {
+      onClosed()
+      sink.end(streamRefusal(reason, feed))
+    },
   }
 }
 

@@ -8,6 +8,7 @@ import type { Identity } from '../identity/identity.ts'
 import { retryUntilDone } from '../lib/retry.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { Gateway } from '../streaming/gateway/gateway.ts'
+import type { Caller } from '../streaming/topics/controller.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Base } from './base.ts'
 import { feedControllers } from './feed-controllers.ts'
@@ -34,13 +35,14 @@ export function openFeeds(
   const { config, resources, bus, clock, logger } = base
   const onError = exceptOutages((error) => logger.error({ err: error }, 'feeds error'))
   let maxPatterns = config.feedPatterns
+  const patterns = new WeakMap<Caller, number>()
   const service: FeedService = new FeedService({
     ...{ clock, metrics, onError },
     definitions: () => resources.stores.feeds.list(),
     openEngine: () => openEngine(base, metrics, onError),
     limits: feedLimitsOf(config),
     onChanged(feeds) {
-      const declared = feedControllers(feeds, { feeds: service, maxPatterns: () => maxPatterns })
+      const declared = feedControllers(feeds, { feeds: service, maxPatterns: () => maxPatterns, patterns })
       for (const feed of gateway.setDeclared('feeds', declared))
         logger.warn({ feed }, 'a loaded controller has the name of a feed, which is not used on streams')
     },

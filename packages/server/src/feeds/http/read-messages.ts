@@ -5,11 +5,9 @@ import { isDeeperThan } from '../../lib/json-depth.ts'
 import { itemTexts, memberText } from '../../lib/json-members.ts'
 import { STEPS_PER_PAUSE, type Steps } from '../../lib/turns.ts'
 import type { NewMessage } from '../engine.ts'
+import { MAX_DEPTH } from '../feed.ts'
 import { refuse } from '../refusals.ts'
 import { MAX_MESSAGES } from '../service.ts'
-
-/** Deeper values could not be serialized again for MessagePack, for example. */
-const MAX_DEPTH = 500
 
 /** No feed takes longer messages. To parse one takes some milliseconds. */
 const MAX_LENGTH = 2 * 1024 * 1024
@@ -63,6 +61,9 @@ function* linesOf(text: string): Generator<string> {
   }
 }
 
+/** A message of this length takes as long as hundreds of short ones. */
+const LONG_TEXT = 64 * 1024
+
 function* readAll(texts: Iterable<string>, what: string): Steps<readonly NewMessage[]> {
   const messages: NewMessage[] = []
   let number = 0
@@ -72,7 +73,7 @@ function* readAll(texts: Iterable<string>, what: string): Steps<readonly NewMess
     if (messages.length >= MAX_MESSAGES)
       throw refuse('feed.bad_message', `A request has at most ${MAX_MESSAGES} messages: send the rest in another one`)
     messages.push(readOne(text, `${what} ${number}`))
-    if (number % STEPS_PER_PAUSE === 0) yield
+    if (number % STEPS_PER_PAUSE === 0 || text.length > LONG_TEXT) yield
   }
   if (messages.length === 0) throw refuse('feed.bad_message', 'The body has no messages')
   return messages

@@ -6,8 +6,10 @@ interface FeedRow {
   readonly id: number
   readonly last: number
   readonly time: number
+  readonly forgotten: number
   readonly topics: number
   readonly bytes: number
+  readonly rules: string | null
 }
 
 /** A row of the table topics while a batch is written. */
@@ -26,12 +28,14 @@ export class Appender {
 
   constructor(database: Database) {
     this.#sql = {
-      feed: database.prepare<[string], FeedRow>('select id, last, time, topics, bytes from feeds where name = ?'),
+      feed: database.prepare<[string], FeedRow>(
+        'select id, last, time, forgotten, topics, bytes, rules from feeds where name = ?',
+      ),
       topic: database.prepare<[number, string], Pick<Topic, 'id' | 'data' | 'messages' | 'removed'>>(
         'select id, data, messages, removed from topics where feed = ? and topic = ?',
       ),
       addTopic: database.prepare(
-        'insert into topics (feed, topic, seq, time, removed, messages, trimmed) values (?, ?, 0, 0, 1, 0, 0)',
+        'insert into topics (feed, topic, seq, time, removed, messages, trimmed) values (?, ?, 0, 0, 1, 0, ?)',
       ),
       setTopic: database.prepare(
         'update topics set seq = ?, time = ?, removed = ?, data = ?, messages = ? where id = ?',
@@ -56,15 +60,16 @@ export class Appender {
   }
 
   /** Within a transaction or savepoint, which is rolled back if the result is a refusal. */
-  append(rules: FeedRules, batch: BatchToAppend, now: number): JobResult {
+  append(given: FeedRules, batch: BatchToAppend, now: number): JobResult {
     const { once } = batch
-    const known = once && this.#sql.request.get(rules.name, once.owner, once.key)
+    const known = once && this.#sql.request.get(given.name, once.owner, once.key)
     if (known !== undefined)
       return known.fingerprint === once?.fingerprint
         ? { kind: 'appended', before: known.seq, seq: known.seq, time: known.time, isRepeated: true }
         : { kind: 'refused', fault: 'key' }
-    const feed = this.#sql.feed.get(rules.name)
-    if (feed === undefined) throw new Error(`The feed ${rules.name} is not in the file`)
+    const feed = this.#sql.feed.get(given.name)
+    if (feed === undefined) throw new Error(`The feed ${given.name} is not in the file`)
+    const rules: FeedRules = feed.rules === null ? given : { history: undefined, ...JSON.parse(feed.rules) }
     // Never earlier than that of a message before, so that messages expire in their order.
     const time = Math.max(now, feed.time)
     const after = this.#write(rules, feed, batch, time)
@@ -81,7 +86,7 @@ export class Appender {
     const touched = new Map<string, Topic>()
     let { bytes, topics: held } = feed
     for (const [index, name] of topics.entries()) {
-      const topic = touched.get(name) ?? this.#open(feed.id, name)
+      const topic = touched.get(name) ?? this.#open(feed, name)
       touched.set(name, topic)
       topic.newest = index
       const text = data[index] ?? null
@@ -108,10 +113,11 @@ export class Appender {
     return { bytes, topics: held }
   }
 
-  #open(feed: number, name: string): Topic {
+  /** The row of an earlier topic of this name may have been forgotten, and its messages with it. */
+  #open({ id: feed, forgotten }: FeedRow, name: string): Topic {
     const row = this.#sql.topic.get(feed, name)
     if (row !== undefined) return { ...row, wasRemoved: row.removed, newest: 0 }
-    const id = Number(this.#sql.addTopic.run(feed, name).lastInsertRowid)
+    const id = Number(this.#sql.addTopic.run(feed, name, forgotten).lastInsertRowid)
     return { id, data: null, messages: 0, removed: 1, wasRemoved: 1, newest: 0 }
   }
 

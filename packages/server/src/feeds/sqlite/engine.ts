@@ -46,10 +46,9 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
   const sweeping = setInterval(() => void sweep().catch(onError), sweepMs)
   sweeping.unref()
 
-  /** What has expired; the removals reach the followers like any message. */
+  /** What has expired, idempotency keys too; the removals reach the followers like any message. */
   async function sweep(): Promise<void> {
-    const feeds = [...stores.values()].map(({ rules }) => rules).filter(expires)
-    if (feeds.length === 0) return
+    const feeds = [...stores.values()].map(({ rules }) => rules)
     let hasMore = true
     while (hasMore) {
       const result = await writer.run({ kind: 'sweep', feeds })
@@ -83,8 +82,4 @@ export async function openSqliteFeeds(options: SqliteFeedsOptions): Promise<Feed
       database.close()
     },
   }
-}
-
-function expires({ history, stateTime }: Pick<Feed, 'history' | 'stateTime'>): boolean {
-  return history !== undefined || stateTime !== undefined
 }

@@ -46,3 +46,19 @@ export type JobResult =
     }
   | { readonly kind: 'refused'; readonly fault: AppendFault }
   | { readonly kind: 'failed'; readonly message: string; readonly code: string }
+
+/** Longer requests are written alone, in turn with groups of shorter ones. */
+const [LONG_MESSAGES, LONG_LENGTH] = [1_000, 256 * 1024]
+
+export function isLong(job: Job): boolean {
+  return job.kind === 'append' && (job.batch.topics.length > LONG_MESSAGES || lengthOf(job) > LONG_LENGTH)
+}
+
+/** The text of its messages, in characters. */
+export function lengthOf(job: Job): number {
+  if (job.kind !== 'append') return 0
+  const { topics, data } = job.batch
+  let length = 0
+  for (const [index, topic] of topics.entries()) length += topic.length + (data[index]?.length ?? 0)
+  return length
+}

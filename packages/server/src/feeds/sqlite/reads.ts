@@ -129,19 +129,25 @@ export class Reads {
     return found.reverse()
   }
 
-  /** Pages of topics with a prefix, newest messages first; `before` is the number of the last row of the page before. */
-  lastOfPrefix(head: Head, rules: Rules, prefix: string, before: number, now: number) {
+  /**
+   * Pages of topics with a prefix, newest messages first; `before` is the number of the last row of the page before. `bytes` is the length
+   * of the messages so far.
+   */
+  lastOfPrefix(head: Head, rules: Rules, prefix: string, from: { before: number; bytes: number }, now: number) {
     const oldest = oldestOf(rules, rules.history === undefined ? 'newest' : 'history', now)
     const sql = rules.history === undefined ? this.#sql.newestFirst : this.#sql.lastOfFeed
     const messages: StoredMessage[] = []
-    let [rows, seq] = [0, before]
-    for (const row of sql.iterate(head.id, before)) {
-      if (row.time < oldest) return { messages, before: 0 }
-      if (rows++ >= MAX_ROWS) return { messages, before: seq }
+    let { before: seq, bytes } = from
+    let rows = 0
+    for (const row of sql.iterate(head.id, from.before)) {
+      if (row.time < oldest || bytes > MAX_BYTES) return { messages, before: 0, bytes }
+      if (rows++ >= MAX_ROWS) return { messages, before: seq, bytes }
       seq = row.seq
-      if (row.topic.startsWith(prefix) && row.data !== null) messages.push(storedMessage(row))
+      if (!row.topic.startsWith(prefix) || row.data === null) continue
+      messages.push(storedMessage(row))
+      bytes += row.data.length
     }
-    return { messages, before: 0 }
+    return { messages, before: 0, bytes }
   }
 
   /** One page of the topics with the prefix, removed ones included, and whether more follow. */

@@ -7,15 +7,16 @@ export const FEEDS_FILE = 'feeds.db'
 
 const BUSY_MS = 5_000
 /** Of the tables below. */
-const VERSION = 1
+const VERSION = 2
 
 /**
  * `last` is the number of the newest message. `trimmed` is the highest number that was removed from a topic's history, `forgotten` that of
- * topics that have no row any more. A message without data removes its topic, whose row stays for a while.
+ * topics that have no row any more. A message without data removes its topic, whose row stays for a while. `rules` are those of the newest
+ * definition, as JSON: a publisher, or another worker, may not know it yet.
  */
 const TABLES = `
   create table feeds (id integer primary key, name text not null unique, epoch text not null, last integer not null,
-    time integer not null, forgotten integer not null, topics integer not null, bytes integer not null);
+    time integer not null, forgotten integer not null, topics integer not null, bytes integer not null, rules text);
   create table topics (id integer primary key, feed integer not null, topic text not null, seq integer not null,
     time integer not null, removed integer not null, data text, messages integer not null, trimmed integer not null,
     unique (feed, topic));
@@ -53,6 +54,7 @@ function createTables(database: Database): void {
   if (version > VERSION)
     throw new Error(`${FEEDS_FILE} was written by a newer version of gatehouse: start that one, or restore a backup`)
   if (version === 0) database.exec(TABLES)
+  if (version === 1) database.exec('alter table feeds add column rules text')
   database.pragma(`user_version = ${VERSION}`)
 }
 

@@ -94,10 +94,11 @@ export class SqliteFeedStore implements FeedStore {
     const head = this.#head()
     if (choice.kind === 'topic') return reads.last(head, this.#feed, choice.topic, count, clock())
     const found: StoredMessage[] = []
-    for (let before = Number.MAX_SAFE_INTEGER; before > 0 && found.length < count; await nextTurn()) {
-      const page = reads.lastOfPrefix(head, this.#feed, choice.prefix, before, clock())
+    let from = { before: Number.MAX_SAFE_INTEGER, bytes: 0 }
+    for (; from.before > 0 && found.length < count; await nextTurn()) {
+      const page = reads.lastOfPrefix(head, this.#feed, choice.prefix, from, clock())
       found.push(...page.messages)
-      before = page.before
+      from = page
     }
     return found.slice(0, count).reverse()
   }

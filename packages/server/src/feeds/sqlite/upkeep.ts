@@ -38,6 +38,7 @@ export class Upkeep {
       )
       .run(rules.name, newEpoch())
     const { id } = this.#feed(rules.name)
+    this.#database.prepare('update feeds set rules = ? where id = ?').run(JSON.stringify(rules), id)
     if (rules.keep === 'all') this.#database.prepare('update topics set data = null where feed = ?').run(id)
     else this.#makeStates(id)
     this.#cutHistories(rules, id)
@@ -72,14 +73,14 @@ export class Upkeep {
       if (feed === undefined) continue
       if (this.#removeExpired(rules, feed.id, now)) hasMore = true
       if (this.#expireTopics(rules, feed.id, now)) hasMore = true
-      this.#forgetRemoved(feed.id, now)
+      if (this.#forgetRemoved(feed.id, now)) hasMore = true
     }
-    this.#database
+    const { changes } = this.#database
       .prepare(
         'delete from requests where (feed, owner, key) in (select feed, owner, key from requests where time < ? limit ?)',
       )
       .run(now - REQUESTS_MS, SWEPT_AT_ONCE)
-    return hasMore
+    return hasMore || changes === SWEPT_AT_ONCE
   }
 
   #feed(name: string): { readonly id: number } {
@@ -164,13 +165,15 @@ export class Upkeep {
     return expired.length === SWEPT_AT_ONCE
   }
 
-  #forgetRemoved(feed: number, now: number): void {
+  /** True if there may be more. */
+  #forgetRemoved(feed: number, now: number): boolean {
     const removed = this.#oldestTopics(feed, 1).filter(({ time }) => time < now - REMOVED_MS)
     const newest = removed.at(-1)
-    if (newest === undefined) return
+    if (newest === undefined) return false
     const forget = this.#database.prepare('delete from topics where id = ?')
     for (const { id } of removed) forget.run(id)
     this.#database.prepare('update feeds set forgotten = max(forgotten, ?) where id = ?').run(newest.seq, feed)
+    return removed.length === SWEPT_AT_ONCE
   }
 
   /** Those whose newest message is the oldest. */

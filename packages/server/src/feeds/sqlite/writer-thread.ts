@@ -2,12 +2,9 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Database } from 'better-sqlite3'
 import { Appender } from './append.ts'
-import type { Job, JobBatch, JobResult, JobResults } from './jobs.ts'
+import { isLong, type Job, type JobBatch, type JobResult, type JobResults } from './jobs.ts'
 import { openForWriting } from './schema.ts'
 import { Upkeep } from './upkeep.ts'
-
-/** Of a group. A request with more messages is written alone, after all shorter ones that wait. */
-const MAX_MESSAGES = 1_000
 
 interface QueuedJob {
   readonly id: number
@@ -25,6 +22,7 @@ const changes = database.prepare('select total_changes()')
 let short: QueuedJob[] = []
 const long: QueuedJob[] = []
 let isScheduled = false
+let wasLong = false
 
 port.on('message', ({ now, jobs }: JobBatch) => {
   for (const { id, job } of jobs) (isLong(job) ? long : short).push({ id, job, now })
@@ -37,14 +35,21 @@ port.postMessage({ results: [] } satisfies JobResults)
 
 function writeGroup(): void {
   isScheduled = false
-  let group = short
-  short = []
-  if (group.length === 0) group = long.splice(0, 1)
+  const group = nextGroup()
   const results = runGroup(database, group)
   port.postMessage({ results: group.map(({ id }, index) => [id, results[index] ?? DONE]) } satisfies JobResults)
   if (short.length + long.length === 0) return
   isScheduled = true
   setImmediate(writeGroup)
+}
+
+/** All short requests that wait, then one long request: neither kind keeps the other waiting for longer than that. */
+function nextGroup(): readonly QueuedJob[] {
+  wasLong = long.length > 0 && (short.length === 0 || !wasLong)
+  if (wasLong) return long.splice(0, 1)
+  const group = short
+  short = []
+  return group
 }
 
 function runGroup(connection: Database, group: readonly QueuedJob[]): readonly JobResult[] {
@@ -117,8 +122,4 @@ function append({ feed, batch }: Extract<Job, { kind: 'append' }>, now: number):
 function failure(error: unknown): JobResult {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return { kind: 'failed', message: error instanceof Error ? error.message : String(error), code }
-}
-
-function isLong(job: Job): boolean {
-  return job.kind === 'append' && job.batch.topics.length > MAX_MESSAGES
 }

@@ -1,88 +1,154 @@
 /** The thread that writes feeds.db, as the server sees it: jobs of one turn of the event loop are sent, and answered, together. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from 'gatehouse-protocol'
-import type { Job, JobBatch, JobResult, JobResults } from './jobs.ts'
+import { isLong, type Job, type JobBatch, type JobResult, type JobResults, lengthOf } from './jobs.ts'
 
 /** V8 would otherwise reserve 512 MiB for the code of the thread. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8, codeRangeSizeMb: 16 }
+/** The text that the thread has in its memory at once, in characters. Jobs beyond it wait here. */
+const MAX_SENT_LENGTH = 16 * 1024 * 1024
+const RESTART_MS = 1_000
 
-interface Waiting {
+interface QueuedJob {
+  readonly id: number
+  readonly job: Job
+  readonly length: number
   resolve(result: JobResult): void
   reject(error: unknown): void
 }
 
 export class Writer {
+  readonly #file: string
   readonly #clock: Clock
-  readonly #worker: Worker
-  readonly #waiting = new Map<number, Waiting>()
-  #queue: { id: number; job: Job }[] = []
+  #worker: Worker
+  /** Jobs that have not been sent. Long ones do not keep the others waiting. */
+  readonly #short: QueuedJob[] = []
+  readonly #long: QueuedJob[] = []
+  readonly #sent = new Map<number, QueuedJob>()
+  #sentLength = 0
+  #willSend = false
   #lastId = 0
   #failure: unknown
   #isClosing = false
 
   /** Resolves when the file is open; rejects if it cannot be opened. */
   static async open(file: string, clock: Clock): Promise<Writer> {
-    const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
-      workerData: file,
-      resourceLimits: RESOURCE_LIMITS,
-      env: {},
-    })
-    const opened = Promise.withResolvers<unknown>()
-    const onExit = (code: number): void => opened.reject(endedWith(code))
-    worker.once('message', opened.resolve).once('error', opened.reject).once('exit', onExit)
-    await opened.promise
-    worker.off('error', opened.reject).off('exit', onExit)
-    return new Writer(worker, clock)
+    return new Writer(file, clock, await startThread(file))
   }
 
-  private constructor(worker: Worker, clock: Clock) {
-    this.#worker = worker
+  private constructor(file: string, clock: Clock, worker: Worker) {
+    this.#file = file
     this.#clock = clock
-    worker.unref()
-    worker.on('message', ({ results }: JobResults) => this.#answer(results))
-    worker.on('error', (error) => this.#fail(error))
-    worker.on('exit', (code) => this.#fail(endedWith(code)))
+    this.#worker = worker
+    this.#listen()
   }
 
   /** Rejects if the job failed: then nothing was written. */
   run(job: Job): Promise<JobResult> {
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
-    const id = ++this.#lastId
-    if (this.#queue.push({ id, job }) === 1) setImmediate(() => this.#send())
     // While somebody waits, the process must not end.
-    if (this.#waiting.size === 0) this.#worker.ref()
-    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }))
+    if (this.#waiting === 0) this.#worker.ref()
+    return new Promise((resolve, reject) => {
+      const queued = { id: ++this.#lastId, job, length: lengthOf(job), resolve, reject }
+      const queue = isLong(job) ? this.#long : this.#short
+      queue.push(queued)
+      if (this.#willSend) return
+      this.#willSend = true
+      setImmediate(() => this.#send())
+    })
   }
 
   /** After what was given to it so far. */
   async close(): Promise<void> {
     this.#isClosing = true
-    if (this.#waiting.size > 0) await this.run({ kind: 'check' }).catch(() => {})
+    if (this.#waiting > 0) await this.run({ kind: 'check' }).catch(() => {})
     await this.#worker.terminate()
   }
 
+  get #waiting(): number {
+    return this.#sent.size + this.#short.length + this.#long.length
+  }
+
+  #listen(): void {
+    this.#worker.unref()
+    this.#worker.on('message', ({ results }: JobResults) => this.#answer(results))
+    this.#worker.on('error', (error) => this.#fail(error))
+    this.#worker.on('exit', (code) => {
+      this.#fail(endedWith(code))
+      if (!this.#isClosing) void this.#restart()
+    })
+  }
+
   #send(): void {
-    const jobs = this.#queue
-    this.#queue = []
+    this.#willSend = false
+    const sent = [...this.#takeFrom(this.#short), ...this.#takeFrom(this.#long)]
+    if (sent.length === 0) return
+    const jobs = sent.map(({ id, job }) => ({ id, job }))
     this.#worker.postMessage({ now: this.#clock(), jobs } satisfies JobBatch)
+  }
+
+  /** As many as the thread may have. */
+  #takeFrom(queue: QueuedJob[]): readonly QueuedJob[] {
+    let count = 0
+    for (const queued of queue) {
+      if (this.#sentLength > 0 && this.#sentLength + queued.length > MAX_SENT_LENGTH) break
+      this.#sentLength += queued.length
+      this.#sent.set(queued.id, queued)
+      count++
+    }
+    return queue.splice(0, count)
   }
 
   #answer(results: JobResults['results']): void {
     for (const [id, result] of results) {
-      const waiting = this.#waiting.get(id)
-      this.#waiting.delete(id)
-      if (result.kind === 'failed') waiting?.reject(Object.assign(new Error(result.message), { code: result.code }))
-      else waiting?.resolve(result)
+      const queued = this.#sent.get(id)
+      if (queued === undefined) continue
+      this.#sent.delete(id)
+      this.#sentLength -= queued.length
+      if (result.kind === 'failed') queued.reject(Object.assign(new Error(result.message), { code: result.code }))
+      else queued.resolve(result)
     }
-    if (this.#waiting.size === 0) this.#worker.unref()
+    if (this.#waiting === 0) this.#worker.unref()
+    else if (this.#short.length + this.#long.length > 0) this.#send()
   }
 
   #fail(error: unknown): void {
     this.#failure ??= this.#isClosing ? new Error('The feeds are closed') : error
-    const waiting = [...this.#waiting.values()]
-    this.#waiting.clear()
+    const waiting = [...this.#sent.values(), ...this.#short.splice(0), ...this.#long.splice(0)]
+    this.#sent.clear()
+    this.#sentLength = 0
     for (const { reject } of waiting) reject(this.#failure)
   }
+
+  /** A thread that has ended, for lack of memory for example, is replaced. What it had not committed has failed. */
+  async #restart(): Promise<void> {
+    while (!this.#isClosing) {
+      await pause(RESTART_MS, undefined, { ref: false })
+      try {
+        this.#worker = await startThread(this.#file)
+        this.#listen()
+        this.#failure = undefined
+        return
+      } catch (error) {
+        this.#failure = error
+      }
+    }
+  }
+}
+
+async function startThread(file: string): Promise<Worker> {
+  const worker = new Worker(new URL('./writer-thread.ts', import.meta.url), {
+    workerData: file,
+    resourceLimits: RESOURCE_LIMITS,
+    env: {},
+  })
+  const opened = Promise.withResolvers<unknown>()
+  const onExit = (code: number): void => opened.reject(endedWith(code))
+  worker.once('message', opened.resolve).once('error', opened.reject).once('exit', onExit)
+  await opened.promise
+  worker.off('error', opened.reject).off('exit', onExit)
+  return worker
 }
 
 function endedWith(code: number): Error {

@@ -70,12 +70,14 @@ function encodeJson(message: Message): string {
 
 const require = createRequire(import.meta.url)
 let encoder: Encoder | undefined
+/** Of a whole message. More than the Data of any feed, whose messages are stored as they were published. */
+const MAX_DEPTH = 600
 
 /** Loaded when the first client uses MessagePack. */
 function loadEncoder(): Encoder {
   if (encoder === undefined) {
     const { Encoder }: typeof import('@msgpack/msgpack') = require('@msgpack/msgpack')
-    encoder = new Encoder({ useBigInt64: true, ignoreUndefined: true })
+    encoder = new Encoder({ useBigInt64: true, ignoreUndefined: true, maxDepth: MAX_DEPTH })
   }
   return encoder
 }
