@@ -7,6 +7,7 @@ import { pgliteChanges, socketIoBroadcast } from './support/live-peers.ts'
 import { type LiveServer, startLive } from './support/live-server.ts'
 import { countMessages } from './support/message-counter.ts'
 import { connectPaced } from './support/paced.ts'
+import { paced, percentiles } from './support/percentiles.ts'
 
 const ROUND_MS = Number(process.env.BENCH_ROUND_MS ?? 4_000)
 const SUBSCRIBERS = Number(process.env.BENCH_SUBSCRIBERS ?? 5_000)
@@ -76,24 +77,6 @@ async function deliveries(server: LiveServer, perSecond: number): Promise<Figure
   await sleep(200)
   for (const connection of connections) connection.end()
   return { ...percentiles(waits), cpu }
-}
-
-/** Begins the work at even times, however long it takes. */
-async function paced(perSecond: number, milliseconds: number, work: () => Promise<void>): Promise<void> {
-  const started = performance.now()
-  const running: Promise<void>[] = []
-  for (let count = 0; count < (perSecond * milliseconds) / 1000; count++) {
-    const wait = started + (count * 1000) / perSecond - performance.now()
-    if (wait > 0) await sleep(wait)
-    running.push(work())
-  }
-  await Promise.all(running)
-}
-
-function percentiles(values: readonly number[]): { readonly p50: number; readonly p99: number } {
-  const sorted = [...values].sort((a, b) => a - b)
-  const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? Number.NaN
-  return { p50: at(0.5), p99: at(0.99) }
 }
 
 const family: Measurement = {

@@ -1,6 +1,7 @@
 /** All measurements. */
 import { analytics } from './analytics.ts'
 import { columnStores } from './column-stores.ts'
+import { feeds } from './feeds.ts'
 import { identity } from './identity.ts'
 import { live } from './live.ts'
 import { overload } from './overload.ts'
@@ -32,6 +33,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   streamMemory,
   streamMemoryDeflate,
   streamFanOut,
+  ...feeds,
   ...live,
   ...workers,
 ]
