@@ -129,14 +129,16 @@ export class Appender {
 
   removeUpTo(topic: Pick<Topic, 'id' | 'messages'>, last: number): number {
     const old = this.#sql.oldest.all(topic.id, last)
-    let bytes = 0
+    let [bytes, trimmed] = [0, 0]
     for (const { feed, seq, data } of old) {
       this.#sql.removeMessage.run(feed, seq)
+      // After a removal there is nothing to miss: what follows it is a message, or another removal.
       if (data === null) continue
       topic.messages--
+      trimmed = seq
       bytes += bytesOf(data)
     }
-    if (old.length > 0) this.#sql.setTrimmed.run(old.at(-1)?.seq, topic.id)
+    if (trimmed > 0) this.#sql.setTrimmed.run(trimmed, topic.id)
     return bytes
   }
 }
