@@ -7,6 +7,7 @@ import { href } from '../../../shell/router.ts'
 import { Button, Copy, ErrorNotice, IconButton, Keys, Notice, TextArea, TextField, Time } from '../../../ui/index.ts'
 import { pretty } from '../message-text.ts'
 import { type FeedInfo, topicPath } from './feed.ts'
+import { useEscape } from './use-escape.ts'
 
 interface Published {
   readonly topic: string
@@ -28,6 +29,7 @@ export function PublishPanel({
   readonly onClose: () => void
 }) {
   const id = useId()
+  useEscape(onClose)
   const [topic, setTopic] = useState(given)
   const [data, setData] = useState(EXAMPLE)
   const [isBusy, setBusy] = useState(false)
@@ -69,7 +71,7 @@ export function PublishPanel({
       >
         <TextField
           label="Topic"
-          hint="Up to 256 characters; / makes levels, as in NYSE/ACME."
+          hint="Up to 256 characters. Separate levels with /, as in NYSE/ACME."
           placeholder="ACME"
           class="mono"
           error={atTopic ? message : undefined}
