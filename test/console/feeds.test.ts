@@ -31,7 +31,7 @@ test('a feed is declared, published to, followed live with all digits, and its t
   await page.getByLabel('Name', { exact: true }).fill('Auth')
   await page.getByRole('button', { name: 'Declare', exact: true }).click()
   await page.locator('.fault', { hasText: 'built-in controller' }).waitFor()
-  await page.getByLabel('Name', { exact: true }).fill('Quotes')
+  await page.locator('input:focus').fill('Quotes')
   await page.getByLabel('Keep a history of each topic').check()
   assert.deepEqual(await view.axe(), [])
   await page.getByRole('button', { name: 'Declare', exact: true }).click()

@@ -67,7 +67,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
   const faults = faultsOf(error)
   const isShown = faults !== undefined && [...faults.keys()].every((path) => path === 'client_id')
   return (
-    <Form onSubmit={() => isComplete && submit()}>
+    <Form error={error} onSubmit={() => isComplete && submit()}>
       <TextField
         label="Name"
         hint={info.kind === 'service' ? 'Shown in the lists of this console.' : 'Shown to people when they sign in.'}

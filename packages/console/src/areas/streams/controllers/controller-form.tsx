@@ -24,7 +24,7 @@ export function ControllerForm({ draft: given, isNew = false, action, failure, o
   const isShown = faults !== undefined && [...faults.keys()].every((path) => FIELD.test(path))
   const isComplete = draft.name.trim() !== '' && draft.url.trim() !== ''
   return (
-    <Form class="form feed-form" onSubmit={() => isComplete && submit()}>
+    <Form class="form feed-form" error={error} onSubmit={() => isComplete && submit()}>
       {isNew && (
         <TextField
           label="Name"

@@ -45,7 +45,7 @@ export function DefinitionForm({ draft: given, isNew = false, action, failure, o
   const isShown = faults.size > 0 && [...faults.keys()].every((path) => FIELDS.has(path))
   const isComplete = !isNew || draft.name.trim() !== ''
   return (
-    <Form class="form feed-form" onSubmit={() => isComplete && submit()}>
+    <Form class="form feed-form" error={error} onSubmit={() => isComplete && submit()}>
       {isNew && (
         <TextField
           label="Name"

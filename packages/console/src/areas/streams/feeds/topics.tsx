@@ -74,7 +74,14 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
         )}
       </div>
       {publish !== null && info.mayPublish ? (
-        <PublishPanel key={publish} info={info} topic={publish} onPublished={pages.reload} onClose={close} />
+        <PublishPanel
+          key={publish}
+          info={info}
+          topic={publish}
+          newest={rows.find((row) => row.topic === publish)?.newest?.data}
+          onPublished={pages.reload}
+          onClose={close}
+        />
       ) : (
         topic !== null &&
         info.mayRead && (
