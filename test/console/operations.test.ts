@@ -212,6 +212,7 @@ test('the configuration is exported as a declarative file', async () => {
   const { roles, tables } = JSON.parse(await readFile(await file.path(), 'utf8'))
   assert.ok(roles.some(({ name }: { name: string }) => name === 'trader'))
   assert.ok(tables.some(({ name }: { name: string }) => name === 'trades'))
+  await page.getByRole('button', { name: 'Export configuration', disabled: false }).waitFor()
   view.check()
   await view.context.close()
 })

@@ -1,5 +1,6 @@
 /** The first steps of a new installation, for an administrator: each is read from the server, and leads to where it is done. */
 import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { gate, may } from '../gate.ts'
 import { server } from '../server.ts'
 import { Button, classes, Icon, Section, useLoad } from '../ui/index.ts'
@@ -17,14 +18,25 @@ interface Step {
 const KEY = 'gatehouse:first-steps'
 const isHidden = signal(localStorage.getItem(KEY) === 'hidden')
 
-export function FirstSteps() {
+/** Above `children`, which wait for the steps, so that nothing moves when those are known. */
+export function FirstSteps({ children }: { readonly children: ComponentChildren }) {
   const isWanted = may('Identity/Admin') && !server.demo && !isHidden.value
-  return isWanted ? <Steps /> : null
+  return isWanted ? <StepsAbove>{children}</StepsAbove> : children
 }
 
-/** Nothing while it loads or if it cannot be loaded: the page is about something else. */
-function Steps() {
-  const { data: steps = [] } = useLoad(readSteps, [])
+/** No steps if they cannot be loaded: the page is about something else. */
+function StepsAbove({ children }: { readonly children: ComponentChildren }) {
+  const { data: steps, error } = useLoad(readSteps, [])
+  if (steps === undefined && error === undefined) return null
+  return (
+    <>
+      {steps !== undefined && <Steps steps={steps} />}
+      {children}
+    </>
+  )
+}
+
+function Steps({ steps }: { readonly steps: readonly Step[] }) {
   const left = steps.filter(({ isDone }) => !isDone).length
   if (left === 0) return null
   return (
@@ -85,13 +97,13 @@ async function readSteps(signal: AbortSignal): Promise<readonly Step[]> {
     },
     {
       title: 'Invite a person',
-      about: 'With a link to choose a password. A second administrator can help if you lose your password.',
+      about: 'They get a link to choose a password. A second administrator can help if you lose yours.',
       href: href('people', 'new'),
       isDone: users.items.length > 1,
     },
     {
       title: 'Connect an application',
-      about: 'It gets a client id, and the code to sign people in.',
+      about: 'It gets a client id, and you get the code to paste.',
       href: href('applications', 'new'),
       isDone: clients.items.some(({ built_in: isBuiltIn }) => isBuiltIn !== true),
     },
@@ -99,7 +111,7 @@ async function readSteps(signal: AbortSignal): Promise<readonly Step[]> {
       title: 'Serve over TLS',
       about: server.issuer.startsWith('https:')
         ? `People reach this server at ${server.issuer}.`
-        : 'The address begins with http, which is for this machine alone. For everyone else, set a certificate and an https issuer.',
+        : 'The address begins with http, which works on this machine only. For everyone else, set a certificate and an https issuer.',
       href: `${server.base}/docs/install#3-the-settings`,
       external: true,
       isDone: server.issuer.startsWith('https:'),
@@ -109,7 +121,7 @@ async function readSteps(signal: AbortSignal): Promise<readonly Step[]> {
       : [
           {
             title: 'Take a backup',
-            about: 'If the disk is lost, so is everything: users, keys and tables.',
+            about: 'If the disk fails, everything on it is lost: users, keys and tables.',
             href: href('operations', 'backups'),
             isDone: backups.items.some(({ kind }) => kind === 'taken'),
           },

@@ -16,54 +16,55 @@ export function Start({ areas }: { readonly areas: readonly Area[] }) {
         {server.demo && (
           <Notice>This is the demonstration: its users have known passwords, and its prices are invented.</Notice>
         )}
-        <FirstSteps />
-        <ul class="cards">
-          {areas.map((area) => (
-            <li key={area.name}>
-              <a class="card" href={href(area.name)}>
-                <Icon name={area.icon} />
-                <strong>{area.title}</strong>
-                <span>{area.about}</span>
-              </a>
-            </li>
-          ))}
-        </ul>
-        <Section title="You">
-          <Facts
-            of={[
-              ['Username', username ?? '–'],
-              [
-                'Rights',
-                held.length === 0 ? (
-                  <span>None. An administrator can give you a role.</span>
-                ) : (
-                  <span class="badges">
-                    {held.map((right) => (
-                      <Badge key={right}>{right}</Badge>
-                    ))}
-                  </span>
-                ),
-              ],
-              ['Account', <a href={`${server.base}/account`}>Password, passkeys, sessions and applications</a>],
-            ]}
-          />
-        </Section>
-        <Section title="This server">
-          <Facts
-            of={[
-              ['Issuer', <code>{server.issuer}</code>],
-              ['Version', server.version],
-              ['Services', server.services.join(', ')],
-              [
-                'For programs',
-                <span class="links">
-                  <a href={`${server.base}/.well-known/openid-configuration`}>Discovery</a>
-                  <a href={`${server.base}/openapi.json`}>OpenAPI</a>
-                </span>,
-              ],
-            ]}
-          />
-        </Section>
+        <FirstSteps>
+          <ul class="cards">
+            {areas.map((area) => (
+              <li key={area.name}>
+                <a class="card" href={href(area.name)}>
+                  <Icon name={area.icon} />
+                  <strong>{area.title}</strong>
+                  <span>{area.about}</span>
+                </a>
+              </li>
+            ))}
+          </ul>
+          <Section title="You">
+            <Facts
+              of={[
+                ['Username', username ?? '–'],
+                [
+                  'Rights',
+                  held.length === 0 ? (
+                    <span>None. An administrator can give you a role.</span>
+                  ) : (
+                    <span class="badges">
+                      {held.map((right) => (
+                        <Badge key={right}>{right}</Badge>
+                      ))}
+                    </span>
+                  ),
+                ],
+                ['Account', <a href={`${server.base}/account`}>Password, passkeys, sessions and applications</a>],
+              ]}
+            />
+          </Section>
+          <Section title="This server">
+            <Facts
+              of={[
+                ['Issuer', <code>{server.issuer}</code>],
+                ['Version', server.version],
+                ['Services', server.services.join(', ')],
+                [
+                  'For programs',
+                  <span class="links">
+                    <a href={`${server.base}/.well-known/openid-configuration`}>Discovery</a>
+                    <a href={`${server.base}/openapi.json`}>OpenAPI</a>
+                  </span>,
+                ],
+              ]}
+            />
+          </Section>
+        </FirstSteps>
       </div>
     </Page>
   )

@@ -1,21 +1,29 @@
 /** Forms on a page and in a dialog, and their submission. */
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Button } from './button.tsx'
 import { Dialog, type DialogProps } from './dialog.tsx'
 
 /** A form that the page handles; the browser sends nothing. */
 export function Form({
   class: name = 'form',
+  error,
   onSubmit,
   children,
 }: {
   readonly class?: string
+  /** Of the last attempt: the first field that it is shown at gets the focus, and comes into sight. */
+  readonly error?: unknown
   readonly onSubmit: () => unknown
   readonly children: ComponentChildren
 }) {
+  const form = useRef<HTMLFormElement>(null)
+  useEffect(() => {
+    if (error !== undefined) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [error])
   return (
     <form
+      ref={form}
       class={name}
       onSubmit={(event) => {
         event.preventDefault()

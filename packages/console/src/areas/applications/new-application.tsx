@@ -56,7 +56,8 @@ function Wizard({ info }: { readonly info: KindInfo }) {
   const [draft, setDraft] = useState<Draft>(EMPTY)
   const [ownId, setOwnId] = useState(false)
   const id = ownId ? draft.id : suggestId(draft.name)
-  const isComplete = draft.name.trim() !== '' && id.trim() !== '' && areComplete(info, draft)
+  const hasScope = info.kind !== 'service' || draft.scopes.some((scope) => scope.includes('/'))
+  const isComplete = draft.name.trim() !== '' && id.trim() !== '' && areComplete(info, draft) && hasScope
   const { isBusy, error, submit } = useSubmit(async () => {
     const made = await gate.admin.clients.create(metadataOf(info.kind, { ...draft, id }))
     if (made.client_secret !== undefined) keepSecret(made.client_id, made.client_secret)
@@ -64,8 +65,9 @@ function Wizard({ info }: { readonly info: KindInfo }) {
     go(href('applications', made.client_id, 'code'))
   })
   const faults = faultsOf(error)
+  const isShown = faults !== undefined && [...faults.keys()].every((path) => path === 'client_id')
   return (
-    <Form onSubmit={() => isComplete && submit()}>
+    <Form error={error} onSubmit={() => isComplete && submit()}>
       <TextField
         label="Name"
         hint={info.kind === 'service' ? 'Shown in the lists of this console.' : 'Shown to people when they sign in.'}
@@ -91,7 +93,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
       <ScopeChoice
         about={
           info.kind === 'service'
-            ? 'What the service may do. It acts for itself, so no role is needed.'
+            ? 'What the service may do: choose at least one. It acts for itself, so no role is needed.'
             : 'What it can request, besides openid. Users can grant only what their own roles allow.'
         }
         offered={({ name, resource }) =>
@@ -116,7 +118,7 @@ function Wizard({ info }: { readonly info: KindInfo }) {
           onChecked={(isOurs) => setDraft({ ...draft, isOurs })}
         />
       )}
-      {error !== undefined && <ErrorNotice error={error} title="The application was not connected" />}
+      {error !== undefined && !isShown && <ErrorNotice error={error} title="The application was not connected" />}
       <div class="row">
         <Button type="submit" kind="primary" busy={isBusy} disabled={!isComplete}>
           Connect

@@ -5,22 +5,9 @@ import { may } from '../../gate.ts'
 import { server } from '../../server.ts'
 import type { AreaProps } from '../../shell/area.ts'
 import { go, href } from '../../shell/router.ts'
-import { toast } from '../../shell/toasts.tsx'
+import { toast, toastError } from '../../shell/toasts.tsx'
 import { saveFile } from '../../ui/file.ts'
-import {
-  Await,
-  Badge,
-  Button,
-  count,
-  Empty,
-  ErrorNotice,
-  Icon,
-  SearchField,
-  Segments,
-  Table,
-  useLoad,
-  useSubmit,
-} from '../../ui/index.ts'
+import { Await, Badge, Button, count, Empty, Icon, SearchField, Segments, Table, useLoad } from '../../ui/index.ts'
 import type { SettingItem } from './replies.ts'
 
 const MASK = '********'
@@ -54,8 +41,8 @@ export function Settings({ query }: AreaProps) {
           return (
             <>
               <p class="quiet" role="status">
-                {count(found.length)} of {count(items.length)}, of the node that answered. A flag wins over the
-                environment, and that over the declarative file.
+                {count(found.length)} of {count(items.length)} settings of the node that answered. Flags override the
+                environment, which overrides the declarative file.
               </p>
               {found.length === 0 ? (
                 <Empty
@@ -89,26 +76,38 @@ export function Settings({ query }: AreaProps) {
   )
 }
 
-/** Roles, users, clients, tables and views as a declarative file. */
+/** Roles, users, clients, tables, views, feeds and controllers as a declarative file. */
 function ExportConfiguration() {
-  const { isBusy, error, submit } = useSubmit(async () => {
-    const { declaration, omitted } = await read<{ declaration: object; omitted: readonly string[] }>(
-      '/admin/declaration',
-    )
-    saveFile(new Blob([`${JSON.stringify(declaration, null, 2)}\n`], { type: 'application/json' }), 'gatehouse.json')
-    toast(
-      omitted.length === 0
-        ? 'The configuration was exported, without passwords and secrets'
-        : `The configuration was exported, without ${omitted.join(', ')}`,
-    )
-  })
+  const [isBusy, setBusy] = useState(false)
+  const exportIt = async () => {
+    setBusy(true)
+    try {
+      await exportConfiguration()
+    } catch (error) {
+      toastError(error)
+    }
+    setBusy(false)
+  }
   return (
-    <>
-      <Button icon="download" busy={isBusy} onClick={() => submit()}>
-        Export configuration
-      </Button>
-      {error !== undefined && <ErrorNotice error={error} title="The configuration was not exported" />}
-    </>
+    <Button
+      class="operations-export"
+      icon="download"
+      title="Roles, users, applications, tables, views, feeds and controllers, as a declarative file"
+      busy={isBusy}
+      onClick={() => void exportIt()}
+    >
+      Export configuration
+    </Button>
+  )
+}
+
+async function exportConfiguration(): Promise<void> {
+  const { declaration, omitted } = await read<{ declaration: object; omitted: readonly string[] }>('/admin/declaration')
+  saveFile(new Blob([`${JSON.stringify(declaration, null, 2)}\n`], { type: 'application/json' }), 'gatehouse.json')
+  toast(
+    omitted.length === 0
+      ? 'The configuration was exported, without passwords and secrets'
+      : `The configuration was exported, without ${omitted.join(', ')}`,
   )
 }
 

@@ -1,7 +1,8 @@
 /** The messages in both directions: filtered, paused, and one of them in full. */
 import { useState } from 'preact/hooks'
-import { Badge, Button, bytes, Code, Empty, IconButton, SearchField, Segments, Time } from '../../ui/index.ts'
+import { Badge, Button, bytes, Code, count, Empty, IconButton, SearchField, Segments, Time } from '../../ui/index.ts'
 import type { Entry, Inspector } from './inspector.ts'
+import { JsonLine } from './json-line.tsx'
 import { dataOf, pretty } from './message-text.ts'
 
 /** Enough to scroll through; the rest is found by the filter. */
@@ -43,17 +44,17 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
             inspector.missed.value = 0
           }}
         >
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </Button>
         <Button size="small" icon="trash" onClick={() => inspector.clear()}>
           Clear
         </Button>
         <span class="quiet message-count" role="status">
           {isPaused
-            ? `paused, ${inspector.missed.value} not shown`
+            ? `Paused, ${count(inspector.missed.value)} not shown`
             : found.length > SHOWN
-              ? `the newest ${SHOWN} of ${found.length}`
-              : `${found.length} messages`}
+              ? `The newest ${SHOWN} of ${count(found.length)}`
+              : `${count(found.length)} ${found.length === 1 ? 'message' : 'messages'}`}
         </span>
       </div>
       <div class="message-body">
@@ -84,7 +85,9 @@ export function MessageLog({ inspector }: { readonly inspector: Inspector }) {
                   <Badge kind={entry.action === 'Error' ? 'danger' : entry.action === 'Publish' ? undefined : 'accent'}>
                     {entry.action}
                   </Badge>
-                  <span class="message-text">{dataOf(entry.text)}</span>
+                  <span class="message-text">
+                    <JsonLine text={dataOf(entry.text)} />
+                  </span>
                   <span class="message-took quiet">
                     {entry.took === undefined ? '' : `${entry.took.toFixed(1)} ms`}
                   </span>

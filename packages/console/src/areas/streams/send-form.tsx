@@ -104,7 +104,7 @@ export function SendForm({
           />
           <TextArea
             label="Data"
-            hint="JSON; empty for none."
+            hint="JSON. Leave empty to send none."
             rows={3}
             class="mono"
             value={data}

@@ -48,45 +48,76 @@ export function Topics({
       toastError(error)
     }
   }
+  const actionsOn = (controller: string) => ({
+    controller,
+    onChoose: (topic: Topic) => choose(controller, topic),
+    onSubscribe: (topic: Topic) => subscribe(controller, topic.topic),
+  })
   return (
     <section class="topics" aria-label="Topics">
       <h2>Topics</h2>
       <Await of={topics} title="The topics could not be listed">
         {(items) => (
           <>
-            {items.map(({ controller, summary, topics: own }) => (
-              <details key={controller} open={controller !== 'Auth' && !isNarrow}>
-                <summary title={summary}>{controller}</summary>
-                <ul>
-                  {own.map((topic) => (
-                    <li key={topic.topic}>
-                      <button
-                        type="button"
-                        class="topic"
-                        title={topic.summary}
-                        onClick={() => choose(controller, topic)}
-                      >
-                        {topic.topic}
-                      </button>
-                      {topic.actions.includes('subscribe') && (topic.topic === '*' || !topic.topic.includes('*')) && (
-                        <Button
-                          size="small"
-                          kind="plain"
-                          aria-label={`Subscribe to ${controller}/${topic.topic}`}
-                          onClick={() => subscribe(controller, topic.topic)}
-                        >
-                          Subscribe
-                        </Button>
-                      )}
-                    </li>
-                  ))}
-                </ul>
-              </details>
-            ))}
+            {items.map(({ controller, summary, topics: own }) =>
+              isWholeFeed(own) ? (
+                <div key={controller} class="topics-feed" title={summary}>
+                  <TopicRow of={own[0]} name={`${controller}/*`} {...actionsOn(controller)} />
+                </div>
+              ) : (
+                <details key={controller} open={controller !== 'Auth' && !isNarrow}>
+                  <summary title={summary}>{controller}</summary>
+                  <ul>
+                    {own.map((topic) => (
+                      <li key={topic.topic}>
+                        <TopicRow of={topic} name={topic.topic} {...actionsOn(controller)} />
+                      </li>
+                    ))}
+                  </ul>
+                </details>
+              ),
+            )}
           </>
         )}
       </Await>
     </section>
+  )
+}
+
+/** A feed without topics of its own in the list: one line is enough. */
+function isWholeFeed(topics: readonly Topic[]): topics is readonly [Topic] {
+  return topics.length === 1 && topics[0]?.topic === '*'
+}
+
+function TopicRow({
+  of: topic,
+  name,
+  controller,
+  onChoose,
+  onSubscribe,
+}: {
+  readonly of: Topic
+  readonly name: string
+  readonly controller: string
+  readonly onChoose: (topic: Topic) => void
+  readonly onSubscribe: (topic: Topic) => void
+}) {
+  return (
+    <>
+      <button type="button" class="topic" title={topic.summary} onClick={() => onChoose(topic)}>
+        {name}
+      </button>
+      {topic.actions.includes('subscribe') && (topic.topic === '*' || !topic.topic.includes('*')) && (
+        <Button
+          size="small"
+          kind="plain"
+          aria-label={`Subscribe to ${controller}/${topic.topic}`}
+          onClick={() => onSubscribe(topic)}
+        >
+          Subscribe
+        </Button>
+      )}
+    </>
   )
 }
 

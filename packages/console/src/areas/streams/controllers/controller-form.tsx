@@ -24,13 +24,13 @@ export function ControllerForm({ draft: given, isNew = false, action, failure, o
   const isShown = faults !== undefined && [...faults.keys()].every((path) => FIELD.test(path))
   const isComplete = draft.name.trim() !== '' && draft.url.trim() !== ''
   return (
-    <Form class="form feed-form" onSubmit={() => isComplete && submit()}>
+    <Form class="form feed-form" error={error} onSubmit={() => isComplete && submit()}>
       {isNew && (
         <TextField
           label="Name"
-          hint="The Controller in requests. It cannot be changed later."
+          hint="The Controller that requests name. It cannot be changed later."
           placeholder="Orders"
-          error={faults?.get('name')}
+          error={error instanceof NameTaken ? error.message : faults?.get('name')}
           value={draft.name}
           onValue={(name) => set({ name })}
           required
@@ -39,7 +39,7 @@ export function ControllerForm({ draft: given, isNew = false, action, failure, o
       )}
       <TextField
         label="URL"
-        hint="Each request is posted here; it is also the audience of the token that names the caller."
+        hint="Requests are posted here. It is also the audience of the token that identifies the caller."
         placeholder="https://oms.internal/gatehouse"
         inputMode="url"
         error={faults?.get('url')}
@@ -58,8 +58,8 @@ export function ControllerForm({ draft: given, isNew = false, action, failure, o
           onValue={(timeout) => set({ timeout })}
         />
         <TextField
-          label="Requests at once"
-          hint="From each process of the server."
+          label="Concurrent requests"
+          hint="Per process of the server."
           placeholder="64"
           inputMode="numeric"
           error={faults?.get('concurrency')}
@@ -68,14 +68,16 @@ export function ControllerForm({ draft: given, isNew = false, action, failure, o
         />
         <Select
           label="Class"
-          hint="For clients of version 2 of the protocol."
+          hint="For clients of protocol version 2."
           error={faults?.get('class')}
           value={draft.class}
           onValue={(value) => set({ class: value })}
           choices={CLASSES}
         />
       </div>
-      {error !== undefined && !isShown && <ErrorNotice error={error} title={failure} />}
+      {error !== undefined && !isShown && !(error instanceof NameTaken) && (
+        <ErrorNotice error={error} title={failure} />
+      )}
       <div class="row">
         <Button type="submit" kind="primary" busy={isBusy} disabled={!isComplete}>
           {action}
@@ -87,6 +89,9 @@ export function ControllerForm({ draft: given, isNew = false, action, failure, o
     </Form>
   )
 }
+
+/** Shown at the name. */
+export class NameTaken extends Error {}
 
 const NO_FAULTS: ReadonlyMap<string, string> = new Map()
 /** The members that have a field. */

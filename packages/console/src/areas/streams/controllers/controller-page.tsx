@@ -8,7 +8,7 @@ import { go, href } from '../../../shell/router.ts'
 import { toast } from '../../../shell/toasts.tsx'
 import { Await, Menu, Page } from '../../../ui/index.ts'
 import { controllerPath, definitionOf, draftOf, EMPTY_DRAFT, type RemoteController } from './controller.ts'
-import { ControllerForm } from './controller-form.tsx'
+import { ControllerForm, NameTaken } from './controller-form.tsx'
 
 const PARENTS = [{ title: 'Controllers', href: href('streams', 'controllers') }]
 const leave = () => go(href('streams', 'controllers'))
@@ -26,7 +26,7 @@ export function NewController() {
           // A PUT would replace it.
           const { items } = await read<{ items: readonly RemoteController[] }>('/admin/controllers')
           if (items.some((other) => other.name === name))
-            throw new Error(`There is a controller ${name} already: choose another name.`)
+            throw new NameTaken(`There is a controller ${name} already: choose another name.`)
           await gate.request(controllerPath(name), { method: 'PUT', body: definitionOf(draft) })
           toast(`${name} is declared`)
           leave()
@@ -42,7 +42,7 @@ export function ControllerPage({ name }: { readonly name: string }) {
   const remove = async () => {
     const isAgreed = await confirm({
       title: `Remove ${name}?`,
-      text: 'Clients can no longer send requests to it. Requests that run already are still answered.',
+      text: 'Clients can no longer send requests to it. Requests that are already running are still answered.',
       action: 'Remove',
       danger: true,
     })

@@ -33,9 +33,9 @@ export function Controllers() {
                 </>
               }
             >
-              A remote controller is a program of your own that answers requests of streams, such as an order to be
-              placed. The server posts each request to its URL with a token that names the caller, and passes on the
-              reply.
+              A remote controller is a program of your own that answers requests from streams, such as to place an
+              order. The server posts each request to its URL, with a token that identifies the caller, and passes on
+              the reply.
             </Empty>
           ) : (
             <Table
@@ -49,14 +49,16 @@ export function Controllers() {
                   cell: ({ name, url }) => (
                     <>
                       {name}
-                      <code class="feed-about">{url}</code>
+                      <code class="feed-about controller-url" title={url}>
+                        {url}
+                      </code>
                     </>
                   ),
                 },
                 { title: 'Class', wide: true, cell: (controller) => <Badge>{controller.class}</Badge> },
-                { title: 'Topics', cell: ({ topics }) => topics.map((topic) => topic.name).join(', ') },
+                { title: 'Topics', cell: ({ topics }) => topicsText(topics.map((topic) => topic.name)) },
                 { title: 'Timeout', wide: true, kind: 'number', cell: ({ timeout }) => timeout },
-                { title: 'At once', wide: true, kind: 'number', cell: ({ concurrency }) => concurrency },
+                { title: 'Concurrency', wide: true, kind: 'number', cell: ({ concurrency }) => concurrency },
               ]}
             />
           )
@@ -64,4 +66,12 @@ export function Controllers() {
       </Await>
     </Page>
   )
+}
+
+const MOST_NAMED = 4
+
+function topicsText(names: readonly string[]): string {
+  const more = names.length - MOST_NAMED
+  // One more name is as short as the words for it.
+  return more < 2 ? names.join(', ') : `${names.slice(0, MOST_NAMED).join(', ')} and ${more} more`
 }

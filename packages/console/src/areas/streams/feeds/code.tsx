@@ -1,9 +1,13 @@
 /** The code to paste, with the address of this server and the name of the feed. */
 import { useState } from 'preact/hooks'
+import { may } from '../../../gate.ts'
 import { server } from '../../../server.ts'
+import { href } from '../../../shell/router.ts'
 import { Code, Notice, Section, Segments, TextField } from '../../../ui/index.ts'
 import { type FeedInfo, isStored } from './feed.ts'
 import { snippetsOf } from './snippets.ts'
+
+const NEW_SERVICE = href('applications', 'new', { kind: 'service' })
 
 export function CodePage({ info, topic: given }: { readonly info: FeedInfo; readonly topic: string }) {
   const [topic, setTopic] = useState(given)
@@ -20,11 +24,11 @@ export function CodePage({ info, topic: given }: { readonly info: FeedInfo; read
           onValue={setChosen}
           choices={snippets.map(({ title }) => ({ value: title, title }))}
         />
-        <TextField label="Topic" hideLabel class="mono" placeholder="Topic" value={topic} onValue={setTopic} />
+        <TextField label="Topic" class="mono" placeholder="ACME" value={topic} onValue={setTopic} />
       </div>
       <Notice>
-        <code>TOKEN</code> is an access token{rightsText(info)}. A program gets one as an application of the kind{' '}
-        <em>service</em>.
+        <code>TOKEN</code> is an access token. {rightsText(info)}A program that acts for itself gets one as an
+        application of the kind {may('Identity/Admin') ? <a href={NEW_SERVICE}>Service</a> : <em>Service</em>}.
       </Notice>
       <Section title="Publish">
         <Code label={shown.title} text={shown.publish} />
@@ -34,7 +38,8 @@ export function CodePage({ info, topic: given }: { readonly info: FeedInfo; read
         about={
           <>
             {isStored(info) && info.keep === 'latest' ? 'The newest message comes first. ' : ''}
-            The topic can be a pattern: <code>*</code> for all, or <code>NYSE/*</code> for those below NYSE.
+            The topic can be a pattern: <code>*</code> for all topics, or <code>NYSE/*</code> for those that begin with{' '}
+            <code>NYSE/</code>.
           </>
         }
       >
@@ -46,5 +51,5 @@ export function CodePage({ info, topic: given }: { readonly info: FeedInfo; read
 
 function rightsText({ read, write }: FeedInfo): string {
   if (write === undefined || read === undefined) return ''
-  return `: publishing needs ${write}, subscribing ${read === 'identity' ? 'any right of the platform' : read}`
+  return `To publish, it needs ${write}; to subscribe, ${read === 'identity' ? 'any scope of the platform' : read}. `
 }

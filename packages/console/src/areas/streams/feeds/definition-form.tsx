@@ -45,11 +45,11 @@ export function DefinitionForm({ draft: given, isNew = false, action, failure, o
   const isShown = faults.size > 0 && [...faults.keys()].every((path) => FIELDS.has(path))
   const isComplete = !isNew || draft.name.trim() !== ''
   return (
-    <Form class="form feed-form" onSubmit={() => isComplete && submit()}>
+    <Form class="form feed-form" error={error} onSubmit={() => isComplete && submit()}>
       {isNew && (
         <TextField
           label="Name"
-          hint="The Controller of its messages on a stream: up to 64 letters, digits, underscores and dots. It cannot be changed later."
+          hint="Up to 64 letters, digits, underscores and dots. On a stream, it is the Controller of the messages. It cannot be changed later."
           placeholder="Prices"
           error={isTaken ? error.message : faults.get('name')}
           value={draft.name}
@@ -60,7 +60,7 @@ export function DefinitionForm({ draft: given, isNew = false, action, failure, o
       )}
       <TextField
         label="Description"
-        hint="What is published, for people who choose a feed."
+        hint="What is published here. Shown in the list of feeds."
         placeholder="Quotes of all exchanges"
         error={faults.get('description')}
         value={draft.description}
@@ -101,7 +101,7 @@ function Rights({ draft, set, faults }: PartProps) {
       />
       <Select
         label="Who can publish"
-        hint="The scope that a publisher needs."
+        hint="The scope that publishers need."
         error={faults.get('write')}
         value={draft.write}
         onValue={(write) => set({ write })}
@@ -113,8 +113,8 @@ function Rights({ draft, set, faults }: PartProps) {
 
 const KEEP_HINTS = {
   latest:
-    'The newest message of a topic is its state: new subscribers get it first, and slow ones may skip older messages. Right for prices.',
-  all: 'Every message counts, and none is skipped. Right for orders and news.',
+    'The newest message of a topic is its state: new subscribers get it first, and slow ones may skip older messages. Suited to prices.',
+  all: 'Subscribers get every message; none is skipped. Suited to orders and news.',
 } as const
 
 function Kept({ draft, set, faults }: PartProps) {
@@ -142,16 +142,16 @@ function Kept({ draft, set, faults }: PartProps) {
       {draft.hasHistory && (
         <div class="feed-fields feed-indented">
           <TextField
-            label="Messages of a topic"
-            hint="1 to 100,000."
+            label="Messages per topic"
+            hint="From 1 to 100,000."
             inputMode="numeric"
             error={faults.get('history.messages')}
             value={draft.historyMessages}
             onValue={(historyMessages) => set({ historyMessages })}
           />
           <TextField
-            label="Time"
-            hint="Such as 90 seconds, 1 hour or 7 days; at most 30 days."
+            label="Maximum age"
+            hint="Such as 1 hour or 7 days; up to 30 days."
             error={faults.get('history.time')}
             value={draft.historyTime}
             onValue={(historyTime) => set({ historyTime })}
@@ -161,17 +161,15 @@ function Kept({ draft, set, faults }: PartProps) {
       {draft.keep === 'latest' ? (
         <TextField
           label="State expires after"
-          hint="A topic without a message for so long is removed. Empty: it stays."
-          placeholder="never"
+          hint="A topic is removed if nothing is published to it for this long, such as 1 day. Leave empty to keep it."
+          placeholder="Never"
           error={faults.get('state_time')}
           value={draft.stateTime}
           onValue={(stateTime) => set({ stateTime })}
         />
       ) : (
         !draft.hasHistory && (
-          <Notice>
-            Nothing is stored: a message reaches those who are subscribed when it is published, and is gone.
-          </Notice>
+          <Notice>Nothing is stored: a message reaches only those who are subscribed when it is published.</Notice>
         )
       )}
     </fieldset>
@@ -183,11 +181,11 @@ const BOUNDS = ['class', 'message_bytes', 'topics', 'bytes', 'rate', 'nats_subje
 function Bounds({ draft, set, faults }: PartProps) {
   return (
     <details class="feed-bounds" open={BOUNDS.some((path) => faults.has(path)) || undefined}>
-      <summary>Class, bounds and NATS</summary>
+      <summary>Class, limits and NATS</summary>
       <div class="feed-fields">
         <Select
           label="Class"
-          hint="For clients of version 2 of the protocol."
+          hint="For clients of protocol version 2."
           error={faults.get('class')}
           value={draft.class}
           onValue={(value) => set({ class: value })}
@@ -195,15 +193,15 @@ function Bounds({ draft, set, faults }: PartProps) {
         />
         <TextField
           label="NATS subject"
-          hint="An existing subject that the feed offers."
+          hint="Optional: an existing subject to offer as this feed."
           placeholder="md.prices.>"
           error={faults.get('nats_subject')}
           value={draft.natsSubject}
           onValue={(natsSubject) => set({ natsSubject })}
         />
         <TextField
-          label="Bytes of a message"
-          hint={`${sizeOf(draft.messageBytes || DEFAULTS.messageBytes)}; at most 1 MiB.`}
+          label="Maximum message size, in bytes"
+          hint={`${sizeOf(draft.messageBytes || DEFAULTS.messageBytes)}; up to 1,048,576 bytes.`}
           inputMode="numeric"
           placeholder={DEFAULTS.messageBytes}
           error={faults.get('message_bytes')}
@@ -211,8 +209,8 @@ function Bounds({ draft, set, faults }: PartProps) {
           onValue={(messageBytes) => set({ messageBytes })}
         />
         <TextField
-          label="Bytes kept"
-          hint={`${sizeOf(draft.bytes || DEFAULTS.bytes)}, of all topics together.`}
+          label="Maximum storage, in bytes"
+          hint={`${sizeOf(draft.bytes || DEFAULTS.bytes)}, for all topics together.`}
           inputMode="numeric"
           placeholder={DEFAULTS.bytes}
           error={faults.get('bytes')}
@@ -220,8 +218,8 @@ function Bounds({ draft, set, faults }: PartProps) {
           onValue={(value) => set({ bytes: value })}
         />
         <TextField
-          label="Topics"
-          hint="That hold a state or history."
+          label="Maximum topics"
+          hint="Topics that have a state or history."
           inputMode="numeric"
           placeholder={DEFAULTS.topics}
           error={faults.get('topics')}
@@ -229,8 +227,8 @@ function Bounds({ draft, set, faults }: PartProps) {
           onValue={(topics) => set({ topics })}
         />
         <TextField
-          label="Messages per second"
-          hint="Of all publishers together."
+          label="Maximum messages per second"
+          hint="From all publishers together."
           inputMode="numeric"
           placeholder={DEFAULTS.rate}
           error={faults.get('rate')}
@@ -244,5 +242,5 @@ function Bounds({ draft, set, faults }: PartProps) {
 
 function sizeOf(text: string): string {
   const number = Number(text.replaceAll(/[\s,_]/g, ''))
-  return Number.isFinite(number) ? bytes(number) : 'A number'
+  return Number.isFinite(number) ? bytes(number) : 'A whole number'
 }

@@ -30,13 +30,13 @@ export function Definition({ tagged, feed }: Props) {
           ['Description', feed.description ?? <span class="quiet">none</span>],
           ['Who can read', scopeOf(feed.read)],
           ['Who can publish', scopeOf(feed.write)],
-          ['Keeps', feed.keep === 'latest' ? 'The newest message of each topic' : 'Every message counts'],
+          ['Keeps', keptText(feed)],
           [
-            'History of a topic',
+            'History',
             feed.history === undefined ? (
               <span class="quiet">none</span>
             ) : (
-              `At most ${count(feed.history.messages)} messages, each for ${feed.history.time}`
+              `At most ${count(feed.history.messages)} messages per topic, each for ${feed.history.time}`
             ),
           ],
           ...(feed.keep === 'latest'
@@ -44,14 +44,19 @@ export function Definition({ tagged, feed }: Props) {
             : []),
           ['Class', <Badge>{feed.class}</Badge>],
           ['Topics', used(usage?.topics, feed.topics, count)],
-          ['Bytes kept', used(usage?.bytes, feed.bytes, bytes)],
-          ['Longest message', bytes(feed.message_bytes)],
+          ['Storage', used(usage?.bytes, feed.bytes, bytes)],
+          ['Message size', `At most ${bytes(feed.message_bytes)}`],
           ['Messages per second', `At most ${count(feed.rate)}`],
           ...(feed.nats_subject === undefined ? [] : [['NATS subject', <code>{feed.nats_subject}</code>] as const]),
         ]}
       />
     </Section>
   )
+}
+
+function keptText({ keep, history }: FeedDefinition): string {
+  if (keep === 'latest') return 'The newest message of each topic'
+  return history === undefined ? 'Nothing; messages reach those who are subscribed' : 'Every message, as history'
 }
 
 function scopeOf(scope: string) {
@@ -66,7 +71,7 @@ function EditDefinition({ tagged, feed, onDone }: Props & { readonly onDone: () 
   return (
     <Section
       title="Definition"
-      about="Changes take effect at once: callers who can no longer read the feed lose their subscriptions, and what exceeds a shorter history or a smaller bound is deleted."
+      about="Changes take effect at once: callers who can no longer read the feed lose their subscriptions, and messages beyond a shorter history or a lower limit are deleted."
     >
       <DefinitionForm
         draft={draftOf(feed)}

@@ -5,7 +5,7 @@ import { confirmAndAttempt, type Tagged, useTagged } from '../../../admin/tagged
 import { gate, may } from '../../../gate.ts'
 import { confirm } from '../../../shell/dialogs.tsx'
 import { go, href } from '../../../shell/router.ts'
-import { Await, Badge, Button, Empty, Menu, type MenuItem, Page, Tabs, useLoad } from '../../../ui/index.ts'
+import { Await, Badge, Button, count, Empty, Menu, type MenuItem, Page, Tabs, useLoad } from '../../../ui/index.ts'
 import { CodePage } from './code.tsx'
 import { Definition } from './definition.tsx'
 import {
@@ -98,7 +98,7 @@ function Frame({
       afterTitle={
         <span class="badges feed-badges">
           <Badge>{info.class}</Badge>
-          <span class="quiet">{keepText(info)}</span>
+          <span class="quiet">Keeps {lowerFirst(keepText(info))}</span>
         </span>
       }
       full={part === undefined}
@@ -123,6 +123,10 @@ function Frame({
   )
 }
 
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
+}
+
 function actionsOf(tagged: Tagged<FeedDefinition>, { name, usage }: FeedDefinition): readonly MenuItem[] {
   return [
     { title: 'Purge', icon: 'history', danger: true, act: () => void purge(name, tagged.reload) },
@@ -134,7 +138,7 @@ async function purge(name: string, onDone: () => void): Promise<void> {
   const isDone = await confirmAndAttempt(
     {
       title: `Purge ${name}?`,
-      text: 'All its messages are deleted: states and history of every topic. The feed and its subscriptions stay. This cannot be undone.',
+      text: 'All messages are deleted: the state and history of every topic. The feed and its subscriptions remain. This cannot be undone.',
       action: 'Purge',
       typed: name,
     },
@@ -147,7 +151,7 @@ async function purge(name: string, onDone: () => void): Promise<void> {
 async function remove(tagged: Tagged<FeedDefinition>, name: string, topics = 0): Promise<void> {
   const isAgreed = await confirm({
     title: `Delete ${name}?`,
-    text: `The feed is deleted with all its messages${topics === 0 ? '' : `, of ${topics} ${topics === 1 ? 'topic' : 'topics'}`}. Its subscriptions end at once. This cannot be undone.`,
+    text: `The feed and all its messages${topics === 0 ? '' : `, in ${count(topics)} ${topics === 1 ? 'topic' : 'topics'},`} are deleted. Its subscriptions end at once. This cannot be undone.`,
     action: 'Delete',
     danger: true,
     typed: name,

@@ -45,6 +45,8 @@ export interface FeedInfo {
   /** Undefined for users who do not administer feeds. */
   readonly read?: string
   readonly write?: string
+  /** How many there were when the page was loaded; undefined if that is not known. */
+  readonly topics?: number | undefined
 }
 
 export const CLASSES: readonly string[] = FEED_CLASSES
@@ -52,7 +54,8 @@ export const PLATFORM_SCOPES: readonly string[] = SCOPES.filter(isPlatformScope)
 
 export function infoOfDefinition({ name, description, keep, history, read, write, ...rest }: FeedDefinition): FeedInfo {
   const mayRead = read === 'identity' ? may('Platform/') : may(read)
-  return { name, description, class: rest.class, keep, history, mayRead, mayPublish: may(write), read, write }
+  const rights = { mayRead, mayPublish: may(write), read, write }
+  return { name, description, class: rest.class, keep, history, ...rights, topics: rest.usage?.topics }
 }
 
 export function infoOfUsable(feed: UsableFeed): FeedInfo {
@@ -75,7 +78,7 @@ export function isStored({ keep, history }: Keeping): boolean {
 
 /** In a few words: what a reader gets who comes later. */
 export function keepText({ keep, history }: Keeping): string {
-  const kept = history && `${count(history.messages)} messages, ${history.time}`
+  const kept = history && `${count(history.messages)} messages for ${history.time}`
   if (keep === 'latest') return kept === undefined ? 'Latest' : `Latest + ${kept}`
   return kept === undefined ? 'Nothing' : `All: ${kept}`
 }

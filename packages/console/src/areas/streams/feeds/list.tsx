@@ -66,8 +66,8 @@ function AllFeeds() {
           }
         >
           A feed carries messages, such as prices, news or order states, from programs in any language to everyone who
-          has subscribed. Declare one, publish to a topic of it with one HTTP request, and watch the message arrive
-          here.
+          has subscribed. Declare one, publish to one of its topics with a single HTTP request, and watch the message
+          arrive here.
         </Empty>
       }
     />
@@ -88,7 +88,11 @@ function FeedName({ name, description }: Pick<FeedInfo, 'name'> & { readonly des
   return (
     <>
       {name}
-      {description !== undefined && <span class="feed-about">{description}</span>}
+      {description !== undefined && (
+        <span class="feed-about" title={description}>
+          {description}
+        </span>
+      )}
     </>
   )
 }
@@ -103,8 +107,8 @@ function UsableFeeds() {
       {(items) =>
         items.length === 0 ? (
           <Empty icon="stream" title="There is no feed that you can use">
-            Each feed says which right it needs to subscribe and to publish. An administrator declares feeds, and can
-            give you a role with the right.
+            Each feed names the right that subscribing or publishing needs. An administrator declares feeds, and can
+            give you a role with that right.
           </Empty>
         ) : (
           <Table

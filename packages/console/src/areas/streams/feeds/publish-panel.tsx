@@ -7,6 +7,7 @@ import { href } from '../../../shell/router.ts'
 import { Button, Copy, ErrorNotice, IconButton, Keys, Notice, TextArea, TextField, Time } from '../../../ui/index.ts'
 import { pretty } from '../message-text.ts'
 import { type FeedInfo, topicPath } from './feed.ts'
+import { useEscape } from './use-escape.ts'
 
 interface Published {
   readonly topic: string
@@ -14,22 +15,28 @@ interface Published {
   readonly position: string | undefined
 }
 
+/** Of a message that is offered to be changed, in characters. */
+const LONGEST = 20_000
 const EXAMPLE = '{\n  "last": "101.25"\n}'
 
 export function PublishPanel({
   info,
   topic: given,
+  newest,
   onPublished,
   onClose,
 }: {
   readonly info: FeedInfo
   readonly topic: string
+  /** The newest message of the topic, to be changed and published; undefined if it is not known. */
+  readonly newest: string | undefined
   readonly onPublished: () => void
   readonly onClose: () => void
 }) {
   const id = useId()
+  useEscape(onClose)
   const [topic, setTopic] = useState(given)
-  const [data, setData] = useState(EXAMPLE)
+  const [data, setData] = useState(() => (newest === undefined || newest.length > LONGEST ? EXAMPLE : pretty(newest)))
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>()
   const [published, setPublished] = useState<Published>()
@@ -69,7 +76,7 @@ export function PublishPanel({
       >
         <TextField
           label="Topic"
-          hint="Up to 256 characters; / makes levels, as in NYSE/ACME."
+          hint="Up to 256 characters. Separate levels with /, as in NYSE/ACME."
           placeholder="ACME"
           class="mono"
           error={atTopic ? message : undefined}

@@ -1,13 +1,16 @@
 /** One topic: its newest message, its history, and its removal. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { GatehouseError } from '../../../../../client/src/index.ts'
 import { confirmAndAttempt } from '../../../admin/tagged.ts'
 import { gate } from '../../../gate.ts'
 import { go, href } from '../../../shell/router.ts'
 import { Await, Code, Copy, count, IconButton, Menu, Segments, useLoad } from '../../../ui/index.ts'
+import { JsonLine } from '../json-line.tsx'
 import { itemTexts, memberTexts } from '../json-text.ts'
 import { pretty } from '../message-text.ts'
-import { type FeedInfo, topicPath } from './feed.ts'
+import { type FeedInfo, isStored, topicPath } from './feed.ts'
 import { PublishedTime } from './published-time.tsx'
+import { useEscape } from './use-escape.ts'
 import type { TopicRow } from './use-topics.ts'
 
 interface KeptMessage {
@@ -27,11 +30,12 @@ interface Props {
 
 export function TopicPanel({ info, topic, row, onRemoved, onClose }: Props) {
   const id = useId()
+  useEscape(onClose)
   const remove = async () => {
     const isDone = await confirmAndAttempt(
       {
         title: `Remove ${topic}?`,
-        text: `Its state${info.history === undefined ? '' : ' and history'} are deleted, and subscribers are told. The next message to it begins it anew.`,
+        text: `Its ${info.history === undefined ? 'state is' : 'state and history are'} deleted, and subscribers are told. The next message creates it again.`,
         action: 'Remove',
       },
       () => gate.request(topicPath(info.name, topic), { method: 'DELETE' }),
@@ -53,7 +57,7 @@ export function TopicPanel({ info, topic, row, onRemoved, onClose }: Props) {
             label="Actions of the topic"
             items={[
               {
-                title: 'Publish to it',
+                title: 'Publish to this topic',
                 icon: 'upload',
                 act: () => go(href('streams', 'feeds', info.name, { topic, publish: topic })),
               },
@@ -67,11 +71,12 @@ export function TopicPanel({ info, topic, row, onRemoved, onClose }: Props) {
       <Newest info={info} topic={topic} row={row} />
       {info.history === undefined ? (
         <p class="hint">
-          This feed has no history: of each topic only{' '}
-          {info.keep === 'latest' ? 'the newest message is kept' : 'what arrives is seen'}.
+          {info.keep === 'latest'
+            ? 'This feed keeps no history, only the newest message of each topic.'
+            : 'This feed stores nothing: only messages that arrive while this page is open are shown.'}
         </p>
       ) : (
-        <History info={info} topic={topic} number={row?.newest?.number ?? 0} />
+        <History info={info} topic={topic} kept={row?.messages} number={row?.newest?.number ?? 0} />
       )}
     </aside>
   )
@@ -80,20 +85,33 @@ export function TopicPanel({ info, topic, row, onRemoved, onClose }: Props) {
 /** From the subscription, or from the server if the topic is not on the page. */
 function Newest({ info, topic, row }: Pick<Props, 'info' | 'topic' | 'row'>) {
   const received = row?.newest
-  if (received === undefined) return <StoredState info={info} topic={topic} />
+  if (received === undefined)
+    return isStored(info) ? <StoredState info={info} topic={topic} /> : <p class="hint">No message has arrived yet.</p>
   return <Message label={<PublishedTime at={row?.at} />} data={received.data} position={received.position} />
 }
 
 function StoredState({ info, topic }: Pick<Props, 'info' | 'topic'>) {
-  const state = useLoad(
-    async (signal) => readMessage(await (await gate.request(topicPath(info.name, topic), { signal })).text()),
-    [topic],
-  )
+  const state = useLoad((signal) => readState(topicPath(info.name, topic), signal), [topic])
   return (
     <Await of={state} title="The newest message could not be read">
-      {({ time, data, position }) => <Message label={<PublishedTime at={time} />} data={data} position={position} />}
+      {(message) =>
+        message === 'none' ? (
+          <p class="hint">This topic has no message: it expired, was removed, or nothing was published to it yet.</p>
+        ) : (
+          <Message label={<PublishedTime at={message.time} />} data={message.data} position={message.position} />
+        )
+      }
     </Await>
   )
+}
+
+async function readState(path: string, signal: AbortSignal): Promise<KeptMessage | 'none'> {
+  try {
+    return readMessage(await (await gate.request(path, { signal })).text())
+  } catch (error) {
+    if (error instanceof GatehouseError && error.code === 'feed.no_topic') return 'none'
+    throw error
+  }
 }
 
 function Message({
@@ -122,8 +140,11 @@ const READ_MS = 1_000
 function History({
   info,
   topic,
+  kept,
   number,
 }: Pick<Props, 'info' | 'topic'> & {
+  /** How many messages the topic has; undefined while it is not listed. */
+  readonly kept: number | undefined
   /** Rises with each message. */
   readonly number: number
 }) {
@@ -141,26 +162,39 @@ function History({
     <section class="feed-history" aria-label="History">
       <header>
         <h3>
-          History {history.data !== undefined && <span class="quiet">{count(history.data.length)}, newest first</span>}
+          History{' '}
+          {history.data !== undefined && (
+            <span class="quiet">
+              {shownText(history.data.length, kept)}
+              <span class="wide-only">, newest first</span>
+            </span>
+          )}
         </h3>
         <Segments
           label="How many messages"
           value={last}
           onValue={setLast}
-          choices={COUNTS.map((value) => ({ value, title: value, label: `The last ${value}` }))}
+          choices={COUNTS.map((value) => ({
+            value,
+            title: count(Number(value)),
+            label: `The newest ${count(Number(value))}`,
+          }))}
         />
       </header>
       <Await of={history} title="The history could not be read">
         {(messages) =>
           messages.length === 0 ? (
-            <p class="hint">No message is kept: all have expired, or the topic was removed.</p>
+            <p class="hint">No messages are kept: they have all expired, or the topic was removed.</p>
           ) : (
             <ol>
               {messages.map(({ time, data, position }) => (
                 <li key={position}>
                   <details>
                     <summary>
-                      <PublishedTime at={time} /> <code>{data.slice(0, 300)}</code>
+                      <PublishedTime at={time} />{' '}
+                      <code>
+                        <JsonLine text={data.slice(0, 300)} />
+                      </code>
                     </summary>
                     <Code label={`Position ${position}`} text={pretty(data)} />
                   </details>
@@ -172,6 +206,10 @@ function History({
       </Await>
     </section>
   )
+}
+
+function shownText(shown: number, kept = shown): string {
+  return shown < kept ? `${count(shown)} of ${count(kept)}` : count(shown)
 }
 
 /** A number that rises quickly, as it was at the last second. */

@@ -1,10 +1,11 @@
 /** The topics of a feed with their newest messages, live, and next to them the one that is chosen. */
+import { useRef } from 'preact/hooks'
 import { useSearchText } from '../../../admin/search.ts'
 import { server } from '../../../server.ts'
 import { go, href } from '../../../shell/router.ts'
 import { Badge, Button, Code, count, Empty, ErrorNotice, Loading, SearchField, Table } from '../../../ui/index.ts'
+import { JsonLine } from '../json-line.tsx'
 import { type FeedInfo, isStored } from './feed.ts'
-import type { LiveMessages } from './live-messages.ts'
 import { PublishPanel } from './publish-panel.tsx'
 import { PublishedTime } from './published-time.tsx'
 import { snippetsOf } from './snippets.ts'
@@ -17,20 +18,25 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
   const hrefOf = (chosen: string | undefined, search: string | undefined) =>
     href('streams', 'feeds', name, { topic: chosen, search })
   const { text, setText, search } = useSearchText(query, (wanted) => hrefOf(topic ?? undefined, wanted))
-  const { rows, pages, live, isPaused, setPaused } = useTopics(info, search ?? '')
-  const close = () => go(hrefOf(publish === null ? undefined : (topic ?? undefined), search))
+  const { rows, pages, live, isOnline, isPaused, setPaused } = useTopics(info, search ?? '')
+  const list = useRef<HTMLDivElement>(null)
+  const close = () => {
+    const row = list.current?.querySelector<HTMLElement>('tr.current a')
+    go(hrefOf(publish === null ? undefined : (topic ?? undefined), search))
+    // The button that closed the panel is gone: the keyboard continues in the list.
+    setTimeout(() => row?.focus())
+  }
   const chosen = rows.find((row) => row.topic === topic)
   return (
     <div class="feed">
-      <div class="feed-list">
+      <div ref={list} class="feed-list">
         {info.mayRead ? (
           <>
             <div class="feed-bar">
               <SearchField label="Search by prefix" value={text} onValue={setText} />
-              <LiveButton isPaused={isPaused} onPaused={setPaused} live={live} />
+              <LiveButton isPaused={isPaused} onPaused={setPaused} isOnline={isOnline} />
               <span class="quiet feed-count" role="status">
-                {count(rows.length)}
-                {pages.more === undefined ? '' : '+'} {rows.length === 1 ? 'topic' : 'topics'}
+                {countText(rows.length, pages.more !== undefined, search === undefined ? info.topics : undefined)}
               </span>
             </div>
             <div class="feed-rows">
@@ -68,7 +74,14 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
         )}
       </div>
       {publish !== null && info.mayPublish ? (
-        <PublishPanel key={publish} info={info} topic={publish} onPublished={pages.reload} onClose={close} />
+        <PublishPanel
+          key={publish}
+          info={info}
+          topic={publish}
+          newest={rows.find((row) => row.topic === publish)?.newest?.data}
+          onPublished={pages.reload}
+          onClose={close}
+        />
       ) : (
         topic !== null &&
         info.mayRead && (
@@ -82,11 +95,11 @@ export function Topics({ info, query }: { readonly info: FeedInfo; readonly quer
 function LiveButton({
   isPaused,
   onPaused,
-  live,
+  isOnline,
 }: {
   readonly isPaused: boolean
   readonly onPaused: (isPaused: boolean) => void
-  readonly live: LiveMessages
+  readonly isOnline: boolean
 }) {
   return (
     <>
@@ -96,11 +109,11 @@ function LiveButton({
         aria-pressed={isPaused}
         onClick={() => onPaused(!isPaused)}
       >
-        {isPaused ? 'Go on' : 'Pause'}
+        {isPaused ? 'Resume' : 'Pause'}
       </Button>
       {isPaused ? (
         <Badge>Paused</Badge>
-      ) : live.isOnline.value ? (
+      ) : isOnline ? (
         <Badge kind="good">Live</Badge>
       ) : (
         <Badge kind="warning">Connecting …</Badge>
@@ -129,7 +142,14 @@ function TopicTable({
         hrefOf={({ topic }) => hrefOf(topic)}
         isCurrent={({ topic }) => topic === chosen}
         columns={[
-          { title: 'Topic', cell: ({ topic }) => <span class="feed-topic">{topic}</span> },
+          {
+            title: 'Topic',
+            cell: ({ topic }) => (
+              <span class="feed-topic" title={topic}>
+                {topic}
+              </span>
+            ),
+          },
           {
             title: 'Newest message',
             cell: ({ newest }) =>
@@ -137,7 +157,7 @@ function TopicTable({
                 <span class="quiet">–</span>
               ) : (
                 <code key={newest.number} class={newest.number > 1 ? 'feed-data new' : 'feed-data'}>
-                  {newest.data.slice(0, LONGEST)}
+                  <JsonLine text={newest.data.slice(0, LONGEST)} />
                 </code>
               ),
           },
@@ -160,12 +180,19 @@ function TopicTable({
 
 /** Of a message in the table, in characters. */
 const LONGEST = 400
+
+/** `all` is undefined where it is not known how many there are. */
+function countText(shown: number, hasMore: boolean, all: number | undefined): string {
+  if (hasMore && all !== undefined && all > shown) return `${count(shown)} of ${count(all)} topics`
+  return `${count(shown)}${hasMore ? '+' : ''} ${shown === 1 ? 'topic' : 'topics'}`
+}
+
 function NoTopics({ info, search }: { readonly info: FeedInfo; readonly search: string | undefined }) {
   if (search !== undefined)
     return (
       <Empty icon="search" title={`No topic begins with “${search}”`}>
         {isStored(info)
-          ? 'Topics are found by their beginning, with the same upper and lower case.'
+          ? 'The search compares the beginning of a topic, and is case-sensitive.'
           : 'This feed stores nothing: topics appear when something is published to them.'}
       </Empty>
     )
@@ -173,7 +200,7 @@ function NoTopics({ info, search }: { readonly info: FeedInfo; readonly search: 
   return (
     <Empty
       icon="stream"
-      title={isStored(info) ? 'No topics yet' : 'Nothing was published yet'}
+      title={isStored(info) ? 'No topics yet' : 'Nothing published yet'}
       actions={
         info.mayPublish && (
           <Button icon="upload" onClick={() => go(href('streams', 'feeds', info.name, { publish: '' }))}>
@@ -184,8 +211,8 @@ function NoTopics({ info, search }: { readonly info: FeedInfo; readonly search: 
     >
       <p>
         {isStored(info)
-          ? 'A topic, such as the symbol of a share, exists from its first message.'
-          : 'This feed stores nothing: messages appear here while they are published.'}
+          ? 'The first message to a topic, such as the symbol of a share, creates it.'
+          : 'This feed stores nothing. Messages appear here as they are published.'}
       </p>
       {info.mayPublish && curl !== undefined && (
         <div class="feed-first">

@@ -75,9 +75,11 @@ export function useTopics(info: FeedInfo, prefix: string) {
     ],
     [isPaused],
   )
+  // Without a topic there is nothing to subscribe to; the list is read again, and tells of new ones.
+  const isOnline = live.isOnline.value || (isLive && watched.length === 0)
   // Read, so that it is drawn again.
   void live.version.value
-  return { rows: rowsOf(pages.items, live, isPattern ? prefix : undefined), pages, live, isPaused, setPaused }
+  return { rows: rowsOf(pages.items, live, isPattern ? prefix : undefined), pages, live, isOnline, isPaused, setPaused }
 }
 
 /**
