@@ -28,6 +28,7 @@ const DECLARED = {
     },
   ],
   tables: [{ name: 'ledger', columns: [{ name: 'id', type: 'Text', primary_key: true }] }],
+  feeds: [{ name: 'Probe', keep: 'all' }],
 }
 
 interface Probe {
@@ -61,6 +62,19 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
   limitQuery: budget('/query', { body: 'SELECT 1 AS one' }),
   limitStream: budget('/Platform'),
   limitAdmin: budget('/admin/users'),
+  limitFeeds: budget('/feeds'),
+  feedPublisherRate: {
+    values: ['1', '1000'],
+    seen: [
+      [200, 429],
+      [200, 200],
+    ],
+    async see({ send, token }) {
+      const body = JSON.stringify([1, 2].map((Data) => ({ Topic: 'probe', Data })))
+      const publish = async () => send('/feeds/Probe', { token: await token('c6'), body, type: 'application/json' })
+      return [(await publish()).status, (await publish()).status]
+    },
+  },
   limitExempt: {
     values: ['', '127.0.0.3'],
     seen: [true, false],
