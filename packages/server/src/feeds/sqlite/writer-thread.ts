@@ -6,8 +6,10 @@ import type { Job, JobBatch, JobResult, JobResults } from './jobs.ts'
 import { openForWriting } from './schema.ts'
 import { Upkeep } from './upkeep.ts'
 
-/** Of a group. A request with more messages is written alone, after all shorter ones that wait. */
-const MAX_MESSAGES = 1_000
+/** Requests with more messages are long: they are written in turn with the shorter ones, and neither waits for two groups of the other. */
+const MOST_SHORT = 100
+/** Messages of a group of long requests, which share a sync of the disk; a request with more is written alone. */
+const MOST_LONG = 2_000
 
 interface QueuedJob {
   readonly id: number
@@ -25,6 +27,7 @@ const changes = database.prepare('select total_changes()')
 let short: QueuedJob[] = []
 const long: QueuedJob[] = []
 let isScheduled = false
+let isLongNext = false
 
 port.on('message', ({ now, jobs }: JobBatch) => {
   for (const { id, job } of jobs) (isLong(job) ? long : short).push({ id, job, now })
@@ -37,14 +40,30 @@ port.postMessage({ results: [] } satisfies JobResults)
 
 function writeGroup(): void {
   isScheduled = false
-  let group = short
-  short = []
-  if (group.length === 0) group = long.splice(0, 1)
+  const group = nextGroup()
   const results = runGroup(database, group)
   port.postMessage({ results: group.map(({ id }, index) => [id, results[index] ?? DONE]) } satisfies JobResults)
   if (short.length + long.length === 0) return
   isScheduled = true
   setImmediate(writeGroup)
+}
+
+function nextGroup(): readonly QueuedJob[] {
+  const isLongGroup = long.length > 0 && (isLongNext || short.length === 0)
+  isLongNext = !isLongGroup
+  if (isLongGroup) return nextLongGroup()
+  const group = short
+  short = []
+  return group
+}
+
+function nextLongGroup(): readonly QueuedJob[] {
+  let messages = 0
+  const end = long.findIndex(({ job }, index) => {
+    messages += messagesOf(job)
+    return index > 0 && messages > MOST_LONG
+  })
+  return long.splice(0, end < 0 ? long.length : end)
 }
 
 function runGroup(connection: Database, group: readonly QueuedJob[]): readonly JobResult[] {
@@ -169,5 +188,9 @@ function failure(error: unknown): JobResult {
 }
 
 function isLong(job: Job): boolean {
-  return job.kind === 'append' && job.batch.topics.length > MAX_MESSAGES
+  return messagesOf(job) > MOST_SHORT
+}
+
+function messagesOf(job: Job): number {
+  return job.kind === 'append' ? job.batch.topics.length : 0
 }
