@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Checkout, HERE } from './support/checkout.ts'
 import type { Contender, Figures, Measurement } from './support/compare.ts'
+import { twoNodes } from './support/feed-nodes.ts'
 import {
   CENTRIFUGO_KEY,
   centrifugoFeeds,
@@ -24,7 +25,8 @@ const RATES = { rate: '1/s', cpu: 'ms per 1000' }
 const PACED_DELIVERIES = 10_000
 /** Of the subscribers, so many look at the time of each message. */
 const TIMED = 200
-const BATCH = 100
+const BATCH = 1_000
+const TOPICS = 100
 const SENDERS = 4
 const CONNECTIONS = 64
 
@@ -94,7 +96,7 @@ async function fanOut(server: FeedPeerServer, count: number): Promise<Figures> {
 
 const publishing: Measurement = {
   name: 'feed-publish',
-  about: `requests over HTTP with ${BATCH} messages each, to 100 topics with history; 4 at a time`,
+  about: `requests over HTTP with ${BATCH.toLocaleString('en')} messages each, to 100 topics with history; 4 at a time`,
   columns: RATES,
   ratios: [{ column: 'rate', to: 'Centrifugo', least: 1 }],
   subject: async (checkout) =>
@@ -128,7 +130,7 @@ function batch(
   before: string,
   after: string,
 ): string {
-  const messages = Array.from({ length: BATCH }, (_, index) => write(`topic/${index}`, markedData()))
+  const messages = Array.from({ length: BATCH }, (_, index) => write(`topic/${index % TOPICS}`, markedData()))
   return `${before}${messages.join(separator)}${after}`
 }
 
@@ -203,23 +205,26 @@ const beside: Measurement = {
 type Disturb = (server: FeedServer) => Promise<() => Promise<void>>
 
 async function delivery(server: FeedServer, disturb: Disturb): Promise<Figures> {
-  const [publisher, subscriber] = [await server.connect(), await server.connect()]
+  // A connection executes one request at a time: on a single one, messages would wait for each other.
+  const publishers = await Promise.all(Array.from({ length: 16 }, () => server.connect()))
+  const subscriber = await server.connect()
   await subscriber.subscribe()
   const latencies: number[] = []
   let isTimed = false
+  let published = 0
   countMarks(
     subscriber.socket,
     () => {},
     (milliseconds) => isTimed && latencies.push(milliseconds),
   )
   const end = await disturb(server)
-  const publish = (): Promise<void> => publisher.publish(markedData())
+  const publish = async (): Promise<void> => publishers[published++ % publishers.length]?.publish(markedData())
   await paced(100, ROUND_MS / 2, publish)
   isTimed = true
   await paced(100, ROUND_MS, publish)
   await sleep(300)
   await end()
-  for (const { socket } of [publisher, subscriber]) socket.terminate()
+  for (const { socket } of [...publishers, subscriber]) socket.terminate()
   return percentiles(latencies)
 }
 
@@ -227,7 +232,7 @@ async function nothingElse(): Promise<() => Promise<void>> {
   return async () => {}
 }
 
-/** Another publisher, with requests of 100 messages one after the other. */
+/** Another publisher, with requests of 1,000 messages one after the other. */
 async function flooding(server: FeedServer): Promise<() => Promise<void>> {
   const stop = new AbortController()
   const body = batch(gatehouseMessage, ',', '[', ']')
@@ -274,4 +279,18 @@ async function measured(server: FeedPeerServer, work: () => Promise<number>): Pr
   return { rate: done / seconds, cpu: ((server.use().cpuMs - before) / done) * 1000 }
 }
 
-export const feeds: readonly Measurement[] = [...fanOuts, publishing, onStreams, beside]
+const nodes: readonly Measurement[] = (
+  [
+    ['postgres', 'PostgreSQL', 20],
+    ['nats', 'NATS', 5],
+  ] as const
+).map(([engine, name, most]) => ({
+  name: `feed-nodes-${engine}`,
+  about: `from a publish on one node to its delivery on another, at 50 messages/s, with ${name} between them`,
+  columns: { p50: 'ms', p99: 'ms' },
+  targets: { p99: { most } },
+  subject: (checkout: Checkout) => twoNodes('gatehouse', engine, checkout, ROUND_MS),
+  async *references() {},
+}))
+
+export const feeds: readonly Measurement[] = [...fanOuts, publishing, onStreams, beside, ...nodes]

@@ -47,8 +47,8 @@ export type JobResult =
   | { readonly kind: 'refused'; readonly fault: AppendFault }
   | { readonly kind: 'failed'; readonly message: string; readonly code: string }
 
-/** Longer requests are written alone, in turn with groups of shorter ones. */
-const [LONG_MESSAGES, LONG_LENGTH] = [1_000, 256 * 1024]
+/** Longer requests are written in turn with groups of shorter ones. */
+const [LONG_MESSAGES, LONG_LENGTH] = [100, 256 * 1024]
 
 export function isLong(job: Job): boolean {
   return job.kind === 'append' && (job.batch.topics.length > LONG_MESSAGES || lengthOf(job) > LONG_LENGTH)

@@ -6,6 +6,9 @@ import { isLong, type Job, type JobBatch, type JobResult, type JobResults } from
 import { openForWriting } from './schema.ts'
 import { Upkeep } from './upkeep.ts'
 
+/** Messages of a group of long requests, which share a sync of the disk; a request with more is written alone. */
+const MOST_LONG = 2_000
+
 interface QueuedJob {
   readonly id: number
   readonly job: Job
@@ -43,13 +46,22 @@ function writeGroup(): void {
   setImmediate(writeGroup)
 }
 
-/** All short requests that wait, then one long request: neither kind keeps the other waiting for longer than that. */
+/** All short requests that wait, then long ones: neither kind waits for two groups of the other. */
 function nextGroup(): readonly QueuedJob[] {
   wasLong = long.length > 0 && (short.length === 0 || !wasLong)
-  if (wasLong) return long.splice(0, 1)
+  if (wasLong) return nextLongGroup()
   const group = short
   short = []
   return group
+}
+
+function nextLongGroup(): readonly QueuedJob[] {
+  let messages = 0
+  const end = long.findIndex(({ job }, index) => {
+    messages += job.kind === 'append' ? job.batch.topics.length : 0
+    return index > 0 && messages > MOST_LONG
+  })
+  return long.splice(0, end < 0 ? long.length : end)
 }
 
 function runGroup(connection: Database, group: readonly QueuedJob[]): readonly JobResult[] {
