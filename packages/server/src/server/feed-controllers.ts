@@ -86,6 +86,7 @@ function createController(
         needs: read,
         publishNeeds: write,
         repliesOnlyToId: true,
+        mayOverlap: true,
         publish,
         subscription: { open, isCounted: true },
       },

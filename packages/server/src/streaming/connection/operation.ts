@@ -76,15 +76,26 @@ export class Operation implements Call {
     return this.#state === 'answered'
   }
 
-  /** True if it completed; otherwise the host is notified when it ends. */
-  start(): boolean {
+  /** Whether it may run beside others that may. */
+  get mayOverlap(): boolean {
+    const { request } = this
+    if (request.kind !== 'request' || request.action !== 'Publish') return false
+    this.#topic ??= this.#host.env.controllers.find(request.controller, request.topic)
+    return this.#topic?.mayOverlap === true
+  }
+
+  /** Resolves when it has ended; undefined if nobody has to wait for it. */
+  #ended: PromiseWithResolvers<void> | undefined
+
+  /** True if it completed; otherwise the host is notified when it ends. It is answered after `previous`. */
+  start(previous?: Operation): boolean {
     const { request } = this
     const cancelled = this.#state === 'cancelled'
     this.#state = 'running'
     try {
       if (cancelled) throw refuse('Operation.Abort')
       if (request.kind === 'invalid') throw refuse(request.code, request.context)
-      const result = this.#execute(request)
+      const result = previous === undefined ? this.#execute(request) : this.#executeAfter(request, previous)
       if (result instanceof Promise) {
         const { action, subscription } = this.caller.timeouts(request.controller)
         this.deadline = this.#host.env.monotonic() + (request.action === 'Sub' ? subscription : action)
@@ -137,6 +148,21 @@ export class Operation implements Call {
     return snapshot
   }
 
+  /** Executes it now, and has its result, or its error, when the previous one has ended. */
+  async #executeAfter(request: Request, previous: Operation): Promise<unknown> {
+    const result = (async () => this.#execute(request))()
+    // The error is handled below.
+    result.catch(() => {})
+    await previous.whenEnded()
+    return result
+  }
+
+  whenEnded(): Promise<void> {
+    this.#ended ??= Promise.withResolvers()
+    if (this.#state === 'answered') this.#ended.resolve()
+    return this.#ended.promise
+  }
+
   async #completeLater(request: Request, promise: Promise<unknown>): Promise<void> {
     let claimed = false
     try {
@@ -149,6 +175,7 @@ export class Operation implements Call {
     } catch (error) {
       if (claimed || this.#claimAnswer()) this.#fail(error)
     }
+    this.#ended?.resolve()
     this.#host.onOperationEnd(this)
   }
 

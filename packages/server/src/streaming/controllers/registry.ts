@@ -40,11 +40,16 @@ export class Controllers {
     return twice
   }
 
+  /** Undefined where `topic` would throw. */
+  find(controller: string, name: string): Topic | undefined {
+    const topics = this.#byName.get(controller)
+    return topics?.get(name) ?? topics?.get(`${name.slice(0, name.indexOf('/') + 1)}*`) ?? topics?.get('*')
+  }
+
   /** The topic `*` stands for every other one. Throws the error reply if the controller or topic does not exist. */
   topic(controller: string, name: string): Topic {
-    const topics = this.#byName.get(controller)
-    if (topics === undefined) throw refuse('Controller', controller)
-    const topic = topics.get(name) ?? topics.get(`${name.slice(0, name.indexOf('/') + 1)}*`) ?? topics.get('*')
+    if (!this.#byName.has(controller)) throw refuse('Controller', controller)
+    const topic = this.find(controller, name)
     if (topic === undefined) throw refuse('Operation.Unknown', name)
     return topic
   }

@@ -36,6 +36,8 @@ export interface Topic {
   readonly publishNeeds?: Need
   /** A `Publish` without TransactionID gets no reply, so that it costs a publisher half the messages. Errors are still sent. */
   readonly repliesOnlyToId?: true
+  /** Requests of one connection need not wait for the reply to the one before; replies keep their order. */
+  readonly mayOverlap?: true
   /** Handles `Publish`. Returns the `Data` of the reply; throws a Refusal created by `refuse` for an error reply. */
   publish?(call: Call): unknown
   /** The topic of the reply, if it differs from the topic of the request. */
