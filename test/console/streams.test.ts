@@ -42,7 +42,7 @@ test('a topic is subscribed to with one click; messages are filtered and paused'
   assert.ok(confirmed >= 2, `${confirmed} messages`)
   await page.getByRole('button', { name: 'Pause' }).click()
   await page.getByRole('button', { name: 'Send', exact: false }).click()
-  await page.getByText(/paused, [1-9]\d* not shown/).waitFor()
+  await page.getByText(/Paused, [1-9]\d* not shown/).waitFor()
   assert.equal(await page.locator('.message').count(), confirmed)
   view.check()
   await view.close()

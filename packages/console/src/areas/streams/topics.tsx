@@ -57,36 +57,49 @@ export function Topics({
     <section class="topics" aria-label="Topics">
       <h2>Topics</h2>
       <Await of={topics} title="The topics could not be listed">
-        {(items) => (
-          <>
-            {items.map(({ controller, summary, topics: own }) =>
-              isWholeFeed(own) ? (
-                <div key={controller} class="topics-feed" title={summary}>
-                  <TopicRow of={own[0]} name={`${controller}/*`} {...actionsOn(controller)} />
-                </div>
-              ) : (
-                <details key={controller} open={controller !== 'Auth' && !isNarrow}>
-                  <summary title={summary}>{controller}</summary>
+        {(items) => {
+          const feeds = items.filter(({ topics: own }) => isFeed(own))
+          return (
+            <>
+              {items
+                .filter(({ topics: own }) => !isFeed(own))
+                .map(({ controller, summary, topics: own }) => (
+                  <details key={controller} open={controller !== 'Auth' && !isNarrow}>
+                    <summary title={summary}>{controller}</summary>
+                    <ul>
+                      {own.map((topic) => (
+                        <li key={topic.topic}>
+                          <TopicRow of={topic} name={topic.topic} {...actionsOn(controller)} />
+                        </li>
+                      ))}
+                    </ul>
+                  </details>
+                ))}
+              {feeds.length > 0 && (
+                <details open={!isNarrow}>
+                  <summary>Feeds</summary>
                   <ul>
-                    {own.map((topic) => (
-                      <li key={topic.topic}>
-                        <TopicRow of={topic} name={topic.topic} {...actionsOn(controller)} />
-                      </li>
-                    ))}
+                    {feeds.map(({ controller, summary, topics: own }) =>
+                      own.map((topic) => (
+                        <li key={controller} title={summary}>
+                          <TopicRow of={topic} name={`${controller}/*`} {...actionsOn(controller)} />
+                        </li>
+                      )),
+                    )}
                   </ul>
                 </details>
-              ),
-            )}
-          </>
-        )}
+              )}
+            </>
+          )
+        }}
       </Await>
     </section>
   )
 }
 
-/** A feed without topics of its own in the list: one line is enough. */
-function isWholeFeed(topics: readonly Topic[]): topics is readonly [Topic] {
-  return topics.length === 1 && topics[0]?.topic === '*'
+/** Its topics are not listed: it has one line among the feeds. */
+function isFeed(topics: readonly Topic[]): boolean {
+  return topics.length === 1 && topics.every(({ topic, actions }) => topic === '*' && actions.includes('subscribe'))
 }
 
 function TopicRow({
