@@ -61,6 +61,28 @@ onEveryEngine('subscriptions of feeds', (place) => {
     assert.match(String(Object(reply.Data).Position), /^[\x21-\x7e]{1,128}$/)
   })
 
+  test('publications of one connection overlap, and are stored and answered in their order', async () => {
+    const count = 100
+    for (let id = 0; id < count; id++) {
+      const bad = id === 50 ? { Topic: 'not*a topic' } : {}
+      stream.send({ Controller: 'Orders', Topic: topic, Action: 'Publish', TransactionID: id, Data: id, ...bad })
+    }
+    stream.send({ Topic: 'QueryServerInfo', TransactionID: count })
+    const replies = []
+    for (let id = 0; id <= count; id++) replies.push(await stream.next())
+    assert.deepEqual(
+      replies.map(({ TransactionID: id }) => id),
+      Array.from({ length: count + 1 }, (_each, id) => id),
+    )
+    assert.equal(replies[50]?.Data, 'Data Topic')
+    const history = await (await server.send('GET', `/feeds/Orders/${topic}?last=1000`)).json()
+    const stored = (history as { Messages: { Data: number }[] }).Messages.map(({ Data }) => Data)
+    assert.deepEqual(
+      stored,
+      [...Array(count).keys()].filter((id) => id !== 50),
+    )
+  })
+
   test('a Sub is counted like any other', async () => {
     await confirmed(sub('Orders', topic))
     await confirmed(sub('Orders', topic))
