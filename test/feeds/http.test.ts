@@ -3,12 +3,15 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { ADMIN, signIn } from '../support/demo-user.ts'
 import { onEveryEngine } from '../support/engines.ts'
+import { until } from '../support/until.ts'
 import { type FeedServer, startFeedServer } from './feed-server.ts'
 
 onEveryEngine('feeds over HTTP', (place) => {
   let server: FeedServer
   before(async () => {
-    server = await startFeedServer(place(), { flags: { '--feed-publisher-rate': '1000' } })
+    server = await startFeedServer(place(), {
+      flags: { '--feed-publisher-rate': '1000', '--stream-max-connections-per-user': '4' },
+    })
   })
   after(() => server.stop())
 
@@ -194,6 +197,20 @@ onEveryEngine('feeds over HTTP', (place) => {
     const resumed = await server.events('/feeds/Orders/calm', { 'last-event-id': id })
     assert.deepEqual((await resumed.next()).data, { Topic: 'calm', Recovered: true, Data: 2 })
     resumed.close()
+  })
+
+  test('one caller has a bounded number of event streams', async () => {
+    const streams = []
+    for (let each = 0; each < 4; each++) streams.push(await server.events(`/feeds/Prices/bounded/${each}`))
+    const refused = await server.events('/feeds/Prices/bounded/more')
+    assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '5'])
+    streams.pop()?.close()
+    await until('there is room again', 5000, async () => {
+      const events = await server.events('/feeds/Prices/bounded/more')
+      streams.push(events)
+      return events.status === 200
+    })
+    for (const events of streams) events.close()
   })
 
   test('events end when the token is revoked', async () => {

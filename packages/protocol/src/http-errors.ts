@@ -173,6 +173,12 @@ export const HTTP_ERRORS = {
     title: 'The client reads too slowly',
     advice: 'Connect again with `Last-Event-ID`: what was missed is sent first.',
   },
+  'feed.too_many_followers': {
+    status: 429,
+    title: 'The caller has too many event streams of feeds',
+    advice:
+      'Close one, or follow several topics with one pattern; an operator can raise `stream_max_connections_per_user`.',
+  },
   'feed.stopping': { status: 503, title: 'The server is stopping', advice: AGAIN },
   'page.expired': {
     status: 400,

@@ -35,6 +35,7 @@ export function openFeeds(
   const { config, resources, bus, clock, logger } = base
   const onError = exceptOutages((error) => logger.error({ err: error }, 'feeds error'))
   let maxPatterns = config.feedPatterns
+  let maxPerCaller = config.streamMaxConnectionsPerUser
   const patterns = new WeakMap<Caller, number>()
   const service: FeedService = new FeedService({
     ...{ clock, metrics, onError },
@@ -47,7 +48,10 @@ export function openFeeds(
         logger.warn({ feed }, 'a loaded controller has the name of a feed, which is not used on streams')
     },
   })
-  const endpoints = new FeedEndpoints({ feeds: service, authenticate: identity.authenticate, bus, clock })
+  const endpoints = new FeedEndpoints({
+    ...{ feeds: service, authenticate: identity.authenticate, bus, clock },
+    maxPerCaller: () => maxPerCaller,
+  })
   const closing = new AbortController()
   const unsubscribe = bus.subscribe(({ kind }) => {
     if (kind === 'feeds-changed') void retryUntilDone(() => service.reload(), RELOAD, onError, closing.signal)
@@ -59,6 +63,7 @@ export function openFeeds(
     load: () => service.reload(),
     setLimits(next) {
       maxPatterns = next.feedPatterns
+      maxPerCaller = next.streamMaxConnectionsPerUser
       service.setLimits(feedLimitsOf(next))
     },
     stop: () => endpoints.stop(),

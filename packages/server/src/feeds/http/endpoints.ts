@@ -13,7 +13,7 @@ import type { PublishOnce, StoredMessage } from '../engine.ts'
 import { type Feed, topicChoice, topicFault } from '../feed.ts'
 import type { LiveFeed } from '../live-feed.ts'
 import type { FeedMessage } from '../message.ts'
-import { refuse } from '../refusals.ts'
+import { refuse, refuseForNow } from '../refusals.ts'
 import { mayRead, mayWrite } from '../rights.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE } from '../service.ts'
 import { CLOUD_EVENT, JSON_BODY, type MessagesToPublish, NDJSON, readData, readMessages } from './read-messages.ts'
@@ -23,6 +23,8 @@ export interface FeedRoutesEnv {
   readonly authenticate: Authenticate
   readonly bus: OpenResponsesEnv['bus']
   readonly clock: Clock
+  /** How many event streams one user or client may have open on this node. */
+  readonly maxPerCaller: () => number
 }
 
 const BODY_BYTES = 8 * 1024 * 1024
@@ -37,6 +39,8 @@ const access = (principal: Principal): void => {
 export class FeedEndpoints {
   readonly #env: FeedRoutesEnv
   readonly #open: OpenResponses<FeedMessage>
+  /** Event streams by caller. */
+  readonly #followers = new Map<string, number>()
 
   constructor(env: FeedRoutesEnv) {
     this.#env = env
@@ -154,6 +158,8 @@ export class FeedEndpoints {
   async #follow(context: Context): Promise<void> {
     if (this.#open.isStopping) throw stopping()
     const { feeds, clock } = this.#env
+    const release = this.#countFollower(context.principal.subject)
+    context.response.once('close', release)
     const response = new EventResponse(context, EVENTS, { clock, onClosed: () => this.#open.remove(response) })
     const feed = feeds.findToRead(context.param('feed'), context.principal)
     const request = {
@@ -172,6 +178,20 @@ export class FeedEndpoints {
     }
     if (context.method === 'HEAD') context.response.end()
     this.#open.add(response)
+  }
+
+  /** Returns the function that releases the place. */
+  #countFollower(caller: string): () => void {
+    const count = this.#followers.get(caller) ?? 0
+    const most = this.#env.maxPerCaller()
+    if (count >= most)
+      throw refuseForNow('feed.too_many_followers', `You have ${most} event streams of feeds open on this node`, 5)
+    this.#followers.set(caller, count + 1)
+    return () => {
+      const rest = (this.#followers.get(caller) ?? 1) - 1
+      if (rest === 0) this.#followers.delete(caller)
+      else this.#followers.set(caller, rest)
+    }
   }
 }
 
