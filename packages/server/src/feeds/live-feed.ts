@@ -1,5 +1,6 @@
 /** A declared feed on this node: its definition, what is stored of it, and its subscriptions. */
 import { JsonText, type Principal, Refusal, type UrgentSink } from 'gatehouse-protocol'
+import { LruMap } from '../lib/lru-map.ts'
 import { inTurns, type Steps } from '../lib/turns.ts'
 import type { FeedStore, Follower, Following, NewMessage, PublishOnce, StoredMessage, Wanted } from './engine.ts'
 import { type Feed, isStored, type TopicChoice } from './feed.ts'
@@ -25,6 +26,7 @@ interface Group {
 
 /** While more messages than this wait for their subscribers, publishers on this node wait too. */
 const MAX_WAITING = 10_000
+const CACHED_POSITIONS = 10_000
 
 export class LiveFeed implements Follower {
   readonly store: FeedStore
@@ -41,6 +43,8 @@ export class LiveFeed implements Follower {
   #waitingMessages = 0
   /** Resolves when nothing waits. */
   #delivering: Promise<void> | undefined
+  /** Each needs a digest. */
+  readonly #positions = new LruMap<Positions>(CACHED_POSITIONS)
   #isClosed = false
 
   constructor(definition: Feed, store: FeedStore, onFault: (error: unknown) => void) {
@@ -82,7 +86,7 @@ export class LiveFeed implements Follower {
     const [first] = messages
     const isOneTopic = messages.every(({ topic }) => topic === first?.topic)
     const key = isOneTopic && first !== undefined ? first.topic : '*'
-    return new Positions(this.#definition.name, key).write(this.store.epoch, seq)
+    return this.positionsOf(key).write(this.store.epoch, seq)
   }
 
   /** Between what the subscription reads and what it is passed on, nothing is lost. */
@@ -113,7 +117,12 @@ export class LiveFeed implements Follower {
   }
 
   positionsOf(key: string): Positions {
-    return new Positions(this.#definition.name, key)
+    let positions = this.#positions.get(key)
+    if (positions === undefined) {
+      positions = new Positions(this.#definition.name, key)
+      this.#positions.set(key, positions)
+    }
+    return positions
   }
 
   /** At once, if it is little; otherwise in turns: ten thousand messages for a thousand subscribers take seconds. */

@@ -30,6 +30,8 @@ export class Hub {
   readonly #shared = new Map<JsonText, Map<string, Broadcast>>()
   #sharedBytes = 0
   readonly #broadcasts = new WeakMap<TopicMessage, Broadcast>()
+  /** The last one: subscribers of a topic are sent a message one after the other. */
+  #last: { readonly sent: TopicMessage; readonly broadcast: Broadcast } | undefined
 
   subscribe(key: string, listener: TopicListener): void {
     const listeners = this.#topics.get(key)
@@ -70,6 +72,7 @@ export class Hub {
 
   /** One broadcast for all subscribers that are sent the same message of a controller. */
   broadcastOf(controller: string, sent: TopicMessage): Broadcast {
+    if (this.#last?.sent === sent) return this.#last.broadcast
     let broadcast = this.#broadcasts.get(sent)
     if (broadcast === undefined) {
       const { topic, pattern, data, position, isRemoved, isRecovered } = sent
@@ -80,6 +83,7 @@ export class Hub {
       })
       this.#broadcasts.set(sent, broadcast)
     }
+    this.#last = { sent, broadcast }
     return broadcast
   }
 
