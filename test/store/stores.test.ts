@@ -53,6 +53,22 @@ onEveryEngine('stores', (place) => {
     assert.equal(await users.findById(id), undefined)
   })
 
+  test('a role is held while one of its sources gives it', async () => {
+    const { users, roles } = open.stores
+    for (const name of ['trader', 'reader']) await roles.put({ name, scopes: [] })
+    const id = await users.create({ username: 'sam', roles: ['trader'] })
+    const held = async () => (await users.findById(id))?.roles
+    assert.equal(await users.setRoles(id, ['trader', 'reader'], 'provider:corp'), true)
+    assert.equal(await users.setRoles(id, []), false, 'the provider still gives both')
+    assert.deepEqual(await held(), ['reader', 'trader'])
+    assert.equal(await users.setRoles(id, ['reader'], 'scim:hr'), false)
+    assert.equal(await users.setRoles(id, [], 'provider:corp'), true)
+    assert.deepEqual(await held(), ['reader'])
+    assert.deepEqual((await users.findById(id))?.roleSources, new Map([['reader', ['scim:hr']]]))
+    assert.equal(await users.setRoles(id, [], 'scim:hr'), true)
+    assert.deepEqual(await held(), [])
+  })
+
   test('users are listed by name, page by page', async () => {
     const { users } = open.stores
     for (const username of ['c', 'a', 'b']) await users.create({ username })

@@ -88,6 +88,11 @@ export const HTTP_ERRORS = {
     title: 'No node runs the service',
     advice: 'Start a node with the service; see `GATEHOUSE_SERVICES`.',
   },
+  'Upgrade.Pending': {
+    status: 409,
+    title: 'Nodes of an earlier version are still running',
+    advice: 'Finish the upgrade of all nodes, then repeat the request.',
+  },
   'admin.changed_meanwhile': {
     status: 412,
     title: 'The object was changed in the meantime',

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { Refusal } from 'gatehouse-protocol'
 import { userTarget } from '../declarative/targets.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-hash.ts'
-import { USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
+import { rolesByOperator, USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
 import type { SearchHit } from '../store/accounts/user-search.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
 import type { Stores } from '../store/stores.ts'
@@ -107,7 +107,12 @@ export const userRoutes: readonly AdminRoute[] = [
         const target = { username, profile, disabled, mustChangePassword }
         if (!isDeepStrictEqual({ ...target, roles: [...roles].sort() }, current(found))) {
           await stores.users.update(found.id, target)
-          await stores.users.setRoles(found.id, roles)
+          // What only others give is no operator's because it was listed with the rest.
+          const byOthers = new Set(found.roles).difference(new Set(rolesByOperator(found)))
+          await stores.users.setRoles(
+            found.id,
+            roles.filter((role) => !byOthers.has(role)),
+          )
         }
         const changed = await findUser(stores, found.id)
         await limitTokens(found, changed, effects)

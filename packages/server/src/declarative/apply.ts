@@ -195,12 +195,12 @@ async function applyUser(
   const { username, profile, disabled, roles } = change.target
   const { password } = change
   await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
-  await users.setRoles(user.id, roles)
+  const hasOtherRoles = await users.setRoles(user.id, roles)
   if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
   return {
     id: user.id,
     isCut: disabled || passwordHash !== undefined,
-    hasOtherRoles: new Set(user.roles).symmetricDifference(new Set(roles)).size > 0,
+    hasOtherRoles,
   }
 }
 

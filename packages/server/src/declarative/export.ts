@@ -2,7 +2,7 @@
 
 import { Refusal } from 'gatehouse-protocol'
 import type { Role } from '../store/accounts/roles.ts'
-import type { User } from '../store/accounts/user.ts'
+import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
 import { declaredFeed } from './declared-feed.ts'
@@ -102,8 +102,9 @@ function declaredRole({ name, scopes, description, requireSecondFactor }: Role):
 }
 
 /** The password stays behind: someone who is created by the file chooses one with a link. */
-function declaredUser({ username, roles, disabled, profile }: User): object {
-  return { username, roles: [...roles].sort(), ...(disabled && { disabled: true }), ...profile }
+function declaredUser(user: User): object {
+  const { username, disabled, profile } = user
+  return { username, roles: rolesByOperator(user), ...(disabled && { disabled: true }), ...profile }
 }
 
 /** Only a digest of a secret is stored, so a confidential client names a variable for another one. */

@@ -1,6 +1,6 @@
 /** Reads the current state of what a declaration names, or of everything if it prunes. */
 
-import { type User, usernameKey } from '../store/accounts/user.ts'
+import { rolesByOperator, type User, usernameKey } from '../store/accounts/user.ts'
 import type { Users } from '../store/accounts/users.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { Clients } from '../store/clients/clients.ts'
@@ -74,6 +74,11 @@ async function clientState(target: ClientMetadata, clients: Clients): Promise<Cl
   return { target, declaredSecrets: [...new Set(digests)] }
 }
 
-function userState({ username, profile, roles, disabled, passwordHash, declaredDigest }: User): UserState {
-  return { target: { username, profile, roles, disabled }, hasPassword: passwordHash !== undefined, declaredDigest }
+function userState(user: User): UserState {
+  const { username, profile, disabled, passwordHash, declaredDigest } = user
+  return {
+    target: { username, profile, roles: rolesByOperator(user), disabled },
+    hasPassword: passwordHash !== undefined,
+    declaredDigest,
+  }
 }

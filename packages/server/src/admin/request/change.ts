@@ -1,5 +1,5 @@
 /** Changes by administrators: serialised over all nodes, and recorded in the audit log. */
-import type { AuditEvent } from 'gatehouse-protocol'
+import { type AuditEvent, Refusal } from 'gatehouse-protocol'
 import { sql } from 'kysely'
 import { createRevocations, type RevocationsInside } from '../../store/authorizations/revocations.ts'
 import { type PublishInside, transactWithEvents } from '../../store/cluster/event-transaction.ts'
@@ -21,6 +21,17 @@ export function change<T>(env: AdminEnv, work: (stores: Stores, effects: Effects
     if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(CHANGE_LOCK)})`.execute(tx)
     return work(stores, { publish, revocations: createRevocations({ grants: stores.grants, publish, clock }) })
   })
+}
+
+/** Call it before something is declared that nodes of earlier versions would not respect. */
+export async function requireUpgraded({ stores }: Pick<AdminEnv, 'stores'>): Promise<void> {
+  const older = await stores.nodes.older()
+  if (older.length > 0)
+    throw new Refusal(
+      'Upgrade.Pending',
+      409,
+      `Nodes of an earlier version do not know this yet: first upgrade ${older.join(', ')}`,
+    )
 }
 
 type EventOfCall = {

@@ -5,6 +5,13 @@ import type { Schema } from '../database/schema.ts'
 /** The standard claims by their registered names (OpenID Connect Core §5.1). */
 export type Profile = Readonly<Record<string, unknown>>
 
+/** The values of a user's or client's attributes by name, each in the form of its type (Date as `2026-11-17`); several only where the attribute may have many. */
+export type AttributeValues = Readonly<Record<string, readonly AttributeValue[]>>
+export type AttributeValue = string | number | boolean
+
+/** Who gives a role: an operator, a provider at a sign-in through it, or a SCIM client. */
+export type RoleSource = 'operator' | `provider:${string}` | `scim:${string}`
+
 export interface User {
   readonly id: string
   readonly username: string
@@ -14,6 +21,11 @@ export interface User {
   readonly declaredDigest: string | undefined
   readonly profile: Profile
   readonly roles: readonly string[]
+  /** Who gives each role; at least one source. */
+  readonly roleSources: ReadonlyMap<string, readonly RoleSource[]>
+  readonly attributes: AttributeValues
+  /** Whether the user may sign in with a password where only other providers are used otherwise. */
+  readonly breakGlass: boolean
   /** The scopes of the roles. */
   readonly rights: ReadonlySet<string>
   readonly roleRequiresSecondFactor: boolean
@@ -40,7 +52,12 @@ export function selectUsers(db: Kysely<Schema>) {
     .leftJoin('user_roles', 'user_roles.user_id', 'users.id')
     .leftJoin('roles', 'roles.name', 'user_roles.role')
     .selectAll('users')
-    .select(['user_roles.role as role', 'roles.scopes as role_scopes', 'roles.require_second_factor as role_factor'])
+    .select([
+      'user_roles.role as role',
+      'user_roles.sources as role_sources',
+      'roles.scopes as role_scopes',
+      'roles.require_second_factor as role_factor',
+    ])
     .select((eb) =>
       eb
         .selectFrom('factors')
@@ -53,6 +70,7 @@ export function selectUsers(db: Kysely<Schema>) {
 
 type Row = Selectable<Schema['users']> & {
   role: string | null
+  role_sources: string | null
   role_scopes: string | null
   role_factor: number | null
   factors: number | null
@@ -67,6 +85,15 @@ export function toUsers(rows: readonly Row[]): User[] {
     else same.push(row)
   }
   return [...byId.values()].flatMap((same) => (same[0] === undefined ? [] : [toUser(same[0], same)]))
+}
+
+/** The roles that an operator gives, by hand or in the declarative file. */
+export function rolesByOperator({ roles, roleSources }: Pick<User, 'roles' | 'roleSources'>): string[] {
+  return roles.filter((role) => roleSources.get(role)?.includes('operator'))
+}
+
+export function readRoleSources(text: string | null): readonly RoleSource[] {
+  return text === null ? [] : JSON.parse(text)
 }
 
 function toUser(row: Row, rows: readonly Row[]): User {
@@ -84,6 +111,11 @@ function toUser(row: Row, rows: readonly Row[]): User {
     declaredDigest: row.declared_digest ?? undefined,
     profile,
     roles: rows.flatMap(({ role }) => role ?? []).sort(),
+    roleSources: new Map(
+      rows.flatMap(({ role, role_sources }) => (role === null ? [] : [[role, readRoleSources(role_sources)] as const])),
+    ),
+    attributes: JSON.parse(row.attributes),
+    breakGlass: row.break_glass === 1,
     rights,
     roleRequiresSecondFactor: rows.some(({ role_factor }) => role_factor === 1),
     hasSecondFactor: Number(row.factors ?? 0) > 0,

@@ -5,7 +5,17 @@ import type { Kysely } from 'kysely'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
 import { searchKeys } from '../database/search-keys.ts'
-import { type Profile, selectUsers, toUsers, USER_ID_PREFIX, type User, usernameKey } from './user.ts'
+import {
+  type AttributeValues,
+  type Profile,
+  type RoleSource,
+  readRoleSources,
+  selectUsers,
+  toUsers,
+  USER_ID_PREFIX,
+  type User,
+  usernameKey,
+} from './user.ts'
 import { listUsers } from './user-search.ts'
 
 export interface NewUser {
@@ -14,6 +24,10 @@ export interface NewUser {
   readonly declaredDigest?: string | undefined
   readonly profile?: Profile
   readonly roles?: readonly string[]
+  /** Who gives the roles. Default: an operator. */
+  readonly roleSource?: RoleSource
+  readonly attributes?: AttributeValues
+  readonly breakGlass?: boolean
   readonly disabled?: boolean
   readonly mustChangePassword?: boolean
 }
@@ -21,6 +35,8 @@ export interface NewUser {
 export interface UserChange {
   readonly username?: string
   readonly profile?: Profile
+  readonly attributes?: AttributeValues
+  readonly breakGlass?: boolean
   readonly disabled?: boolean
   readonly mustChangePassword?: boolean
   readonly declaredDigest?: string | undefined
@@ -86,6 +102,8 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
           declared_digest: user.declaredDigest ?? null,
           profile: JSON.stringify(user.profile ?? {}),
           ...searchKeys(user.profile ?? {}),
+          attributes: JSON.stringify(user.attributes ?? {}),
+          break_glass: Number(user.breakGlass ?? false),
           disabled: Number(user.disabled ?? false),
           must_change_password: Number(user.mustChangePassword ?? false),
           created_at: now,
@@ -95,7 +113,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
         .returning('id')
         .executeTakeFirst()
       if (inserted === undefined) throw new UsernameTaken(`The username ${user.username} is taken`)
-      await addRoles(id, user.roles ?? [])
+      await addRoles(id, user.roles ?? [], user.roleSource ?? 'operator')
       return id
     },
 
@@ -110,6 +128,8 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
           ...(change.profile === undefined
             ? {}
             : { profile: JSON.stringify(change.profile), ...searchKeys(change.profile) }),
+          ...(change.attributes === undefined ? {} : { attributes: JSON.stringify(change.attributes) }),
+          ...(change.breakGlass === undefined ? {} : { break_glass: Number(change.breakGlass) }),
           ...(change.disabled === undefined ? {} : { disabled: Number(change.disabled) }),
           ...(change.mustChangePassword === undefined
             ? {}
@@ -120,13 +140,27 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
         .execute()
     },
 
-    async setRoles(id: string, roles: readonly string[]): Promise<void> {
-      await db
-        .deleteFrom('user_roles')
-        .where('user_id', '=', id)
-        .$if(roles.length > 0, (query) => query.where('role', 'not in', roles))
-        .execute()
-      await addRoles(id, roles)
+    /**
+     * From now on the source gives the user these roles and no others. A role that another source gives too stays. Returns whether the
+     * user's roles have changed.
+     */
+    async setRoles(id: string, roles: readonly string[], source: RoleSource = 'operator'): Promise<boolean> {
+      const given = new Set(roles)
+      const held = await db.selectFrom('user_roles').select(['role', 'sources']).where('user_id', '=', id).execute()
+      let isChanged = false
+      for (const { role, sources: text } of held) {
+        const before = readRoleSources(text)
+        const after = before.filter((other) => other !== source)
+        if (given.delete(role)) after.push(source)
+        if (after.length === before.length && before.includes(source) === after.includes(source)) continue
+        if (after.length > 0) await setSources(id, role, after)
+        else {
+          await db.deleteFrom('user_roles').where('user_id', '=', id).where('role', '=', role).execute()
+          isChanged = true
+        }
+      }
+      await addRoles(id, [...given], source)
+      return isChanged || given.size > 0
     },
 
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
@@ -138,11 +172,21 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
     },
   }
 
-  async function addRoles(userId: string, roles: readonly string[]): Promise<void> {
+  async function setSources(userId: string, role: string, sources: readonly RoleSource[]): Promise<void> {
+    await db
+      .updateTable('user_roles')
+      .set({ sources: JSON.stringify(sources) })
+      .where('user_id', '=', userId)
+      .where('role', '=', role)
+      .execute()
+  }
+
+  async function addRoles(userId: string, roles: readonly string[], source: RoleSource): Promise<void> {
     if (roles.length === 0) return
+    const sources = JSON.stringify([source])
     await db
       .insertInto('user_roles')
-      .values(roles.map((role) => ({ user_id: userId, role })))
+      .values(roles.map((role) => ({ user_id: userId, role, sources })))
       .onConflict((conflict) => conflict.doNothing())
       .execute()
   }

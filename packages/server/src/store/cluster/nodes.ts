@@ -54,7 +54,7 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
     async heartbeat({ id, name, issuer, startedAt }: ServingNode): Promise<void> {
       await db
         .insertInto('nodes')
-        .values({ id, name, issuer, started_at: startedAt, seen_at: clock() })
+        .values({ id, name, issuer, started_at: startedAt, seen_at: clock(), schema_version: MIGRATIONS.length })
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at: clock() }))
         .execute()
     },
@@ -75,6 +75,11 @@ export function createNodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clo
     },
 
     running,
+
+    /** The names of running nodes that do not know the whole schema of this program: an upgrade is under way. */
+    async older(): Promise<string[]> {
+      return (await running()).filter((node) => node.schema_version < MIGRATIONS.length).map(({ name }) => name)
+    },
 
     /** The process ids of the nodes on this machine. */
     async localProcesses(): Promise<number[]> {

@@ -2,33 +2,10 @@
  * All schema changes in order of application. A released one is never edited. Times are in milliseconds, flags are 0 or 1, lists and
  * objects are JSON.
  */
-import { CompiledQuery, type Kysely, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { additions, isSqlite, type Migration, statements } from './migration.ts'
 import type { Schema } from './schema.ts'
 import { searchKeys } from './search-keys.ts'
-
-export interface Migration {
-  readonly name: string
-  /**
-   * Set if programs of the schema before can go on serving the database: it only adds what they do not need. Their nodes then stay while
-   * an upgrade replaces them one by one. Otherwise they stop serving when it is applied.
-   */
-  readonly isCompatible?: true
-  up(db: Kysely<Schema>): Promise<void>
-}
-
-/** SQLite and PostgreSQL take these statements alike. */
-function statements(name: string, texts: readonly string[]): Migration {
-  return {
-    name,
-    async up(db) {
-      for (const text of texts) await db.executeQuery(CompiledQuery.raw(text))
-    },
-  }
-}
-
-function isSqlite(db: Kysely<Schema>): boolean {
-  return db.getExecutor().adapter.constructor.name === 'SqliteAdapter'
-}
 
 const TABLES = statements('identity', [
   `create table users (id text not null, username text not null, username_key text not null, password_hash text,
@@ -212,32 +189,34 @@ const compatibleMigrations = statements('compatible migrations', [
 ])
 
 /** The primaries of PostgreSQL, each from its start or promotion on (servers/history.ts). Numbers of 64 bits are texts. */
-const databaseHistory: Migration = {
-  ...statements('database history', [
-    `create table database_history (system_id text not null, incarnation text not null, timeline bigint not null,
-      started_at text not null, next_xid text not null, recovered_to text, lost text, accepted_at bigint,
-      recorded_at bigint not null, constraint database_history_key primary key (system_id, incarnation))`,
-  ]),
-  isCompatible: true,
-}
+const databaseHistory = additions('database history', [
+  `create table database_history (system_id text not null, incarnation text not null, timeline bigint not null,
+    started_at text not null, next_xid text not null, recovered_to text, lost text, accepted_at bigint,
+    recorded_at bigint not null, constraint database_history_key primary key (system_id, incarnation))`,
+])
 
 /** Remote controllers: programs that answer requests of streams over HTTP. */
-const controllers: Migration = {
-  ...statements('controllers', [
-    `create table controllers (name text not null, definition text not null, created_at bigint not null,
-      updated_at bigint not null, constraint controllers_key primary key (name))`,
-  ]),
-  isCompatible: true,
-}
+const controllers = additions('controllers', [
+  `create table controllers (name text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint controllers_key primary key (name))`,
+])
 
 /** The definitions of feeds. */
-const feeds: Migration = {
-  ...statements('feeds', [
-    `create table feeds (name text not null, definition text not null, created_at bigint not null,
-      updated_at bigint not null, constraint feeds_key primary key (name))`,
-  ]),
-  isCompatible: true,
-}
+const feeds = additions('feeds', [
+  `create table feeds (name text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint feeds_key primary key (name))`,
+])
+
+/**
+ * Roles by who gave them, attributes of users, users who may sign in when other providers fail, and the schema that each node knows. Rows
+ * of earlier nodes get the defaults: their roles are an operator's.
+ */
+const people = additions('people', [
+  `alter table user_roles add column sources text default '["operator"]' not null`,
+  `alter table users add column attributes text default '{}' not null`,
+  'alter table users add column break_glass integer default 0 not null',
+  'alter table nodes add column schema_version bigint default 0 not null',
+])
 
 export const MIGRATIONS: readonly Migration[] = [
   identity,
@@ -254,4 +233,5 @@ export const MIGRATIONS: readonly Migration[] = [
   databaseHistory,
   controllers,
   feeds,
+  people,
 ]

@@ -34,6 +34,9 @@ export interface Schema {
     email_key: string | null
     disabled: number
     must_change_password: Generated<number>
+    /** Values by the name of their attribute. */
+    attributes: Generated<string>
+    break_glass: Generated<number>
     created_at: number
     updated_at: number
   }
@@ -46,6 +49,8 @@ export interface Schema {
   user_roles: {
     user_id: string
     role: string
+    /** Who gives the role: see RoleSource. */
+    sources: Generated<string>
   }
   clients: {
     client_id: string
@@ -218,6 +223,7 @@ export interface Schema {
     seen_at: number
     issuer: string
     started_at: number
+    schema_version: Generated<number>
   }
   node_answers: {
     question: string
