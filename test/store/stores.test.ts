@@ -67,6 +67,7 @@ onEveryEngine('stores', (place) => {
     assert.deepEqual((await users.findById(id))?.roleSources, new Map([['reader', ['scim:hr']]]))
     assert.equal(await users.setRoles(id, [], 'scim:hr'), true)
     assert.deepEqual(await held(), [])
+    await users.remove(id)
   })
 
   test('users are listed by name, page by page', async () => {
