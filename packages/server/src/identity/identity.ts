@@ -3,6 +3,7 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
+import { lazily } from '../lib/once.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
@@ -34,6 +35,8 @@ export interface IdentityOptions {
   readonly lifetimes: TokenLifetimes
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** Keys or metadata at this address could not be fetched. */
+  readonly onRemoteFailure: (uri: string, reason: string) => void
 }
 
 export type Identity = Awaited<ReturnType<typeof openIdentity>>
@@ -96,6 +99,11 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     hashing,
     attempts,
+    /** The keys of other issuers and of clients; loaded on first use. */
+    remoteKeys: lazily(async () => {
+      const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
+      return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
+    }),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     /** For tokens that are issued from now on. */
