@@ -218,6 +218,12 @@ const people = additions('people', [
   'alter table nodes add column schema_version bigint default 0 not null',
 ])
 
+/** The definitions of APIs and their scopes. */
+const apis = additions('apis', [
+  `create table apis (resource text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint apis_key primary key (resource))`,
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -234,4 +240,5 @@ export const MIGRATIONS: readonly Migration[] = [
   controllers,
   feeds,
   people,
+  apis,
 ]
