@@ -40,6 +40,9 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   node_answers: 'left out',
   database_history: 'left out',
   set_up_links: 'moved',
+  mail_queue: 'moved',
+  address_links: 'moved',
+  known_browsers: 'moved',
 }
 
 interface OwnTable {

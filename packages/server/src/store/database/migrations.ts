@@ -4,6 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
+import { mail } from './migrations-of-mail.ts'
 import type { Schema } from './schema.ts'
 import { searchKeys } from './search-keys.ts'
 
@@ -241,4 +242,5 @@ export const MIGRATIONS: readonly Migration[] = [
   feeds,
   people,
   apis,
+  mail,
 ]
