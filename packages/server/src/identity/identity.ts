@@ -3,6 +3,7 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
+import type { SignatureAlg } from '../lib/signature-algs.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
@@ -31,6 +32,7 @@ export interface IdentityOptions {
   /** Encrypts the private signing keys at rest. */
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
+  readonly signingAlgs: readonly SignatureAlg[]
   readonly lifetimes: TokenLifetimes
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
@@ -46,6 +48,8 @@ export async function openIdentity(options: IdentityOptions) {
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
       rotateEveryMs: options.rotateKeysEveryMs,
+      algs: options.signingAlgs,
+      olderNodes: () => stores.nodes.older(),
       clock,
       bus,
       audit,

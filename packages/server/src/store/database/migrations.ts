@@ -218,6 +218,9 @@ const people = additions('people', [
   'alter table nodes add column schema_version bigint default 0 not null',
 ])
 
+/** Signing keys of other algorithms than RS256. Nodes of earlier versions would sign with them: none is made while one runs. */
+const keyRings = additions('key rings', [`alter table signing_keys add column alg text default 'RS256' not null`])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -234,4 +237,5 @@ export const MIGRATIONS: readonly Migration[] = [
   controllers,
   feeds,
   people,
+  keyRings,
 ]
