@@ -9,6 +9,7 @@ import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
@@ -33,6 +34,8 @@ export interface IdentityOptions {
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
   readonly signingAlgs: readonly SignatureAlg[]
+  /** Whether clients can be registered for the right to provision users. */
+  readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
@@ -43,7 +46,7 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList] = await Promise.all([
+  const [signer, revocationList, apis] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
@@ -56,6 +59,7 @@ export async function openIdentity(options: IdentityOptions) {
       onError,
     }),
     openRevocationList(bus, stores.events, clock),
+    openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -84,6 +88,7 @@ export async function openIdentity(options: IdentityOptions) {
       sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),
     }),
     signer,
+    apis,
     authenticate: access.authenticate,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
@@ -106,6 +111,7 @@ export async function openIdentity(options: IdentityOptions) {
     setLifetimes: (next: TokenLifetimes) => void Object.assign(lifetimes, next),
     close() {
       unsubscribe()
+      apis.close()
       users.close()
       revocationList.close()
       signer.close()

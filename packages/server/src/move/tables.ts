@@ -20,6 +20,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   client_secrets: 'moved',
   controllers: 'moved',
   feeds: 'moved',
+  apis: 'moved',
   grants: 'moved',
   codes: 'moved',
   refresh_tokens: 'moved',

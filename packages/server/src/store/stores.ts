@@ -5,6 +5,7 @@ import { createRoles } from './accounts/roles.ts'
 import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
+import { createApis } from './apis/apis.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
@@ -32,6 +33,7 @@ export function createStores(
     clients: createClients(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
+    apis: createApis(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),

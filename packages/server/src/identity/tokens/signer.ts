@@ -79,7 +79,7 @@ export async function openSigner(options: SignerOptions) {
   timer.unref()
 
   return {
-    async sign(type: TokenType, claims: Claims, alg: SignatureAlg = 'RS256'): Promise<string> {
+    async sign(type: TokenType, alg: SignatureAlg, claims: Claims): Promise<string> {
       const { kid, privateKey } = loaded.inUse().signing.get(alg) ?? (await loaded.reloadSigningKey(alg))
       const input = `${encoded({ alg, typ: type, kid })}.${encoded(claims)}`
       return `${input}.${await signOnPool(alg, input, privateKey)}`

@@ -220,6 +220,11 @@ const people = additions('people', [
 
 /** Signing keys of other algorithms than RS256. Nodes of earlier versions would sign with them: none is made while one runs. */
 const keyRings = additions('key rings', [`alter table signing_keys add column alg text default 'RS256' not null`])
+/** The definitions of APIs and their scopes. */
+const apis = additions('apis', [
+  `create table apis (resource text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint apis_key primary key (resource))`,
+])
 
 export const MIGRATIONS: readonly Migration[] = [
   identity,
@@ -238,4 +243,5 @@ export const MIGRATIONS: readonly Migration[] = [
   feeds,
   people,
   keyRings,
+  apis,
 ]

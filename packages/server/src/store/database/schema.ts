@@ -73,6 +73,13 @@ export interface Schema {
     created_at: number
     updated_at: number
   }
+  /** Definitions of APIs (apis/apis.ts). */
+  apis: {
+    resource: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   client_secrets: {
     id: string
     client_id: string
