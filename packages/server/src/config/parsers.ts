@@ -133,11 +133,11 @@ export function parseList(text: string): string[] {
 }
 
 /** RS256 always: clients without a choice of their own get it. */
-export function parseSigningAlgs(text: string): readonly SignatureAlg[] {
+export const parseSigningAlgs = offering(SIGNATURE_ALGS, (text: string): readonly SignatureAlg[] => {
   const algs = parseList(text).map(oneOf(SIGNATURE_ALGS))
   if (!algs.includes('RS256')) throw new BadSetting('RS256 must be among them')
   return [...new Set(algs)]
-}
+})
 
 /** Origins as browsers serialise them (RFC 6454 §6.2), since they are compared as strings. Apps may have their own schemes. */
 export function parseOrigins(text: string): readonly string[] {
