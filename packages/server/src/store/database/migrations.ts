@@ -219,6 +219,8 @@ const people = additions('people', [
   'alter table nodes add column schema_version bigint default 0 not null',
 ])
 
+/** Signing keys of other algorithms than RS256. Nodes of earlier versions would sign with them: none is made while one runs. */
+const keyRings = additions('key rings', [`alter table signing_keys add column alg text default 'RS256' not null`])
 /** The definitions of APIs and their scopes. */
 const apis = additions('apis', [
   `create table apis (resource text not null, definition text not null, created_at bigint not null,
@@ -241,6 +243,7 @@ export const MIGRATIONS: readonly Migration[] = [
   controllers,
   feeds,
   people,
+  keyRings,
   apis,
   mail,
 ]

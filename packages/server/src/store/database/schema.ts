@@ -183,6 +183,7 @@ export interface Schema {
   }
   signing_keys: {
     kid: string
+    alg: Generated<string>
     public_jwk: string
     sealed_private_key: string
     created_at: number
