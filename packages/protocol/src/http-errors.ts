@@ -71,6 +71,16 @@ export const HTTP_ERRORS = {
   },
   'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },
   'access.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
+  'access.invalid_dpop_proof': {
+    status: 401,
+    title: 'The DPoP proof is missing or invalid',
+    advice: 'Send a new proof in the `DPoP` header, for this method, address and token; `detail` has the reason.',
+  },
+  'access.use_dpop_nonce': {
+    status: 401,
+    title: 'The DPoP proof needs a nonce',
+    advice: 'Repeat the request with a proof that has the nonce of the header `DPoP-Nonce`.',
+  },
   'access.insufficient_scope': {
     status: 403,
     title: 'The access token lacks a scope',

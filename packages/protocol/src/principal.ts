@@ -19,6 +19,8 @@ export interface Principal {
   readonly issuedAt: number
   readonly expiresAt: number
   readonly authTime: number | undefined
+  /** The thumbprint of the key that the token is bound to (`cnf.jkt`, RFC 9449 §6.1): whoever uses it proves possession of that key. */
+  readonly boundKey?: string
 }
 
 /**

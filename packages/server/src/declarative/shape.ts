@@ -155,6 +155,7 @@ const CLIENT = closed(['client_id'], {
     SIGNATURE_ALGS,
     'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
   ),
+  dpop_bound_access_tokens: flag('Access tokens are always bound to a key of the client (DPoP, RFC 9449).'),
   disabled: flag(),
 })
 

@@ -46,6 +46,8 @@ export interface RouteGroup {
   /** On every reply of the group, errors included. */
   readonly headers?: Headers
   readonly cors?: CorsPolicy
+  /** A DPoP proof is accepted once on all nodes, instead of once on each. */
+  readonly sharesProofs?: true
   /** Answered even while the server refuses other requests. */
   readonly isProbe?: true
   /** Writes error replies; problem documents (RFC 9457) where absent. */

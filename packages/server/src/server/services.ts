@@ -101,6 +101,12 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     rotateKeysEveryMs: config.keyRotation,
     signingAlgs: config.signingAlgs,
     lifetimes: lifetimesOf(config),
+    dpop: {
+      publicOrigins: config.publicOrigins,
+      nonce: config.dpopNonce,
+      replay: config.dpopReplay,
+      nonceKey: masterKey.derive('dpop nonces'),
+    },
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
     onRemoteFailure: (uri, reason) => logger.warn({ uri, reason }, 'keys or metadata could not be fetched'),
   })

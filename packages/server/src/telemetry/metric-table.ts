@@ -35,6 +35,12 @@ export const METRICS = {
     'document',
     'outcome',
   ),
+  gatehouse_dpop_proofs_total: counter(
+    'DPoP proofs: "accepted", "refused", "replayed" if the proof was used before, or "nonce" if one was demanded.',
+    'outcome',
+  ),
+  gatehouse_dpop_verify_seconds: histogram('Time until the signature of a DPoP proof is verified.', FAST),
+  gatehouse_dpop_replay_entries: gauge('DPoP proofs that this node remembers, so that none is accepted twice.'),
   gatehouse_signins_total: counter(
     'Sign-ins of users by method and outcome: "good", "wrong", "delayed" after failures, "busy" when the hash queue is full.',
     'method',

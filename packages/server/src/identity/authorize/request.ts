@@ -23,6 +23,8 @@ export interface AuthorizationRequest {
   readonly scopes: readonly string[]
   readonly nonce: string | undefined
   readonly challenge: { readonly method: ChallengeMethod; readonly value: string } | undefined
+  /** `dpop_jkt` (RFC 9449 §10): the thumbprint of the key that the code is bound to. A proof at the PAR endpoint sets it too. */
+  readonly boundKey?: string | undefined
   readonly prompt: readonly Prompt[]
   /** Seconds. */
   readonly maxAge: number | undefined

@@ -37,7 +37,7 @@ interface RespondEnv extends Pick<Stores, 'grants' | 'codes' | 'sessions'> {
 /** Undefined when the user was disabled or withdrew consent before there was a grant to revoke. */
 export async function respond(granted: ResponseInput, env: RespondEnv): Promise<AuthorizationResponse | undefined> {
   const { request, client, session, user, scopes, address, requestId } = granted
-  const { responseType, target, nonce, challenge, claims } = request
+  const { responseType, target, nonce, challenge, boundKey, claims } = request
   const withCode = gives(responseType, 'code')
   const grant = await env.grants.create({
     kind: withCode ? 'authorization_code' : 'implicit',
@@ -50,7 +50,7 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     expiresAt: env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime(scopes, client, env),
   })
   const code = withCode
-    ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge }, CODE_LIFETIME_MS)
+    ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge, boundKey }, CODE_LIFETIME_MS)
     : undefined
   const access = gives(responseType, 'token')
     ? await env.issuer.accessToken(client, scopes, { user, grant })

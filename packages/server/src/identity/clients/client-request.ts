@@ -23,7 +23,7 @@ export interface ClientAuthEnv {
 }
 
 /** What an OAuth endpoint uses of a request, besides its form. */
-export type ClientRequest = Pick<Context, 'address' | 'id' | 'headers' | 'identify'>
+export type ClientRequest = Pick<Context, 'address' | 'id' | 'headers' | 'identify' | 'method' | 'path' | 'setHeader'>
 
 interface Credentials {
   readonly method: AuthMethod
@@ -94,7 +94,8 @@ function reasonOf(client: Client | undefined, method: AuthMethod): string {
   return client.authMethods.has(method) ? 'wrong or expired secret' : 'method not registered'
 }
 
-function readCredentials(authorization: string | undefined, form: Parameters): Credentials {
+/** Which client the request is of, and how it authenticates; throws if it says neither. */
+export function readCredentials(authorization: string | undefined, form: Parameters): Credentials {
   const clientId = form.get('client_id')
   const secret = form.get('client_secret')
   if (authorization !== undefined) {

@@ -6,9 +6,10 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { createGrant } from './grant.ts'
+import { boundKeyOf, createGrant } from './grant.ts'
 
-export async function redeemDeviceCode({ form, client, countUser }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+  const { form, client, countUser } = request
   const deviceCode = required(form, 'device_code')
   const poll = await env.stores.deviceCodes.poll(deviceCode)
   if (poll.outcome === 'unknown' || poll.clientId !== client.id)
@@ -34,7 +35,7 @@ export async function redeemDeviceCode({ form, client, countUser }: GrantRequest
       sessionId: approval.sessionId,
       scopes,
       authTime: approval.authTime,
-      details: { amr: approval.amr, acr: approval.acr },
+      details: { amr: approval.amr, acr: approval.acr, ...boundKeyOf(request) },
     },
     client,
     env,

@@ -5,7 +5,7 @@ import { refuse } from '../oauth-error.ts'
 import { acrOf } from '../tokens/claims.ts'
 import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { createGrant } from './grant.ts'
+import { boundKeyOf, createGrant } from './grant.ts'
 
 export async function redeemPassword(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, caller, countUser } = request
@@ -53,7 +53,12 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
       sessionId: undefined,
       scopes,
       authTime: env.clock(),
-      details: { amr, acr: acrOf(amr), ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }) },
+      details: {
+        amr,
+        acr: acrOf(amr),
+        ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }),
+        ...boundKeyOf(request),
+      },
     },
     client,
     env,

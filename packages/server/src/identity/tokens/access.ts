@@ -130,7 +130,14 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | 
     issuedAt: (iat * 1000 + id.milliseconds) / 1000,
     expiresAt: exp,
     authTime: typeof authTime === 'number' ? authTime : undefined,
+    ...boundKeyOf(claims.cnf),
   }
+}
+
+/** RFC 9449 §6.1. Absent from most principals, of which thousands are kept. */
+function boundKeyOf(confirmation: unknown): { boundKey?: string } {
+  if (typeof confirmation !== 'object' || confirmation === null || !('jkt' in confirmation)) return {}
+  return typeof confirmation.jkt === 'string' ? { boundKey: confirmation.jkt } : {}
 }
 
 const scopeSets = new LruMap<ReadonlySet<string>>(1_000)

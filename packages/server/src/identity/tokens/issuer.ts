@@ -59,7 +59,13 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
   return {
     name,
 
-    async accessToken(client: Client, scopes: readonly string[], onBehalfOf: OnBehalfOf): Promise<IssuedAccessToken> {
+    async accessToken(
+      client: Client,
+      scopes: readonly string[],
+      onBehalfOf: OnBehalfOf,
+      /** The thumbprint of the key that the token is bound to (RFC 9449 §6.1). */
+      boundKey?: string,
+    ): Promise<IssuedAccessToken> {
       const now = clock()
       const iat = seconds(now)
       const lifetime =
@@ -78,6 +84,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
         nbf: iat,
         exp: iat + lifetime,
         jti: tokenId,
+        cnf: boundKey === undefined ? undefined : { jkt: boundKey },
         ...(onBehalfOf === undefined
           ? {}
           : {

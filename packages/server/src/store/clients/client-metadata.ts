@@ -24,6 +24,8 @@ export interface ClientMetadata {
   readonly backchannel_logout_uri?: string
   readonly backchannel_logout_session_required?: boolean
   readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] }
+  /** RFC 9449 §5.2. */
+  readonly dpop_bound_access_tokens?: boolean
   readonly default_max_age?: number
   readonly require_auth_time?: boolean
   /** Of ID tokens and logout tokens. */
@@ -98,6 +100,8 @@ export interface Client {
   readonly accessTokenAlg: SignatureAlg
   /** Of ID tokens and logout tokens. */
   readonly idTokenAlg: SignatureAlg
+  /** Its access tokens are always bound to a key. */
+  readonly requireDpop: boolean
   readonly disabled: boolean
 }
 
@@ -144,6 +148,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     accessTokenLifetime: metadata.access_token_lifetime,
     accessTokenAlg: metadata.access_token_alg ?? 'RS256',
     idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
+    requireDpop: metadata.dpop_bound_access_tokens ?? false,
     disabled: metadata.disabled ?? false,
   }
 }
