@@ -18,6 +18,7 @@ import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
 import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
+import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -40,6 +41,7 @@ export function createStores(
     factors: createFactors(db, engine, clock),
     deviceCodes: createDeviceCodes({ db, engine }, clock),
     setUpLinks: createSetUpLinks(db, clock),
+    scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),
