@@ -67,6 +67,7 @@ const ROLE = closed(['name'], {
   scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
   description: words('The purpose of the role.'),
   require_second_factor: flag('Users with this role must sign in with a second factor.'),
+  provisioned: flag('SCIM clients see the role as a group, and may give it to users. Default: as it is.'),
 })
 
 const USER = closed(['username'], {

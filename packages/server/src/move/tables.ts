@@ -43,6 +43,10 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   mail_queue: 'moved',
   address_links: 'moved',
   known_browsers: 'moved',
+  scim_external_ids: 'moved',
+  scim_groups: 'moved',
+  scim_tokens: 'moved',
+  scim_clients: 'moved',
 }
 
 interface OwnTable {

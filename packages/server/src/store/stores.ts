@@ -22,6 +22,7 @@ import { createSigningKeys } from './keys/signing-keys.ts'
 import { createAddressLinks } from './mail/address-links.ts'
 import { createKnownBrowsers } from './mail/known-browsers.ts'
 import { createMailQueue } from './mail/mail-queue.ts'
+import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -48,6 +49,7 @@ export function createStores(
     addressLinks: createAddressLinks(db, clock),
     knownBrowsers: createKnownBrowsers(db, clock),
     mailQueue: createMailQueue({ db, engine }, clock),
+    scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),
