@@ -9,6 +9,7 @@ import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { Attempts } from './attempts.ts'
+import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -41,7 +42,7 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList] = await Promise.all([
+  const [signer, revocationList, attributes] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
@@ -52,6 +53,7 @@ export async function openIdentity(options: IdentityOptions) {
       onError,
     }),
     openRevocationList(bus, stores.events, clock),
+    openAttributeDirectory(stores.attributes, bus, onError),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -85,6 +87,7 @@ export async function openIdentity(options: IdentityOptions) {
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
     users,
+    attributes,
     checkPassword: createPasswordCheck({
       users: stores.users,
       throttles: stores.throttles,
@@ -103,6 +106,7 @@ export async function openIdentity(options: IdentityOptions) {
     close() {
       unsubscribe()
       users.close()
+      attributes.close()
       revocationList.close()
       signer.close()
     },

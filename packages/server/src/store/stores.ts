@@ -5,6 +5,7 @@ import { createRoles } from './accounts/roles.ts'
 import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
+import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
@@ -30,6 +31,7 @@ export function createStores(
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
+    attributes: createAttributes(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
     grants: createGrants(db, clock),

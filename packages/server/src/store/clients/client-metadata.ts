@@ -1,5 +1,6 @@
 /** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
 import { wordsOf } from '../../lib/words.ts'
+import type { AttributeValues } from '../accounts/user.ts'
 
 /** As stored in the database and written in a declarative file. Members from `code_challenge_methods` on are our own. */
 export interface ClientMetadata {
@@ -34,6 +35,8 @@ export interface ClientMetadata {
   readonly allowed_origins?: readonly string[]
   /** Seconds. */
   readonly access_token_lifetime?: number
+  /** For tokens without a user. */
+  readonly attributes?: AttributeValues
   readonly disabled?: boolean
 }
 
@@ -91,6 +94,8 @@ export interface Client {
   readonly allowedOrigins: readonly string[]
   /** Seconds; undefined for the server's default. */
   readonly accessTokenLifetime: number | undefined
+  /** For tokens without a user. */
+  readonly attributes: AttributeValues
   readonly disabled: boolean
 }
 
@@ -135,6 +140,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     claimsInIdToken: metadata.claims_in_id_token ?? false,
     allowedOrigins: metadata.allowed_origins ?? [],
     accessTokenLifetime: metadata.access_token_lifetime,
+    attributes: metadata.attributes ?? {},
     disabled: metadata.disabled ?? false,
   }
 }

@@ -218,6 +218,12 @@ const people = additions('people', [
   'alter table nodes add column schema_version bigint default 0 not null',
 ])
 
+/** The definitions of attributes. */
+const attributes = additions('attributes', [
+  `create table attributes (name text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint attributes_key primary key (name))`,
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -234,4 +240,5 @@ export const MIGRATIONS: readonly Migration[] = [
   controllers,
   feeds,
   people,
+  attributes,
 ]
