@@ -12,6 +12,7 @@ import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
+import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -49,7 +50,7 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList, apis] = await Promise.all([
+  const [signer, revocationList, apis, attributes] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
@@ -63,6 +64,7 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     openRevocationList(bus, stores.events, clock),
     openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
+    openAttributeDirectory(stores.attributes, bus, onError),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -97,6 +99,7 @@ export async function openIdentity(options: IdentityOptions) {
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
     users,
+    attributes,
     checkPassword: createPasswordCheck({
       users: stores.users,
       throttles: stores.throttles,
@@ -121,6 +124,7 @@ export async function openIdentity(options: IdentityOptions) {
       unsubscribe()
       apis.close()
       users.close()
+      attributes.close()
       revocationList.close()
       signer.close()
     },

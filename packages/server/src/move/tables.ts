@@ -18,6 +18,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   user_roles: 'moved',
   clients: 'moved',
   client_secrets: 'moved',
+  attributes: 'moved',
   controllers: 'moved',
   feeds: 'moved',
   apis: 'moved',

@@ -6,6 +6,7 @@ import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
 import { createApis } from './apis/apis.ts'
+import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
@@ -35,6 +36,7 @@ export function createStores(
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
+    attributes: createAttributes(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
     apis: createApis(db, clock),

@@ -1,6 +1,7 @@
 /** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
 import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import { wordsOf } from '../../lib/words.ts'
+import type { AttributeValues } from '../accounts/user.ts'
 
 /** As stored in the database and written in a declarative file. Members from `code_challenge_methods` on are our own. */
 export interface ClientMetadata {
@@ -38,6 +39,8 @@ export interface ClientMetadata {
   /** Seconds. */
   readonly access_token_lifetime?: number
   readonly access_token_alg?: SignatureAlg
+  /** For tokens without a user. */
+  readonly attributes?: AttributeValues
   readonly disabled?: boolean
 }
 
@@ -98,6 +101,8 @@ export interface Client {
   readonly accessTokenAlg: SignatureAlg
   /** Of ID tokens and logout tokens. */
   readonly idTokenAlg: SignatureAlg
+  /** For tokens without a user. */
+  readonly attributes: AttributeValues
   readonly disabled: boolean
 }
 
@@ -144,6 +149,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     accessTokenLifetime: metadata.access_token_lifetime,
     accessTokenAlg: metadata.access_token_alg ?? 'RS256',
     idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
+    attributes: metadata.attributes ?? {},
     disabled: metadata.disabled ?? false,
   }
 }

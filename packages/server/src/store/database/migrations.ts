@@ -248,6 +248,12 @@ const scim = additions('scim', [
   'create table scim_clients (client_id text not null, seen_at bigint not null, constraint scim_clients_key primary key (client_id))',
 ])
 
+/** The definitions of attributes. */
+const attributes = additions('attributes', [
+  `create table attributes (name text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint attributes_key primary key (name))`,
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -268,4 +274,5 @@ export const MIGRATIONS: readonly Migration[] = [
   apis,
   mail,
   scim,
+  attributes,
 ]

@@ -59,6 +59,13 @@ export interface Schema {
     created_at: number
     updated_at: number
   }
+  /** Definitions of attributes (attributes/attributes.ts). */
+  attributes: {
+    name: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   /** Remote controllers (controllers/controllers.ts). */
   controllers: {
     name: string
