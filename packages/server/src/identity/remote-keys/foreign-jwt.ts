@@ -1,7 +1,7 @@
 /** Verifies JWTs that others signed: the key decides about the algorithm, and nothing in a header leads to another key. */
 import { constants, type KeyObject, verify } from 'node:crypto'
+import { FOREIGN_ALGS, type ForeignAlg, type ForeignKey, type Jwk } from '../../store/keys/foreign-keys.ts'
 import { type Claims, parseJwt, splitJws } from '../tokens/jwt.ts'
-import { FOREIGN_ALGS, type ForeignAlg, type ForeignKey, type Jwk } from './public-keys.ts'
 
 export interface ForeignJwt {
   readonly header: Jwk

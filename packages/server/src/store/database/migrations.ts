@@ -224,6 +224,13 @@ const apis = additions('apis', [
     updated_at bigint not null, constraint apis_key primary key (resource))`,
 ])
 
+/** JWTs of others that may be used once (RFC 7523 §3), until they expire. */
+const spentJwts = additions('spent-jwts', [
+  `create table spent_jwts (digest text not null, expires_at bigint not null,
+    constraint spent_jwts_key primary key (digest))`,
+  'create index spent_jwts_expiry on spent_jwts (expires_at)',
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -241,4 +248,5 @@ export const MIGRATIONS: readonly Migration[] = [
   feeds,
   people,
   apis,
+  spentJwts,
 ]
