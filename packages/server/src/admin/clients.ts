@@ -5,6 +5,7 @@ import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import { type ClientMetadata, hasSecret, toClient } from '../store/clients/client-metadata.ts'
 import { clientMatches } from '../store/clients/clients.ts'
 import { newId, newSecret } from '../store/keys/opaque.ts'
+import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './request/body.ts'
 import { change, record, recordPatch } from './request/change.ts'
@@ -116,6 +117,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         )
       await change(env, async (stores, { publish, revocations }) => {
         checkMatch(call, await presentClient(stores, id))
+        await removeScimClient(id, stores, revocations)
         await stores.clients.remove(id)
         await publish({ kind: 'clients-changed', clientId: id })
         await revocations.revokeClient(id)

@@ -92,12 +92,13 @@ async function allUsers({ users }: Stores): Promise<User[]> {
   }
 }
 
-function declaredRole({ name, scopes, description, requireSecondFactor }: Role): object {
+function declaredRole({ name, scopes, description, requireSecondFactor, provisioned }: Role): object {
   return {
     name,
     ...(description !== '' && { description }),
     scopes: [...scopes],
     ...(requireSecondFactor && { require_second_factor: true }),
+    ...(provisioned === true && { provisioned }),
   }
 }
 

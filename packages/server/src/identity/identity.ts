@@ -4,6 +4,7 @@ import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
 import { lazily } from '../lib/once.ts'
+import type { SignatureAlg } from '../lib/signature-algs.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
@@ -33,6 +34,7 @@ export interface IdentityOptions {
   /** Encrypts the private signing keys at rest. */
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
+  readonly signingAlgs: readonly SignatureAlg[]
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
@@ -54,6 +56,8 @@ export async function openIdentity(options: IdentityOptions) {
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
       rotateEveryMs: options.rotateKeysEveryMs,
+      algs: options.signingAlgs,
+      olderNodes: () => stores.nodes.older(),
       clock,
       bus,
       audit,

@@ -20,6 +20,10 @@ import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
 import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
+import { createAddressLinks } from './mail/address-links.ts'
+import { createKnownBrowsers } from './mail/known-browsers.ts'
+import { createMailQueue } from './mail/mail-queue.ts'
+import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -43,6 +47,10 @@ export function createStores(
     factors: createFactors(db, engine, clock),
     deviceCodes: createDeviceCodes({ db, engine }, clock),
     setUpLinks: createSetUpLinks(db, clock),
+    addressLinks: createAddressLinks(db, clock),
+    knownBrowsers: createKnownBrowsers(db, clock),
+    mailQueue: createMailQueue({ db, engine }, clock),
+    scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
     spentJwts: createSpentJwts(db),
     throttles: createThrottles(db, clock),
