@@ -12,6 +12,7 @@ import { Attempts } from './attempts.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
+import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
 import { createAccess } from './tokens/access.ts'
@@ -32,6 +33,7 @@ export interface IdentityOptions {
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
   readonly lifetimes: TokenLifetimes
+  readonly localSignIn: LocalSignIn
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
 }
@@ -71,6 +73,8 @@ export async function openIdentity(options: IdentityOptions) {
   })
   const hashing = createHashing(options.metrics)
   const attempts = new Attempts(stores.throttles)
+  const providers = createProviderDirectory({ providers: stores.providers, bus, localSignIn: options.localSignIn, onError })
+  await providers.load()
   return {
     issuer: createIssuer({
       name: options.issuer,
@@ -87,6 +91,7 @@ export async function openIdentity(options: IdentityOptions) {
     users,
     checkPassword: createPasswordCheck({
       users: stores.users,
+      mayUsePassword: providers.maySignInLocally,
       throttles: stores.throttles,
       attempts,
       hashing,
@@ -94,6 +99,7 @@ export async function openIdentity(options: IdentityOptions) {
       clock,
       metrics: options.metrics,
     }),
+    providers,
     hashing,
     attempts,
     secretThrottle: createSecretThrottle(clock),
@@ -103,6 +109,7 @@ export async function openIdentity(options: IdentityOptions) {
     close() {
       unsubscribe()
       users.close()
+      providers.close()
       revocationList.close()
       signer.close()
     },

@@ -17,6 +17,9 @@ import { createNodes } from './cluster/nodes.ts'
 import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
 import { createFeeds } from './feeds/feeds.ts'
+import { createIdentities } from './providers/identities.ts'
+import { createProviderSignIns } from './providers/provider-sign-ins.ts'
+import { createProviders } from './providers/providers.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 
 export type Stores = ReturnType<typeof createStores>
@@ -32,6 +35,9 @@ export function createStores(
     clients: createClients(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
+    providers: createProviders(db, clock),
+    identities: createIdentities(db, clock),
+    providerSignIns: createProviderSignIns(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),

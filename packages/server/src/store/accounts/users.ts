@@ -64,7 +64,7 @@ function findUsers(db: Kysely<Schema>) {
       return toUsers(await byName({ key: usernameKey(username) }))[0]
     },
 
-    /** Whether an enabled user with one of the roles has a password or a passkey. */
+    /** Whether an enabled user with one of the roles has a password, a passkey or an identity at another provider. */
     async canSignInWith(roles: readonly string[]): Promise<boolean> {
       const row = await db
         .selectFrom('user_roles')
@@ -77,6 +77,9 @@ function findUsers(db: Kysely<Schema>) {
           return eb.or([
             eb('users.password_hash', 'is not', null),
             eb.exists(passkey.whereRef('factors.user_id', '=', 'users.id')),
+            eb.exists(
+              eb.selectFrom('identities').select('identities.id').whereRef('identities.user_id', '=', 'users.id'),
+            ),
           ])
         })
         .limit(1)
@@ -166,7 +169,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
-      for (const table of ['user_roles', 'factors', 'consents', 'set_up_links'] as const) {
+      for (const table of ['user_roles', 'factors', 'consents', 'set_up_links', 'identities'] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },
