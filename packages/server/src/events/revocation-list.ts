@@ -165,6 +165,8 @@ export class RevocationList {
       case 'clients-changed':
       case 'catalogue-changed':
       case 'feeds-changed':
+      case 'providers-changed':
+      case 'apis-changed':
       case 'nodes-asked':
         break
     }

@@ -25,6 +25,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   provider_states: 'moved',
   session_origins: 'moved',
   provider_logouts: 'moved',
+  apis: 'moved',
   grants: 'moved',
   codes: 'moved',
   refresh_tokens: 'moved',
@@ -44,6 +45,9 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   node_answers: 'left out',
   database_history: 'left out',
   set_up_links: 'moved',
+  mail_queue: 'moved',
+  address_links: 'moved',
+  known_browsers: 'moved',
 }
 
 interface OwnTable {

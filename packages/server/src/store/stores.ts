@@ -5,6 +5,7 @@ import { createRoles } from './accounts/roles.ts'
 import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
+import { createApis } from './apis/apis.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
@@ -21,6 +22,9 @@ import { createIdentities } from './providers/identities.ts'
 import { createProviderSignIns } from './providers/provider-sign-ins.ts'
 import { createProviders } from './providers/providers.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
+import { createAddressLinks } from './mail/address-links.ts'
+import { createKnownBrowsers } from './mail/known-browsers.ts'
+import { createMailQueue } from './mail/mail-queue.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -38,6 +42,7 @@ export function createStores(
     providers: createProviders(db, clock),
     identities: createIdentities(db, clock),
     providerSignIns: createProviderSignIns(db, clock),
+    apis: createApis(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),
@@ -46,6 +51,9 @@ export function createStores(
     factors: createFactors(db, engine, clock),
     deviceCodes: createDeviceCodes({ db, engine }, clock),
     setUpLinks: createSetUpLinks(db, clock),
+    addressLinks: createAddressLinks(db, clock),
+    knownBrowsers: createKnownBrowsers(db, clock),
+    mailQueue: createMailQueue({ db, engine }, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),

@@ -169,7 +169,15 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
-      for (const table of ['user_roles', 'factors', 'consents', 'set_up_links', 'identities'] as const) {
+      for (const table of [
+        'user_roles',
+        'factors',
+        'consents',
+        'set_up_links',
+        'address_links',
+        'known_browsers',
+        'identities',
+      ] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },
@@ -198,7 +206,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
 function setPasswords(db: Kysely<Schema>, clock: Clock) {
   return {
     /**
-     * Links with which a password could be chosen are void from then on. False, and nothing is changed, if another password than
+     * Links with which a password could be chosen or an address confirmed are void from then on. False, and nothing is changed, if another password than
      * that of the time `since` is now current.
      */
     async setPassword(
@@ -218,13 +226,14 @@ function setPasswords(db: Kysely<Schema>, clock: Clock) {
         .where('id', '=', id)
       if (since !== undefined) update = update.where('password_changed_at', '=', since)
       if ((await update.returning('id').executeTakeFirst()) === undefined) return false
-      await db
-        .updateTable('set_up_links')
-        .set({ revoked_at: now })
-        .where('user_id', '=', id)
-        .where('used_at', 'is', null)
-        .where('revoked_at', 'is', null)
-        .execute()
+      for (const table of ['set_up_links', 'address_links'] as const)
+        await db
+          .updateTable(table)
+          .set({ revoked_at: now })
+          .where('user_id', '=', id)
+          .where('used_at', 'is', null)
+          .where('revoked_at', 'is', null)
+          .execute()
       return true
     },
 
