@@ -13,12 +13,14 @@ import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
+import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { Dpop, DpopOptions } from './dpop/dpop.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
 import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
+import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createAccess } from './tokens/access.ts'
 import { displayNameOf } from './tokens/claims.ts'
 import { createIssuer } from './tokens/issuer.ts'
@@ -42,8 +44,11 @@ export interface IdentityOptions {
   readonly lifetimes: TokenLifetimes
   /** Proofs of possession of the keys that tokens are bound to (RFC 9449). */
   readonly dpop: Pick<DpopOptions, 'publicOrigins' | 'nonce' | 'replay' | 'nonceKey'>
+  readonly localSignIn: LocalSignIn
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
+  readonly allowPrivateKeys: boolean
   /** Keys or metadata at this address could not be fetched. */
   readonly onRemoteFailure: (uri: string, reason: string) => void
 }
@@ -53,7 +58,7 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList, apis] = await Promise.all([
+  const [signer, revocationList, apis, attributes] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
@@ -67,6 +72,7 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     openRevocationList(bus, stores.events, clock),
     openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
+    openAttributeDirectory(stores.attributes, bus, onError),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -95,8 +101,29 @@ export async function openIdentity(options: IdentityOptions) {
     return openedDpop
   })
   const checkProof: CheckProof = async (use) => (await dpop()).checkProof(use)
+  /** The keys of other issuers and of clients; loaded on first use. */
+  const remoteKeys = lazily(async () => {
+    const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
+    return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
+  })
+  const assertions = lazily(async () => {
+    const { createAssertions } = await import('./clients/assertion.ts')
+    const { issuer, metrics, allowPrivateKeys: allowPrivate } = options
+    return createAssertions({
+      ...{ issuer, metrics, clock, allowPrivate },
+      remoteKeys: await remoteKeys(),
+      spentJwts: stores.spentJwts,
+    })
+  })
   const hashing = createHashing(options.metrics)
   const attempts = new Attempts(stores.throttles)
+  const providers = createProviderDirectory({
+    providers: stores.providers,
+    bus,
+    localSignIn: options.localSignIn,
+    onError,
+  })
+  await providers.load()
   return {
     issuer: createIssuer({
       name: options.issuer,
@@ -114,8 +141,10 @@ export async function openIdentity(options: IdentityOptions) {
     dpop,
     checkProof,
     users,
+    attributes,
     checkPassword: createPasswordCheck({
       users: stores.users,
+      mayUsePassword: providers.maySignInLocally,
       throttles: stores.throttles,
       attempts,
       hashing,
@@ -123,13 +152,12 @@ export async function openIdentity(options: IdentityOptions) {
       clock,
       metrics: options.metrics,
     }),
+    providers,
     hashing,
     attempts,
-    /** The keys of other issuers and of clients; loaded on first use. */
-    remoteKeys: lazily(async () => {
-      const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
-      return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
-    }),
+    remoteKeys,
+    assertionFault: async (...call: Parameters<Awaited<ReturnType<typeof assertions>>>) =>
+      (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     /** For tokens that are issued from now on. */
@@ -138,6 +166,8 @@ export async function openIdentity(options: IdentityOptions) {
       unsubscribe()
       apis.close()
       users.close()
+      attributes.close()
+      providers.close()
       revocationList.close()
       signer.close()
       openedDpop?.close().catch(onError)

@@ -6,6 +6,7 @@ import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
 import { createApis } from './apis/apis.ts'
+import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
@@ -23,6 +24,10 @@ import { createSigningKeys } from './keys/signing-keys.ts'
 import { createAddressLinks } from './mail/address-links.ts'
 import { createKnownBrowsers } from './mail/known-browsers.ts'
 import { createMailQueue } from './mail/mail-queue.ts'
+import { createIdentities } from './providers/identities.ts'
+import { createProviderSignIns } from './providers/provider-sign-ins.ts'
+import { createProviders } from './providers/providers.ts'
+import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -35,8 +40,12 @@ export function createStores(
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
+    attributes: createAttributes(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
+    providers: createProviders(db, clock),
+    identities: createIdentities(db, clock),
+    providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
@@ -49,6 +58,7 @@ export function createStores(
     addressLinks: createAddressLinks(db, clock),
     knownBrowsers: createKnownBrowsers(db, clock),
     mailQueue: createMailQueue({ db, engine }, clock),
+    scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
     spentJwts: createSpentJwts(db),
     throttles: createThrottles(db, clock),

@@ -2,7 +2,7 @@
 import { hash, type KeyObject } from 'node:crypto'
 import { LruMap } from '../../lib/lru-map.ts'
 import { isSigned, type SignatureAlg } from '../../lib/signature-algs.ts'
-import { type Jwk, readKey } from '../remote-keys/public-keys.ts'
+import { type Jwk, readKey } from '../../store/keys/foreign-keys.ts'
 import { parseObject, splitJws } from '../tokens/jwt.ts'
 import { ProofFault } from './proof-fault.ts'
 
