@@ -136,6 +136,7 @@ function openStreamingService(
 ): Promise<Streaming> {
   return openStreaming({
     authenticate: identity.authenticate,
+    checkProof: identity.checkProof,
     usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
     ...{ bus, audit, clock, rateLimits, logger, metrics, controllers },
     settings: streamSettingsOf(config, issuer),
