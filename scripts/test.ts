@@ -9,7 +9,14 @@ import { basename, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
+import { openDatabase } from '../packages/server/src/store/database/database.ts'
+import {
+  createPostgresDatabase,
+  type PostgresDatabase,
+  SHARED_SERVER,
+  startPostgres,
+  TEMPLATE,
+} from '../test/support/postgres.ts'
 import { readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
 import { groupFiles } from './test-groups.ts'
@@ -91,12 +98,15 @@ async function runAll(): Promise<number> {
     if (checks.some((status) => status !== 0)) return 1
   }
   const files = await findFiles()
+  let template: PostgresDatabase | undefined
   const postgres = process.env[SHARED_SERVER] === undefined ? await startPostgres() : undefined
   const written = await makeWrittenFolder()
   try {
     // The processes of the tests inherit them.
+    if (postgres !== undefined) process.env[SHARED_SERVER] = postgres.url
+    template = await createTemplate()
     Object.assign(process.env, {
-      ...(postgres === undefined ? {} : { [SHARED_SERVER]: postgres.url }),
+      [TEMPLATE]: new URL(template.url).pathname.slice(1),
       [WRITTEN_FOLDER]: written,
       // Each file is a process of its own, and most load the whole server: compiled once, it loads in half the time.
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
@@ -117,8 +127,18 @@ async function runAll(): Promise<number> {
     const status = failed.length > 0 || python !== 0 ? 1 : 0
     return (await holdsNoSecret(written)) ? status : 1
   } finally {
+    await template?.drop()
     await postgres?.stop()
   }
+}
+
+/** A database with our tables, without rows, from which those of the tests are copied. */
+async function createTemplate(): Promise<PostgresDatabase> {
+  const template = await createPostgresDatabase()
+  const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-template-'))
+  await (await openDatabase({ dataFolder, url: template.url })).close()
+  await rm(dataFolder, { recursive: true })
+  return template
 }
 
 async function findFiles(): Promise<string[]> {
