@@ -55,6 +55,7 @@ export {
   isPlatformScope,
   isReservedScope,
   isRight,
+  opensPlatform,
   PLATFORM_AUDIENCE,
   PLATFORM_SCOPES,
   PROVISIONING_SCOPE,

@@ -222,6 +222,7 @@ const people = additions('people', [
 const apis = additions('apis', [
   `create table apis (resource text not null, definition text not null, created_at bigint not null,
     updated_at bigint not null, constraint apis_key primary key (resource))`,
+  `alter table device_codes add column audiences text default '' not null`,
 ])
 
 export const MIGRATIONS: readonly Migration[] = [
