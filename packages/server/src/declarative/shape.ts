@@ -3,8 +3,10 @@
 import { NAME as anyName, CONTROLLER_NAME, FEED_CLASSES, LONGEST_NAME, LONGEST_TOPIC, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
+import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
@@ -45,6 +47,7 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
+  ...ATTRIBUTE_PATTERNS,
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -66,6 +69,7 @@ const ROLE = closed(['name'], {
   scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
   description: words('The purpose of the role.'),
   require_second_factor: flag('Users with this role must sign in with a second factor.'),
+  provisioned: flag('SCIM clients see the role as a group, and may give it to users. Default: as it is.'),
 })
 
 const USER = closed(['username'], {
@@ -79,6 +83,7 @@ const USER = closed(['username'], {
     'The user must replace the declared password at the next sign-in. Applies each time the file sets the password. Default: false.',
   ),
   roles: shortList(text(), 'Names of roles in this file or in the database.'),
+  attributes: ATTRIBUTE_VALUES,
   disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
   name: words(),
   given_name: words(),
@@ -124,6 +129,10 @@ const CLIENT = closed(['client_id'], {
   jwks: closed(['keys'], { keys: shortList(JWK, 'Public keys for signed request objects.') }),
   default_max_age: number('integer', { minimum: 0 }),
   require_auth_time: flag(),
+  id_token_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of ID tokens and logout tokens, one of the setting signing_algs. Default: RS256.',
+  ),
   initiate_login_uri: words('https only.'),
   contacts: shortList(text()),
   client_uri: words(),
@@ -146,6 +155,11 @@ const CLIENT = closed(['client_id'], {
     description:
       'Seconds. Applies to new tokens; existing tokens keep their lifetime unless they are revoked. Default: 3600.',
   }),
+  access_token_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
+  ),
+  attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },
   disabled: flag(),
 })
 
@@ -230,6 +244,7 @@ export const DECLARATION = {
       description: 'Settings by their names in a file, such as log_level.',
     },
     roles: list(ROLE),
+    attributes: shortList(ATTRIBUTE, 'Attributes that users and clients can have, such as a desk.'),
     users: list(USER),
     clients: list(CLIENT),
     tables: list(TABLE),
@@ -237,7 +252,7 @@ export const DECLARATION = {
     controllers: shortList(CONTROLLER, 'Remote controllers: programs that answer requests of streams over HTTP.'),
     feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
     prune: flag(
-      'Remove roles, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
+      'Remove roles, attributes, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
     ),
   }),
 } as const

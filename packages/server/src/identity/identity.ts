@@ -3,6 +3,8 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
+import { lazily } from '../lib/once.ts'
+import type { SignatureAlg } from '../lib/signature-algs.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
@@ -10,6 +12,7 @@ import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
+import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -32,11 +35,14 @@ export interface IdentityOptions {
   /** Encrypts the private signing keys at rest. */
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
+  readonly signingAlgs: readonly SignatureAlg[]
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** Keys or metadata at this address could not be fetched. */
+  readonly onRemoteFailure: (uri: string, reason: string) => void
 }
 
 export type Identity = Awaited<ReturnType<typeof openIdentity>>
@@ -44,11 +50,13 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList, apis] = await Promise.all([
+  const [signer, revocationList, apis, attributes] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
       rotateEveryMs: options.rotateKeysEveryMs,
+      algs: options.signingAlgs,
+      olderNodes: () => stores.nodes.older(),
       clock,
       bus,
       audit,
@@ -56,6 +64,7 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     openRevocationList(bus, stores.events, clock),
     openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
+    openAttributeDirectory(stores.attributes, bus, onError),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -94,6 +103,7 @@ export async function openIdentity(options: IdentityOptions) {
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
     users,
+    attributes,
     checkPassword: createPasswordCheck({
       users: stores.users,
       throttles: stores.throttles,
@@ -105,6 +115,11 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     hashing,
     attempts,
+    /** The keys of other issuers and of clients; loaded on first use. */
+    remoteKeys: lazily(async () => {
+      const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
+      return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
+    }),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     /** For tokens that are issued from now on. */
@@ -113,6 +128,7 @@ export async function openIdentity(options: IdentityOptions) {
       unsubscribe()
       apis.close()
       users.close()
+      attributes.close()
       revocationList.close()
       signer.close()
     },

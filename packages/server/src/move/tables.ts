@@ -18,6 +18,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   user_roles: 'moved',
   clients: 'moved',
   client_secrets: 'moved',
+  attributes: 'moved',
   controllers: 'moved',
   feeds: 'moved',
   apis: 'moved',
@@ -40,6 +41,13 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   node_answers: 'left out',
   database_history: 'left out',
   set_up_links: 'moved',
+  mail_queue: 'moved',
+  address_links: 'moved',
+  known_browsers: 'moved',
+  scim_external_ids: 'moved',
+  scim_groups: 'moved',
+  scim_tokens: 'moved',
+  scim_clients: 'moved',
 }
 
 interface OwnTable {

@@ -1,6 +1,7 @@
 /** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4) and tokens for calls. */
 import { hash, randomUUID } from 'node:crypto'
 import { type Clock, IDENTITY_AUDIENCE, type Principal, seconds } from 'gatehouse-protocol'
+import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Api } from '../../store/apis/apis.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
@@ -81,7 +82,7 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
       const lifetime = onBehalfOf === undefined ? longest : Math.min(longest, grantSecondsLeft(onBehalfOf.grant, now))
       const tokenId = createTokenId(onBehalfOf?.grant.id, now)
       const audiences = api === undefined ? apis.known().audiencesOf(scopes) : audiencesFor(api, scopes)
-      const token = await signer.sign('at+jwt', {
+      const token = await signer.sign('at+jwt', client.accessTokenAlg, {
         iss: name,
         sub: onBehalfOf?.user.id ?? client.id,
         aud: audiences.length > 1 ? audiences : (audiences[0] ?? IDENTITY_AUDIENCE),
@@ -106,7 +107,7 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
 
     idToken({ client, user, grant, nonce, accessToken, code, withScopeClaims = false }: IdTokenParts): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('JWT', {
+      return signer.sign('JWT', client.idTokenAlg, {
         iss: name,
         sub: user.id,
         aud: client.id,
@@ -117,8 +118,8 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
         acr: grant.details.acr,
         amr: grant.details.amr,
         sid: sessionOf(grant),
-        at_hash: accessToken === undefined ? undefined : halfHash(accessToken),
-        c_hash: code === undefined ? undefined : halfHash(code),
+        at_hash: accessToken === undefined ? undefined : halfHash(accessToken, client.idTokenAlg),
+        c_hash: code === undefined ? undefined : halfHash(code, client.idTokenAlg),
         ...claimsAbout(
           user,
           withScopeClaims || client.claimsInIdToken ? grant.scopes : [],
@@ -129,7 +130,7 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
 
     logoutToken(client: Client, subject: string, sessionId: string): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('logout+jwt', {
+      return signer.sign('logout+jwt', client.idTokenAlg, {
         iss: name,
         sub: subject,
         aud: client.id,
@@ -147,7 +148,7 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
      */
     callToken(url: string, { subject, clientId, scopes, roles }: Principal, requestId: string): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('call+jwt', {
+      return signer.sign('call+jwt', 'RS256', {
         iss: name,
         sub: subject,
         aud: url,
@@ -168,9 +169,10 @@ function audiencesFor({ resource }: Api, scopes: readonly string[]): readonly st
   return scopes.includes('openid') ? [resource, IDENTITY_AUDIENCE] : [resource]
 }
 
-/** OpenID Connect Core §3.1.3.6: the left half of the SHA-256 of the value. */
-function halfHash(value: string): string {
-  return hash('sha256', value, 'buffer').subarray(0, 16).toString('base64url')
+/** OpenID Connect Core §3.1.3.6: the left half of the value's hash, by the algorithm of the ID token; that of Ed25519 is SHA-512. */
+function halfHash(value: string, alg: SignatureAlg): string {
+  const digest = hash(alg === 'EdDSA' ? 'sha512' : 'sha256', value, 'buffer')
+  return digest.subarray(0, digest.length / 2).toString('base64url')
 }
 
 const RANDOM_BYTES = 16
