@@ -41,6 +41,8 @@ export interface IdentityOptions {
   readonly lifetimes: TokenLifetimes
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
+  readonly allowPrivateKeys: boolean
   /** Keys or metadata at this address could not be fetched. */
   readonly onRemoteFailure: (uri: string, reason: string) => void
 }
@@ -84,6 +86,20 @@ export async function openIdentity(options: IdentityOptions) {
     const isRename = event.kind === 'user-changed' && event.renamed === true
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
+  /** The keys of other issuers and of clients; loaded on first use. */
+  const remoteKeys = lazily(async () => {
+    const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
+    return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
+  })
+  const assertions = lazily(async () => {
+    const { createAssertions } = await import('./clients/assertion.ts')
+    const { issuer, metrics, allowPrivateKeys: allowPrivate } = options
+    return createAssertions({
+      ...{ issuer, metrics, clock, allowPrivate },
+      remoteKeys: await remoteKeys(),
+      spentJwts: stores.spentJwts,
+    })
+  })
   const hashing = createHashing(options.metrics)
   const attempts = new Attempts(stores.throttles)
   return {
@@ -115,11 +131,9 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     hashing,
     attempts,
-    /** The keys of other issuers and of clients; loaded on first use. */
-    remoteKeys: lazily(async () => {
-      const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
-      return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
-    }),
+    remoteKeys,
+    assertionFault: async (...call: Parameters<Awaited<ReturnType<typeof assertions>>>) =>
+      (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     /** For tokens that are issued from now on. */

@@ -31,6 +31,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   interactions: 'moved',
   consents: 'moved',
   factors: 'moved',
+  spent_jwts: 'moved',
   throttles: 'moved',
   signing_keys: 'moved',
   events: 'moved',

@@ -12,6 +12,7 @@ import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
 import { createRefreshTokens } from './authorizations/refresh-tokens.ts'
 import { createSessions, DEFAULT_LIFETIMES, type SessionLifetimes } from './authorizations/sessions.ts'
+import { createSpentJwts } from './authorizations/spent-jwts.ts'
 import { createClients } from './clients/clients.ts'
 import { createConsents } from './clients/consents.ts'
 import { createEvents } from './cluster/events.ts'
@@ -53,6 +54,7 @@ export function createStores(
     mailQueue: createMailQueue({ db, engine }, clock),
     scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
+    spentJwts: createSpentJwts(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),
     nodes: createNodes({ db, engine }, clock),

@@ -255,6 +255,13 @@ const attributes = additions('attributes', [
     updated_at bigint not null, constraint attributes_key primary key (name))`,
 ])
 
+/** JWTs of others that may be used once (RFC 7523 §3), until they expire. */
+const spentJwts = additions('spent-jwts', [
+  `create table spent_jwts (digest text not null, expires_at bigint not null,
+    constraint spent_jwts_key primary key (digest))`,
+  'create index spent_jwts_expiry on spent_jwts (expires_at)',
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -276,4 +283,5 @@ export const MIGRATIONS: readonly Migration[] = [
   mail,
   scim,
   attributes,
+  spentJwts,
 ]

@@ -183,6 +183,10 @@ export interface Schema {
     created_at: number
     used_at: number | null
   }
+  spent_jwts: {
+    digest: string
+    expires_at: number
+  }
   throttles: {
     key: string
     failures: number
