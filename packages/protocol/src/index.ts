@@ -56,6 +56,7 @@ export {
   isPlatformScope,
   isReservedScope,
   isRight,
+  opensPlatform,
   PLATFORM_AUDIENCE,
   PLATFORM_SCOPES,
   PROVISIONING_SCOPE,
