@@ -1,5 +1,13 @@
 /** Revoked tokens, kept in memory so that a check costs no round trip: loaded at start, updated from the bus. */
-import { type AncestorToken, type Clock, type GateEvent, isRight, limitRights, type RoleRights, rightsOf } from 'gatehouse-protocol'
+import {
+  type AncestorToken,
+  type Clock,
+  type GateEvent,
+  isRight,
+  limitRights,
+  type RoleRights,
+  rightsOf,
+} from 'gatehouse-protocol'
 import type { Events } from '../store/cluster/events.ts'
 import type { Bus } from './bus.ts'
 
