@@ -60,6 +60,11 @@ export const IDENTITY_SETTINGS = {
     parseBoolean,
     'Let people log in with "gatehouse login" without registering the client gatehouse-cli. A client registered with this id replaces the built-in one.',
   ),
+  localSignIn: setting(
+    'all',
+    oneOf(['all', 'break_glass']),
+    'Who may sign in with a password or a passkey of this server: all, or break_glass: only users with break_glass, others through a provider. It needs such a user with Identity/Admin, a password and a second factor.',
+  ),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting(
     '604800',

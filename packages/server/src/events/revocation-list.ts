@@ -182,6 +182,7 @@ export class RevocationList {
       case 'catalogue-changed':
       case 'attributes-changed':
       case 'feeds-changed':
+      case 'providers-changed':
       case 'apis-changed':
       case 'nodes-asked':
         break

@@ -18,6 +18,7 @@ import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
 import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
+import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createAccess } from './tokens/access.ts'
 import { displayNameOf } from './tokens/claims.ts'
 import { createIssuer } from './tokens/issuer.ts'
@@ -39,6 +40,7 @@ export interface IdentityOptions {
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
+  readonly localSignIn: LocalSignIn
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
   /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
@@ -102,6 +104,13 @@ export async function openIdentity(options: IdentityOptions) {
   })
   const hashing = createHashing(options.metrics)
   const attempts = new Attempts(stores.throttles)
+  const providers = createProviderDirectory({
+    providers: stores.providers,
+    bus,
+    localSignIn: options.localSignIn,
+    onError,
+  })
+  await providers.load()
   return {
     issuer: createIssuer({
       name: options.issuer,
@@ -122,6 +131,7 @@ export async function openIdentity(options: IdentityOptions) {
     attributes,
     checkPassword: createPasswordCheck({
       users: stores.users,
+      mayUsePassword: providers.maySignInLocally,
       throttles: stores.throttles,
       attempts,
       hashing,
@@ -129,6 +139,7 @@ export async function openIdentity(options: IdentityOptions) {
       clock,
       metrics: options.metrics,
     }),
+    providers,
     hashing,
     attempts,
     remoteKeys,
@@ -143,6 +154,7 @@ export async function openIdentity(options: IdentityOptions) {
       apis.close()
       users.close()
       attributes.close()
+      providers.close()
       revocationList.close()
       signer.close()
     },

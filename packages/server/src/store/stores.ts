@@ -24,6 +24,9 @@ import { createSigningKeys } from './keys/signing-keys.ts'
 import { createAddressLinks } from './mail/address-links.ts'
 import { createKnownBrowsers } from './mail/known-browsers.ts'
 import { createMailQueue } from './mail/mail-queue.ts'
+import { createIdentities } from './providers/identities.ts'
+import { createProviderSignIns } from './providers/provider-sign-ins.ts'
+import { createProviders } from './providers/providers.ts'
 import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
@@ -40,6 +43,9 @@ export function createStores(
     attributes: createAttributes(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
+    providers: createProviders(db, clock),
+    identities: createIdentities(db, clock),
+    providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),

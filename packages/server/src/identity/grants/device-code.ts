@@ -42,6 +42,7 @@ export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Pr
     },
     client,
     env,
+    approval.boundedUntil,
   )
   // Check consent after creating the grant: a withdrawal from now on finds the grant and revokes it.
   if (!(await consentIsCurrent(approval, client, env))) {

@@ -5,6 +5,7 @@
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
 import { mail } from './migrations-of-mail.ts'
+import { providers } from './migrations-of-providers.ts'
 import type { Schema } from './schema.ts'
 import { searchKeys } from './search-keys.ts'
 
@@ -284,4 +285,5 @@ export const MIGRATIONS: readonly Migration[] = [
   scim,
   attributes,
   spentJwts,
+  providers,
 ]

@@ -145,6 +145,7 @@ function effectOnToken(event: GateEvent, principal: Principal): EventEffect {
     case 'attributes-changed':
     case 'controllers-changed':
     case 'feeds-changed':
+    case 'providers-changed':
     case 'apis-changed':
     case 'nodes-asked':
       return NO_EFFECT
