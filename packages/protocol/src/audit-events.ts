@@ -48,6 +48,14 @@ export const AUDIT_EVENTS = {
     'grant',
     'refresh',
   ),
+  'token.exchanged': event(
+    'An API exchanged the access token of a user for another one (RFC 8693).',
+    'scope',
+    'audience',
+    'token',
+    'subject_token',
+    'depth',
+  ),
   'token.refused': event('The token endpoint refused a request.', 'grant_type', 'error', 'reason'),
   'token.reused': event(
     'A spent code or refresh token was used again; its grant was revoked.',
