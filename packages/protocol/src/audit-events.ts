@@ -105,7 +105,7 @@ export const AUDIT_EVENTS = {
   'feed.changed': change('A feed was changed.', 'changed', 'source'),
   'feed.deleted': change('A feed was deleted.', 'source'),
   'feed.purged': change('All messages of a feed were deleted.', 'source'),
-  'key.created': change('A signing key was created.', 'kid', 'active_from', 'reason'),
+  'key.created': change('A signing key was created.', 'kid', 'alg', 'active_from', 'reason'),
   'key.retired': change('A signing key stopped signing.', 'kid', 'reason'),
   'declaration.applied': change('A declarative file was reconciled.', 'created', 'changed', 'deleted'),
   'backup.taken': event('A backup was written.', 'rows', 'bytes'),

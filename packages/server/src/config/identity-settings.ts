@@ -7,6 +7,7 @@ import {
   parseDays,
   parseLogo,
   parseSeconds,
+  parseSigningAlgs,
   parseTokenLifetime,
 } from './parsers.ts'
 import { type Settings, setting } from './setting.ts'
@@ -27,6 +28,11 @@ export const IDENTITY_SETTINGS = {
     '10',
     parseSeconds,
     'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs.',
+  ),
+  signingAlgs: setting(
+    'RS256',
+    parseSigningAlgs,
+    'Algorithms that tokens can be signed with: RS256, and PS256, ES256 or EdDSA (Ed25519), separated by commas. Each has its own keys. A client chooses one by `id_token_signed_response_alg` and `access_token_alg`; others get RS256.',
   ),
   keyRotation: setting('90', parseDays, 'Days between rotations of the signing key.'),
   brandName: setting('Gatehouse', parseBrandName, 'Name shown on the pages and in authenticator apps.'),

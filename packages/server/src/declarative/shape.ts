@@ -3,6 +3,7 @@
 import { NAME as anyName, CONTROLLER_NAME, FEED_CLASSES, LONGEST_NAME, LONGEST_TOPIC, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
+import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
@@ -125,6 +126,10 @@ const CLIENT = closed(['client_id'], {
   jwks: closed(['keys'], { keys: shortList(JWK, 'Public keys for signed request objects.') }),
   default_max_age: number('integer', { minimum: 0 }),
   require_auth_time: flag(),
+  id_token_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of ID tokens and logout tokens, one of the setting signing_algs. Default: RS256.',
+  ),
   initiate_login_uri: words('https only.'),
   contacts: shortList(text()),
   client_uri: words(),
@@ -147,6 +152,10 @@ const CLIENT = closed(['client_id'], {
     description:
       'Seconds. Applies to new tokens; existing tokens keep their lifetime unless they are revoked. Default: 3600.',
   }),
+  access_token_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
+  ),
   disabled: flag(),
 })
 

@@ -165,6 +165,7 @@ export class RevocationList {
       case 'clients-changed':
       case 'catalogue-changed':
       case 'feeds-changed':
+      case 'apis-changed':
       case 'nodes-asked':
         break
     }

@@ -3,11 +3,14 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
+import { lazily } from '../lib/once.ts'
+import type { SignatureAlg } from '../lib/signature-algs.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
+import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
@@ -31,9 +34,14 @@ export interface IdentityOptions {
   /** Encrypts the private signing keys at rest. */
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
+  readonly signingAlgs: readonly SignatureAlg[]
+  /** Whether clients can be registered for the right to provision users. */
+  readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** Keys or metadata at this address could not be fetched. */
+  readonly onRemoteFailure: (uri: string, reason: string) => void
 }
 
 export type Identity = Awaited<ReturnType<typeof openIdentity>>
@@ -41,17 +49,20 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList] = await Promise.all([
+  const [signer, revocationList, apis] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
       rotateEveryMs: options.rotateKeysEveryMs,
+      algs: options.signingAlgs,
+      olderNodes: () => stores.nodes.older(),
       clock,
       bus,
       audit,
       onError,
     }),
     openRevocationList(bus, stores.events, clock),
+    openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -80,6 +91,7 @@ export async function openIdentity(options: IdentityOptions) {
       sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),
     }),
     signer,
+    apis,
     authenticate: access.authenticate,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
@@ -96,12 +108,18 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     hashing,
     attempts,
+    /** The keys of other issuers and of clients; loaded on first use. */
+    remoteKeys: lazily(async () => {
+      const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
+      return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
+    }),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     /** For tokens that are issued from now on. */
     setLifetimes: (next: TokenLifetimes) => void Object.assign(lifetimes, next),
     close() {
       unsubscribe()
+      apis.close()
       users.close()
       revocationList.close()
       signer.close()

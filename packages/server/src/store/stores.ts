@@ -5,6 +5,7 @@ import { createRoles } from './accounts/roles.ts'
 import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
+import { createApis } from './apis/apis.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
@@ -18,6 +19,9 @@ import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
 import { createFeeds } from './feeds/feeds.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
+import { createAddressLinks } from './mail/address-links.ts'
+import { createKnownBrowsers } from './mail/known-browsers.ts'
+import { createMailQueue } from './mail/mail-queue.ts'
 import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
@@ -33,6 +37,7 @@ export function createStores(
     clients: createClients(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
+    apis: createApis(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
     refreshTokens: createRefreshTokens(db, clock),
@@ -41,6 +46,9 @@ export function createStores(
     factors: createFactors(db, engine, clock),
     deviceCodes: createDeviceCodes({ db, engine }, clock),
     setUpLinks: createSetUpLinks(db, clock),
+    addressLinks: createAddressLinks(db, clock),
+    knownBrowsers: createKnownBrowsers(db, clock),
+    mailQueue: createMailQueue({ db, engine }, clock),
     scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
     throttles: createThrottles(db, clock),

@@ -30,6 +30,11 @@ export const METRICS = {
     'grant',
     'outcome',
   ),
+  gatehouse_remote_documents_total: counter(
+    'Fetches of keys ("jwks") and of metadata of other issuers and of clients: "fetched" or "failed".',
+    'document',
+    'outcome',
+  ),
   gatehouse_signins_total: counter(
     'Sign-ins of users by method and outcome: "good", "wrong", "delayed" after failures, "busy" when the hash queue is full.',
     'method',

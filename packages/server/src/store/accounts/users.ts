@@ -186,7 +186,14 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
         .set((eb) => ({ revision: eb('revision', '+', 1) }))
         .where('role', 'in', db.selectFrom('user_roles').select('role').where('user_id', '=', id))
         .execute()
-      for (const table of ['user_roles', 'factors', 'consents', 'set_up_links'] as const) {
+      for (const table of [
+        'user_roles',
+        'factors',
+        'consents',
+        'set_up_links',
+        'address_links',
+        'known_browsers',
+      ] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },
@@ -215,7 +222,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
 function setPasswords(db: Kysely<Schema>, clock: Clock) {
   return {
     /**
-     * Links with which a password could be chosen are void from then on. False, and nothing is changed, if another password than
+     * Links with which a password could be chosen or an address confirmed are void from then on. False, and nothing is changed, if another password than
      * that of the time `since` is now current.
      */
     async setPassword(
@@ -235,13 +242,14 @@ function setPasswords(db: Kysely<Schema>, clock: Clock) {
         .where('id', '=', id)
       if (since !== undefined) update = update.where('password_changed_at', '=', since)
       if ((await update.returning('id').executeTakeFirst()) === undefined) return false
-      await db
-        .updateTable('set_up_links')
-        .set({ revoked_at: now })
-        .where('user_id', '=', id)
-        .where('used_at', 'is', null)
-        .where('revoked_at', 'is', null)
-        .execute()
+      for (const table of ['set_up_links', 'address_links'] as const)
+        await db
+          .updateTable(table)
+          .set({ revoked_at: now })
+          .where('user_id', '=', id)
+          .where('used_at', 'is', null)
+          .where('revoked_at', 'is', null)
+          .execute()
       return true
     },
 

@@ -1,4 +1,5 @@
 /** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
+import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import { wordsOf } from '../../lib/words.ts'
 
 /** As stored in the database and written in a declarative file. Members from `code_challenge_methods` on are our own. */
@@ -25,6 +26,8 @@ export interface ClientMetadata {
   readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] }
   readonly default_max_age?: number
   readonly require_auth_time?: boolean
+  /** Of ID tokens and logout tokens. */
+  readonly id_token_signed_response_alg?: SignatureAlg
   readonly initiate_login_uri?: string
   readonly code_challenge_methods?: readonly ChallengeMethod[]
   readonly require_pkce?: boolean
@@ -34,6 +37,7 @@ export interface ClientMetadata {
   readonly allowed_origins?: readonly string[]
   /** Seconds. */
   readonly access_token_lifetime?: number
+  readonly access_token_alg?: SignatureAlg
   readonly disabled?: boolean
 }
 
@@ -91,6 +95,9 @@ export interface Client {
   readonly allowedOrigins: readonly string[]
   /** Seconds; undefined for the server's default. */
   readonly accessTokenLifetime: number | undefined
+  readonly accessTokenAlg: SignatureAlg
+  /** Of ID tokens and logout tokens. */
+  readonly idTokenAlg: SignatureAlg
   readonly disabled: boolean
 }
 
@@ -135,6 +142,8 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     claimsInIdToken: metadata.claims_in_id_token ?? false,
     allowedOrigins: metadata.allowed_origins ?? [],
     accessTokenLifetime: metadata.access_token_lifetime,
+    accessTokenAlg: metadata.access_token_alg ?? 'RS256',
+    idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
     disabled: metadata.disabled ?? false,
   }
 }

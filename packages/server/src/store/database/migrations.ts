@@ -4,6 +4,7 @@
  */
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
+import { mail } from './migrations-of-mail.ts'
 import type { Schema } from './schema.ts'
 import { searchKeys } from './search-keys.ts'
 
@@ -218,6 +219,14 @@ const people = additions('people', [
   'alter table nodes add column schema_version bigint default 0 not null',
 ])
 
+/** Signing keys of other algorithms than RS256. Nodes of earlier versions would sign with them: none is made while one runs. */
+const keyRings = additions('key rings', [`alter table signing_keys add column alg text default 'RS256' not null`])
+/** The definitions of APIs and their scopes. */
+const apis = additions('apis', [
+  `create table apis (resource text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint apis_key primary key (resource))`,
+])
+
 /**
  * SCIM: the names that clients give to users and groups, the roles that are groups, provisioning tokens, and when each client was last
  * seen.
@@ -254,5 +263,8 @@ export const MIGRATIONS: readonly Migration[] = [
   controllers,
   feeds,
   people,
+  keyRings,
+  apis,
+  mail,
   scim,
 ]

@@ -73,6 +73,13 @@ export interface Schema {
     created_at: number
     updated_at: number
   }
+  /** Definitions of APIs (apis/apis.ts). */
+  apis: {
+    resource: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   client_secrets: {
     id: string
     client_id: string
@@ -176,6 +183,7 @@ export interface Schema {
   }
   signing_keys: {
     kid: string
+    alg: Generated<string>
     public_jwk: string
     sealed_private_key: string
     created_at: number
@@ -241,6 +249,52 @@ export interface Schema {
     expires_at: number
     used_at: number | null
     revoked_at: number | null
+    /** The address that it was mailed to; null where an operator passes it on. */
+    mailed_to: Generated<string | null>
+  }
+  /** Mails that wait, and those that ended lately (mail/mail-queue.ts). */
+  mail_queue: {
+    id: string
+    kind: string
+    state: string
+    user_id: string | null
+    /** Null until it is known: that of `user_id`, or whatever was typed. */
+    recipient: string | null
+    /** What mails are counted by, see mail-queue.ts; null until the first attempt. */
+    mailbox: string | null
+    /** The network that asked for it, where anybody may. */
+    origin: string | null
+    language: string
+    /** The values of the text, with the link. Null once it has ended. */
+    sealed: string | null
+    attempts: number
+    last_error: string | null
+    created_at: number
+    next_at: number
+    tried_at: number | null
+    expires_at: number
+    leased_by: string | null
+    leased_until: number | null
+    ended_at: number | null
+  }
+  /** Links with which a person confirms an e-mail address (mail/address-links.ts). */
+  address_links: {
+    id: string
+    digest: string
+    user_id: string
+    address: string
+    /** The address of the user when it was made. */
+    replaces: string | null
+    created_at: number
+    expires_at: number
+    used_at: number | null
+    revoked_at: number | null
+  }
+  /** In which a user has signed in, where mail is set up. */
+  known_browsers: {
+    user_id: string
+    digest: string
+    seen_at: number
   }
   /** What SCIM clients call users and groups (scim/). */
   scim_external_ids: {

@@ -130,6 +130,7 @@ export function effectOf(event: GateEvent, principal: Principal): EventEffect {
     case 'catalogue-changed':
     case 'controllers-changed':
     case 'feeds-changed':
+    case 'apis-changed':
     case 'nodes-asked':
       return NO_EFFECT
     default:
