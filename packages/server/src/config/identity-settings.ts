@@ -53,6 +53,11 @@ export const IDENTITY_SETTINGS = {
     parseBoolean,
     'Let people log in with "gatehouse login" without registering the client gatehouse-cli. A client registered with this id replaces the built-in one.',
   ),
+  scim: setting(
+    'false',
+    parseBoolean,
+    'Serve SCIM 2.0 at /scim/v2, where clients with Identity/Provisioning create, change and disable users.',
+  ),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting(
     '604800',
