@@ -13,6 +13,7 @@ import {
   badBody,
   instant,
   type JsonObject,
+  type KnownNames,
   merged,
   readObject,
   readUser,
@@ -65,7 +66,7 @@ export const userRoutes: readonly AdminRoute[] = [
       const passwordHash = await readPassword(body, env)
       const mustChangePassword = readMustChange(body) ?? false
       const user = await change(env, async (stores) => {
-        const { profile, ...target } = userTarget(readUser(withoutPassword(body), await roleNames(stores)))
+        const { profile, ...target } = userTarget(readUser(withoutPassword(body), await knownNames(stores)))
         const id = await create(stores, { ...target, profile, passwordHash, mustChangePassword })
         return findUser(stores, id)
       })
@@ -99,15 +100,14 @@ export const userRoutes: readonly AdminRoute[] = [
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
         const wanted = merged(form, withoutPassword(patch))
-        const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores), form))
+        const { roles, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
         // Removing it sets it to false.
         const mustChangePassword =
           'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword
-        if (username !== found.username) await refuseTaken(stores, username, found.id)
+        if (target.username !== found.username) await refuseTaken(stores, target.username, found.id)
         // A patch without effect keeps the ETag.
-        const target = { username, profile, disabled, mustChangePassword }
-        if (!isDeepStrictEqual({ ...target, roles: [...roles].sort() }, current(found))) {
-          await stores.users.update(found.id, target)
+        if (!isDeepStrictEqual({ ...target, mustChangePassword, roles: [...roles].sort() }, current(found))) {
+          await stores.users.update(found.id, { ...target, mustChangePassword })
           // What only others give is no operator's because it was listed with the rest.
           const byOthers = new Set(found.roles).difference(new Set(rolesByOperator(found)))
           await stores.users.setRoles(
@@ -209,13 +209,13 @@ function presentUser(user: User): JsonObject {
   }
 }
 
-function current({ username, profile, disabled, mustChangePassword, roles }: User) {
-  return { username, profile, disabled, mustChangePassword, roles }
+function current({ username, profile, attributes, disabled, mustChangePassword, roles }: User) {
+  return { username, profile, attributes, disabled, mustChangePassword, roles }
 }
 
 /** As in a declarative file. */
-function declaredForm(user: User): JsonObject {
-  return { username: user.username, roles: user.roles, disabled: user.disabled, ...user.profile }
+function declaredForm({ username, roles, attributes, disabled, profile }: User): JsonObject {
+  return { username, roles, ...(Object.keys(attributes).length > 0 && { attributes }), disabled, ...profile }
 }
 
 export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
@@ -263,6 +263,6 @@ function withoutPassword({ password, must_change_password, ...rest }: JsonObject
   return rest
 }
 
-export async function roleNames({ roles }: Stores): Promise<string[]> {
-  return (await roles.list()).map(({ name }) => name)
+export async function knownNames({ roles, attributes }: Stores): Promise<KnownNames> {
+  return { roles: (await roles.list()).map(({ name }) => name), attributes: await attributes.list() }
 }

@@ -1,5 +1,6 @@
 /** Settings of the identity service: tokens, keys, pages and browser sessions. */
 import {
+  oneOf,
   parseBoolean,
   parseBrandName,
   parseColour,
@@ -53,6 +54,11 @@ export const IDENTITY_SETTINGS = {
     parseBoolean,
     'Let people log in with "gatehouse login" without registering the client gatehouse-cli. A client registered with this id replaces the built-in one.',
   ),
+  localSignIn: setting(
+    'all',
+    oneOf(['all', 'break_glass']),
+    'Who may sign in with a password or a passkey of this server: all, or break_glass: only users with break_glass, others through a provider. It needs such a user with Identity/Admin, a password and a second factor.',
+  ),
   scim: setting(
     'false',
     parseBoolean,
@@ -68,5 +74,10 @@ export const IDENTITY_SETTINGS = {
     'false',
     parseBoolean,
     'Allow back-channel logout to private and loopback addresses, also over http.',
+  ),
+  clientJwksPrivate: setting(
+    'false',
+    parseBoolean,
+    'Allow the keys of clients (jwks_uri) and of the issuers of workloads (federated) to be fetched from private and loopback addresses, also over http.',
   ),
 } as const satisfies Settings

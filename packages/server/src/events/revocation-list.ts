@@ -164,7 +164,9 @@ export class RevocationList {
       case 'user-changed':
       case 'clients-changed':
       case 'catalogue-changed':
+      case 'attributes-changed':
       case 'feeds-changed':
+      case 'providers-changed':
       case 'apis-changed':
       case 'nodes-asked':
         break

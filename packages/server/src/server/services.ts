@@ -101,7 +101,9 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     rotateKeysEveryMs: config.keyRotation,
     signingAlgs: config.signingAlgs,
     lifetimes: lifetimesOf(config),
+    localSignIn: config.localSignIn,
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
+    allowPrivateKeys: config.clientJwksPrivate,
     onRemoteFailure: (uri, reason) => logger.warn({ uri, reason }, 'keys or metadata could not be fetched'),
   })
 }

@@ -77,7 +77,7 @@ function findUsers(db: Kysely<Schema>) {
       return found
     },
 
-    /** Whether an enabled user with one of the roles has a password or a passkey. */
+    /** Whether an enabled user with one of the roles has a password, a passkey or an identity at another provider. */
     async canSignInWith(roles: readonly string[]): Promise<boolean> {
       const row = await db
         .selectFrom('user_roles')
@@ -90,6 +90,9 @@ function findUsers(db: Kysely<Schema>) {
           return eb.or([
             eb('users.password_hash', 'is not', null),
             eb.exists(passkey.whereRef('factors.user_id', '=', 'users.id')),
+            eb.exists(
+              eb.selectFrom('identities').select('identities.id').whereRef('identities.user_id', '=', 'users.id'),
+            ),
           ])
         })
         .limit(1)
@@ -193,6 +196,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
         'set_up_links',
         'address_links',
         'known_browsers',
+        'identities',
       ] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }

@@ -1,6 +1,7 @@
 /** Changes of identity data: serialised over all nodes, with the events and revocations that follow from them in one transaction. */
 import { sql } from 'kysely'
 import type { User } from '../accounts/user.ts'
+import { changedAttributes } from '../attributes/attribute-values.ts'
 import { type EventTransactionEnv, type PublishInside, transactWithEvents } from '../cluster/event-transaction.ts'
 import { CHANGE_LOCK } from '../database/transaction.ts'
 import type { Stores } from '../stores.ts'
@@ -29,7 +30,8 @@ export function change<T>(
 export async function limitTokens(before: User, after: User, { publish, revocations }: Effects): Promise<void> {
   if (after.disabled && !before.disabled) await revocations.revokeUser(after.id)
   const renamed = before.username === after.username ? {} : ({ renamed: true } as const)
-  await publish({ kind: 'user-changed', subject: after.id, ...renamed })
+  const attributes = changedAttributes(before.attributes, after.attributes)
+  await publish({ kind: 'user-changed', subject: after.id, ...renamed, ...(attributes.length > 0 && { attributes }) })
   // Roles matter besides rights, since row filters can refer to them.
   const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
   if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles))

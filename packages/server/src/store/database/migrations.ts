@@ -5,6 +5,7 @@
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
 import { mail } from './migrations-of-mail.ts'
+import { providers } from './migrations-of-providers.ts'
 import type { Schema } from './schema.ts'
 import { searchKeys } from './search-keys.ts'
 
@@ -221,6 +222,7 @@ const people = additions('people', [
 
 /** Signing keys of other algorithms than RS256. Nodes of earlier versions would sign with them: none is made while one runs. */
 const keyRings = additions('key rings', [`alter table signing_keys add column alg text default 'RS256' not null`])
+
 /** The definitions of APIs and their scopes. */
 const apis = additions('apis', [
   `create table apis (resource text not null, definition text not null, created_at bigint not null,
@@ -247,6 +249,19 @@ const scim = additions('scim', [
   'create table scim_clients (client_id text not null, seen_at bigint not null, constraint scim_clients_key primary key (client_id))',
 ])
 
+/** The definitions of attributes. */
+const attributes = additions('attributes', [
+  `create table attributes (name text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint attributes_key primary key (name))`,
+])
+
+/** JWTs of others that may be used once (RFC 7523 §3), until they expire. */
+const spentJwts = additions('spent-jwts', [
+  `create table spent_jwts (digest text not null, expires_at bigint not null,
+    constraint spent_jwts_key primary key (digest))`,
+  'create index spent_jwts_expiry on spent_jwts (expires_at)',
+])
+
 export const MIGRATIONS: readonly Migration[] = [
   identity,
   audit,
@@ -267,4 +282,7 @@ export const MIGRATIONS: readonly Migration[] = [
   apis,
   mail,
   scim,
+  attributes,
+  spentJwts,
+  providers,
 ]

@@ -59,6 +59,13 @@ export interface Schema {
     created_at: number
     updated_at: number
   }
+  /** Definitions of attributes (attributes/attributes.ts). */
+  attributes: {
+    name: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   /** Remote controllers (controllers/controllers.ts). */
   controllers: {
     name: string
@@ -72,6 +79,53 @@ export interface Schema {
     definition: string
     created_at: number
     updated_at: number
+  }
+  /** Other OpenID providers (providers/providers.ts). */
+  providers: {
+    id: string
+    definition: string
+    /** Sealed. */
+    client_secret: string | null
+    secret_digest: string | null
+    /** Sealed. */
+    private_key: string | null
+    public_jwk: string | null
+    created_at: number
+    updated_at: number
+  }
+  /** Of users at other providers. */
+  identities: {
+    id: string
+    provider: string
+    issuer: string
+    subject: string
+    user_id: string
+    label: string
+    created_at: number
+    used_at: number
+  }
+  /** Sign-ins that wait for the answer of a provider. */
+  provider_states: {
+    digest: string
+    provider: string
+    browser: string
+    details: string
+    created_at: number
+    expires_at: number
+  }
+  session_origins: {
+    session_id: string
+    provider: string
+    issuer: string
+    subject: string
+    sid: string | null
+    logout: string | null
+    created_at: number
+  }
+  /** Logout tokens of providers that were used. */
+  provider_logouts: {
+    digest: string
+    expires_at: number
   }
   /** Definitions of APIs (apis/apis.ts). */
   apis: {
@@ -143,6 +197,8 @@ export interface Schema {
     seen_at: number
     expires_at: number
     ended_at: number | null
+    /** Tokens of the session expire by then, however often they are refreshed. */
+    bounded_until: number | null
   }
   session_clients: {
     session_id: string
@@ -174,6 +230,10 @@ export interface Schema {
     counter: number
     created_at: number
     used_at: number | null
+  }
+  spent_jwts: {
+    digest: string
+    expires_at: number
   }
   throttles: {
     key: string

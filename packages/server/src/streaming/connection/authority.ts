@@ -128,8 +128,10 @@ export function effectOf(event: GateEvent, principal: Principal): EventEffect {
     case 'user-changed':
     case 'clients-changed':
     case 'catalogue-changed':
+    case 'attributes-changed':
     case 'controllers-changed':
     case 'feeds-changed':
+    case 'providers-changed':
     case 'apis-changed':
     case 'nodes-asked':
       return NO_EFFECT
