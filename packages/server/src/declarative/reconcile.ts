@@ -12,7 +12,8 @@ import type { StoredNames } from '../store/check-stored.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import type { Database } from '../store/database/database.ts'
 import { CHANGE_LOCK } from '../store/database/transaction.ts'
-import { createStores } from '../store/stores.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import { removedScopes, scopeRemovalFaults, wantedScopes } from './api-changes.ts'
 import { apply } from './apply.ts'
 import { attributeChangeFaults, keptAttributes } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
@@ -21,6 +22,7 @@ import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
+import { allClients } from './export.ts'
 import {
   type Change,
   type CurrentState,
@@ -58,6 +60,8 @@ export interface ReconcileEnv {
   readonly digestKey: Buffer
   /** The names of the controllers that the server has loaded, as far as they are known. */
   readonly loadedControllers?: readonly string[]
+  /** Whether clients can be registered for the right to provision users. */
+  readonly provisioning?: boolean
 }
 
 /** The declarations that the settings name; undefined if none. The file reader and the demonstration data are loaded on demand. */
@@ -103,14 +107,15 @@ export async function findDeclared(
 export async function checkDeclared(
   declared: Declared,
   environment: ReconcileEnv['environment'],
-  { roles, attributes }: StoredNames,
+  { roles, attributes, apis }: StoredNames,
   tables: TableChecks | undefined,
   loadedControllers: readonly string[] = [],
+  provisioning = false,
 ): Promise<void> {
   const { source, declaration, folder } = declared
   refuse(source, [
     ...resolveSecrets(declaration, { environment, folder }).faults,
-    ...checkMeaning(declaration, roles, takenNames(loadedControllers), attributes),
+    ...checkMeaning(declaration, roles, takenNames(loadedControllers), attributes, { apis, provisioning }),
     ...tableFaults(declaration, folder, tables),
   ])
   if (tables === undefined) return
@@ -157,7 +162,9 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
       state.roles.keys(),
       takenNames(env.loadedControllers),
       keptAttributes(declaration, state.attributes),
+      { apis: [...state.apis.values()], provisioning: env.provisioning ?? false },
     ),
+    ...(await removedScopeFaults(declaration, state, stores)),
     ...attributeChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
     ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
@@ -176,6 +183,13 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
       pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
     })
   return changes
+}
+
+/** All clients are read only where a scope is to be removed. */
+async function removedScopeFaults(declaration: Declaration, state: CurrentState, stores: Stores): Promise<Fault[]> {
+  const existing = [...state.apis.values()]
+  if (removedScopes(existing, wantedScopes(declaration, existing)).size === 0) return []
+  return scopeRemovalFaults(declaration, state, await allClients(stores))
 }
 
 /** Those in the database that pruning does not remove. */

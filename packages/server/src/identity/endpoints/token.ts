@@ -6,6 +6,7 @@ import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import { readResources } from '../apis/targets.ts'
 import {
   authenticateClient,
   type ClientAuthEnv,
@@ -50,7 +51,7 @@ export function tokenRoute(env: TokenEnv): Route {
     method: 'POST',
     path: '/connect/token',
     body: FORM,
-    handle: async (context) => context.json(await token(formOf(context), context, env)),
+    handle: async (context) => context.json(await token(formOf(context, 'resource'), context, env)),
   }
 }
 
@@ -64,7 +65,7 @@ async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Pr
       caller.identify({ user: user.id })
       env.rateLimits.countCaller('token', caller.address, { user: user.id })
     }
-    const redeemed = stillAllowed(await redeem({ form, client, caller, countUser }, env), client)
+    const redeemed = await redeem({ form, client, caller, audience: audienceOf(form, client, env), countUser }, env)
     await refuseRevoked(redeemed, client, began, env)
     return await issue(grantType, client, redeemed, caller, env)
   } catch (error) {
@@ -85,9 +86,10 @@ function isTokenGrant(name: string): name is TokenGrantType {
   return Object.hasOwn(GRANTS, name)
 }
 
-/** The scopes of the client may have been reduced since the grant. */
-function stillAllowed(redeemed: Redeemed, client: Client): Redeemed {
-  return { ...redeemed, scopes: redeemed.scopes.filter((scope) => client.scopes.has(scope)) }
+/** RFC 8707 §2.2. */
+function audienceOf(form: Parameters, client: Client, { issuer, apis }: TokenEnv): string | undefined {
+  const rules = { issuer: issuer.name, client, known: apis.known(), most: 1 }
+  return readResources(form.all('resource'), rules)?.[0]
 }
 
 /** The grant may have been revoked since it was read: a token issued now would be newer than the revocation, and survive it. */
@@ -117,11 +119,11 @@ async function refuseRevoked(
 async function issue(
   grantType: string,
   client: Client,
-  { scopes, onBehalfOf, refreshToken, idToken }: Redeemed,
+  { scopes, target, onBehalfOf, refreshToken, idToken }: Redeemed,
   caller: ClientRequest,
   { issuer, audit, metrics }: TokenEnv,
 ): Promise<TokenReply> {
-  const [access, refresh] = await Promise.all([issuer.accessToken(client, scopes, onBehalfOf), refreshToken])
+  const [access, refresh] = await Promise.all([issuer.accessToken(client, scopes, onBehalfOf, target), refreshToken])
   const id =
     idToken === undefined || onBehalfOf === undefined
       ? undefined

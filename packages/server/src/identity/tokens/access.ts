@@ -5,6 +5,7 @@ import { type Authenticate, type Clock, type Principal, seconds } from 'gatehous
 import type { RevocationList, TokenOrigin } from '../../events/revocation-list.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { wordsOf } from '../../lib/words.ts'
+import { isBuiltInAudience } from '../apis/targets.ts'
 import { readTokenId } from './issuer.ts'
 import type { SignedByUs, Signer } from './signer.ts'
 
@@ -14,7 +15,9 @@ export interface AccessOptions {
   readonly revocationList: RevocationList
   readonly clock: Clock
   /** The names of a user; called once for each new token. */
-  readonly namesOf: (userId: string) => Promise<{ username: string; displayName: string } | undefined>
+  readonly namesOf: (
+    userId: string,
+  ) => Promise<{ username: string; displayName: string; roles: readonly string[] } | undefined>
 }
 
 /** Thousands are kept: one more object for each would noticeably lengthen garbage collections. */
@@ -40,7 +43,12 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
   let verifiedTokens = new LruMap<VerifiedToken>(MAX_VERIFIED)
   let recentTokens = new LruMap<RecentToken>(MAX_RECENT)
 
+  /** Tokens for the built-in services. Those for APIs of one's own are valid only there, and for what describes tokens. */
   const authenticate: Authenticate = (token) => {
+    const principal = authenticateAny(token)
+    return principal instanceof Promise ? principal.then(orForeign) : orForeign(principal)
+  }
+  const authenticateAny: Authenticate = (token) => {
     const end = endOf(token)
     const recent = recentTokens.get(end)
     if (recent?.token === token) return checkStillValid(recent.verified)
@@ -52,6 +60,8 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
   }
   return {
     authenticate,
+    /** Also tokens for APIs of one's own, for userinfo, introspection and revocation. */
+    authenticateAny,
     /** Clears the caches, for example because a signing key was withdrawn. */
     forget() {
       verifiedTokens = new LruMap(MAX_VERIFIED)
@@ -90,9 +100,20 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
 
   /** Undefined if there is no such user. */
   async function withNames(principal: Principal): Promise<Principal | undefined> {
-    const names = await namesOf(principal.subject)
-    return names === undefined ? undefined : { ...principal, ...names }
+    const user = await namesOf(principal.subject)
+    if (user === undefined) return undefined
+    const { roles, ...names } = user
+    // A token for an API need not list the roles, by which later changes limit its rights.
+    return { ...principal, ...names, ...(isForBuiltIn(principal) ? {} : { roles }) }
   }
+}
+
+function isForBuiltIn({ audiences }: Principal): boolean {
+  return audiences.every(isBuiltInAudience)
+}
+
+function orForeign(principal: Principal | undefined): Principal | undefined {
+  return principal !== undefined && isForBuiltIn(principal) ? principal : undefined
 }
 
 /** The ids that revocation events refer to. */
