@@ -8,7 +8,7 @@ import type { Resources } from './resources.ts'
 
 export async function reconcileDeclared(
   declared: Declared | undefined,
-  { resources, loadedControllers, logger }: Pick<Base, 'resources' | 'loadedControllers' | 'logger'>,
+  { config, resources, loadedControllers, logger }: Pick<Base, 'config' | 'resources' | 'loadedControllers' | 'logger'>,
   query: { readonly tables: TablesPort; readonly documents: Documents } | undefined,
 ): Promise<void> {
   if (declared === undefined) return
@@ -16,7 +16,8 @@ export async function reconcileDeclared(
   const { tables, documents } = query ?? {}
   const { reconcile, summarise } = await import('../declarative/reconcile.ts')
   const digestKey = masterKey.derive('declared passwords')
-  const env = { database, clock, environment: process.env, tables, digestKey, loadedControllers }
+  const provisioning = config.scim
+  const env = { database, clock, environment: process.env, tables, digestKey, loadedControllers, provisioning }
   const changes = await reconcile(declared, env)
   if (documents !== undefined) await createDocuments(declared.documents ?? [], documents, stores)
   if (changes.length === 0) return
