@@ -17,6 +17,7 @@ import { type DiscoveryOptions, discoveryRoutes } from '../identity/endpoints/di
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
+import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Feeds } from './feeds.ts'
@@ -47,6 +48,8 @@ export interface RouteParts {
   readonly builtInClients: BuiltInClients
   readonly pages: LazyPages
   readonly runsIdentity: boolean
+  /** Whether SCIM is served. */
+  readonly scim: boolean
   /** What the OpenID document says. */
   readonly discovery: DiscoveryOptions['mode']
   /** Undefined where the console is switched off. */
@@ -104,6 +107,7 @@ function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
     },
     ...endpointGroups({ ...identity, authenticate: identity.authenticateAny, ...resources, rateLimits, metrics }, cors),
     { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
+    ...(parts.scim ? [{ at: ['/scim/v2'], limit: 'scim', load: () => loadScim(parts) }] : []),
   ]
 }
 
@@ -143,6 +147,22 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
     pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
   }
   return browserGroups(env)
+}
+
+async function loadScim({ resources, identity, bus, metrics }: RouteParts): Promise<readonly RouteGroup[]> {
+  const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
+  const { stores, clock } = resources
+  const env = {
+    ...resources,
+    ...{ receive: bus.receive, metrics },
+    base: identity.issuer.name + SCIM_PATH,
+    attributes: {
+      definitions: async () => [...identity.attributes.definitions.values()],
+      parse: parseAttributeValues,
+    },
+  }
+  const access = { authenticate: identity.authenticate, clients: identity.clients, tokens: stores.scim.tokens, clock }
+  return [scimGroup(env, access)]
 }
 
 function consoleRoutes(

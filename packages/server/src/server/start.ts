@@ -153,6 +153,7 @@ function answerRequests(
         readiness,
       },
       runsIdentity: runs(config, 'identity'),
+      scim: config.scim,
       discovery: config.discovery,
       console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
       tables: query?.tables,
