@@ -1,6 +1,6 @@
 /** The events of the audit log: name, meaning and permitted details. */
 export const AUDIT_EVENTS = {
-  'signin.succeeded': event('A user signed in.', 'methods', 'session'),
+  'signin.succeeded': event('A user signed in.', 'methods', 'session', 'provider'),
   'signin.refused': event(
     'A sign-in failed. The entered name is recorded only if the user exists.',
     'reason',
@@ -108,7 +108,25 @@ export const AUDIT_EVENTS = {
   'feed.changed': change('A feed was changed.', 'changed', 'source'),
   'feed.deleted': change('A feed was deleted.', 'source'),
   'feed.purged': change('All messages of a feed were deleted.', 'source'),
-  'key.created': change('A signing key was created.', 'kid', 'active_from', 'reason'),
+  'provider.created': change('Another OpenID provider was declared.', 'source'),
+  'provider.changed': change('Another OpenID provider was changed.', 'changed', 'source'),
+  'provider.deleted': change('Another OpenID provider was removed, with the identities of users there.', 'source'),
+  'provider.key_created': change('A new key pair for a provider was made.', 'kid', 'source'),
+  'provider.refused': event(
+    'A sign-in through another provider failed. `reason` is the code that the person was shown.',
+    'provider',
+    'reason',
+  ),
+  'provider.logout': event('Another provider ended the sessions of a user.', 'provider', 'sessions'),
+  'identity.linked': change(
+    'An identity at another provider was linked to a user. `reason` says how: account, sign-in, invitation, scim or created.',
+    'provider',
+    'identity',
+    'reason',
+  ),
+  'identity.unlinked': change('An identity at another provider was unlinked from a user.', 'provider', 'identity', 'source'),
+  'identity.break_glass': event('A user signed in with a password where others need a provider.', 'session'),
+  'key.created': change('A signing key was created.', 'kid', 'alg', 'active_from', 'reason'),
   'key.retired': change('A signing key stopped signing.', 'kid', 'reason'),
   'declaration.applied': change('A declarative file was reconciled.', 'created', 'changed', 'deleted'),
   'backup.taken': event('A backup was written.', 'rows', 'bytes'),

@@ -69,6 +69,10 @@ export type GateEvent =
   | { readonly kind: 'controllers-changed' }
   /** A feed was declared, changed or removed. */
   | { readonly kind: 'feeds-changed' }
+  /** Another provider was declared, changed or removed. */
+  | { readonly kind: 'providers-changed' }
+  /** An API was declared, changed or removed. */
+  | { readonly kind: 'apis-changed' }
   /** A call to all nodes (see events/cluster.ts): `question` is its id, `words` are its parameters. */
   | {
       readonly kind: 'nodes-asked'

@@ -54,9 +54,11 @@ export {
   audiencesOf,
   IDENTITY_AUDIENCE,
   isPlatformScope,
+  isReservedScope,
   isRight,
   PLATFORM_AUDIENCE,
   PLATFORM_SCOPES,
+  PROVISIONING_SCOPE,
   SCOPES,
 } from './scopes.ts'
 export { isStreamErrorCode, STREAM_ERRORS, type StreamErrorCode } from './stream-errors.ts'

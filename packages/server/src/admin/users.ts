@@ -7,7 +7,7 @@ import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-
 import { rolesByOperator, USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
 import type { SearchHit } from '../store/accounts/user-search.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
-import { changedAttributes } from '../store/attributes/attribute-values.ts'
+import { limitTokens } from '../store/authorizations/change.ts'
 import type { Stores } from '../store/stores.ts'
 import {
   badBody,
@@ -20,7 +20,7 @@ import {
   refuseUnknown,
   USER_SCHEMA,
 } from './request/body.ts'
-import { change, type Effects, record, recordPatch } from './request/change.ts'
+import { change, record, recordPatch } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
@@ -230,23 +230,6 @@ export async function create(stores: Stores, user: Parameters<Stores['users']['c
 async function refuseTaken({ users }: Stores, username: string, id: string): Promise<void> {
   const holder = await users.findByUsername(username)
   if (holder !== undefined && holder.id !== id) throw conflict(`The username ${username} is taken`)
-}
-
-/** Revokes or limits the tokens of a user according to the change, on all nodes. */
-async function limitTokens(before: User, after: User, { publish, revocations }: Effects): Promise<void> {
-  if (after.disabled && !before.disabled) await revocations.revokeUser(after.id)
-  const renamed = before.username === after.username ? {} : ({ renamed: true } as const)
-  const attributes = changedAttributes(before.attributes, after.attributes)
-  await publish({
-    kind: 'user-changed',
-    subject: after.id,
-    ...renamed,
-    ...(attributes.length > 0 && { attributes }),
-  })
-  // Roles matter besides rights, since row filters can refer to them.
-  const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
-  if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles))
-    await revocations.limitUserRights(after)
 }
 
 async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<string | undefined> {

@@ -8,6 +8,7 @@ import { toClient } from '../store/clients/client-metadata.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
+import { putRole, removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
@@ -163,7 +164,9 @@ async function applyIdentity(
     switch (change.what) {
       case 'role':
         if (roles !== 'changed') roles = change.action === 'create' ? 'created' : 'changed'
-        await (change.action === 'remove' ? stores.roles.remove(change.name) : stores.roles.put(change.target))
+        await (change.action === 'remove'
+          ? stores.roles.remove(change.name)
+          : putRole(change.target, stores, revocations))
         break
       case 'attribute':
         await (change.action === 'remove'
@@ -252,12 +255,14 @@ function mustChangeOf(password: NewPassword | undefined): boolean {
 
 async function applyClient(
   change: Extract<Change, { what: 'client' }>,
-  { clients, events }: Stores,
+  stores: Stores,
   revocations: RevocationsInside,
 ): Promise<void> {
+  const { clients, events } = stores
   const { name } = change
   const before = (await clients.metadata(name))?.attributes ?? {}
   if (change.action === 'remove') {
+    await removeScimClient(name, stores, revocations)
     await clients.remove(name)
   } else {
     await clients.put(change.target)

@@ -15,7 +15,9 @@ import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
+import { hasSecret } from '../store/clients/client-metadata.ts'
 import { nameFault, sharedNames, type TakenNames, takenNames } from './controller-names.ts'
+import { assertionFaults } from './declared-assertions.ts'
 import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
 import { feedFaults } from './declared-feed.ts'
 import type {
@@ -104,8 +106,11 @@ function clientFaults(client: DeclaredClient): Fault[] {
   if (BUILT_IN_CLIENT_IDS.has(client.client_id)) fault('client_id', `${client.client_id} is built in: choose another`)
   if (isPublic && client.client_secret !== undefined)
     fault('client_secret', 'a client with token_endpoint_auth_method none has no secret')
-  if (!isPublic && client.client_secret === undefined)
-    fault('client_secret', 'is missing; for a client without a secret set token_endpoint_auth_method to none')
+  if (hasSecret(client) && client.client_secret === undefined)
+    fault(
+      'client_secret',
+      'is missing; for a client without a secret set token_endpoint_auth_method to none or private_key_jwt',
+    )
   if (isPublic && grants.includes('client_credentials'))
     fault(`grant_types[${grants.indexOf('client_credentials')}]`, 'client_credentials requires a client secret')
 
@@ -129,6 +134,7 @@ function clientFaults(client: DeclaredClient): Fault[] {
     ...repeated('grant_types', client.grant_types),
     ...repeated('response_types', client.response_types),
     ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
+    ...assertionFaults(client),
     ...(client.jwks?.keys ?? []).flatMap((key, index) =>
       'd' in key || 'k' in key
         ? [{ path: `jwks.keys[${index}]`, text: 'contains a private key; give only the public key' }]
@@ -144,6 +150,7 @@ const ADDRESSES = [
   ['frontchannel_logout_uri', webAddressFault],
   ['backchannel_logout_uri', webAddressFault],
   ['initiate_login_uri', secureAddressFault],
+  ['jwks_uri', webAddressFault],
   ['client_uri', webAddressFault],
   ['logo_uri', webAddressFault],
   ['policy_uri', webAddressFault],

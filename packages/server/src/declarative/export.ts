@@ -3,7 +3,7 @@
 import { Refusal } from 'gatehouse-protocol'
 import type { Role } from '../store/accounts/roles.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
-import type { ClientMetadata } from '../store/clients/client-metadata.ts'
+import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
 import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
@@ -100,12 +100,13 @@ async function allUsers({ users }: Stores): Promise<User[]> {
   }
 }
 
-function declaredRole({ name, scopes, description, requireSecondFactor }: Role): object {
+function declaredRole({ name, scopes, description, requireSecondFactor, provisioned }: Role): object {
   return {
     name,
     ...(description !== '' && { description }),
     scopes: [...scopes],
     ...(requireSecondFactor && { require_second_factor: true }),
+    ...(provisioned === true && { provisioned }),
   }
 }
 
@@ -126,7 +127,7 @@ function declaredClients(clients: readonly ClientMetadata[]): object[] {
   const used = new Set<string>()
   return clients.toSorted(by(({ client_id }) => client_id)).map(({ disabled, ...metadata }) => ({
     ...metadata,
-    ...(metadata.token_endpoint_auth_method !== 'none' && {
+    ...(hasSecret(metadata) && {
       client_secret: { env: variableFor(metadata.client_id, used) },
     }),
     ...(disabled === true && { disabled: true }),

@@ -132,9 +132,13 @@ function upsert<What extends string, Target extends object>(
 }
 
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return roles
-    .map(roleTarget)
-    .flatMap((target) => upsert('role', target.name, state.roles.get(target.name), target) ?? [])
+  return roles.map(roleTarget).flatMap(({ provisioned, ...rest }) => {
+    const before = state.roles.get(rest.name)
+    const is = before?.provisioned ?? false
+    // Whether it is a group of SCIM stays as it is unless the file says so.
+    const marked = provisioned === false && is ? { provisioned } : provisioned || is ? { provisioned: true } : {}
+    return upsert('role', rest.name, before, { ...rest, ...marked }) ?? []
+  })
 }
 
 function planAttributes({ attributes = [] }: ResolvedDeclaration, state: CurrentState): Change[] {

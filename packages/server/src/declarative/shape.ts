@@ -3,8 +3,10 @@
 import { NAME as anyName, CONTROLLER_NAME, FEED_CLASSES, LONGEST_NAME, LONGEST_TOPIC, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
+import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
 import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 
@@ -68,6 +70,7 @@ const ROLE = closed(['name'], {
   scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
   description: words('The purpose of the role.'),
   require_second_factor: flag('Users with this role must sign in with a second factor.'),
+  provisioned: flag('SCIM clients see the role as a group, and may give it to users. Default: as it is.'),
 })
 
 const USER = closed(['username'], {
@@ -109,7 +112,7 @@ const CLIENT = closed(['client_id'], {
   client_secret: SECRET,
   token_endpoint_auth_method: oneOf(
     AUTH_METHODS,
-    'none makes a public client. Default: client_secret_basic and client_secret_post.',
+    'none makes a public client; private_key_jwt takes assertions instead of a secret. Default: client_secret_basic and client_secret_post.',
   ),
   application_type: oneOf(
     ['web', 'native'],
@@ -124,9 +127,30 @@ const CLIENT = closed(['client_id'], {
   frontchannel_logout_session_required: flag(),
   backchannel_logout_uri: words(),
   backchannel_logout_session_required: flag(),
-  jwks: closed(['keys'], { keys: shortList(JWK, 'Public keys for signed request objects.') }),
+  jwks: closed(['keys'], {
+    keys: shortList(JWK, 'Public keys for signed request objects, and for assertions of private_key_jwt.'),
+  }),
+  jwks_uri: words('Where the public keys for private_key_jwt are published, instead of jwks. https.'),
+  token_endpoint_auth_signing_alg: oneOf(
+    FOREIGN_ALGS,
+    'The only algorithm of its assertions. Default: any that fits the key.',
+  ),
+  federated: shortList(
+    closed(['issuer', 'subject'], {
+      issuer: text({ minLength: 1, maxLength: 512, description: 'The iss of its tokens.' }),
+      subject: text({ minLength: 1, maxLength: 512, description: 'The sub of its tokens, compared exactly.' }),
+      jwks: closed(['keys'], {
+        keys: shortList(JWK, "The issuer's public keys. Default: those that its metadata name."),
+      }),
+    }),
+    'Workloads, such as service accounts of Kubernetes or CI jobs, that authenticate as this client with a token of their issuer.',
+  ),
   default_max_age: number('integer', { minimum: 0 }),
   require_auth_time: flag(),
+  id_token_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of ID tokens and logout tokens, one of the setting signing_algs. Default: RS256.',
+  ),
   initiate_login_uri: words('https only.'),
   contacts: shortList(text()),
   client_uri: words(),
@@ -149,6 +173,10 @@ const CLIENT = closed(['client_id'], {
     description:
       'Seconds. Applies to new tokens; existing tokens keep their lifetime unless they are revoked. Default: 3600.',
   }),
+  access_token_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
+  ),
   attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },
   disabled: flag(),
 })

@@ -58,6 +58,7 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
     scopes: role.scopes ?? [],
     description: role.description ?? '',
     requireSecondFactor: role.require_second_factor ?? false,
+    ...(role.provisioned !== undefined && { provisioned: role.provisioned }),
   }
 }
 

@@ -166,6 +166,8 @@ export class RevocationList {
       case 'catalogue-changed':
       case 'attributes-changed':
       case 'feeds-changed':
+      case 'providers-changed':
+      case 'apis-changed':
       case 'nodes-asked':
         break
     }

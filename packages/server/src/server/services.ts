@@ -111,8 +111,12 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
+    signingAlgs: config.signingAlgs,
     lifetimes: lifetimesOf(config),
+    localSignIn: config.localSignIn,
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
+    allowPrivateKeys: config.clientJwksPrivate,
+    onRemoteFailure: (uri, reason) => logger.warn({ uri, reason }, 'keys or metadata could not be fetched'),
   })
 }
 

@@ -4,7 +4,7 @@ import type { User } from '../../store/accounts/user.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Consent } from '../../store/clients/consents.ts'
-import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
+import { acrOf, FEDERATED, MULTI_FACTOR } from '../tokens/claims.ts'
 import type { AuthorizationError } from './authorization-error.ts'
 import { essentialAcr, scopesOfClaims } from './claims.ts'
 import { type AuthorizationRequest, gives } from './request.ts'
@@ -61,7 +61,8 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
     return { kind: 'choose-account' }
   const factor = factorStep(request, client, session, user)
   if (factor !== undefined) return factor
-  if (user.mustChangePassword) return { kind: 'change-password' }
+  // Who came through another provider has not used the password.
+  if (user.mustChangePassword && !session.amr.includes(FEDERATED)) return { kind: 'change-password' }
   const scopes = grantableScopes(request, client, user)
   const needed = [...new Set([...scopes, ...scopesOfClaims(request.claims)])]
   if (needsConsent(request, client, needed, consent, progress.consented === user.id))

@@ -47,7 +47,10 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     scopes,
     authTime: session.authTime,
     details: { amr: session.amr, acr: acrOf(session.amr), claims },
-    expiresAt: env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime(scopes, client, env),
+    expiresAt: Math.min(
+      env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime(scopes, client, env),
+      session.boundedUntil ?? Number.POSITIVE_INFINITY,
+    ),
   })
   const code = withCode
     ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge }, CODE_LIFETIME_MS)

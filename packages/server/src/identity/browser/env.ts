@@ -11,6 +11,7 @@ import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
 import type { Hashing } from '../passwords/hashing.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
+import type { ProviderDirectory } from '../provider-directory.ts'
 import type { Issuer } from '../tokens/issuer.ts'
 import type { Signer } from '../tokens/signer.ts'
 import type { BrowserCookies } from './cookies.ts'
@@ -29,6 +30,8 @@ type UsedStores = Pick<
   | 'deviceCodes'
   | 'setUpLinks'
   | 'throttles'
+  | 'identities'
+  | 'providerSignIns'
 >
 
 export interface BrowserEnv extends UsedStores {
@@ -39,6 +42,7 @@ export interface BrowserEnv extends UsedStores {
   readonly revocations: Revocations
   readonly publish: Bus['publish']
   readonly checkPassword: CheckPassword
+  readonly providers: ProviderDirectory
   readonly hashing: Hashing
   readonly attempts: Attempts
   readonly audit: Audit

@@ -38,6 +38,7 @@ export async function redeemDeviceCode({ form, client, countUser }: GrantRequest
     },
     client,
     env,
+    approval.boundedUntil,
   )
   // Check consent after creating the grant: a withdrawal from now on finds the grant and revokes it.
   if (!(await consentIsCurrent(approval, client, env))) {

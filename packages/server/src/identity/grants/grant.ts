@@ -62,10 +62,11 @@ export async function createGrant(
   grant: Omit<NewGrant, 'expiresAt'>,
   client: Client,
   env: GrantEnv,
+  boundedUntil = Number.POSITIVE_INFINITY,
 ): Promise<{ grant: Grant; refreshToken: string | undefined }> {
   const created = await env.stores.grants.create({
     ...grant,
-    expiresAt: env.clock() + grantLifetime(grant.scopes, client, env),
+    expiresAt: Math.min(env.clock() + grantLifetime(grant.scopes, client, env), boundedUntil),
   })
   return { grant: created, refreshToken: await issueFirstRefreshToken(created, env) }
 }

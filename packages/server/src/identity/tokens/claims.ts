@@ -77,6 +77,9 @@ export function displayNameOf(user: Pick<User, 'profile' | 'username'>): string 
   return typeof nickname === 'string' && nickname !== '' ? nickname : user.username
 }
 
+/** In `amr`: another provider vouches for the person. */
+export const FEDERATED = 'fed'
+
 const SINGLE_FACTOR = '1'
 /** Two factors, or a passkey with user verification. */
 export const MULTI_FACTOR = '2'

@@ -1,6 +1,7 @@
 /** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4) and tokens for calls. */
 import { hash, randomUUID } from 'node:crypto'
 import { audiencesOf, type Clock, IDENTITY_AUDIENCE, type Principal, seconds } from 'gatehouse-protocol'
+import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
@@ -67,7 +68,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
           : Math.min(lifetimeOf(client), grantSecondsLeft(onBehalfOf.grant, now))
       const tokenId = createTokenId(onBehalfOf?.grant.id, now)
       const audiences = audiencesOf(scopes)
-      const token = await signer.sign('at+jwt', {
+      const token = await signer.sign('at+jwt', client.accessTokenAlg, {
         iss: name,
         sub: onBehalfOf?.user.id ?? client.id,
         aud: audiences.length > 1 ? audiences : (audiences[0] ?? IDENTITY_AUDIENCE),
@@ -92,7 +93,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
 
     idToken({ client, user, grant, nonce, accessToken, code, withScopeClaims = false }: IdTokenParts): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('JWT', {
+      return signer.sign('JWT', client.idTokenAlg, {
         iss: name,
         sub: user.id,
         aud: client.id,
@@ -103,8 +104,8 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
         acr: grant.details.acr,
         amr: grant.details.amr,
         sid: sessionOf(grant),
-        at_hash: accessToken === undefined ? undefined : halfHash(accessToken),
-        c_hash: code === undefined ? undefined : halfHash(code),
+        at_hash: accessToken === undefined ? undefined : halfHash(accessToken, client.idTokenAlg),
+        c_hash: code === undefined ? undefined : halfHash(code, client.idTokenAlg),
         ...claimsAbout(
           user,
           withScopeClaims || client.claimsInIdToken ? grant.scopes : [],
@@ -115,7 +116,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
 
     logoutToken(client: Client, subject: string, sessionId: string): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('logout+jwt', {
+      return signer.sign('logout+jwt', client.idTokenAlg, {
         iss: name,
         sub: subject,
         aud: client.id,
@@ -133,7 +134,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
      */
     callToken(url: string, { subject, clientId, scopes, roles }: Principal, requestId: string): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('call+jwt', {
+      return signer.sign('call+jwt', 'RS256', {
         iss: name,
         sub: subject,
         aud: url,
@@ -149,9 +150,10 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
   }
 }
 
-/** OpenID Connect Core §3.1.3.6: the left half of the SHA-256 of the value. */
-function halfHash(value: string): string {
-  return hash('sha256', value, 'buffer').subarray(0, 16).toString('base64url')
+/** OpenID Connect Core §3.1.3.6: the left half of the value's hash, by the algorithm of the ID token; that of Ed25519 is SHA-512. */
+function halfHash(value: string, alg: SignatureAlg): string {
+  const digest = hash(alg === 'EdDSA' ? 'sha512' : 'sha256', value, 'buffer')
+  return digest.subarray(0, digest.length / 2).toString('base64url')
 }
 
 const RANDOM_BYTES = 16

@@ -31,6 +31,8 @@ export interface DeviceApproval {
   readonly approvedAt: number
   readonly amr: readonly string[]
   readonly acr?: string | undefined
+  /** No token of the grant lives longer. */
+  readonly boundedUntil?: number | undefined
 }
 
 export interface IssuedDeviceCode {

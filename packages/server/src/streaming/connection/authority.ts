@@ -131,6 +131,8 @@ export function effectOf(event: GateEvent, principal: Principal): EventEffect {
     case 'attributes-changed':
     case 'controllers-changed':
     case 'feeds-changed':
+    case 'providers-changed':
+    case 'apis-changed':
     case 'nodes-asked':
       return NO_EFFECT
     default:
