@@ -166,6 +166,7 @@ function answerRequests(
       streaming: streaming?.routes,
       attributesChanged: async () => {
         await identity.attributes.reload()
+        await query?.tables.refresh()
       },
       loadedControllers: base.loadedControllers,
       feeds,
