@@ -121,7 +121,12 @@ export const AUDIT_EVENTS = {
     'identity',
     'reason',
   ),
-  'identity.unlinked': change('An identity at another provider was unlinked from a user.', 'provider', 'identity', 'source'),
+  'identity.unlinked': change(
+    'An identity at another provider was unlinked from a user.',
+    'provider',
+    'identity',
+    'source',
+  ),
   'identity.break_glass': event('A user signed in with a password where others need a provider.', 'session'),
   'key.created': change('A signing key was created.', 'kid', 'alg', 'active_from', 'reason'),
   'key.retired': change('A signing key stopped signing.', 'kid', 'reason'),

@@ -15,9 +15,9 @@ import { Attempts } from './attempts.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
-import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
+import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createAccess } from './tokens/access.ts'
 import { displayNameOf } from './tokens/claims.ts'
 import { createIssuer } from './tokens/issuer.ts'
@@ -84,7 +84,12 @@ export async function openIdentity(options: IdentityOptions) {
   })
   const hashing = createHashing(options.metrics)
   const attempts = new Attempts(stores.throttles)
-  const providers = createProviderDirectory({ providers: stores.providers, bus, localSignIn: options.localSignIn, onError })
+  const providers = createProviderDirectory({
+    providers: stores.providers,
+    bus,
+    localSignIn: options.localSignIn,
+    onError,
+  })
   await providers.load()
   return {
     issuer: createIssuer({

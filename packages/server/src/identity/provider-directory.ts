@@ -25,7 +25,9 @@ export function createProviderDirectory({ providers, bus, localSignIn, onError }
   const load = async (): Promise<void> => {
     known = await providers.list()
     byDomain = new Map(
-      known.filter(({ disabled }) => !disabled).flatMap((each) => each.domains.map((domain) => [domain, each] as const)),
+      known
+        .filter(({ disabled }) => !disabled)
+        .flatMap((each) => each.domains.map((domain) => [domain, each] as const)),
     )
   }
   const closing = new AbortController()
@@ -46,7 +48,14 @@ export function createProviderDirectory({ providers, bus, localSignIn, onError }
     /** The provider of a name such as `ann@example.com`. */
     forName(name: string): StoredProvider | undefined {
       const at = name.lastIndexOf('@')
-      return at < 1 ? undefined : byDomain.get(name.slice(at + 1).trim().toLowerCase())
+      return at < 1
+        ? undefined
+        : byDomain.get(
+            name
+              .slice(at + 1)
+              .trim()
+              .toLowerCase(),
+          )
     },
     /** Whether any is reached by entering a name. */
     hasDomains: (): boolean => byDomain.size > 0,

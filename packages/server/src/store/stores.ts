@@ -18,13 +18,13 @@ import { createNodes } from './cluster/nodes.ts'
 import { createControllers } from './controllers/controllers.ts'
 import type { Database } from './database/database.ts'
 import { createFeeds } from './feeds/feeds.ts'
-import { createIdentities } from './providers/identities.ts'
-import { createProviderSignIns } from './providers/provider-sign-ins.ts'
-import { createProviders } from './providers/providers.ts'
 import { createSigningKeys } from './keys/signing-keys.ts'
 import { createAddressLinks } from './mail/address-links.ts'
 import { createKnownBrowsers } from './mail/known-browsers.ts'
 import { createMailQueue } from './mail/mail-queue.ts'
+import { createIdentities } from './providers/identities.ts'
+import { createProviderSignIns } from './providers/provider-sign-ins.ts'
+import { createProviders } from './providers/providers.ts'
 
 export type Stores = ReturnType<typeof createStores>
 

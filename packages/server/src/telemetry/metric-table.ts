@@ -45,11 +45,7 @@ export const METRICS = {
     'provider',
     'outcome',
   ),
-  gatehouse_provider_signin_seconds: histogram(
-    'Time of the requests to a provider for one sign-in.',
-    SLOW,
-    'provider',
-  ),
+  gatehouse_provider_signin_seconds: histogram('Time of the requests to a provider for one sign-in.', SLOW, 'provider'),
   gatehouse_hash_queue: gauge('Password hashes in progress ("running") and queued ("waiting").', 'state'),
   gatehouse_hash_seconds: histogram('Time of a password check, including the wait.', SLOW),
   gatehouse_streaming_connections: gauge('Open streaming connections: "authenticated" or "anonymous".', 'state'),

@@ -51,7 +51,8 @@ ${data.client !== undefined && html`<p class="secondary"><button type="submit" f
 /** Links and not forms: a form of this page could not be redirected to another origin. */
 function providerLinks(providers: SignInData['providers'], messages: Messages, isSecond: boolean): Html {
   const links = providers.map(
-    ({ name, url }) => html`<a class="button${isSecond && ' plain'} wide" href="${url}">${messages.signInWith(name)}</a>`,
+    ({ name, url }) =>
+      html`<a class="button${isSecond && ' plain'} wide" href="${url}">${messages.signInWith(name)}</a>`,
   )
   return html`${links.length > 0 && html`<div class="actions stacked" id="providers">${links}</div>`}`
 }

@@ -102,7 +102,13 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
     const isRefused = user !== undefined && !mayUsePassword(user)
     if (!matches || user === undefined || user.passwordHash === undefined || user.disabled || isRefused) {
       const reason =
-        user === undefined ? 'unknown user' : user.disabled ? 'disabled' : isRefused ? 'provider needed' : 'wrong password'
+        user === undefined
+          ? 'unknown user'
+          : user.disabled
+            ? 'disabled'
+            : isRefused
+              ? 'provider needed'
+              : 'wrong password'
       audit.record({
         event: 'signin.refused',
         ...context,

@@ -16,7 +16,8 @@ export interface Asked {
 
 /** Derived from the state with our key: nothing of it is stored, and nobody who sees the state can compute it. */
 export function secretsOf(state: string, { providerKey }: Pick<ProvidersEnv, 'providerKey'>) {
-  const derive = (purpose: string) => createHmac('sha256', providerKey).update(`${purpose} ${state}`).digest('base64url')
+  const derive = (purpose: string) =>
+    createHmac('sha256', providerKey).update(`${purpose} ${state}`).digest('base64url')
   return { verifier: derive('code verifier'), nonce: derive('nonce') }
 }
 

@@ -15,7 +15,7 @@ import { findPerson, labelOf } from './person.ts'
 import { checkAllowed, type Proof, prove } from './proof.ts'
 import { settle } from './settle.ts'
 import { LOGOUT_SEAL } from './sign-out.ts'
-import { spendStarted, type StartedSignIn } from './started-sign-in.ts'
+import { type StartedSignIn, spendStarted } from './started-sign-in.ts'
 import { showTrial } from './trial.ts'
 
 export async function takeAnswer(context: BrowserContext, answer: Parameters, env: ProvidersEnv): Promise<void> {

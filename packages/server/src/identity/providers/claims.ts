@@ -13,7 +13,11 @@ export function valuesOf(claims: Claims, claim: string): readonly unknown[] {
 /** The texts among the values; numbers and booleans as JSON writes them. */
 export function textsOf(claims: Claims, claim: string): readonly string[] {
   return valuesOf(claims, claim).flatMap((value) =>
-    typeof value === 'string' ? [value] : typeof value === 'number' || typeof value === 'boolean' ? [String(value)] : [],
+    typeof value === 'string'
+      ? [value]
+      : typeof value === 'number' || typeof value === 'boolean'
+        ? [String(value)]
+        : [],
   )
 }
 
@@ -50,7 +54,11 @@ export type AttributeOutcome = ReadonlyMap<string, readonly AttributeValue[]>
 
 /** The top-level claims that `require`, rules and `link` read. */
 export function claimsRead({ require, rules, link }: Pick<Provider, 'require' | 'rules' | 'link'>): string[] {
-  const named = [...Object.keys(require), ...rules.map(({ claim }) => claim), ...(link === undefined ? [] : [link.claim])]
+  const named = [
+    ...Object.keys(require),
+    ...rules.map(({ claim }) => claim),
+    ...(link === undefined ? [] : [link.claim]),
+  ]
   return [...new Set(named.map(topLevel))]
 }
 

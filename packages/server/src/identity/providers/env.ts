@@ -17,7 +17,9 @@ export interface ProvidersEnv extends Omit<BrowserEnv, 'metrics'> {
   /** Finds the user whose `externalId` a SCIM client has set; undefined where SCIM is off. */
   readonly findByExternalId?: ((client: string, value: string) => Promise<string | undefined>) | undefined
   /** The values of an attribute in the form of its type; undefined if there is no such attribute, or they are none of its values. */
-  readonly readAttribute?: ((name: string, values: readonly unknown[]) => readonly AttributeValue[] | undefined) | undefined
+  readonly readAttribute?:
+    | ((name: string, values: readonly unknown[]) => readonly AttributeValue[] | undefined)
+    | undefined
   /** Resolves host names; the system's resolver where absent. */
   readonly resolve?: Resolve | undefined
 }

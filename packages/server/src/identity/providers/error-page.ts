@@ -25,7 +25,12 @@ export async function answeringFaults(
   }
 }
 
-function recordFault({ http, user }: BrowserContext, provider: StoredProvider, error: Refusal, env: ProvidersEnv): void {
+function recordFault(
+  { http, user }: BrowserContext,
+  provider: StoredProvider,
+  error: Refusal,
+  env: ProvidersEnv,
+): void {
   const { cause } = error.details
   const reason = cause instanceof Error ? cause.message : undefined
   http.log.warn({ provider: provider.id, code: error.code, reason }, 'a sign-in through a provider failed')

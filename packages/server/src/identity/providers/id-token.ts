@@ -6,7 +6,7 @@ import { DocumentUnavailable } from '../remote-keys/remote-documents.ts'
 import type { Claims } from '../tokens/jwt.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
-import { fetchOptions, isTemplate, issuersOf, type ProviderMetadata } from './metadata.ts'
+import { fetchOptions, issuersOf, isTemplate, type ProviderMetadata } from './metadata.ts'
 
 const ALGS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const
 /** Clocks may differ by this much, in seconds. */
@@ -106,7 +106,8 @@ function checkAccessTokenHash({ at_hash: given }: Claims, { alg }: ForeignJwt['h
 }
 
 function readAuthTime({ auth_time: time }: Claims, maxAge: number | undefined, now: number): number | undefined {
-  if (time !== undefined && (typeof time !== 'number' || time > now + SKEW)) throw badAnswer('auth_time is in the future')
+  if (time !== undefined && (typeof time !== 'number' || time > now + SKEW))
+    throw badAnswer('auth_time is in the future')
   if (maxAge !== undefined && (time === undefined || time < now - maxAge - SKEW))
     throw badAnswer('The person authenticated longer ago than max_age allows')
   return time === undefined ? undefined : time * 1000

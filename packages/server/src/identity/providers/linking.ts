@@ -1,10 +1,10 @@
 /** Linking an identity to the user who is signed in, once they confirm it; and unlinking one. */
 import type { Parameters } from '../../http/request/body.ts'
-import { transactWithEvents } from '../../store/cluster/event-transaction.ts'
 import { createRevocations } from '../../store/authorizations/revocations.ts'
+import { transactWithEvents } from '../../store/cluster/event-transaction.ts'
 import type { Identity } from '../../store/providers/identities.ts'
-import { type BrowserContext, isSignedIn, type SignedInBrowser } from '../browser/browser-context.ts'
 import { addressOf } from '../browser/account/account.ts'
+import { type BrowserContext, isSignedIn, type SignedInBrowser } from '../browser/browser-context.ts'
 import { claimFlow, expired, type FlowInteraction, noteProgress, type PendingIdentity } from '../browser/flow.ts'
 import { frameFor, frameOfFlow, sendPage } from '../browser/page-reply.ts'
 import { isToBeLinked, proceed, redirectedFirst } from '../browser/proceed.ts'
@@ -47,7 +47,10 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
   const added = await env.identities.add({ provider, issuer, subject, label, userId: user.id })
   const holder = added ?? (await env.identities.find(issuer, subject))
   if (holder?.userId !== user.id) {
-    const way = { path: `/continue?flow=${encodeURIComponent(flow.handle)}`, text: frameFor(env.pages, context).language.messages.continue }
+    const way = {
+      path: `/continue?flow=${encodeURIComponent(flow.handle)}`,
+      text: frameFor(env.pages, context).language.messages.continue,
+    }
     return showFault(context, providerFault('identity.linked_elsewhere', 'Linked meanwhile'), way, env)
   }
   if (added !== undefined) {
@@ -105,7 +108,9 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
     return showFault(context, providerFault('identity.last_way', 'It is the last way in'), back, env)
   }
   await removeIdentity(user.id, identity, env)
-  for (const id of await env.providerSignIns.sessionsOf(identity.provider, identity.issuer, { subject: identity.subject }))
+  for (const id of await env.providerSignIns.sessionsOf(identity.provider, identity.issuer, {
+    subject: identity.subject,
+  }))
     if (id !== session.id) await endSession(id, 'its identity was unlinked', env)
   env.audit.record({
     event: 'identity.unlinked',

@@ -1,7 +1,7 @@
 /** The metadata of a provider (OpenID Connect Discovery §3): what we use of it, checked. */
 import type { StoredProvider } from '../../store/providers/providers.ts'
-import { type IssuerMetadata, metadataAddress, MOST_PROVIDER_BYTES } from '../remote-keys/remote-keys.ts'
 import { DocumentUnavailable } from '../remote-keys/remote-documents.ts'
+import { type IssuerMetadata, MOST_PROVIDER_BYTES, metadataAddress } from '../remote-keys/remote-keys.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
 

@@ -85,5 +85,6 @@ export function checkAllowed({ provider, claims }: Proof): void {
   const absent = leftOut(claims)
   const unread = claimsRead(provider).filter((name) => absent.has(name))
   if (unread.length > 0) throw providerFault('identity.groups_missing', `The provider left out ${unread.join(', ')}`)
-  if (!meetsRequire(provider, claims)) throw providerFault('identity.not_allowed', 'A claim of require has no listed value')
+  if (!meetsRequire(provider, claims))
+    throw providerFault('identity.not_allowed', 'A claim of require has no listed value')
 }

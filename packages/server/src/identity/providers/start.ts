@@ -22,7 +22,8 @@ export async function startSignIn(context: BrowserContext, query: Parameters, en
     invitation === undefined
       ? await claimFlow(query.get('flow'), context, env.flows)
       : await beginFlow(TO_ACCOUNT, context, env.flows)
-  const purpose: Purpose = invitation === undefined ? purposeOf(flow, context) : { kind: 'invitation', token: invitation }
+  const purpose: Purpose =
+    invitation === undefined ? purposeOf(flow, context) : { kind: 'invitation', token: invitation }
   return leave(context, provider, flow, purpose, query.get('login_hint'), env)
 }
 
@@ -46,7 +47,10 @@ export async function startLinking(context: BrowserContext, _form: Parameters, e
     env.flows,
   )
   // A form must not be answered with a redirect to another origin, which its page does not know.
-  sendPage(context.http, leavePage(frameFor(env.pages, context), { name, url: startOf(id, flow.handle, undefined, env) }))
+  sendPage(
+    context.http,
+    leavePage(frameFor(env.pages, context), { name, url: startOf(id, flow.handle, undefined, env) }),
+  )
 }
 
 /** For administrators, also while the provider is disabled for everybody else. */

@@ -5,8 +5,7 @@ import { parseJson } from '../../lib/exact-json.ts'
 import { newId } from '../../store/keys/opaque.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import { isObject, type Jwk } from '../remote-keys/public-keys.ts'
-import { secretsOf } from './authorization-request.ts'
-import { callbackOf } from './authorization-request.ts'
+import { callbackOf, secretsOf } from './authorization-request.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
 import { fetchOptions, type ProviderMetadata } from './metadata.ts'
@@ -113,7 +112,12 @@ async function request(
   { resolve }: ProvidersEnv,
 ): Promise<GuardedReply> {
   try {
-    const reply = await guardedRequest(address, { ...options, ...fetchOptions(provider), timeoutMs: TIMEOUT_MS, resolve })
+    const reply = await guardedRequest(address, {
+      ...options,
+      ...fetchOptions(provider),
+      timeoutMs: TIMEOUT_MS,
+      resolve,
+    })
     if (reply.status < 500 && reply.status !== 429) return reply
     throw new Error(`It answered ${reply.status}`)
   } catch (error) {

@@ -39,7 +39,14 @@ function keepStates(db: Kysely<Schema>, clock: Clock) {
       const now = clock()
       await db
         .insertInto('provider_states')
-        .values({ digest: digestOf(state), provider, browser, details, created_at: now, expires_at: now + STATE_KEEPS_MS })
+        .values({
+          digest: digestOf(state),
+          provider,
+          browser,
+          details,
+          created_at: now,
+          expires_at: now + STATE_KEEPS_MS,
+        })
         .execute()
       const older = await db
         .selectFrom('provider_states')
@@ -52,7 +59,11 @@ function keepStates(db: Kysely<Schema>, clock: Clock) {
       if (older.length > 0)
         await db
           .deleteFrom('provider_states')
-          .where('digest', 'in', older.map(({ digest }) => digest))
+          .where(
+            'digest',
+            'in',
+            older.map(({ digest }) => digest),
+          )
           .execute()
     },
 

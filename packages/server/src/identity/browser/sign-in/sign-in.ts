@@ -40,9 +40,7 @@ async function openSignIn(context: BrowserContext, query: Parameters, env: Brows
   const toAccount: Flow = { kind: 'own', page: { name: 'account' }, progress: {} }
   if (handle === undefined && !isLocal) return proceed(context, { handle, details: toAccount }, env)
   const flow =
-    handle === undefined
-      ? await beginFlow(toAccount, context, env.flows)
-      : await claimFlow(handle, context, env.flows)
+    handle === undefined ? await beginFlow(toAccount, context, env.flows) : await claimFlow(handle, context, env.flows)
   if (query.get('other') !== undefined) return showSignIn(context, flow, env, { username: '', isLocal })
   const hint = flow.details.kind === 'authorize' ? flow.details.request.loginHint : undefined
   const provider = isLocal || hint === undefined ? undefined : env.providers.forName(hint)

@@ -118,11 +118,7 @@ async function askToLeave(
 /** Time for the front-channel frames to load where scripts are off. */
 const FRAMES_SECONDS = 3
 
-export async function signOut(
-  context: BrowserContext,
-  request: LogoutRequest,
-  env: BrowserEnv,
-): Promise<void> {
+export async function signOut(context: BrowserContext, request: LogoutRequest, env: BrowserEnv): Promise<void> {
   const { clientId, next: wanted, uiLocales } = request
   const ended = context.session === undefined ? undefined : await endSession(context.session.id, 'signed out', env)
   const isExternal = ended?.session.amr.includes(FEDERATED) === true
