@@ -1,44 +1,27 @@
 /** The keys and metadata of others: which are fetched, when, from where, and which signatures they verify. */
 import assert from 'node:assert/strict'
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { guardedRequest, type Resolve } from '../../packages/server/src/http/outgoing/guarded-request.ts'
 import { JwtFault, verifyForeignJwt } from '../../packages/server/src/identity/remote-keys/foreign-jwt.ts'
-import { readKey, readKeySet } from '../../packages/server/src/identity/remote-keys/public-keys.ts'
 import { DocumentUnavailable } from '../../packages/server/src/identity/remote-keys/remote-documents.ts'
 import {
   createRemoteKeys,
   MOST_CLIENT_BYTES,
   metadataAddress,
 } from '../../packages/server/src/identity/remote-keys/remote-keys.ts'
+import { readKey, readKeySet } from '../../packages/server/src/store/keys/foreign-keys.ts'
 
+import { encoded, type JsonMembers, jwkOf, signJwt } from '../support/foreign-issuer.ts'
+
+const jwt = (header: JsonMembers, key: KeyObject | string): string => signJwt(header, key, { sub: 'x' })
 const MINUTE = 60_000
 const PRIVATE = { allowPrivate: true, mostBytes: MOST_CLIENT_BYTES }
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const ed = generateKeyPairSync('ed25519')
-
-type JwkMembers = Record<string, unknown>
-const jwkOf = (key: KeyObject, members: JwkMembers = {}): JwkMembers => ({
-  ...key.export({ format: 'jwk' }),
-  ...members,
-})
-const encoded = (part: unknown): string => Buffer.from(JSON.stringify(part)).toString('base64url')
-
-function jwt(header: JwkMembers, key: KeyObject | string, claims: JwkMembers = { sub: 'x' }): string {
-  const input = `${encoded(header)}.${encoded(claims)}`
-  return `${input}.${signatureOf(input, String(header.alg), key).toString('base64url')}`
-}
-
-function signatureOf(input: string, alg: string, key: KeyObject | string): Buffer {
-  const data = Buffer.from(input)
-  if (typeof key === 'string') return createHmac('sha256', key).update(data).digest()
-  if (alg === 'PS256') return sign('sha256', data, { key, padding: 6, saltLength: 32 })
-  if (alg === 'ES256') return sign('sha256', data, { key, dsaEncoding: 'ieee-p1363' })
-  return sign(key.asymmetricKeyType === 'ed25519' ? null : 'sha256', data, key)
-}
 
 describe('documents of others', () => {
   let now = 1_800_000_000_000
@@ -48,7 +31,7 @@ describe('documents of others', () => {
   const failures: string[] = []
   let answer: http.RequestListener
   const serveKeys =
-    (keys: readonly JwkMembers[], headers: Record<string, string> = {}): http.RequestListener =>
+    (keys: readonly JsonMembers[], headers: Record<string, string> = {}): http.RequestListener =>
     (_request, response) =>
       response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify({ keys }))
   const one = [jwkOf(ec.publicKey, { kid: 'one' })]

@@ -91,6 +91,7 @@ export async function startTestAdmin(
     settings: () => [],
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
+    attributesChanged: async () => {},
     loadedControllers: [],
     feeds: undefined,
     stopping: new AbortController().signal,

@@ -71,6 +71,7 @@ export type {
   SelectItem,
   Window,
 } from './syntax/ast-query.ts'
+export { attributesWithin, filterAttributes } from './syntax/attributes.ts'
 export { FOREIGN_SYNTAX } from './syntax/foreign-syntax.ts'
 export * from './syntax/keywords.ts'
 export { type Token, tokenize } from './syntax/lexer.ts'

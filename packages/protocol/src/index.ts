@@ -17,6 +17,7 @@ export {
   noAudit,
   outcomeOf,
 } from './audit-events.ts'
+export { isReservedClaim } from './claims.ts'
 export { type Clock, type Moment, type MonotonicClock, monotonicClock, seconds, systemClock } from './clock.ts'
 export { CLOSE_CODES, type CloseName } from './close-codes.ts'
 export {

@@ -125,7 +125,8 @@ function stateOf(key: StoredKey, signing: StoredKey | undefined, now: number): s
 
 /** Only of an existing ring: the setting adds rings. */
 function readAlg(alg: unknown, keys: readonly StoredKey[]): SignatureAlg {
-  const known = [...new Set(keys.filter(({ retiredAt }) => retiredAt === undefined).map((key) => key.alg))]
+  const inUse = keys.filter(({ retiredAt }) => retiredAt === undefined)
+  const known = [...new Set<SignatureAlg>(['RS256', ...inUse.map((key) => key.alg)])]
   if (isSignatureAlg(alg) && known.includes(alg)) return alg
   throw badBody([{ path: 'alg', text: `must be one of ${known.join(', ')}; the setting signing_algs adds others` }])
 }

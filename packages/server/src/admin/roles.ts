@@ -3,9 +3,10 @@
 import { audiencesOf, isRight, SCOPES } from 'gatehouse-protocol'
 import { roleTarget } from '../declarative/targets.ts'
 import type { Role } from '../store/accounts/roles.ts'
+import { putRole } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './request/body.ts'
-import { change, record } from './request/change.ts'
+import { change, record, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminRoute, conflict, notFound, part } from './route.ts'
@@ -34,10 +35,11 @@ export const roleRoutes: readonly AdminRoute[] = [
     status: 201,
     async run(call, env) {
       const target = roleTarget(readRole(readObject(call.body)))
+      if (target.provisioned === true) await requireUpgraded(env)
       const role = await change(env, async (stores, { revocations }) => {
         if ((await stores.roles.list()).some(({ name }) => name === target.name))
           throw conflict(`The role ${target.name} exists already`)
-        await stores.roles.put(target)
+        await putRole(target, stores, revocations)
         await revocations.limitRoles(stores, 'created')
         return await findRole(stores, target.name)
       })
@@ -68,10 +70,13 @@ export const roleRoutes: readonly AdminRoute[] = [
       const patch = readObject(call.body)
       if (patch.name !== undefined && patch.name !== name)
         throw badBody([{ path: 'name', text: 'cannot be changed: create another role' }])
+      if (patch.provisioned === true) await requireUpgraded(env)
       const role = await change(env, async (stores, { revocations }) => {
         const found = await findRole(stores, name)
         requireMatch(call, presentRole(found))
-        await stores.roles.put(roleTarget(readRole(merged(presentRole(found), patch))))
+        const target = roleTarget(readRole(merged(presentRole(found), patch)))
+        // Removing the mark in a patch is saying false.
+        await putRole(patch.provisioned === null ? { ...target, provisioned: false } : target, stores, revocations)
         await revocations.limitRoles(stores, 'changed')
         return await findRole(stores, name)
       })
@@ -125,11 +130,12 @@ async function findRole({ roles }: Stores, name: string): Promise<Role> {
   return role
 }
 
-function presentRole({ name, scopes, description, requireSecondFactor }: Role): JsonObject {
+function presentRole({ name, scopes, description, requireSecondFactor, provisioned }: Role): JsonObject {
   return {
     name,
     scopes,
     ...(description === '' ? {} : { description }),
     require_second_factor: requireSecondFactor,
+    ...(provisioned === true && { provisioned }),
   }
 }

@@ -67,6 +67,8 @@ export interface AdminEnv {
   readonly activity: ClusterActivity
   /** The tables and views; undefined where the query service does not run here. */
   definitions(): Promise<Definitions | undefined>
+  /** Resolves when this node uses the attributes as they are declared now; others do so by themselves. */
+  attributesChanged(): Promise<void>
   /** The names of the streaming controllers that this node has loaded. */
   readonly loadedControllers: readonly string[]
   /** Undefined where the streaming service does not run here. */

@@ -1,5 +1,6 @@
 /** All administration routes. */
 import { activityRoutes } from './activity.ts'
+import { attributeRoutes } from './attributes.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
@@ -23,6 +24,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...linkRoutes,
   ...clientRoutes,
   ...roleRoutes,
+  ...attributeRoutes,
   ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,

@@ -70,4 +70,9 @@ export const IDENTITY_SETTINGS = {
     parseBoolean,
     'Allow back-channel logout to private and loopback addresses, also over http.',
   ),
+  clientJwksPrivate: setting(
+    'false',
+    parseBoolean,
+    'Allow the keys of clients (jwks_uri) and of the issuers of workloads (federated) to be fetched from private and loopback addresses, also over http.',
+  ),
 } as const satisfies Settings

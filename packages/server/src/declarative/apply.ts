@@ -2,11 +2,13 @@
 
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
 import { toClient } from '../store/clients/client-metadata.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
+import { putRole, removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
@@ -133,12 +135,21 @@ async function applyIdentity(
     switch (change.what) {
       case 'role':
         if (roles !== 'changed') roles = change.action === 'create' ? 'created' : 'changed'
-        await (change.action === 'remove' ? stores.roles.remove(change.name) : stores.roles.put(change.target))
+        await (change.action === 'remove'
+          ? stores.roles.remove(change.name)
+          : putRole(change.target, stores, revocations))
+        break
+      case 'attribute':
+        await (change.action === 'remove'
+          ? stores.attributes.remove(change.name)
+          : stores.attributes.put(change.target))
         break
       case 'user': {
         const applied = await applyUser(change, stores.users, hashes.get(change))
         if (applied?.isCut === true) cut.push(applied.id)
         if (applied?.hasOtherRoles === true) affected.add(applied.id)
+        if (applied !== undefined && applied.attributes.length > 0)
+          await stores.events.append({ kind: 'user-changed', subject: applied.id, attributes: applied.attributes })
         break
       }
       case 'client':
@@ -157,6 +168,7 @@ async function applyIdentity(
         break
     }
   }
+  if (changes.some(({ what }) => what === 'attribute')) await stores.events.append({ kind: 'attributes-changed' })
   if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
   await revocations.revokeUsers(cut)
@@ -172,6 +184,8 @@ interface AppliedUser {
   /** All tokens are revoked. */
   readonly isCut: boolean
   readonly hasOtherRoles: boolean
+  /** The names of those with other values. */
+  readonly attributes: readonly string[]
 }
 
 /** Undefined if the user is new, or has been removed since the plan was made. */
@@ -190,17 +204,19 @@ async function applyUser(
   if (user === undefined) return undefined
   if (change.action === 'remove') {
     await users.remove(user.id)
-    return { id: user.id, isCut: true, hasOtherRoles: false }
+    return { id: user.id, isCut: true, hasOtherRoles: false, attributes: [] }
   }
-  const { username, profile, disabled, roles } = change.target
+  const { username, profile, attributes, disabled, roles } = change.target
   const { password } = change
-  await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
+  const declared = { username, profile, attributes, disabled }
+  await users.update(user.id, { ...declared, ...(password && { declaredDigest: password.digest }) })
   const hasOtherRoles = await users.setRoles(user.id, roles)
   if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
   return {
     id: user.id,
     isCut: disabled || passwordHash !== undefined,
     hasOtherRoles,
+    attributes: changedAttributes(user.attributes, attributes),
   }
 }
 
@@ -210,11 +226,14 @@ function mustChangeOf(password: NewPassword | undefined): boolean {
 
 async function applyClient(
   change: Extract<Change, { what: 'client' }>,
-  { clients, events }: Stores,
+  stores: Stores,
   revocations: RevocationsInside,
 ): Promise<void> {
+  const { clients, events } = stores
   const { name } = change
+  const before = (await clients.metadata(name))?.attributes ?? {}
   if (change.action === 'remove') {
+    await removeScimClient(name, stores, revocations)
     await clients.remove(name)
   } else {
     await clients.put(change.target)
@@ -222,7 +241,8 @@ async function applyClient(
   }
   if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
   else await revocations.limitClientScopes(name, toClient(change.target, []).scopes)
-  await events.append({ kind: 'clients-changed', clientId: name })
+  const attributes = change.action === 'remove' ? [] : changedAttributes(before, change.target.attributes ?? {})
+  await events.append({ kind: 'clients-changed', clientId: name, ...(attributes.length > 0 && { attributes }) })
 }
 
 /** Replaces only the secret that a file has set. Others were added by hand, for example for rotation. */

@@ -13,8 +13,12 @@ import {
 import { readDuration } from '../lib/duration.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
+import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
+import { hasSecret } from '../store/clients/client-metadata.ts'
 import { nameFault, sharedNames, type TakenNames, takenNames } from './controller-names.ts'
+import { assertionFaults } from './declared-assertions.ts'
+import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
 import { feedFaults } from './declared-feed.ts'
 import type {
   Declaration,
@@ -27,16 +31,30 @@ import type {
 
 const names = (declared: readonly { readonly name: string }[]): readonly string[] => declared.map(({ name }) => name)
 
-/** `existingRoles` are the roles in the database, to which the file may refer; `taken` are names of controllers. */
+/** `existingRoles` and `existingAttributes` are those in the database, to which the file may refer; `taken` are names of controllers. */
 export function checkMeaning(
   declaration: Declaration,
   existingRoles: Iterable<string>,
   taken: TakenNames = takenNames(),
+  existingAttributes: Iterable<AttributeDefinition> = [],
 ): Fault[] {
-  const { roles = [], users = [], clients = [], tables = [], views = [], feeds = [], controllers = [] } = declaration
+  const {
+    roles = [],
+    attributes = [],
+    users = [],
+    clients = [],
+    tables = [],
+    views = [],
+    feeds = [],
+    controllers = [],
+  } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
+  const definitions = new Map(
+    [...existingAttributes, ...attributes.map(attributeTarget)].map((definition) => [definition.name, definition]),
+  )
   return [
     ...duplicates('roles', 'name', roles),
+    ...duplicates('attributes', 'name', attributes),
     ...duplicates('users', 'username', users, usernameKey),
     ...duplicates('clients', 'client_id', clients),
     ...duplicates('tables', 'name', tables, (name) => name.toLowerCase()),
@@ -44,8 +62,11 @@ export function checkMeaning(
     ...duplicates('controllers', 'name', controllers),
     ...duplicates('feeds', 'name', feeds),
     ...sharedNames('feeds', feeds, names(controllers)),
+    ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each))),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
+    ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
+    ...clients.flatMap((client, index) => within(`clients[${index}]`, valueFaults(client.attributes, definitions))),
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
     ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken))),
@@ -85,8 +106,11 @@ function clientFaults(client: DeclaredClient): Fault[] {
   if (BUILT_IN_CLIENT_IDS.has(client.client_id)) fault('client_id', `${client.client_id} is built in: choose another`)
   if (isPublic && client.client_secret !== undefined)
     fault('client_secret', 'a client with token_endpoint_auth_method none has no secret')
-  if (!isPublic && client.client_secret === undefined)
-    fault('client_secret', 'is missing; for a client without a secret set token_endpoint_auth_method to none')
+  if (hasSecret(client) && client.client_secret === undefined)
+    fault(
+      'client_secret',
+      'is missing; for a client without a secret set token_endpoint_auth_method to none or private_key_jwt',
+    )
   if (isPublic && grants.includes('client_credentials'))
     fault(`grant_types[${grants.indexOf('client_credentials')}]`, 'client_credentials requires a client secret')
 
@@ -110,6 +134,7 @@ function clientFaults(client: DeclaredClient): Fault[] {
     ...repeated('grant_types', client.grant_types),
     ...repeated('response_types', client.response_types),
     ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
+    ...assertionFaults(client),
     ...(client.jwks?.keys ?? []).flatMap((key, index) =>
       'd' in key || 'k' in key
         ? [{ path: `jwks.keys[${index}]`, text: 'contains a private key; give only the public key' }]
@@ -125,6 +150,7 @@ const ADDRESSES = [
   ['frontchannel_logout_uri', webAddressFault],
   ['backchannel_logout_uri', webAddressFault],
   ['initiate_login_uri', secureAddressFault],
+  ['jwks_uri', webAddressFault],
   ['client_uri', webAddressFault],
   ['logo_uri', webAddressFault],
   ['policy_uri', webAddressFault],

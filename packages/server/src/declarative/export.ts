@@ -3,8 +3,9 @@
 import { Refusal } from 'gatehouse-protocol'
 import type { Role } from '../store/accounts/roles.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
-import type { ClientMetadata } from '../store/clients/client-metadata.ts'
+import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
+import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
@@ -51,6 +52,7 @@ export async function exportDeclaration(
   const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
   return {
     roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
+    ...(await declaredAttributes(stores)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
     clients: declaredClients(clients.filter((client) => client !== undefined)),
     ...(definitions && {
@@ -60,6 +62,12 @@ export async function exportDeclaration(
     ...(controllers && { controllers: (await stores.controllers.list()).map(declaredController) }),
     ...(feeds && { feeds: (await stores.feeds.list()).toSorted(by(({ name }) => name)).map(declaredFeed) }),
   }
+}
+
+/** Only where there are any: files of those who use none stay as they are. */
+async function declaredAttributes({ attributes }: Stores): Promise<{ attributes?: object[] }> {
+  const all = await attributes.list()
+  return all.length === 0 ? {} : { attributes: all.map(declaredAttribute) }
 }
 
 async function allClientIds({ clients }: Stores): Promise<string[]> {
@@ -92,19 +100,26 @@ async function allUsers({ users }: Stores): Promise<User[]> {
   }
 }
 
-function declaredRole({ name, scopes, description, requireSecondFactor }: Role): object {
+function declaredRole({ name, scopes, description, requireSecondFactor, provisioned }: Role): object {
   return {
     name,
     ...(description !== '' && { description }),
     scopes: [...scopes],
     ...(requireSecondFactor && { require_second_factor: true }),
+    ...(provisioned === true && { provisioned }),
   }
 }
 
 /** The password stays behind: someone who is created by the file chooses one with a link. */
 function declaredUser(user: User): object {
-  const { username, disabled, profile } = user
-  return { username, roles: rolesByOperator(user), ...(disabled && { disabled: true }), ...profile }
+  const { username, attributes, disabled, profile } = user
+  return {
+    username,
+    roles: rolesByOperator(user),
+    ...(Object.keys(attributes).length > 0 && { attributes }),
+    ...(disabled && { disabled: true }),
+    ...profile,
+  }
 }
 
 /** Only a digest of a secret is stored, so a confidential client names a variable for another one. */
@@ -112,7 +127,7 @@ function declaredClients(clients: readonly ClientMetadata[]): object[] {
   const used = new Set<string>()
   return clients.toSorted(by(({ client_id }) => client_id)).map(({ disabled, ...metadata }) => ({
     ...metadata,
-    ...(metadata.token_endpoint_auth_method !== 'none' && {
+    ...(hasSecret(metadata) && {
       client_secret: { env: variableFor(metadata.client_id, used) },
     }),
     ...(disabled === true && { disabled: true }),

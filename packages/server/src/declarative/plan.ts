@@ -1,6 +1,8 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
+import { attributeTarget, presentAttribute } from './declared-attribute.ts'
 import { feedTarget, presentFeed } from './declared-feed.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
@@ -20,6 +22,7 @@ import {
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState {
   readonly roles: ReadonlyMap<string, RoleTarget>
+  readonly attributes: ReadonlyMap<string, AttributeDefinition>
   readonly users: ReadonlyMap<string, UserState>
   readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
@@ -76,6 +79,7 @@ interface Removal<What extends string> {
 
 export type Change =
   | Upsert<'role', RoleTarget>
+  | Upsert<'attribute', AttributeDefinition>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
@@ -83,6 +87,7 @@ export type Change =
   | Upsert<'controller', ControllerTarget>
   | Upsert<'feed', Feed>
   | Removal<'role'>
+  | Removal<'attribute'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
@@ -91,7 +96,7 @@ export type Change =
   | (Removal<'view'> & { readonly before: BoundView })
 
 /**
- * Roles are created before the users who hold them, and removed after them; so are tables and the views that read them. `views` are
+ * Roles and attributes are created before the users who hold them, and removed after them; so are tables and the views that read them. `views` are
  * those of the declaration, each after those that it uses.
  */
 export function plan(
@@ -102,6 +107,7 @@ export function plan(
 ): Change[] {
   return [
     ...planRoles(declaration, state),
+    ...planAttributes(declaration, state),
     ...planUsers(declaration, state, rules),
     ...planClients(declaration, state, rules),
     ...planTables(declaration, state),
@@ -126,15 +132,27 @@ function upsert<What extends string, Target extends object>(
 }
 
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return roles
-    .map(roleTarget)
-    .flatMap((target) => upsert('role', target.name, state.roles.get(target.name), target) ?? [])
+  return roles.map(roleTarget).flatMap(({ provisioned, ...rest }) => {
+    const before = state.roles.get(rest.name)
+    const is = before?.provisioned ?? false
+    // Whether it is a group of SCIM stays as it is unless the file says so.
+    const marked = provisioned === false && is ? { provisioned } : provisioned || is ? { provisioned: true } : {}
+    return upsert('role', rest.name, before, { ...rest, ...marked }) ?? []
+  })
+}
+
+function planAttributes({ attributes = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return attributes.map(attributeTarget).flatMap((target) => {
+    const before = state.attributes.get(target.name)
+    const change = upsert('attribute', target.name, before && presentAttribute(before), presentAttribute(target))
+    return change === undefined ? [] : { ...change, target }
+  })
 }
 
 function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return users.flatMap((user): Change[] => {
     const before = state.users.get(rules.foldUsername(user.username))
-    const target = userTarget(user, before?.target.disabled)
+    const target = userTarget(user, before?.target)
     const password = newPassword(user, before, rules)
     const kept = password?.kind === 'kept' ? 'kept, since the user already has one' : 'changed'
     const others = password === undefined ? [] : [`password: ${kept}`]
@@ -238,13 +256,14 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, clients, feeds, controllers } = declaration
+  const { users, roles, attributes, clients, feeds, controllers } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...absentFrom(state.attributes, namesOf(attributes)).map(({ name }) => removal('attribute', name)),
     ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
     ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),

@@ -8,11 +8,13 @@ import { sql } from 'kysely'
 import type { Fault } from '../schema/check-schema.ts'
 import { hashPassword } from '../store/accounts/password-hash.ts'
 import { usernameKey } from '../store/accounts/user.ts'
+import type { StoredNames } from '../store/check-stored.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import type { Database } from '../store/database/database.ts'
 import { CHANGE_LOCK } from '../store/database/transaction.ts'
 import { createStores } from '../store/stores.ts'
 import { apply } from './apply.ts'
+import { attributeChangeFaults, keptAttributes } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import { sharedNames, takenNames } from './controller-names.ts'
@@ -101,14 +103,14 @@ export async function findDeclared(
 export async function checkDeclared(
   declared: Declared,
   environment: ReconcileEnv['environment'],
-  existingRoles: Iterable<string>,
+  { roles, attributes }: StoredNames,
   tables: TableChecks | undefined,
   loadedControllers: readonly string[] = [],
 ): Promise<void> {
   const { source, declaration, folder } = declared
   refuse(source, [
     ...resolveSecrets(declaration, { environment, folder }).faults,
-    ...checkMeaning(declaration, existingRoles, takenNames(loadedControllers)),
+    ...checkMeaning(declaration, roles, takenNames(loadedControllers), attributes),
     ...tableFaults(declaration, folder, tables),
   ])
   if (tables === undefined) return
@@ -150,7 +152,13 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
   const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder })
   refuse(source, [
     ...faults,
-    ...checkMeaning(declaration, state.roles.keys(), takenNames(env.loadedControllers)),
+    ...checkMeaning(
+      declaration,
+      state.roles.keys(),
+      takenNames(env.loadedControllers),
+      keptAttributes(declaration, state.attributes),
+    ),
+    ...attributeChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
     ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
     ...tableFaults(declaration, folder, env.tables),

@@ -164,6 +164,7 @@ export class RevocationList {
       case 'user-changed':
       case 'clients-changed':
       case 'catalogue-changed':
+      case 'attributes-changed':
       case 'feeds-changed':
       case 'providers-changed':
       case 'apis-changed':

@@ -12,6 +12,7 @@ import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
+import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -42,6 +43,8 @@ export interface IdentityOptions {
   readonly localSignIn: LocalSignIn
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
+  readonly allowPrivateKeys: boolean
   /** Keys or metadata at this address could not be fetched. */
   readonly onRemoteFailure: (uri: string, reason: string) => void
 }
@@ -51,7 +54,7 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList, apis] = await Promise.all([
+  const [signer, revocationList, apis, attributes] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
@@ -65,6 +68,7 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     openRevocationList(bus, stores.events, clock),
     openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
+    openAttributeDirectory(stores.attributes, bus, onError),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -81,6 +85,20 @@ export async function openIdentity(options: IdentityOptions) {
     // Row filters can refer to the username, which may belong to another user next.
     const isRename = event.kind === 'user-changed' && event.renamed === true
     if (event.kind === 'keys-changed' || isRename) access.forget()
+  })
+  /** The keys of other issuers and of clients; loaded on first use. */
+  const remoteKeys = lazily(async () => {
+    const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
+    return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
+  })
+  const assertions = lazily(async () => {
+    const { createAssertions } = await import('./clients/assertion.ts')
+    const { issuer, metrics, allowPrivateKeys: allowPrivate } = options
+    return createAssertions({
+      ...{ issuer, metrics, clock, allowPrivate },
+      remoteKeys: await remoteKeys(),
+      spentJwts: stores.spentJwts,
+    })
   })
   const hashing = createHashing(options.metrics)
   const attempts = new Attempts(stores.throttles)
@@ -106,6 +124,7 @@ export async function openIdentity(options: IdentityOptions) {
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
     users,
+    attributes,
     checkPassword: createPasswordCheck({
       users: stores.users,
       mayUsePassword: providers.maySignInLocally,
@@ -119,11 +138,9 @@ export async function openIdentity(options: IdentityOptions) {
     providers,
     hashing,
     attempts,
-    /** The keys of other issuers and of clients; loaded on first use. */
-    remoteKeys: lazily(async () => {
-      const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
-      return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
-    }),
+    remoteKeys,
+    assertionFault: async (...call: Parameters<Awaited<ReturnType<typeof assertions>>>) =>
+      (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     /** For tokens that are issued from now on. */
@@ -132,6 +149,7 @@ export async function openIdentity(options: IdentityOptions) {
       unsubscribe()
       apis.close()
       users.close()
+      attributes.close()
       providers.close()
       revocationList.close()
       signer.close()

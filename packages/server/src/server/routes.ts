@@ -34,6 +34,8 @@ export interface RouteParts {
   readonly renderMetrics: () => string | Promise<string>
   readonly activity: ClusterActivity
   readonly tables: TableChecks | undefined
+  /** Resolves when this node uses the attributes as they are declared now. */
+  readonly attributesChanged: () => Promise<void>
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
   /** The names of the streaming controllers that this node has loaded. */
@@ -209,6 +211,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     loadedControllers: parts.loadedControllers,
     feeds: parts.feeds?.service,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
+    attributesChanged: parts.attributesChanged,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

@@ -103,6 +103,7 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     lifetimes: lifetimesOf(config),
     localSignIn: config.localSignIn,
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
+    allowPrivateKeys: config.clientJwksPrivate,
     onRemoteFailure: (uri, reason) => logger.warn({ uri, reason }, 'keys or metadata could not be fetched'),
   })
 }

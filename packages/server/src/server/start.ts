@@ -161,6 +161,9 @@ function answerRequests(
         cancelElsewhere: (id, owner) => activity.cancel(id, owner),
       }),
       streaming: streaming?.routes,
+      attributesChanged: async () => {
+        await identity.attributes.reload()
+      },
       loadedControllers: base.loadedControllers,
       feeds,
       stopping: state.stopping,

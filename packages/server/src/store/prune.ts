@@ -16,6 +16,7 @@ export const EXPIRING = [
   { table: 'grants', column: 'expires_at', kept: 0 },
   { table: 'device_codes', column: 'expires_at', kept: HOUR },
   { table: 'interactions', column: 'expires_at', kept: 0 },
+  { table: 'spent_jwts', column: 'expires_at', kept: HOUR },
   { table: 'throttles', column: 'updated_at', kept: 7 * DAY },
   { table: 'events', column: 'expires_at', kept: 0 },
   { table: 'client_secrets', column: 'expires_at', kept: 30 * DAY },

@@ -6,11 +6,13 @@ import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
 import { createApis } from './apis/apis.ts'
+import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
 import { createRefreshTokens } from './authorizations/refresh-tokens.ts'
 import { createSessions, DEFAULT_LIFETIMES, type SessionLifetimes } from './authorizations/sessions.ts'
+import { createSpentJwts } from './authorizations/spent-jwts.ts'
 import { createClients } from './clients/clients.ts'
 import { createConsents } from './clients/consents.ts'
 import { createEvents } from './cluster/events.ts'
@@ -25,6 +27,7 @@ import { createMailQueue } from './mail/mail-queue.ts'
 import { createIdentities } from './providers/identities.ts'
 import { createProviderSignIns } from './providers/provider-sign-ins.ts'
 import { createProviders } from './providers/providers.ts'
+import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -37,6 +40,7 @@ export function createStores(
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
+    attributes: createAttributes(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
     providers: createProviders(db, clock),
@@ -54,7 +58,9 @@ export function createStores(
     addressLinks: createAddressLinks(db, clock),
     knownBrowsers: createKnownBrowsers(db, clock),
     mailQueue: createMailQueue({ db, engine }, clock),
+    scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
+    spentJwts: createSpentJwts(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),
     nodes: createNodes({ db, engine }, clock),

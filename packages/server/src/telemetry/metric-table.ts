@@ -30,6 +30,11 @@ export const METRICS = {
     'grant',
     'outcome',
   ),
+  gatehouse_client_assertions_total: counter(
+    'Assertions of clients by method ("private_key_jwt", "federated") and outcome ("accepted", "refused").',
+    'method',
+    'outcome',
+  ),
   gatehouse_remote_documents_total: counter(
     'Fetches of keys ("jwks") and of metadata of other issuers and of clients: "fetched" or "failed".',
     'document',

@@ -27,7 +27,7 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
       const form = formOf(context)
       const client = await authenticateClient(context, form, env)
       // A public client is not authenticated, so anybody could use its id to inspect a token.
-      if (client.public) throw refuse('invalid_client', 'Introspection needs a client with a secret', BASIC)
+      if (client.public) throw refuse('invalid_client', 'Introspection needs a client that is authenticated', BASIC)
       const token = required(form, 'token')
       const principal = await env.authenticate(token)
       if (principal === undefined) return context.json(await describeRefreshToken(token, client, env))

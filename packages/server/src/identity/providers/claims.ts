@@ -80,19 +80,19 @@ export function isMultiFactor({ trustMfa }: Pick<Provider, 'trustMfa'>, claims: 
 }
 
 export function topLevel(claim: string): string {
-  return claim.startsWith('/') ? unescape(claim.split('/')[1] ?? '') : claim
+  return claim.startsWith('/') ? unescaped(claim.split('/')[1] ?? '') : claim
 }
 
 function pointed(claims: Claims, pointer: string): unknown {
   let value: unknown = claims
-  for (const part of pointer.slice(1).split('/').map(unescape)) {
+  for (const part of pointer.slice(1).split('/').map(unescaped)) {
     if (Array.isArray(value)) value = /^(0|[1-9]\d{0,5})$/.test(part) ? value[Number(part)] : undefined
     else value = own(value, part)
   }
   return value
 }
 
-function unescape(part: string): string {
+function unescaped(part: string): string {
   return part.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 

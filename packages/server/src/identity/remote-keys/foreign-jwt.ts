@@ -1,7 +1,7 @@
 /** Verifies JWTs that others signed: the key decides about the algorithm, and nothing in a header leads to another key. */
-import { constants, type KeyObject, verify } from 'node:crypto'
+import { isSigned } from '../../lib/signature-algs.ts'
+import { FOREIGN_ALGS, type ForeignAlg, type ForeignKey, type Jwk } from '../../store/keys/foreign-keys.ts'
 import { type Claims, parseJwt, splitJws } from '../tokens/jwt.ts'
-import { FOREIGN_ALGS, type ForeignAlg, type ForeignKey, type Jwk } from './public-keys.ts'
 
 export interface ForeignJwt {
   readonly header: Jwk
@@ -33,45 +33,18 @@ export async function verifyForeignJwt(
   if ('crit' in jwt.header) throw new JwtFault('crit is not supported')
   if (kid !== undefined && typeof kid !== 'string') throw new JwtFault('kid is not a text')
   const tried = await findKeys(kid, false)
-  if (await isSignedByOne(token, known, tried)) return jwt
+  if (isSignedByOne(token, known, tried)) return jwt
   // RFC 7517 §4.5 leaves kid out of some sets and tokens: then a new key is only seen by a signature that no known one made.
   const isMissing = kid === undefined || tried.length === 0
   const newer = isMissing ? await findKeys(kid, true) : tried
-  if (newer !== tried && (await isSignedByOne(token, known, newer))) return jwt
+  if (newer !== tried && isSignedByOne(token, known, newer)) return jwt
   if (newer.length === 0) throw new JwtFault('its key is unknown')
   if (!newer.some(({ algs }) => algs.includes(known))) throw new JwtFault('alg does not fit its key')
   throw new JwtFault('its signature is wrong')
 }
 
-async function isSignedByOne(token: string, alg: ForeignAlg, keys: readonly ForeignKey[]): Promise<boolean> {
-  for (const { key, algs } of keys) if (algs.includes(alg) && (await isSignedBy(token, alg, key))) return true
-  return false
-}
-
-interface Algorithm {
-  readonly digest: string | null
-  readonly options: Readonly<{ padding?: number; saltLength?: number; dsaEncoding?: 'ieee-p1363' }>
-  /** Where it is fixed. */
-  readonly signatureBytes?: number
-}
-
-const ED25519: Algorithm = { digest: null, options: {}, signatureBytes: 64 }
-const ALGORITHMS: Readonly<Record<ForeignAlg, Algorithm>> = {
-  RS256: { digest: 'sha256', options: { padding: constants.RSA_PKCS1_PADDING } },
-  PS256: { digest: 'sha256', options: { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 } },
-  ES256: { digest: 'sha256', options: { dsaEncoding: 'ieee-p1363' }, signatureBytes: 64 },
-  EdDSA: ED25519,
-  Ed25519: ED25519,
-}
-
-/** With a callback, Node verifies on its thread pool and does not block the event loop. */
-function isSignedBy(token: string, alg: ForeignAlg, key: KeyObject): Promise<boolean> {
-  const { digest, options, signatureBytes } = ALGORITHMS[alg]
+function isSignedByOne(token: string, alg: ForeignAlg, keys: readonly ForeignKey[]): boolean {
   const { input, signature } = splitJws(token)
-  if (signatureBytes !== undefined && signature.length !== signatureBytes) return Promise.resolve(false)
-  return new Promise((resolve, reject) => {
-    verify(digest, input, { key, ...options }, signature, (error, isValid) =>
-      error === null ? resolve(isValid) : reject(error),
-    )
-  })
+  const known = alg === 'Ed25519' ? 'EdDSA' : alg
+  return keys.some(({ key, algs }) => algs.includes(alg) && isSigned(known, key, input, signature))
 }

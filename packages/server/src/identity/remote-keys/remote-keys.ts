@@ -1,9 +1,9 @@
 /** The keys and the metadata of other issuers, and of clients that publish their keys: cached, fetched by their addresses. */
 import type { Clock } from 'gatehouse-protocol'
 import type { Resolve } from '../../http/outgoing/guarded-request.ts'
+import { type ForeignKey, isObject, type Jwk, readKeySet } from '../../store/keys/foreign-keys.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { FindKeys } from './foreign-jwt.ts'
-import { type ForeignKey, isObject, type Jwk, readKeySet } from './public-keys.ts'
 import { type FetchOptions, RemoteDocuments } from './remote-documents.ts'
 
 export interface RemoteKeysOptions {

@@ -1,6 +1,8 @@
 /** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
 import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import { wordsOf } from '../../lib/words.ts'
+import type { AttributeValues } from '../accounts/user.ts'
+import type { ForeignAlg, Jwk } from '../keys/foreign-keys.ts'
 
 /** As stored in the database and written in a declarative file. Members from `code_challenge_methods` on are our own. */
 export interface ClientMetadata {
@@ -23,7 +25,9 @@ export interface ClientMetadata {
   readonly frontchannel_logout_session_required?: boolean
   readonly backchannel_logout_uri?: string
   readonly backchannel_logout_session_required?: boolean
-  readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] }
+  readonly jwks?: KeySet
+  readonly jwks_uri?: string
+  readonly token_endpoint_auth_signing_alg?: ForeignAlg
   readonly default_max_age?: number
   readonly require_auth_time?: boolean
   /** Of ID tokens and logout tokens. */
@@ -38,10 +42,25 @@ export interface ClientMetadata {
   /** Seconds. */
   readonly access_token_lifetime?: number
   readonly access_token_alg?: SignatureAlg
+  /** For tokens without a user. */
+  readonly attributes?: AttributeValues
+  /** Workloads that authenticate as this client with a token of their own issuer (RFC 7523 §2.2). */
+  readonly federated?: readonly FederatedWorkload[]
   readonly disabled?: boolean
 }
 
-export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
+export interface KeySet {
+  readonly keys: readonly Jwk[]
+}
+
+export interface FederatedWorkload {
+  readonly issuer: string
+  readonly subject: string
+  /** If absent, the keys are found by the issuer's metadata. */
+  readonly jwks?: KeySet
+}
+
+export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
 
 export const GRANT_TYPES = [
@@ -84,7 +103,11 @@ export interface Client {
   readonly scopes: ReadonlySet<string>
   readonly frontchannelLogoutUri: string | undefined
   readonly backchannelLogoutUri: string | undefined
-  readonly jwks: readonly Readonly<Record<string, unknown>>[]
+  readonly jwks: readonly Jwk[]
+  readonly jwksUri: string | undefined
+  /** The only algorithm of its assertions; undefined: any that fits the key. */
+  readonly assertionAlg: ForeignAlg | undefined
+  readonly federated: readonly FederatedWorkload[]
   readonly defaultMaxAge: number | undefined
   readonly challengeMethods: ReadonlySet<ChallengeMethod>
   readonly requirePkce: boolean
@@ -98,6 +121,8 @@ export interface Client {
   readonly accessTokenAlg: SignatureAlg
   /** Of ID tokens and logout tokens. */
   readonly idTokenAlg: SignatureAlg
+  /** For tokens without a user. */
+  readonly attributes: AttributeValues
   readonly disabled: boolean
 }
 
@@ -133,6 +158,9 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     frontchannelLogoutUri: metadata.frontchannel_logout_uri,
     backchannelLogoutUri: metadata.backchannel_logout_uri,
     jwks: metadata.jwks?.keys ?? [],
+    jwksUri: metadata.jwks_uri,
+    assertionAlg: metadata.token_endpoint_auth_signing_alg,
+    federated: metadata.federated ?? [],
     defaultMaxAge: metadata.default_max_age,
     challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic ? ['S256'] : ['plain', 'S256'])),
     // RFC 9700 §2.1.1: public clients must use PKCE.
@@ -144,8 +172,14 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     accessTokenLifetime: metadata.access_token_lifetime,
     accessTokenAlg: metadata.access_token_alg ?? 'RS256',
     idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
+    attributes: metadata.attributes ?? {},
     disabled: metadata.disabled ?? false,
   }
+}
+
+/** Whether a client with this metadata authenticates with a secret. */
+export function hasSecret({ token_endpoint_auth_method: method }: Pick<ClientMetadata, 'token_endpoint_auth_method'>) {
+  return method !== 'none' && method !== 'private_key_jwt'
 }
 
 /** The words of a response type may be in any order. Undefined for one that is unsupported or repeats a word. */

@@ -59,6 +59,13 @@ export interface Schema {
     created_at: number
     updated_at: number
   }
+  /** Definitions of attributes (attributes/attributes.ts). */
+  attributes: {
+    name: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   /** Remote controllers (controllers/controllers.ts). */
   controllers: {
     name: string
@@ -224,6 +231,10 @@ export interface Schema {
     created_at: number
     used_at: number | null
   }
+  spent_jwts: {
+    digest: string
+    expires_at: number
+  }
   throttles: {
     key: string
     failures: number
@@ -343,6 +354,41 @@ export interface Schema {
   known_browsers: {
     user_id: string
     digest: string
+    seen_at: number
+  }
+  /** What SCIM clients call users and groups (scim/). */
+  scim_external_ids: {
+    client_id: string
+    kind: 'User' | 'Group'
+    external_id: string
+    /** The id of the user or group. */
+    resource_id: string
+  }
+  /** The roles that SCIM clients see as groups. */
+  scim_groups: {
+    role: string
+    id: string
+    display_name: string
+    display_key: string
+    /** The SCIM client that made the role; null for a role of an operator. */
+    made_by: string | null
+    /** Changes with the group and its members. */
+    revision: number
+    created_at: number
+    updated_at: number
+  }
+  /** Provisioning tokens. */
+  scim_tokens: {
+    id: string
+    client_id: string
+    digest: string
+    created_at: number
+    expires_at: number
+    used_at: number | null
+  }
+  /** When a SCIM client was last seen. */
+  scim_clients: {
+    client_id: string
     seen_at: number
   }
 }

@@ -128,6 +128,7 @@ export function effectOf(event: GateEvent, principal: Principal): EventEffect {
     case 'user-changed':
     case 'clients-changed':
     case 'catalogue-changed':
+    case 'attributes-changed':
     case 'controllers-changed':
     case 'feeds-changed':
     case 'providers-changed':

@@ -1,8 +1,9 @@
 /** The public keys of others (RFC 7517): the key types that we accept, and which algorithm each may be used with. */
 import { createPublicKey, type KeyObject } from 'node:crypto'
+import { SIGNATURE_ALGS } from '../../lib/signature-algs.ts'
 
-/** RFC 7518 §3.1, RFC 8037 §3.1; `Ed25519` is the name of RFC 9864 for the same algorithm as EdDSA here. */
-export const FOREIGN_ALGS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'] as const
+/** `Ed25519` is the name of RFC 9864 for the same algorithm as EdDSA here. */
+export const FOREIGN_ALGS = [...SIGNATURE_ALGS, 'Ed25519'] as const
 export type ForeignAlg = (typeof FOREIGN_ALGS)[number]
 
 export interface ForeignKey {
