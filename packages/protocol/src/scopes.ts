@@ -24,13 +24,41 @@ export type Scope = (typeof SCOPES)[number]
 export const PLATFORM_AUDIENCE = 'platform'
 export const IDENTITY_AUDIENCE = 'identity'
 
-/** Whether the scope is a right, which users hold through roles. Other scopes request claims or a refresh token. */
+/** The right to provision users. It exists where SCIM is on; clients are registered for it, and no role gives it. */
+export const PROVISIONING_SCOPE = 'Identity/Provisioning'
+
+/** They request claims about the user, or a refresh token. The last two are those of OpenID Connect Core §5.4 that are not offered. */
+const OPENID_SCOPES: ReadonlySet<string> = new Set([
+  'openid',
+  'profile',
+  'email',
+  'roles',
+  'offline_access',
+  'address',
+  'phone',
+])
+
+/** Whether the scope is a right, which users hold through roles. All scopes of APIs are. */
 export function isRight(scope: string): boolean {
-  return scope.includes('/')
+  return !OPENID_SCOPES.has(scope)
+}
+
+/** Names that no API can give to a scope of its own: built-in ones, also in other case, and those that may become built in. */
+export function isReservedScope(name: string): boolean {
+  const folded = name.toLowerCase()
+  return folded.startsWith('identity/') || folded.startsWith('platform/') || OPENID_SCOPES.has(folded)
 }
 
 export function isPlatformScope(scope: string): boolean {
   return scope.startsWith('Platform/')
+}
+
+/**
+ * Whether a token for the built-in services with this scope may use streams and queries at all. A right of one's own opens only the tables,
+ * feeds and topics that name it; the built-in ones also open those that name none.
+ */
+export function opensPlatform(scope: string): boolean {
+  return isPlatformScope(scope) || (isRight(scope) && !scope.startsWith('Identity/'))
 }
 
 /** RFC 9068 §2.2: the audience is the API of the scope, never the client. */

@@ -15,7 +15,7 @@ import {
 import { change, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { create, findUser, roleNames } from './users.ts'
+import { create, findUser, knownNames } from './users.ts'
 
 const DAY = 86_400
 const LONGEST = 30 * DAY
@@ -106,7 +106,7 @@ async function createForNew(call: AdminCall, env: AdminEnv, body: JsonObject, li
     .map((path) => ({ path, text: 'is not allowed in an invitation: the person chooses a password with the link' }))
   if (faults.length > 0) throw badBody(faults)
   const made = await change(env, async (stores) => {
-    const target = userTarget(readUser(body, await roleNames(stores)))
+    const target = userTarget(readUser(body, await knownNames(stores)))
     const userId = await create(stores, target)
     const createdBy = call.caller.subject
     const { link, token } = await stores.setUpLinks.create({ kind: 'invitation', userId, createdBy, lifetimeMs })

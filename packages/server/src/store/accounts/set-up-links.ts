@@ -21,6 +21,8 @@ export interface SetUpLink {
   readonly createdAt: number
   readonly expiresAt: number
   readonly state: LinkState
+  /** The address that it was mailed to: if the user has another one now, it is void. Undefined where an operator passes it on. */
+  readonly mailedTo: string | undefined
 }
 
 export interface NewLink {
@@ -28,6 +30,7 @@ export interface NewLink {
   readonly userId: string | undefined
   readonly createdBy: string
   readonly lifetimeMs: number
+  readonly mailedTo?: string | undefined
 }
 
 export interface LinkPage {
@@ -51,7 +54,13 @@ export function linkUrl(issuer: string, token: string): string {
 export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
   return {
     /** A new link replaces the open ones of the same user. Returns the token, which is not stored. */
-    async create({ kind, userId, createdBy, lifetimeMs }: NewLink): Promise<{ link: SetUpLink; token: string }> {
+    async create({
+      kind,
+      userId,
+      createdBy,
+      lifetimeMs,
+      mailedTo,
+    }: NewLink): Promise<{ link: SetUpLink; token: string }> {
       const token = newSecret()
       const now = clock()
       await open(now)
@@ -68,6 +77,7 @@ export function createSetUpLinks(db: Kysely<Schema>, clock: Clock) {
         expires_at: now + lifetimeMs,
         used_at: null,
         revoked_at: null,
+        mailed_to: mailedTo ?? null,
       }
       await db.insertInto('set_up_links').values(row).execute()
       return { link: toLink(row, now), token }
@@ -154,6 +164,7 @@ function toLink(row: Selectable<Schema['set_up_links']>, now: number): SetUpLink
     createdBy: row.created_by,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
+    mailedTo: row.mailed_to ?? undefined,
     state: stateOf(row, now),
   }
 }

@@ -42,6 +42,9 @@ export interface UserChange {
   readonly declaredDigest?: string | undefined
 }
 
+/** Rows of one statement. */
+const BATCH = 500
+
 export type Users = ReturnType<typeof createUsers>
 
 export class UsernameTaken extends Error {
@@ -64,7 +67,17 @@ function findUsers(db: Kysely<Schema>) {
       return toUsers(await byName({ key: usernameKey(username) }))[0]
     },
 
-    /** Whether an enabled user with one of the roles has a password or a passkey. */
+    /** Those of these ids that exist. */
+    async findAll(ids: readonly string[]): Promise<User[]> {
+      const found: User[] = []
+      for (let from = 0; from < ids.length; from += BATCH) {
+        const batch = ids.slice(from, from + BATCH)
+        found.push(...toUsers(await selectUsers(db).where('users.id', 'in', batch).execute()))
+      }
+      return found
+    },
+
+    /** Whether an enabled user with one of the roles has a password, a passkey or an identity at another provider. */
     async canSignInWith(roles: readonly string[]): Promise<boolean> {
       const row = await db
         .selectFrom('user_roles')
@@ -77,6 +90,9 @@ function findUsers(db: Kysely<Schema>) {
           return eb.or([
             eb('users.password_hash', 'is not', null),
             eb.exists(passkey.whereRef('factors.user_id', '=', 'users.id')),
+            eb.exists(
+              eb.selectFrom('identities').select('identities.id').whereRef('identities.user_id', '=', 'users.id'),
+            ),
           ])
         })
         .limit(1)
@@ -166,7 +182,22 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
-      for (const table of ['user_roles', 'factors', 'consents', 'set_up_links'] as const) {
+      await db.deleteFrom('scim_external_ids').where('resource_id', '=', id).execute()
+      // The members of these groups change.
+      await db
+        .updateTable('scim_groups')
+        .set((eb) => ({ revision: eb('revision', '+', 1) }))
+        .where('role', 'in', db.selectFrom('user_roles').select('role').where('user_id', '=', id))
+        .execute()
+      for (const table of [
+        'user_roles',
+        'factors',
+        'consents',
+        'set_up_links',
+        'address_links',
+        'known_browsers',
+        'identities',
+      ] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }
     },
@@ -195,7 +226,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
 function setPasswords(db: Kysely<Schema>, clock: Clock) {
   return {
     /**
-     * Links with which a password could be chosen are void from then on. False, and nothing is changed, if another password than
+     * Links with which a password could be chosen or an address confirmed are void from then on. False, and nothing is changed, if another password than
      * that of the time `since` is now current.
      */
     async setPassword(
@@ -215,13 +246,14 @@ function setPasswords(db: Kysely<Schema>, clock: Clock) {
         .where('id', '=', id)
       if (since !== undefined) update = update.where('password_changed_at', '=', since)
       if ((await update.returning('id').executeTakeFirst()) === undefined) return false
-      await db
-        .updateTable('set_up_links')
-        .set({ revoked_at: now })
-        .where('user_id', '=', id)
-        .where('used_at', 'is', null)
-        .where('revoked_at', 'is', null)
-        .execute()
+      for (const table of ['set_up_links', 'address_links'] as const)
+        await db
+          .updateTable(table)
+          .set({ revoked_at: now })
+          .where('user_id', '=', id)
+          .where('used_at', 'is', null)
+          .where('revoked_at', 'is', null)
+          .execute()
       return true
     },
 

@@ -1,5 +1,5 @@
 /** Transactions that are retried as a whole after a serialization failure or deadlock. */
-import type { Kysely, Transaction } from 'kysely'
+import { type Kysely, Transaction } from 'kysely'
 import { retry } from '../../lib/retry.ts'
 import { mayTryAgain } from './postgres-dialect.ts'
 import type { Schema } from './schema.ts'
@@ -9,6 +9,8 @@ export const CHANGE_LOCK = 7_203_519_002
 
 const RETRIES = { attempts: 6, firstMs: 10, longestMs: 160, mayRetry: mayTryAgain }
 
+/** Within a transaction the work is part of it. */
 export function transact<T>(db: Kysely<Schema>, work: (tx: Transaction<Schema>) => Promise<T>): Promise<T> {
+  if (db instanceof Transaction) return work(db)
   return retry(() => db.transaction().execute(work), RETRIES)
 }

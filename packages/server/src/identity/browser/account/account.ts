@@ -78,6 +78,8 @@ const DONE: ReadonlySet<string> = new Set<Done>([
   'access',
   'factor',
   'factor-added',
+  'linked',
+  'unlinked',
 ])
 
 export function redirectDone(context: SignedInBrowser, section: Section, done: Done, env: BrowserEnv): void {

@@ -1,0 +1,103 @@
+/** Every scope that this installation knows: the built-in ones and those of its APIs; what each is for, and in which tokens it may be. */
+import {
+  IDENTITY_AUDIENCE,
+  isPlatformScope,
+  isRight,
+  PLATFORM_AUDIENCE,
+  PROVISIONING_SCOPE,
+  SCOPES,
+} from 'gatehouse-protocol'
+import type { Api, ApiScope } from './apis.ts'
+
+/** The target of the scopes of the built-in services. Any other target is the resource of an API. */
+export const BUILT_IN = 'builtin'
+
+export interface KnownScopesOptions {
+  /** Whether the right to provision users exists, which clients have by registration and no role gives. */
+  readonly provisioning?: boolean
+}
+
+interface OwnScope extends ApiScope {
+  readonly api: Api
+}
+
+/** Immutable: a change of the definitions makes another one. */
+export class KnownScopes {
+  readonly apis: readonly Api[]
+  readonly #byResource: ReadonlyMap<string, Api>
+  readonly #own: ReadonlyMap<string, OwnScope>
+  readonly #all: readonly string[]
+  readonly #names: ReadonlySet<string>
+
+  constructor(apis: readonly Api[] = [], { provisioning = false }: KnownScopesOptions = {}) {
+    this.apis = apis
+    this.#byResource = new Map(apis.map((api) => [api.resource, api]))
+    this.#own = new Map(apis.flatMap((api) => api.scopes.map((scope) => [scope.name, { ...scope, api }] as const)))
+    this.#all = [...SCOPES, ...(provisioning ? [PROVISIONING_SCOPE] : []), ...this.#own.keys()]
+    this.#names = new Set(this.#all)
+  }
+
+  /** An API by its resource, exactly as declared; `platform` if it has scopes of one's own. */
+  find(resource: string): Api | undefined {
+    return this.#byResource.get(resource)
+  }
+
+  /** Built-in ones first, in the order of the discovery document. */
+  scopes(): readonly string[] {
+    return this.#all
+  }
+
+  has(scope: string): boolean {
+    return this.#names.has(scope)
+  }
+
+  /** Users hold rights through roles; other scopes request claims or a refresh token. */
+  isRight(scope: string): boolean {
+    return isRight(scope)
+  }
+
+  /** The rights that roles can give. */
+  rights(): readonly string[] {
+    return this.#all.filter((scope) => isRight(scope) && scope !== PROVISIONING_SCOPE)
+  }
+
+  /** The rights that tables, feeds and topics can name: those of the built-in services. */
+  platformRights(): readonly string[] {
+    return this.#all.filter((scope) => this.isOfPlatform(scope))
+  }
+
+  isOfPlatform(scope: string): boolean {
+    return this.audienceOf(scope) === PLATFORM_AUDIENCE
+  }
+
+  /** `builtin`, or the resource of the API. The OpenID scopes, which are in tokens for every target, count as built in. */
+  targetOf(scope: string): string {
+    const audience = this.audienceOf(scope)
+    return audience === PLATFORM_AUDIENCE || audience === IDENTITY_AUDIENCE ? BUILT_IN : audience
+  }
+
+  /** RFC 9068 §2.2: `platform`, `identity` or the resource of an API. */
+  audienceOf(scope: string): string {
+    const resource = this.#own.get(scope)?.api.resource
+    return resource ?? (isPlatformScope(scope) ? PLATFORM_AUDIENCE : IDENTITY_AUDIENCE)
+  }
+
+  audiencesOf(scopes: Iterable<string>): string[] {
+    const audiences = new Set<string>()
+    for (const scope of scopes) audiences.add(this.audienceOf(scope))
+    return [...audiences]
+  }
+
+  /** The API of a scope of one's own. */
+  apiOf(scope: string): Api | undefined {
+    return this.#own.get(scope)?.api
+  }
+
+  /** What a scope of one's own allows, in this language, else in English, else its name. Undefined for built-in scopes. */
+  text(scope: string, language: string): string | undefined {
+    const own = this.#own.get(scope)
+    if (own === undefined) return undefined
+    const texts = new Map(Object.entries(own.text))
+    return texts.get(language) ?? texts.get('en') ?? scope
+  }
+}
