@@ -9,7 +9,6 @@ import {
   basic,
   claimsOf,
   headerOf,
-  PASSWORD,
   SECRET,
   startGate,
   type TestGate,
@@ -380,13 +379,12 @@ onEveryEngineInLongRuns('token exchange', (place) => {
   test('withdrawing the key of the first token ends them, though another key signed them', async () => {
     const token = await tokenFor(ORDERS)
     const old = String(headerOf(token).kid)
-    await admin('POST', '/admin/keys', {})
+    await admin('POST', '/admin/keys', { active_in: 0 })
     await until('another key signs', 5000, async () => headerOf(await tokenFor(ORDERS)).kid !== old)
     const child = await exchanged('orders', token, platform())
     assert.notEqual(headerOf(child).kid, old)
-    assert.equal(await query(other, child), 200)
-    await admin('DELETE', `/admin/keys/${old}`)
+    await until('the other node knows the key', 1000, async () => (await query(other, child)) === 200)
+    await admin('DELETE', `/admin/keys/${old}?compromised=true`)
     await until('the child is refused', 1000, async () => (await query(other, child)) === 401)
-    assert.equal(PASSWORD.length > 0, true)
   })
 })
