@@ -32,7 +32,8 @@ export interface ApplyEnv {
 export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
   // Hashing is slow on purpose, so it happens before the transaction, which blocks other writers.
   const hashes = await hashPasswords(changes, env)
-  const undo = await applyTables(source, changes, env)
+  const undoAttributes = await createAttributes(changes, env)
+  const undo = await applyTables(source, changes, env, undoAttributes)
   try {
     // Running nodes receive the events from the database.
     await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
@@ -56,14 +57,42 @@ async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise
   return hashes
 }
 
+/** Row filters of the tables may use new attributes, so these come first. Returns a function that undoes it. */
+async function createAttributes(changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
+  const { tables } = env
+  const targets = changes.flatMap((change) =>
+    change.what === 'attribute' && change.action === 'create' ? [change.target] : [],
+  )
+  if (tables === undefined || targets.length === 0 || !changes.some(({ what }) => what === 'table'))
+    return async () => {}
+  const inTransaction = (work: (attributes: Stores['attributes']) => Promise<void>) =>
+    transactWithEvents({ ...env, receive: () => {} }, async (stores, publish) => {
+      await work(stores.attributes)
+      await publish({ kind: 'attributes-changed' })
+    })
+  await inTransaction(async (attributes) => {
+    for (const target of targets) await attributes.put(target)
+  })
+  await tables.refresh()
+  return () =>
+    inTransaction(async (attributes) => {
+      for (const { name } of targets) await attributes.remove(name)
+    })
+}
+
 /**
  * Returns a function that undoes these steps: it drops what was created and restores the views, in case a later step fails. If a step
  * here fails, it has already been called.
  */
-async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
+async function applyTables(
+  source: string,
+  changes: readonly Change[],
+  env: ApplyEnv,
+  undoBefore: () => Promise<void>,
+): Promise<() => Promise<void>> {
   const { tables } = env
-  if (tables === undefined) return async () => {}
-  const undoing: (() => Promise<void>)[] = []
+  if (tables === undefined) return undoBefore
+  const undoing: (() => Promise<void>)[] = [undoBefore]
   const undo = async () => {
     for (const step of undoing.toReversed()) await step()
   }

@@ -15,7 +15,7 @@ import { CHANGE_LOCK } from '../store/database/transaction.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { removedScopes, scopeRemovalFaults, wantedScopes } from './api-changes.ts'
 import { apply } from './apply.ts'
-import { attributeChangeFaults, keptAttributes } from './attribute-changes.ts'
+import { attributeChangeFaults, keptAttributes, wantedAttributes } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import { sharedNames, takenNames } from './controller-names.ts'
@@ -118,21 +118,22 @@ export async function checkDeclared(
   provisioning = false,
 ): Promise<void> {
   const { source, declaration, folder } = declared
+  const known = new Map(attributes.map((attribute) => [attribute.name, attribute]))
   refuse(source, [
     ...resolveSecrets(declaration, { environment, folder }).faults,
     ...checkMeaning(declaration, roles, takenNames(loadedControllers), attributes, { apis, provisioning }),
-    ...tableFaults(declaration, folder, tables),
+    ...tableFaults(declaration, folder, known, tables),
   ])
   if (tables === undefined) return
   const existing = await existingTables(tables)
-  await checkCatalogue(declared, tables, { tables: existing, views: await existingViews(tables) })
+  await checkCatalogue(declared, tables, { attributes: known, tables: existing, views: await existingViews(tables) })
 }
 
 /** Returns the views as they will be stored, each after those that it uses. */
 async function checkCatalogue(
   declared: Declared,
   tables: TableChecks,
-  existing: Pick<CurrentState, 'tables' | 'views'>,
+  existing: Pick<CurrentState, 'attributes' | 'tables' | 'views'>,
 ): Promise<readonly BoundView[]> {
   const { source, declaration } = declared
   refuse(source, impossibleChanges(declaration, existing.tables))
@@ -145,6 +146,7 @@ async function checkCatalogue(
     views: (declaration.views ?? []).map(viewTarget),
     droppedTables: droppedTables(declaration, existing.tables).map(({ name }) => name),
     droppedViews: droppedViews(declaration, existing.views).map(({ name }) => name),
+    attributes: wantedAttributes(declaration, existing.attributes).values(),
   })
   refuse(source, faults)
   return views
@@ -174,7 +176,7 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
     ...attributeChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
     ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
-    ...tableFaults(declaration, folder, env.tables),
+    ...tableFaults(declaration, folder, state.attributes, env.tables),
   ])
   const { tables, ...withoutTables } = resolved
   const changes =
@@ -270,10 +272,19 @@ function refuse(source: string, faults: readonly Fault[]): void {
   if (faults.length > 0) throw new BadDeclaration(source, faults)
 }
 
-function tableFaults({ tables = [] }: Declaration, folder: string, port: TableChecks | undefined): Fault[] {
-  return tables.flatMap((table, index) => [
+function tableFaults(
+  declaration: Declaration,
+  folder: string,
+  existing: CurrentState['attributes'],
+  port: TableChecks | undefined,
+): Fault[] {
+  const attributes = [...wantedAttributes(declaration, existing).values()]
+  return (declaration.tables ?? []).flatMap((table, index) => [
     ...(table.csv === undefined ? [] : fileFaults(resolve(folder, table.csv), `tables[${index}].csv`)),
-    ...(port?.check(tableTarget(table)) ?? []).map(({ path, text }) => ({ path: `tables[${index}].${path}`, text })),
+    ...(port?.check(tableTarget(table), attributes) ?? []).map(({ path, text }) => ({
+      path: `tables[${index}].${path}`,
+      text,
+    })),
   ])
 }
 

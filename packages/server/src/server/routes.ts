@@ -12,11 +12,13 @@ import type { RateLimits } from '../http/limits/rate-limits.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
+import type { SignOutThere } from '../identity/browser/env.ts'
 import type { Flow } from '../identity/browser/flow.ts'
 import { type DiscoveryOptions, discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
+import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Feeds } from './feeds.ts'
@@ -47,6 +49,8 @@ export interface RouteParts {
   readonly builtInClients: BuiltInClients
   readonly pages: LazyPages
   readonly runsIdentity: boolean
+  /** Whether SCIM is served. */
+  readonly scim: boolean
   /** What the OpenID document says. */
   readonly discovery: DiscoveryOptions['mode']
   /** Undefined where the console is switched off. */
@@ -104,6 +108,8 @@ function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
     },
     ...endpointGroups({ ...identity, authenticate: identity.authenticateAny, ...resources, rateLimits, metrics }, cors),
     { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
+    ...(parts.scim ? [{ at: ['/scim/v2'], limit: 'scim', load: () => loadScim(parts) }] : []),
+    { at: ['/external'], limit: 'pages', load: () => loadProviders(parts) },
   ]
 }
 
@@ -126,15 +132,36 @@ const BROWSER_PATHS = [
 
 async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { browserGroups } = await import('../identity/browser/routes.ts')
+  return browserGroups(await browserEnv(parts))
+}
+
+async function loadProviders(parts: RouteParts): Promise<readonly RouteGroup[]> {
+  const { providerGroups } = await import('../identity/providers/routes.ts')
+  const { database } = parts.resources
+  return providerGroups({ ...(await browserEnv(parts)), ...providerParts(parts), database, receive: parts.bus.receive })
+}
+
+function providerParts({ identity, resources, metrics }: RouteParts) {
+  return { metrics, remoteKeys: identity.remoteKeys, providerKey: resources.masterKey.derive('providers') }
+}
+
+async function browserEnv(parts: RouteParts) {
   const { createInteractions } = await import('../store/authorizations/interactions.ts')
   const { resources, identity, bus, metrics, rateLimits } = parts
   const { stores, database, audit, clock, masterKey } = resources
-  const env = {
+  const flows = createInteractions<Flow>(database, clock)
+  const signOutThere: SignOutThere = async (...asked) => {
+    const { signOutThere: find } = await import('../identity/providers/sign-out.ts')
+    const { providerKey } = providerParts(parts)
+    return find(...asked, { ...stores, providers: identity.providers, issuer: identity.issuer, flows, providerKey })
+  }
+  return {
     ...stores,
     ...identity,
     users: stores.users,
+    signOutThere,
     publish: bus.publish,
-    flows: createInteractions<Flow>(database, clock),
+    flows,
     audit,
     metrics,
     clock,
@@ -142,7 +169,22 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
     sealingKey: masterKey.derive('second factors'),
     pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
   }
-  return browserGroups(env)
+}
+
+async function loadScim({ resources, identity, bus, metrics }: RouteParts): Promise<readonly RouteGroup[]> {
+  const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
+  const { stores, clock } = resources
+  const env = {
+    ...resources,
+    ...{ receive: bus.receive, metrics },
+    base: identity.issuer.name + SCIM_PATH,
+    attributes: {
+      definitions: async () => [...identity.attributes.definitions.values()],
+      parse: parseAttributeValues,
+    },
+  }
+  const access = { authenticate: identity.authenticate, clients: identity.clients, tokens: stores.scim.tokens, clock }
+  return [scimGroup(env, access)]
 }
 
 function consoleRoutes(

@@ -153,6 +153,7 @@ function answerRequests(
         readiness,
       },
       runsIdentity: runs(config, 'identity'),
+      scim: config.scim,
       discovery: config.discovery,
       console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
       tables: query?.tables,
@@ -165,6 +166,7 @@ function answerRequests(
       streaming: streaming?.routes,
       attributesChanged: async () => {
         await identity.attributes.reload()
+        await query?.tables.refresh()
       },
       loadedControllers: base.loadedControllers,
       feeds,
