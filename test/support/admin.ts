@@ -93,6 +93,7 @@ export async function startTestAdmin(
     definitions: async () => undefined,
     loadedControllers: [],
     feeds: undefined,
+    mail: undefined,
     stopping: new AbortController().signal,
     ...parts,
   }

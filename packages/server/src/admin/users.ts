@@ -8,6 +8,7 @@ import { rolesByOperator, USER_ID_PREFIX, type User } from '../store/accounts/us
 import type { SearchHit } from '../store/accounts/user-search.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
 import type { Stores } from '../store/stores.ts'
+import { noticeOf } from './mail.ts'
 import {
   badBody,
   instant,
@@ -97,7 +98,7 @@ export const userRoutes: readonly AdminRoute[] = [
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
-        const wanted = merged(form, withoutPassword(patch))
+        const wanted = withAddress(found, merged(form, withoutPassword(patch)), patch)
         const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores), form))
         // Removing it sets it to false.
         const mustChangePassword =
@@ -115,6 +116,7 @@ export const userRoutes: readonly AdminRoute[] = [
           )
         }
         const changed = await findUser(stores, found.id)
+        await noticeAddress(env, stores, found, changed)
         await limitTokens(found, changed, effects)
         return { before: found, after: changed }
       })
@@ -162,6 +164,7 @@ export const userRoutes: readonly AdminRoute[] = [
         if (passwordHash !== undefined)
           await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
         await revocations.revokeUser(found.id)
+        await noticeOf(env, stores, { kind: 'password-changed', userId: found.id })
         return found
       })
       record(env, call, { event: 'password.reset', target: user.id })
@@ -169,6 +172,20 @@ export const userRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+/** A changed address is not verified, unless the operator says so. */
+function withAddress(before: User, wanted: JsonObject, patch: JsonObject): JsonObject {
+  if (wanted.email === before.profile.email || 'email_verified' in patch || !('email_verified' in wanted)) return wanted
+  const { email_verified, ...rest } = wanted
+  return wanted.email === undefined ? rest : { ...rest, email_verified: false }
+}
+
+/** To the old address. */
+async function noticeAddress(env: AdminEnv, stores: Stores, { id: userId, profile }: User, after: User): Promise<void> {
+  const { email: to } = profile
+  if (typeof to === 'string' && profile.email_verified === true && to !== after.profile.email)
+    await noticeOf(env, stores, { kind: 'address-changed', userId, to })
+}
 
 /** The cursor is opaque: its parts come from people's names. */
 async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {

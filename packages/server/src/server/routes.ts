@@ -17,6 +17,7 @@ import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
+import type { Mail } from '../mail/mail.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Feeds } from './feeds.ts'
@@ -39,6 +40,8 @@ export interface RouteParts {
   readonly loadedControllers: readonly string[]
   /** Undefined where streaming does not run here. */
   readonly feeds: Feeds | undefined
+  /** Undefined where no mail is set up. */
+  readonly mail: Mail | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
@@ -94,7 +97,11 @@ function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
   return [
     { at: ['/.well-known'], limit: 'pages', cors: '*', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
     ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }, cors),
-    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
+    {
+      at: parts.mail === undefined ? BROWSER_PATHS : [...BROWSER_PATHS, ...MAIL_PATHS],
+      limit: 'pages',
+      load: () => loadPages(parts),
+    },
   ]
 }
 
@@ -115,6 +122,9 @@ const BROWSER_PATHS = [
   '/account',
 ]
 
+/** Only where mail is set up. */
+const MAIL_PATHS = ['/forgot-password', '/verify-email']
+
 async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { browserGroups } = await import('../identity/browser/routes.ts')
   const { createInteractions } = await import('../store/authorizations/interactions.ts')
@@ -132,6 +142,7 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
     pages: (await parts.pages.load()).settings,
+    mail: parts.mail?.port,
   }
   return browserGroups(env)
 }
@@ -186,6 +197,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     activity,
     loadedControllers: parts.loadedControllers,
     feeds: parts.feeds?.service,
+    mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     stopping,
   }

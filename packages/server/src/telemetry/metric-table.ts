@@ -35,6 +35,13 @@ export const METRICS = {
     'method',
     'outcome',
   ),
+  gatehouse_mail_total: counter(
+    'Mails by kind and outcome: "sent", "postponed" (one attempt failed), "refused" by the mail server, "expired", "dropped" (not to be sent), "throttled".',
+    'kind',
+    'outcome',
+  ),
+  gatehouse_mail_queue: sharedGauge('Mails that wait for their delivery. Counted every ten seconds.'),
+  gatehouse_mail_queue_age_seconds: sharedGauge('Seconds since the oldest mail that waits was queued; 0 without any.'),
   gatehouse_hash_queue: gauge('Password hashes in progress ("running") and queued ("waiting").', 'state'),
   gatehouse_hash_seconds: histogram('Time of a password check, including the wait.', SLOW),
   gatehouse_streaming_connections: gauge('Open streaming connections: "authenticated" or "anonymous".', 'state'),

@@ -4,6 +4,7 @@ import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
+import type { MailPort } from '../../store/mail/notify.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Attempts } from '../attempts.ts'
@@ -28,6 +29,7 @@ type UsedStores = Pick<
   | 'factors'
   | 'deviceCodes'
   | 'setUpLinks'
+  | 'addressLinks'
   | 'throttles'
 >
 
@@ -50,4 +52,6 @@ export interface BrowserEnv extends UsedStores {
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer
   readonly lifetimes: TokenLifetimes
+  /** Undefined where no mail is set up. */
+  readonly mail: MailPort | undefined
 }

@@ -16,6 +16,8 @@ export interface SignInData {
   readonly again: boolean
   /** Options for `navigator.credentials.get` as JSON. */
   readonly passkeyOptions: string
+  /** Whether a link for a new password can be mailed. */
+  readonly hasMail: boolean
 }
 
 export function signInPage(frame: PageFrame, data: SignInData): Html {
@@ -38,7 +40,11 @@ ${passwordField(frame, { name: 'password', label: messages.password, autocomplet
 <button type="submit" id="sign-in-submit" name="action" value="sign-in">${messages.signIn}</button>
 </div>`,
 )}
-<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>
+${
+  data.hasMail
+    ? html`<p class="secondary"><a id="forgot-password" href="${frame.base}/forgot-password">${messages.mail.forgotPassword}</a></p>`
+    : html`<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>`
+}
 ${passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkeyOptions })}
 ${data.client !== undefined && html`<p class="secondary"><button type="submit" form="sign-in" class="text" id="sign-in-cancel" name="action" value="cancel" formnovalidate>${messages.cancel}</button></p>`}`
   return page(frame, { title: messages.signIn, body, scripts: [assets.controlsScript, assets.passkeyScript] })

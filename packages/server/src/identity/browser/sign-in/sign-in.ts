@@ -13,6 +13,7 @@ import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
 import { endSession } from '../sign-out/session-end.ts'
+import { meetBrowser } from './known-browser.ts'
 
 export function signInRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -59,6 +60,7 @@ async function showSignIn(
     formError: shown.error?.(frame.language.messages),
     again: context.user !== undefined && shown.username !== '',
     passkeyOptions: options,
+    hasMail: env.mail !== undefined,
   })
   return sendPage(context.http, page, {
     status: shown.status ?? 200,
@@ -139,6 +141,7 @@ export async function completeSignIn(
   env: BrowserEnv,
 ): Promise<void> {
   const { session } = context
+  await meetBrowser(context, user, env)
   if (session !== undefined && session.userId !== user.id) await endSession(session.id, 'another user signed in', env)
   const renewed = session?.userId === user.id ? await env.sessions.renew(session, context.proof(amr)) : undefined
   const opened = renewed ?? (await env.sessions.open(user.id, context.proof(amr)))
