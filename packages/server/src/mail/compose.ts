@@ -76,7 +76,8 @@ function originText(
 
 function timeText(at: number, language: string, { profile }: User): string {
   const format = (timeZone: string) =>
-    new Intl.DateTimeFormat(language, {
+    // The order of an American date would mislead all others.
+    new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
       ...{ year: 'numeric', month: 'long', day: 'numeric', hour: '2-digit', minute: '2-digit', timeZoneName: 'short' },
       timeZone,
     }).format(at)
