@@ -26,6 +26,9 @@ export interface MailPlace extends SignInPlace {
   choose(mail: ReceivedMail, password: string, agent?: UserAgent): Promise<Page>
 }
 
+/** Access tokens are valid for an hour. */
+const TOKEN_MS = 30 * 60_000
+
 export async function openMailPlace(
   at: TestPlace,
   { smtp: smtpOptions, ...options }: SignInPlaceOptions & { readonly smtp?: TestSmtpOptions } = {},
@@ -43,17 +46,18 @@ export async function openMailPlace(
     clients: [ops],
   })
   const { issuer } = place.server
+  let token = { readAt: Number.NEGATIVE_INFINITY, text: '' }
   const open: MailPlace['open'] = async (agent, path) => pageOf(await agent.get(path))
   return {
     ...place,
     smtp,
     open,
     async admin(method, path, body) {
-      const token = await readToken(issuer)
+      if (place.clock() - token.readAt > TOKEN_MS) token = { readAt: place.clock(), text: await readToken(issuer) }
       const response = await fetch(`${issuer}${path}`, {
         method,
         headers: {
-          authorization: `Bearer ${token}`,
+          authorization: `Bearer ${token.text}`,
           'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
           'if-match': '*',
         },

@@ -27,7 +27,8 @@ function isDomain(domain: string): boolean {
 function isLabel(label: string): boolean {
   if (!LABEL.test(label)) return false
   if (!/^..--/.test(label)) return true
-  return /^xn--/i.test(label) && domainToUnicode(label) !== ''
+  // What no A-label stands for is left as it is, or becomes empty.
+  return /^xn--/i.test(label) && /[^\x00-\x7f]/.test(domainToUnicode(label))
 }
 
 /** Mailboxes are told apart without regard to case, as almost all servers do. */
