@@ -16,6 +16,8 @@ const RULES: PlanRules = {
 }
 const NOTHING: CurrentState = {
   roles: new Map(),
+  apis: new Map(),
+  attributes: new Map(),
   users: new Map(),
   clients: new Map(),
   tables: new Map(),
@@ -28,11 +30,13 @@ const EXISTING: CurrentState = {
   roles: new Map([
     ['trader', { name: 'trader', scopes: ['Platform/Market'], description: '', requireSecondFactor: false }],
   ]),
+  apis: new Map(),
+  attributes: new Map(),
   users: new Map([
     [
       'alice',
       {
-        target: { username: 'alice', profile: { name: 'Alice' }, roles: ['trader'], disabled: false },
+        target: { username: 'alice', profile: { name: 'Alice' }, roles: ['trader'], attributes: {}, disabled: false },
         hasPassword: true,
         declaredDigest: 'digest of alice one',
       },

@@ -161,7 +161,7 @@ onEveryEngineInLongRuns('a compromised key', (place) => {
       clock: Date.now,
       publish: gate.stores.events.append,
     })
-    await keyring.rotate(Date.now())
+    await keyring.rotate('RS256', Date.now())
     assert.equal((await admin('DELETE', `/admin/keys/${kid}`)).status, 204)
     await until('both nodes sign with the next key', 2000, async () => {
       const kids = await Promise.all([gate.signIn(), gate.signIn()])
@@ -231,7 +231,7 @@ onEveryEngineInLongRuns('hints signed by older keys', (at) => {
     })
     const published = async () => await (await fetch(`${server.issuer}/.well-known/openid-configuration/jwks`)).text()
 
-    await keyring.rotate(clock())
+    await keyring.rotate('RS256', clock())
     await keyring.retire(kid)
     await until('another key signs', 2000, async () => {
       const token = (await ask({ response_type: 'id_token', prompt: 'none' })).get('id_token') ?? ''

@@ -233,7 +233,7 @@ onEveryEngineInLongRuns('tokens and keys', (place) => {
       const sealingKey = openMasterKey(folder, undefined).derive('signing keys')
       const tending = { keys: gate.stores.signingKeys, sealingKey, rotateEveryMs: 90 * DAY }
       for (let count = 0; count < 3; count++) {
-        await addKey(tending, clock(), clock())
+        await addKey(tending, 'RS256', clock(), clock())
         await gate.stores.events.append({ kind: 'keys-changed' })
         const other = await startTestServer(place(), { clock })
         await other.stop()

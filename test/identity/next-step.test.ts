@@ -36,6 +36,7 @@ const SESSION: Session = {
   createdAt: 0,
   seenAt: 0,
   expiresAt: 0,
+  boundedUntil: undefined,
 }
 const USER: User = {
   id: 'usr_a',

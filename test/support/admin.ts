@@ -91,6 +91,8 @@ export async function startTestAdmin(
     settings: () => [],
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
+    attributesChanged: async () => {},
+    apisChanged: async () => {},
     loadedControllers: [],
     feeds: undefined,
     mail: undefined,

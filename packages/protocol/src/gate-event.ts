@@ -53,14 +53,24 @@ export type GateEvent =
   | { readonly kind: 'stream-kick'; readonly connectionId?: string; readonly subject?: string }
   /** A signing key was created, retired or withdrawn; tokens signed with a withdrawn key are invalid. */
   | { readonly kind: 'keys-changed'; readonly withdrawn?: string }
-  /** The profile or the username of a user changed. */
-  | { readonly kind: 'user-changed'; readonly subject: string; readonly renamed?: true }
-  | { readonly kind: 'clients-changed'; readonly clientId?: string }
+  /** The profile, the username or attributes of a user changed. `attributes` names those with other values. */
+  | {
+      readonly kind: 'user-changed'
+      readonly subject: string
+      readonly renamed?: true
+      readonly attributes?: readonly string[]
+    }
+  /** Without a `clientId`, of any number of clients. `attributes` names those of the client with other values. */
+  | { readonly kind: 'clients-changed'; readonly clientId?: string; readonly attributes?: readonly string[] }
+  /** An attribute was declared, changed or removed. */
+  | { readonly kind: 'attributes-changed' }
   | { readonly kind: 'catalogue-changed' }
   /** A remote controller was declared, changed or removed. */
   | { readonly kind: 'controllers-changed' }
   /** A feed was declared, changed or removed. */
   | { readonly kind: 'feeds-changed' }
+  /** Another provider was declared, changed or removed. */
+  | { readonly kind: 'providers-changed' }
   /** An API was declared, changed or removed. */
   | { readonly kind: 'apis-changed' }
   /** A call to all nodes (see events/cluster.ts): `question` is its id, `words` are its parameters. */

@@ -76,6 +76,27 @@ export const HTTP_ERRORS = {
     title: 'The access token lacks a scope',
     advice: 'Request a token with the scope in `WWW-Authenticate`.',
   },
+  'scim.bad_request': {
+    status: 400,
+    title: 'The SCIM request is not valid',
+    advice: '`scimType` says what is wrong (RFC 7644 §3.12); correct what `detail` names.',
+  },
+  'scim.forbidden': {
+    status: 403,
+    title: 'SCIM may not change this',
+    advice: 'Let an operator change break-glass users, and the `userName` and e-mail address of administrators.',
+  },
+  'scim.not_found': { status: 404, title: 'There is no such SCIM resource', advice: 'List the existing ones.' },
+  'scim.conflict': {
+    status: 409,
+    title: 'A `userName`, `displayName` or `externalId` is taken',
+    advice: 'Find its holder with a filter; a group cannot have the name of any role.',
+  },
+  'scim.changed_meanwhile': {
+    status: 412,
+    title: 'The SCIM resource was changed in the meantime',
+    advice: 'Read it again, and repeat the change with its `ETag`.',
+  },
   'admin.bad_parameter': { status: 400, title: 'A parameter is invalid', advice: 'Correct what `detail` names.' },
   'admin.not_found': { status: 404, title: 'The object does not exist', advice: 'List the existing ones.' },
   'admin.conflict': {
@@ -195,6 +216,61 @@ export const HTTP_ERRORS = {
       'Close one, or follow several topics with one pattern; an operator can raise `stream_max_connections_per_user`.',
   },
   'feed.stopping': { status: 503, title: 'The server is stopping', advice: AGAIN },
+  'provider.unavailable': {
+    status: 503,
+    title: 'Another provider does not answer',
+    advice: 'Retry later, or sign in another way; the log has the reason.',
+  },
+  'provider.bad_answer': {
+    status: 502,
+    title: 'Another provider gave an answer that cannot be accepted',
+    advice: 'The log says what is wrong with it: compare the definition of the provider with its settings.',
+  },
+  'provider.state': {
+    status: 400,
+    title: 'The sign-in through a provider has expired, or was begun in another browser',
+    advice: 'Start again from the application.',
+  },
+  'provider.refused': {
+    status: 403,
+    title: 'Another provider refused the sign-in',
+    advice: 'Sign in again there; the log has its reason.',
+  },
+  'identity.not_linked': {
+    status: 403,
+    title: 'No user is linked to the identity at a provider',
+    advice: 'Sign in here to link it, or let an operator invite the person or set `provision`.',
+  },
+  'identity.not_allowed': {
+    status: 403,
+    title: 'The identity at a provider does not meet `require`',
+    advice: 'Give the person the group or role at the provider; a trial sign-in shows the claims.',
+  },
+  'identity.disabled': {
+    status: 403,
+    title: 'The user of the identity at a provider is disabled',
+    advice: 'Enable the user.',
+  },
+  'identity.groups_missing': {
+    status: 403,
+    title: 'A provider left out claims that rules read (group overage)',
+    advice: 'Let the provider send application roles, or only the groups of the application.',
+  },
+  'identity.name_taken': {
+    status: 409,
+    title: 'The username of a new person is taken',
+    advice: 'Let the person link the existing user, or rename one of the two.',
+  },
+  'identity.linked_elsewhere': {
+    status: 409,
+    title: 'The identity at a provider is linked to another user',
+    advice: 'Unlink it from that user first.',
+  },
+  'identity.last_way': {
+    status: 409,
+    title: 'The user would have no way to sign in',
+    advice: 'Set a password, add a passkey or link another identity first.',
+  },
   'page.expired': {
     status: 400,
     title: 'The page is no longer valid',

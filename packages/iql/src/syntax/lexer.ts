@@ -160,7 +160,7 @@ export function numberEnd(statement: string, at: number): number {
   return end
 }
 
-/** Parameter = ":" Word | "$" digits */
+/** Parameter = ":" Word | ":attribute." Word | "$" digits */
 function readParameter(statement: string, at: number, mark: number, tokens: Token[]): number {
   const first = statement.charCodeAt(at + 1)
   if (mark === COLON && first === COLON) {
@@ -174,13 +174,21 @@ function readParameter(statement: string, at: number, mark: number, tokens: Toke
         : ['$ starts a parameter with a number; one with a name begins with a colon', '$1']
     throw fail(statement, at, message, 'Syntax', [expected])
   }
-  const end = mark === COLON ? wordEnd(statement, at + 1) : digitsEnd(statement, at + 1)
+  const end = mark === COLON ? nameEnd(statement, at + 1) : digitsEnd(statement, at + 1)
   const text = statement.slice(at + 1, end)
   if (mark === DOLLAR && !/^[1-9]\d{0,3}$/.test(text)) {
     throw fail(statement, at, 'Numbered parameters count from $1 to $9999', 'Syntax', ['$1'])
   }
   tokens.push({ kind: 'parameter', text, key: '', at })
   return end
+}
+
+/** The end of the name of a parameter. That of an attribute of the caller, in a row filter, has two parts. */
+function nameEnd(statement: string, at: number): number {
+  const end = wordEnd(statement, at)
+  const isAttribute = end - at === ATTRIBUTE.length && statement.slice(at, end).toLowerCase() === ATTRIBUTE
+  const hasMore = isAttribute && statement.charCodeAt(end) === DOT
+  return hasMore && isWordStart(statement, end + 1, statement.charCodeAt(end + 1)) ? wordEnd(statement, end + 1) : end
 }
 
 function readSymbol(statement: string, at: number, tokens: Token[]): number {
@@ -213,6 +221,9 @@ const SYMBOL_HINTS: ReadonlyMap<string, string> = new Map([
   ['“', "write texts in 'straight quotes'"],
   ['‘', "write texts in 'straight quotes'"],
 ])
+
+/** Before a dot, the first part of a parameter. */
+const ATTRIBUTE = 'attribute'
 
 const [DOT, QUOTE, DOUBLE_QUOTE, COLON, DOLLAR, PLUS, MINUS, UNDERSCORE, LETTER_E] = [
   0x2e, 0x27, 0x22, 0x3a, 0x24, 0x2b, 0x2d, 0x5f, 0x65,

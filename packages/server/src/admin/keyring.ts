@@ -1,6 +1,7 @@
 /** Administration of signing keys: rotation on request, retirement, and withdrawal of a compromised key. */
 import type { Clock, GateEvent } from 'gatehouse-protocol'
-import { addKey, LONGEST_TOKEN_MS, signingKeyOf } from '../store/keys/key-rotation.ts'
+import type { SignatureAlg } from '../lib/signature-algs.ts'
+import { addKey, LONGEST_TOKEN_MS, signingKeysOf } from '../store/keys/key-rotation.ts'
 import type { SigningKeys, StoredKey } from '../store/keys/signing-keys.ts'
 
 export interface KeyringOptions {
@@ -15,9 +16,9 @@ export type SigningKeyring = ReturnType<typeof createKeyring>
 export function createKeyring({ keys, sealingKey, clock, publish }: KeyringOptions) {
   return {
     list: () => keys.list(),
-    /** Creates a key that signs from `activeFrom` on. */
-    async rotate(activeFrom: number): Promise<StoredKey> {
-      const key = await addKey({ keys, sealingKey }, clock(), activeFrom)
+    /** Creates a key that signs with this algorithm from `activeFrom` on. */
+    async rotate(alg: SignatureAlg, activeFrom: number): Promise<StoredKey> {
+      const key = await addKey({ keys, sealingKey }, alg, clock(), activeFrom)
       await publish({ kind: 'keys-changed' })
       return key
     },
@@ -30,8 +31,8 @@ export function createKeyring({ keys, sealingKey, clock, publish }: KeyringOptio
     /** Rejects every token that the key signed, on every node. Returns the key that replaces it, where it was the signing key. */
     async withdraw(kid: string): Promise<StoredKey | undefined> {
       const now = clock()
-      const signs = signingKeyOf(await keys.list(), now)?.kid === kid
-      const successor = signs ? await addKey({ keys, sealingKey }, now, now) : undefined
+      const signing = [...signingKeysOf(await keys.list(), now).values()].find((key) => key.kid === kid)
+      const successor = signing && (await addKey({ keys, sealingKey }, signing.alg, now, now))
       await keys.withdraw(kid, now)
       await publish({ kind: 'keys-changed', withdrawn: kid })
       return successor

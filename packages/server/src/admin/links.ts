@@ -19,7 +19,7 @@ import {
 import { change, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
-import { create as createUser, findUser, roleNames } from './users.ts'
+import { create as createUser, findUser, knownNames } from './users.ts'
 
 const DAY = 86_400
 const LONGEST = 30 * DAY
@@ -142,7 +142,7 @@ async function createForNew(call: AdminCall, env: AdminEnv, body: JsonObject, wa
     .map((path) => ({ path, text: 'is not allowed in an invitation: the person chooses a password with the link' }))
   if (faults.length > 0) throw badBody(faults)
   const made = await change(env, async (stores) => {
-    const target = userTarget(readUser(body, await roleNames(stores)))
+    const target = userTarget(readUser(body, await knownNames(stores)))
     const user = await findUser(stores, await createUser(stores, target))
     return create(call, stores, user, 'invitation', wanted)
   })

@@ -1,5 +1,6 @@
 /** Administration of signing keys and settings. */
-import { isWithdrawn, signingKeyOf } from '../store/keys/key-rotation.ts'
+import { isSignatureAlg, type SignatureAlg } from '../lib/signature-algs.ts'
+import { isWithdrawn, signingKeysOf } from '../store/keys/key-rotation.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 import { badBody, instant, type JsonObject, readObject } from './request/body.ts'
 import { record } from './request/change.ts'
@@ -23,10 +24,14 @@ export const platformRoutes: readonly AdminRoute[] = [
     method: 'POST',
     path: '/admin/keys',
     scope: 'Identity/Admin',
-    summary: 'Rotates the signing key: creates a key that is published now and signs later.',
+    summary: 'Rotates the signing key of an algorithm: creates a key that is published now and signs later.',
     body: {
       type: 'object',
       properties: {
+        alg: {
+          type: 'string',
+          description: 'The algorithm: RS256, which is the default, or another that has keys (setting signing_algs).',
+        },
         active_in: {
           type: 'integer',
           minimum: 0,
@@ -39,9 +44,10 @@ export const platformRoutes: readonly AdminRoute[] = [
     status: 201,
     async run(call, env) {
       const { keyring, clock } = env
-      const seconds = readActiveIn(call.body === undefined ? {} : readObject(call.body))
-      const key = await keyring.rotate(clock() + seconds * 1000)
-      const details = { kid: key.kid, active_from: key.activeFrom, reason: 'operator' }
+      const { alg = 'RS256', ...rest } = call.body === undefined ? {} : readObject(call.body)
+      const seconds = readActiveIn(rest)
+      const key = await keyring.rotate(readAlg(alg, await keyring.list()), clock() + seconds * 1000)
+      const details = { kid: key.kid, alg: key.alg, active_from: key.activeFrom, reason: 'operator' }
       record(env, call, { event: 'key.created', target: key.kid, details })
       return { status: 201, body: presentKeys([key], clock())[0] }
     },
@@ -65,9 +71,11 @@ export const platformRoutes: readonly AdminRoute[] = [
       if (key === undefined) throw notFound('signing key', kid)
       if (isCompromised) return withdraw(kid, call, env)
       const others = keys.filter(
-        (other) => other.kid !== kid && other.retiredAt === undefined && other.activeFrom <= clock(),
+        (other) =>
+          other.kid !== kid && other.alg === key.alg && other.retiredAt === undefined && other.activeFrom <= clock(),
       )
-      if (others.length === 0) throw conflict('This is the only active key: rotate first, with active_in 0')
+      if (others.length === 0)
+        throw conflict(`This is the only active key for ${key.alg}: rotate first, with active_in 0`)
       await keyring.retire(kid)
       record(env, call, { event: 'key.retired', target: kid, details: { kid, reason: 'operator' } })
     },
@@ -89,16 +97,17 @@ async function withdraw(kid: string, call: AdminCall, env: AdminEnv): Promise<un
   const reason = 'compromised'
   record(env, call, { event: 'key.retired', target: kid, details: { kid, reason } })
   if (successor !== undefined) {
-    const details = { kid: successor.kid, active_from: successor.activeFrom, reason }
+    const details = { kid: successor.kid, alg: successor.alg, active_from: successor.activeFrom, reason }
     record(env, call, { event: 'key.created', target: successor.kid, details })
   }
 }
 
 function presentKeys(keys: readonly StoredKey[], now: number): JsonObject[] {
-  const signing = signingKeyOf(keys, now)
+  const signing = signingKeysOf(keys, now)
   return keys.map((key) => ({
     kid: key.kid,
-    state: stateOf(key, signing, now),
+    alg: key.alg,
+    state: stateOf(key, signing.get(key.alg), now),
     created_at: instant(key.createdAt),
     active_from: instant(key.activeFrom),
     retired_at: instant(key.retiredAt),
@@ -112,6 +121,14 @@ function stateOf(key: StoredKey, signing: StoredKey | undefined, now: number): s
   if (key.retiredAt !== undefined) return 'retired'
   if (key.activeFrom > now) return 'waiting'
   return key.kid === signing?.kid ? 'signing' : 'outlived'
+}
+
+/** Only of an existing ring: the setting adds rings. */
+function readAlg(alg: unknown, keys: readonly StoredKey[]): SignatureAlg {
+  const inUse = keys.filter(({ retiredAt }) => retiredAt === undefined)
+  const known = [...new Set<SignatureAlg>(['RS256', ...inUse.map((key) => key.alg)])]
+  if (isSignatureAlg(alg) && known.includes(alg)) return alg
+  throw badBody([{ path: 'alg', text: `must be one of ${known.join(', ')}; the setting signing_algs adds others` }])
 }
 
 function readActiveIn({ active_in: seconds = DAY, ...rest }: JsonObject): number {

@@ -1,4 +1,5 @@
 /** What administration needs from the services of a running server. */
+import type { AttributeValues } from '../store/accounts/user.ts'
 import type { MailPort } from '../store/mail/notify.ts'
 import type { JsonObject } from './request/body.ts'
 
@@ -39,6 +40,7 @@ export interface UserRights {
   readonly subject: string
   readonly username: string
   readonly roles: readonly string[]
+  readonly attributes: AttributeValues
   readonly scopes: readonly string[]
 }
 

@@ -1,14 +1,16 @@
 /** Administration of roles, which give scopes to users, and the list of scopes. */
 
-import { audiencesOf, isRight, SCOPES } from 'gatehouse-protocol'
+import { isRight } from 'gatehouse-protocol'
 import { roleTarget } from '../declarative/targets.ts'
 import type { Role } from '../store/accounts/roles.ts'
+import { KnownScopes } from '../store/apis/known-scopes.ts'
+import { putRole } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './request/body.ts'
-import { change, record } from './request/change.ts'
+import { change, record, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
-import { type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminRoute, conflict, knownApis, notFound, part } from './route.ts'
 
 export const roleRoutes: readonly AdminRoute[] = [
   {
@@ -33,11 +35,12 @@ export const roleRoutes: readonly AdminRoute[] = [
     reply: 'The role.',
     status: 201,
     async run(call, env) {
-      const target = roleTarget(readRole(readObject(call.body)))
+      const target = roleTarget(readRole(readObject(call.body), await knownApis(env, env.stores)))
+      if (target.provisioned === true) await requireUpgraded(env)
       const role = await change(env, async (stores, { revocations }) => {
         if ((await stores.roles.list()).some(({ name }) => name === target.name))
           throw conflict(`The role ${target.name} exists already`)
-        await stores.roles.put(target)
+        await putRole(target, stores, revocations)
         await revocations.limitRoles(stores, 'created')
         return await findRole(stores, target.name)
       })
@@ -68,10 +71,13 @@ export const roleRoutes: readonly AdminRoute[] = [
       const patch = readObject(call.body)
       if (patch.name !== undefined && patch.name !== name)
         throw badBody([{ path: 'name', text: 'cannot be changed: create another role' }])
+      if (patch.provisioned === true) await requireUpgraded(env)
       const role = await change(env, async (stores, { revocations }) => {
         const found = await findRole(stores, name)
         requireMatch(call, presentRole(found))
-        await stores.roles.put(roleTarget(readRole(merged(presentRole(found), patch))))
+        const target = roleTarget(readRole(merged(presentRole(found), patch), await knownApis(env, stores)))
+        // Removing the mark in a patch is saying false.
+        await putRole(patch.provisioned === null ? { ...target, provisioned: false } : target, stores, revocations)
         await revocations.limitRoles(stores, 'changed')
         return await findRole(stores, name)
       })
@@ -104,13 +110,16 @@ export const roleRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Lists the scopes with the resource of each and the roles that give it.',
     reply: '{"items": […]}',
-    async run(_call, { stores }) {
+    async run(_call, env) {
+      const { stores } = env
       const roles = await stores.roles.list()
+      const { apis = [], ...options } = await knownApis(env, stores)
+      const known = new KnownScopes(apis, options)
       return {
         body: {
-          items: SCOPES.map((scope) => ({
+          items: known.scopes().map((scope) => ({
             name: scope,
-            resource: isRight(scope) ? (audiencesOf([scope])[0] ?? null) : null,
+            resource: isRight(scope) ? known.audienceOf(scope) : null,
             roles: roles.filter(({ scopes }) => scopes.includes(scope)).map(({ name }) => name),
           })),
         },
@@ -125,11 +134,12 @@ async function findRole({ roles }: Stores, name: string): Promise<Role> {
   return role
 }
 
-function presentRole({ name, scopes, description, requireSecondFactor }: Role): JsonObject {
+function presentRole({ name, scopes, description, requireSecondFactor, provisioned }: Role): JsonObject {
   return {
     name,
     scopes,
     ...(description === '' ? {} : { description }),
     require_second_factor: requireSecondFactor,
+    ...(provisioned === true && { provisioned }),
   }
 }

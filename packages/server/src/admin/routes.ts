@@ -1,5 +1,7 @@
 /** All administration routes. */
 import { activityRoutes } from './activity.ts'
+import { apiRoutes } from './apis.ts'
+import { attributeRoutes } from './attributes.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
 import { clientRoutes } from './clients.ts'
@@ -25,6 +27,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...mailRoutes,
   ...clientRoutes,
   ...roleRoutes,
+  ...apiRoutes,
+  ...attributeRoutes,
   ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,

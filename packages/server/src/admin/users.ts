@@ -7,19 +7,21 @@ import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../store/accounts/password-
 import { rolesByOperator, USER_ID_PREFIX, type User } from '../store/accounts/user.ts'
 import type { SearchHit } from '../store/accounts/user-search.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
+import { limitTokens } from '../store/authorizations/change.ts'
 import type { Stores } from '../store/stores.ts'
 import { noticeOf } from './mail.ts'
 import {
   badBody,
   instant,
   type JsonObject,
+  type KnownNames,
   merged,
   readObject,
   readUser,
   refuseUnknown,
   USER_SCHEMA,
 } from './request/body.ts'
-import { change, type Effects, record, recordPatch } from './request/change.ts'
+import { change, record, recordPatch } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { badCursor, PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
@@ -65,7 +67,7 @@ export const userRoutes: readonly AdminRoute[] = [
       const passwordHash = await readPassword(body, env)
       const mustChangePassword = readMustChange(body) ?? false
       const user = await change(env, async (stores) => {
-        const { profile, ...target } = userTarget(readUser(withoutPassword(body), await roleNames(stores)))
+        const { profile, ...target } = userTarget(readUser(withoutPassword(body), await knownNames(stores)))
         const id = await create(stores, { ...target, profile, passwordHash, mustChangePassword })
         return findUser(stores, id)
       })
@@ -99,15 +101,14 @@ export const userRoutes: readonly AdminRoute[] = [
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
         const wanted = withAddress(found, merged(form, withoutPassword(patch)), patch)
-        const { username, profile, disabled, roles } = userTarget(readUser(wanted, await roleNames(stores), form))
+        const { roles, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
         // Removing it sets it to false.
         const mustChangePassword =
           'must_change_password' in patch ? (readMustChange(patch) ?? false) : found.mustChangePassword
-        if (username !== found.username) await refuseTaken(stores, username, found.id)
+        if (target.username !== found.username) await refuseTaken(stores, target.username, found.id)
         // A patch without effect keeps the ETag.
-        const target = { username, profile, disabled, mustChangePassword }
-        if (!isDeepStrictEqual({ ...target, roles: [...roles].sort() }, current(found))) {
-          await stores.users.update(found.id, target)
+        if (!isDeepStrictEqual({ ...target, mustChangePassword, roles: [...roles].sort() }, current(found))) {
+          await stores.users.update(found.id, { ...target, mustChangePassword })
           // What only others give is no operator's because it was listed with the rest.
           const byOthers = new Set(found.roles).difference(new Set(rolesByOperator(found)))
           await stores.users.setRoles(
@@ -225,13 +226,13 @@ function presentUser(user: User): JsonObject {
   }
 }
 
-function current({ username, profile, disabled, mustChangePassword, roles }: User) {
-  return { username, profile, disabled, mustChangePassword, roles }
+function current({ username, profile, attributes, disabled, mustChangePassword, roles }: User) {
+  return { username, profile, attributes, disabled, mustChangePassword, roles }
 }
 
 /** As in a declarative file. */
-function declaredForm(user: User): JsonObject {
-  return { username: user.username, roles: user.roles, disabled: user.disabled, ...user.profile }
+function declaredForm({ username, roles, attributes, disabled, profile }: User): JsonObject {
+  return { username, roles, ...(Object.keys(attributes).length > 0 && { attributes }), disabled, ...profile }
 }
 
 export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {
@@ -246,17 +247,6 @@ export async function create(stores: Stores, user: Parameters<Stores['users']['c
 async function refuseTaken({ users }: Stores, username: string, id: string): Promise<void> {
   const holder = await users.findByUsername(username)
   if (holder !== undefined && holder.id !== id) throw conflict(`The username ${username} is taken`)
-}
-
-/** Revokes or limits the tokens of a user according to the change, on all nodes. */
-async function limitTokens(before: User, after: User, { publish, revocations }: Effects): Promise<void> {
-  if (after.disabled && !before.disabled) await revocations.revokeUser(after.id)
-  const renamed = before.username === after.username ? {} : ({ renamed: true } as const)
-  await publish({ kind: 'user-changed', subject: after.id, ...renamed })
-  // Roles matter besides rights, since row filters can refer to them.
-  const isSame = (a: Iterable<string>, b: Iterable<string>) => new Set(a).symmetricDifference(new Set(b)).size === 0
-  if (!isSame(before.rights, after.rights) || !isSame(before.roles, after.roles))
-    await revocations.limitUserRights(after)
 }
 
 async function readPassword({ password }: JsonObject, env: AdminEnv): Promise<string | undefined> {
@@ -290,6 +280,6 @@ function withoutPassword({ password, must_change_password, ...rest }: JsonObject
   return rest
 }
 
-export async function roleNames({ roles }: Stores): Promise<string[]> {
-  return (await roles.list()).map(({ name }) => name)
+export async function knownNames({ roles, attributes }: Stores): Promise<KnownNames> {
+  return { roles: (await roles.list()).map(({ name }) => name), attributes: await attributes.list() }
 }

@@ -1,5 +1,7 @@
 /** Settings of the identity service: tokens, keys, pages and browser sessions. */
 import {
+  DISCOVERY_MODES,
+  oneOf,
   parseBoolean,
   parseBrandName,
   parseColour,
@@ -7,6 +9,7 @@ import {
   parseDays,
   parseLogo,
   parseSeconds,
+  parseSigningAlgs,
   parseTokenLifetime,
 } from './parsers.ts'
 import { type Settings, setting } from './setting.ts'
@@ -28,6 +31,16 @@ export const IDENTITY_SETTINGS = {
     parseSeconds,
     'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs.',
   ),
+  discovery: setting(
+    'exact',
+    oneOf(DISCOVERY_MODES),
+    'What /.well-known/openid-configuration says: exact, the members of the contract and nothing else; complete, all that is configured, as /.well-known/oauth-authorization-server always does.',
+  ),
+  signingAlgs: setting(
+    'RS256',
+    parseSigningAlgs,
+    'Algorithms that tokens can be signed with: RS256, and PS256, ES256 or EdDSA (Ed25519), separated by commas. Each has its own keys. A client chooses one by `id_token_signed_response_alg` and `access_token_alg`; others get RS256.',
+  ),
   keyRotation: setting('90', parseDays, 'Days between rotations of the signing key.'),
   brandName: setting('Gatehouse', parseBrandName, 'Name shown on the pages and in authenticator apps.'),
   brandColour: setting('#3056d3', parseColour, 'Colour of buttons and links on the pages, as #rrggbb.'),
@@ -47,6 +60,16 @@ export const IDENTITY_SETTINGS = {
     parseBoolean,
     'Let people log in with "gatehouse login" without registering the client gatehouse-cli. A client registered with this id replaces the built-in one.',
   ),
+  localSignIn: setting(
+    'all',
+    oneOf(['all', 'break_glass']),
+    'Who may sign in with a password or a passkey of this server: all, or break_glass: only users with break_glass, others through a provider. It needs such a user with Identity/Admin, a password and a second factor.',
+  ),
+  scim: setting(
+    'false',
+    parseBoolean,
+    'Serve SCIM 2.0 at /scim/v2, where clients with Identity/Provisioning create, change and disable users.',
+  ),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting(
     '604800',
@@ -57,5 +80,10 @@ export const IDENTITY_SETTINGS = {
     'false',
     parseBoolean,
     'Allow back-channel logout to private and loopback addresses, also over http.',
+  ),
+  clientJwksPrivate: setting(
+    'false',
+    parseBoolean,
+    'Allow the keys of clients (jwks_uri) and of the issuers of workloads (federated) to be fetched from private and loopback addresses, also over http.',
   ),
 } as const satisfies Settings

@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { isLoopback, nearest } from 'gatehouse-protocol'
+import { SIGNATURE_ALGS, type SignatureAlg } from '../lib/signature-algs.ts'
 
 /** An unknown or invalid setting. The message names it and says what to do. */
 export class BadSetting extends Error {
@@ -12,6 +13,7 @@ export class BadSetting extends Error {
 export const SERVICES = ['identity', 'streaming', 'query'] as const
 export type ServiceName = (typeof SERVICES)[number]
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+export const DISCOVERY_MODES = ['exact', 'complete'] as const
 export const LOG_FORMATS = ['json', 'pretty'] as const
 
 /** The values that a parser takes, where they are few: for the docs. */
@@ -130,6 +132,13 @@ export function parseList(text: string): string[] {
     .map((item) => item.trim())
     .filter((item) => item !== '')
 }
+
+/** RS256 always: clients without a choice of their own get it. */
+export const parseSigningAlgs = offering(SIGNATURE_ALGS, (text: string): readonly SignatureAlg[] => {
+  const algs = parseList(text).map(oneOf(SIGNATURE_ALGS))
+  if (!algs.includes('RS256')) throw new BadSetting('RS256 must be among them')
+  return [...new Set(algs)]
+})
 
 /** Origins as browsers serialise them (RFC 6454 §6.2), since they are compared as strings. Apps may have their own schemes. */
 export function parseOrigins(text: string): readonly string[] {

@@ -2,11 +2,13 @@
 
 import type { CsvRow } from 'gatehouse-csv'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
 import { toClient } from '../store/clients/client-metadata.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
+import { putRole, removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
@@ -29,7 +31,8 @@ export interface ApplyEnv {
 export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
   // Hashing is slow on purpose, so it happens before the transaction, which blocks other writers.
   const hashes = await hashPasswords(changes, env)
-  const undo = await applyTables(source, changes, env)
+  const undoAttributes = await createAttributes(changes, env)
+  const undo = await applyTables(source, changes, env, undoAttributes)
   try {
     // Running nodes receive the events from the database.
     await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
@@ -53,14 +56,42 @@ async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise
   return hashes
 }
 
+/** Row filters of the tables may use new attributes, so these come first. Returns a function that undoes it. */
+async function createAttributes(changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
+  const { tables } = env
+  const targets = changes.flatMap((change) =>
+    change.what === 'attribute' && change.action === 'create' ? [change.target] : [],
+  )
+  if (tables === undefined || targets.length === 0 || !changes.some(({ what }) => what === 'table'))
+    return async () => {}
+  const inTransaction = (work: (attributes: Stores['attributes']) => Promise<void>) =>
+    transactWithEvents({ ...env, receive: () => {} }, async (stores, publish) => {
+      await work(stores.attributes)
+      await publish({ kind: 'attributes-changed' })
+    })
+  await inTransaction(async (attributes) => {
+    for (const target of targets) await attributes.put(target)
+  })
+  await tables.refresh()
+  return () =>
+    inTransaction(async (attributes) => {
+      for (const { name } of targets) await attributes.remove(name)
+    })
+}
+
 /**
  * Returns a function that undoes these steps: it drops what was created and restores the views, in case a later step fails. If a step
  * here fails, it has already been called.
  */
-async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
+async function applyTables(
+  source: string,
+  changes: readonly Change[],
+  env: ApplyEnv,
+  undoBefore: () => Promise<void>,
+): Promise<() => Promise<void>> {
   const { tables } = env
-  if (tables === undefined) return async () => {}
-  const undoing: (() => Promise<void>)[] = []
+  if (tables === undefined) return undoBefore
+  const undoing: (() => Promise<void>)[] = [undoBefore]
   const undo = async () => {
     for (const step of undoing.toReversed()) await step()
   }
@@ -133,12 +164,24 @@ async function applyIdentity(
     switch (change.what) {
       case 'role':
         if (roles !== 'changed') roles = change.action === 'create' ? 'created' : 'changed'
-        await (change.action === 'remove' ? stores.roles.remove(change.name) : stores.roles.put(change.target))
+        await (change.action === 'remove'
+          ? stores.roles.remove(change.name)
+          : putRole(change.target, stores, revocations))
+        break
+      case 'api':
+        await (change.action === 'remove' ? stores.apis.remove(change.name) : stores.apis.put(change.target))
+        break
+      case 'attribute':
+        await (change.action === 'remove'
+          ? stores.attributes.remove(change.name)
+          : stores.attributes.put(change.target))
         break
       case 'user': {
         const applied = await applyUser(change, stores.users, hashes.get(change))
         if (applied?.isCut === true) cut.push(applied.id)
         if (applied?.hasOtherRoles === true) affected.add(applied.id)
+        if (applied !== undefined && applied.attributes.length > 0)
+          await stores.events.append({ kind: 'user-changed', subject: applied.id, attributes: applied.attributes })
         break
       }
       case 'client':
@@ -157,6 +200,8 @@ async function applyIdentity(
         break
     }
   }
+  if (changes.some(({ what }) => what === 'api')) await stores.events.append({ kind: 'apis-changed' })
+  if (changes.some(({ what }) => what === 'attribute')) await stores.events.append({ kind: 'attributes-changed' })
   if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
   await revocations.revokeUsers(cut)
@@ -172,6 +217,8 @@ interface AppliedUser {
   /** All tokens are revoked. */
   readonly isCut: boolean
   readonly hasOtherRoles: boolean
+  /** The names of those with other values. */
+  readonly attributes: readonly string[]
 }
 
 /** Undefined if the user is new, or has been removed since the plan was made. */
@@ -190,17 +237,19 @@ async function applyUser(
   if (user === undefined) return undefined
   if (change.action === 'remove') {
     await users.remove(user.id)
-    return { id: user.id, isCut: true, hasOtherRoles: false }
+    return { id: user.id, isCut: true, hasOtherRoles: false, attributes: [] }
   }
-  const { username, profile, disabled, roles } = change.target
+  const { username, profile, attributes, disabled, roles } = change.target
   const { password } = change
-  await users.update(user.id, { username, profile, disabled, ...(password && { declaredDigest: password.digest }) })
+  const declared = { username, profile, attributes, disabled }
+  await users.update(user.id, { ...declared, ...(password && { declaredDigest: password.digest }) })
   const hasOtherRoles = await users.setRoles(user.id, roles)
   if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
   return {
     id: user.id,
     isCut: disabled || passwordHash !== undefined,
     hasOtherRoles,
+    attributes: changedAttributes(user.attributes, attributes),
   }
 }
 
@@ -210,11 +259,14 @@ function mustChangeOf(password: NewPassword | undefined): boolean {
 
 async function applyClient(
   change: Extract<Change, { what: 'client' }>,
-  { clients, events }: Stores,
+  stores: Stores,
   revocations: RevocationsInside,
 ): Promise<void> {
+  const { clients, events } = stores
   const { name } = change
+  const before = (await clients.metadata(name))?.attributes ?? {}
   if (change.action === 'remove') {
+    await removeScimClient(name, stores, revocations)
     await clients.remove(name)
   } else {
     await clients.put(change.target)
@@ -222,7 +274,8 @@ async function applyClient(
   }
   if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
   else await revocations.limitClientScopes(name, toClient(change.target, []).scopes)
-  await events.append({ kind: 'clients-changed', clientId: name })
+  const attributes = change.action === 'remove' ? [] : changedAttributes(before, change.target.attributes ?? {})
+  await events.append({ kind: 'clients-changed', clientId: name, ...(attributes.length > 0 && { attributes }) })
 }
 
 /** Replaces only the secret that a file has set. Others were added by hand, for example for rotation. */

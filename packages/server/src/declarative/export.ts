@@ -3,8 +3,10 @@
 import { Refusal } from 'gatehouse-protocol'
 import type { Role } from '../store/accounts/roles.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
-import type { ClientMetadata } from '../store/clients/client-metadata.ts'
+import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
+import { declaredApi } from './declared-api.ts'
+import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
@@ -47,12 +49,14 @@ export async function exportDeclaration(
   stores: Stores,
   { users, definitions, feeds, controllers }: ExportOptions,
 ): Promise<ExportedFile> {
-  const clientIds = await allClientIds(stores)
-  const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
+  const clients = await allClients(stores)
+  const apis = await stores.apis.list()
   return {
+    ...(apis.length > 0 && { apis: apis.toSorted(by(({ resource }) => resource)).map(declaredApi) }),
     roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
+    ...(await declaredAttributes(stores)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
-    clients: declaredClients(clients.filter((client) => client !== undefined)),
+    clients: declaredClients(clients),
     ...(definitions && {
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
@@ -62,7 +66,19 @@ export async function exportDeclaration(
   }
 }
 
-async function allClientIds({ clients }: Stores): Promise<string[]> {
+/** Only where there are any: files of those who use none stay as they are. */
+async function declaredAttributes({ attributes }: Stores): Promise<{ attributes?: object[] }> {
+  const all = await attributes.list()
+  return all.length === 0 ? {} : { attributes: all.map(declaredAttribute) }
+}
+
+export async function allClients(stores: Pick<Stores, 'clients'>): Promise<ClientMetadata[]> {
+  const ids = await allClientIds(stores)
+  const found = await Promise.all(ids.map((id) => stores.clients.metadata(id)))
+  return found.filter((client) => client !== undefined)
+}
+
+async function allClientIds({ clients }: Pick<Stores, 'clients'>): Promise<string[]> {
   const all: string[] = []
   for (;;) {
     const page = await clients.listIds({ after: all.at(-1) ?? '', limit: PAGE })
@@ -92,19 +108,26 @@ async function allUsers({ users }: Stores): Promise<User[]> {
   }
 }
 
-function declaredRole({ name, scopes, description, requireSecondFactor }: Role): object {
+function declaredRole({ name, scopes, description, requireSecondFactor, provisioned }: Role): object {
   return {
     name,
     ...(description !== '' && { description }),
     scopes: [...scopes],
     ...(requireSecondFactor && { require_second_factor: true }),
+    ...(provisioned === true && { provisioned }),
   }
 }
 
 /** The password stays behind: someone who is created by the file chooses one with a link. */
 function declaredUser(user: User): object {
-  const { username, disabled, profile } = user
-  return { username, roles: rolesByOperator(user), ...(disabled && { disabled: true }), ...profile }
+  const { username, attributes, disabled, profile } = user
+  return {
+    username,
+    roles: rolesByOperator(user),
+    ...(Object.keys(attributes).length > 0 && { attributes }),
+    ...(disabled && { disabled: true }),
+    ...profile,
+  }
 }
 
 /** Only a digest of a secret is stored, so a confidential client names a variable for another one. */
@@ -112,7 +135,7 @@ function declaredClients(clients: readonly ClientMetadata[]): object[] {
   const used = new Set<string>()
   return clients.toSorted(by(({ client_id }) => client_id)).map(({ disabled, ...metadata }) => ({
     ...metadata,
-    ...(metadata.token_endpoint_auth_method !== 'none' && {
+    ...(hasSecret(metadata) && {
       client_secret: { env: variableFor(metadata.client_id, used) },
     }),
     ...(disabled === true && { disabled: true }),

@@ -1,6 +1,10 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { Api } from '../store/apis/apis.ts'
+import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
+import { apiTarget, presentApi } from './declared-api.ts'
+import { attributeTarget, presentAttribute } from './declared-attribute.ts'
 import { feedTarget, presentFeed } from './declared-feed.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
@@ -19,7 +23,9 @@ import {
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState {
+  readonly apis: ReadonlyMap<string, Api>
   readonly roles: ReadonlyMap<string, RoleTarget>
+  readonly attributes: ReadonlyMap<string, AttributeDefinition>
   readonly users: ReadonlyMap<string, UserState>
   readonly clients: ReadonlyMap<string, ClientState>
   readonly tables: ReadonlyMap<string, TableTarget>
@@ -75,14 +81,18 @@ interface Removal<What extends string> {
 }
 
 export type Change =
+  | Upsert<'api', Api>
   | Upsert<'role', RoleTarget>
+  | Upsert<'attribute', AttributeDefinition>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
   | (Upsert<'client', ClientTarget> & { readonly secret: string | undefined })
   | Upsert<'table', TableTarget>
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Upsert<'controller', ControllerTarget>
   | Upsert<'feed', Feed>
+  | Removal<'api'>
   | Removal<'role'>
+  | Removal<'attribute'>
   | Removal<'user'>
   | Removal<'client'>
   | Removal<'table'>
@@ -91,7 +101,7 @@ export type Change =
   | (Removal<'view'> & { readonly before: BoundView })
 
 /**
- * Roles are created before the users who hold them, and removed after them; so are tables and the views that read them. `views` are
+ * Roles and attributes are created before the users who hold them, and removed after them; so are tables and the views that read them. `views` are
  * those of the declaration, each after those that it uses.
  */
 export function plan(
@@ -101,7 +111,9 @@ export function plan(
   views: readonly BoundView[] = [],
 ): Change[] {
   return [
+    ...planApis(declaration, state),
     ...planRoles(declaration, state),
+    ...planAttributes(declaration, state),
     ...planUsers(declaration, state, rules),
     ...planClients(declaration, state, rules),
     ...planTables(declaration, state),
@@ -125,10 +137,30 @@ function upsert<What extends string, Target extends object>(
   return differences.length === 0 ? undefined : { action: 'update', what, name, target, differences }
 }
 
+function planApis({ apis = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return apis.map(apiTarget).flatMap((target): Change[] => {
+    const before = state.apis.get(target.resource)
+    const change = upsert('api', target.resource, before && presentApi(before), presentApi(target))
+    return change === undefined ? [] : [{ ...change, target }]
+  })
+}
+
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
-  return roles
-    .map(roleTarget)
-    .flatMap((target) => upsert('role', target.name, state.roles.get(target.name), target) ?? [])
+  return roles.map(roleTarget).flatMap(({ provisioned, ...rest }) => {
+    const before = state.roles.get(rest.name)
+    const is = before?.provisioned ?? false
+    // Whether it is a group of SCIM stays as it is unless the file says so.
+    const marked = provisioned === false && is ? { provisioned } : provisioned || is ? { provisioned: true } : {}
+    return upsert('role', rest.name, before, { ...rest, ...marked }) ?? []
+  })
+}
+
+function planAttributes({ attributes = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return attributes.map(attributeTarget).flatMap((target) => {
+    const before = state.attributes.get(target.name)
+    const change = upsert('attribute', target.name, before && presentAttribute(before), presentAttribute(target))
+    return change === undefined ? [] : { ...change, target }
+  })
 }
 
 /** A file that does not say whether an address is verified leaves it to the links that are mailed. */
@@ -141,7 +173,7 @@ function withVerified(target: UserTarget, before: UserTarget | undefined): UserT
 function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return users.flatMap((user): Change[] => {
     const before = state.users.get(rules.foldUsername(user.username))
-    const target = withVerified(userTarget(user, before?.target.disabled), before?.target)
+    const target = withVerified(userTarget(user, before?.target), before?.target)
     const password = newPassword(user, before, rules)
     const kept = password?.kind === 'kept' ? 'kept, since the user already has one' : 'changed'
     const others = password === undefined ? [] : [`password: ${kept}`]
@@ -245,13 +277,18 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, clients, feeds, controllers } = declaration
+  const { users, roles, attributes, clients, feeds, controllers } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...absentFrom(
+      state.apis,
+      declaration.apis?.map(({ resource }) => resource),
+    ).map(({ resource }) => removal('api', resource)),
+    ...absentFrom(state.attributes, namesOf(attributes)).map(({ name }) => removal('attribute', name)),
     ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
     ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),

@@ -3,8 +3,12 @@
 import { NAME as anyName, CONTROLLER_NAME, FEED_CLASSES, LONGEST_NAME, LONGEST_TOPIC, SCOPES } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
+import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
+import { API, API_PATTERNS, LONGEST_SCOPE, SCOPE_NAME } from './declared-api.ts'
+import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
@@ -45,6 +49,8 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
+  ...ATTRIBUTE_PATTERNS,
+  ...API_PATTERNS,
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -63,9 +69,13 @@ const SECRET = either(
 
 const ROLE = closed(['name'], {
   name: text({ pattern: NAME, maxLength: LONGEST_NAME }),
-  scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
+  scopes: shortList(
+    text({ pattern: SCOPE_NAME.source, maxLength: LONGEST_SCOPE, examples: SCOPES }),
+    'The scopes that the role gives: built-in ones, and those of APIs.',
+  ),
   description: words('The purpose of the role.'),
   require_second_factor: flag('Users with this role must sign in with a second factor.'),
+  provisioned: flag('SCIM clients see the role as a group, and may give it to users. Default: as it is.'),
 })
 
 const USER = closed(['username'], {
@@ -79,6 +89,7 @@ const USER = closed(['username'], {
     'The user must replace the declared password at the next sign-in. Applies each time the file sets the password. Default: false.',
   ),
   roles: shortList(text(), 'Names of roles in this file or in the database.'),
+  attributes: ATTRIBUTE_VALUES,
   disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
   name: words(),
   given_name: words(),
@@ -106,7 +117,7 @@ const CLIENT = closed(['client_id'], {
   client_secret: SECRET,
   token_endpoint_auth_method: oneOf(
     AUTH_METHODS,
-    'none makes a public client. Default: client_secret_basic and client_secret_post.',
+    'none makes a public client; private_key_jwt takes assertions instead of a secret. Default: client_secret_basic and client_secret_post.',
   ),
   application_type: oneOf(
     ['web', 'native'],
@@ -121,9 +132,30 @@ const CLIENT = closed(['client_id'], {
   frontchannel_logout_session_required: flag(),
   backchannel_logout_uri: words(),
   backchannel_logout_session_required: flag(),
-  jwks: closed(['keys'], { keys: shortList(JWK, 'Public keys for signed request objects.') }),
+  jwks: closed(['keys'], {
+    keys: shortList(JWK, 'Public keys for signed request objects, and for assertions of private_key_jwt.'),
+  }),
+  jwks_uri: words('Where the public keys for private_key_jwt are published, instead of jwks. https.'),
+  token_endpoint_auth_signing_alg: oneOf(
+    FOREIGN_ALGS,
+    'The only algorithm of its assertions. Default: any that fits the key.',
+  ),
+  federated: shortList(
+    closed(['issuer', 'subject'], {
+      issuer: text({ minLength: 1, maxLength: 512, description: 'The iss of its tokens.' }),
+      subject: text({ minLength: 1, maxLength: 512, description: 'The sub of its tokens, compared exactly.' }),
+      jwks: closed(['keys'], {
+        keys: shortList(JWK, "The issuer's public keys. Default: those that its metadata name."),
+      }),
+    }),
+    'Workloads, such as service accounts of Kubernetes or CI jobs, that authenticate as this client with a token of their issuer.',
+  ),
   default_max_age: number('integer', { minimum: 0 }),
   require_auth_time: flag(),
+  id_token_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of ID tokens and logout tokens, one of the setting signing_algs. Default: RS256.',
+  ),
   initiate_login_uri: words('https only.'),
   contacts: shortList(text()),
   client_uri: words(),
@@ -146,6 +178,15 @@ const CLIENT = closed(['client_id'], {
     description:
       'Seconds. Applies to new tokens; existing tokens keep their lifetime unless they are revoked. Default: 3600.',
   }),
+  access_token_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
+  ),
+  attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },
+  api: words('The resource of the API that the client is: it may exchange access tokens for it (RFC 8693).'),
+  exchange_scope: words(
+    'The scopes of other APIs and services that it may get by token exchange, separated by spaces.',
+  ),
   disabled: flag(),
 })
 
@@ -229,7 +270,9 @@ export const DECLARATION = {
       additionalProperties: SETTING,
       description: 'Settings by their names in a file, such as log_level.',
     },
+    apis: shortList(API, 'APIs of your own that take access tokens of this server, and their scopes.'),
     roles: list(ROLE),
+    attributes: shortList(ATTRIBUTE, 'Attributes that users and clients can have, such as a desk.'),
     users: list(USER),
     clients: list(CLIENT),
     tables: list(TABLE),
@@ -237,7 +280,7 @@ export const DECLARATION = {
     controllers: shortList(CONTROLLER, 'Remote controllers: programs that answer requests of streams over HTTP.'),
     feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
     prune: flag(
-      'Remove roles, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
+      'Remove APIs, roles, attributes, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
     ),
   }),
 } as const

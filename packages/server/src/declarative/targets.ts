@@ -5,12 +5,13 @@ import type { Role } from '../store/accounts/roles.ts'
 import type { User } from '../store/accounts/user.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { RemoteController } from '../store/controllers/controllers.ts'
+import { attributeValuesTarget } from './declared-attribute.ts'
 import type { ResolvedClient, ResolvedUser } from './secrets.ts'
 import type { DeclaredController, DeclaredRole, DeclaredTable, DeclaredView } from './shape.ts'
 
 export type RoleTarget = Role
 export type ControllerTarget = RemoteController
-export type UserTarget = Pick<User, 'username' | 'profile' | 'roles' | 'disabled'>
+export type UserTarget = Pick<User, 'username' | 'profile' | 'roles' | 'attributes' | 'disabled'>
 
 /** As registered. Defaults of absent members are applied when it is read. */
 export type ClientTarget = ClientMetadata
@@ -57,21 +58,31 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
     scopes: role.scopes ?? [],
     description: role.description ?? '',
     requireSecondFactor: role.require_second_factor ?? false,
+    ...(role.provisioned !== undefined && { provisioned: role.provisioned }),
   }
 }
 
-/** A user disabled by an operator stays disabled, unless the file says otherwise. */
-export function userTarget(user: ResolvedUser, isDisabled = false): UserTarget {
+/** A user disabled by an operator stays disabled, and keeps the attributes that others gave, unless the file says otherwise. */
+export function userTarget(
+  user: ResolvedUser,
+  before: Partial<Pick<UserTarget, 'disabled' | 'attributes'>> = {},
+): UserTarget {
   // Members about the password are applied with it, see plan.ts.
   const { password, password_hash, reset_password, must_change_password, ...rest } = user
-  const { username, roles = [], disabled = isDisabled, ...claims } = rest
-  return { username, profile: claims, roles: roles.toSorted(), disabled }
+  const { username, roles = [], attributes, disabled = before.disabled ?? false, ...claims } = rest
+  return {
+    username,
+    profile: claims,
+    roles: roles.toSorted(),
+    attributes: attributes === undefined ? (before.attributes ?? {}) : attributeValuesTarget(attributes),
+    disabled,
+  }
 }
 
 /** The same for a client. */
 export function clientTarget(client: ResolvedClient, isDisabled = false): ClientTarget {
-  const { client_secret, disabled = isDisabled, ...metadata } = client
-  return { ...metadata, disabled }
+  const { client_secret, attributes, disabled = isDisabled, ...metadata } = client
+  return { ...metadata, ...(attributes && { attributes: attributeValuesTarget(attributes) }), disabled }
 }
 
 export function tableTarget(table: DeclaredTable): TableTarget {

@@ -3,6 +3,8 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
+import { lazily } from '../lib/once.ts'
+import type { SignatureAlg } from '../lib/signature-algs.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Database } from '../store/database/database.ts'
@@ -10,11 +12,13 @@ import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
+import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
 import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
+import { createProviderDirectory, type LocalSignIn } from './provider-directory.ts'
 import { createAccess } from './tokens/access.ts'
 import { displayNameOf } from './tokens/claims.ts'
 import { createIssuer } from './tokens/issuer.ts'
@@ -32,11 +36,17 @@ export interface IdentityOptions {
   /** Encrypts the private signing keys at rest. */
   readonly sealingKey: Buffer
   readonly rotateKeysEveryMs: number
+  readonly signingAlgs: readonly SignatureAlg[]
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
+  readonly localSignIn: LocalSignIn
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
+  /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
+  readonly allowPrivateKeys: boolean
+  /** Keys or metadata at this address could not be fetched. */
+  readonly onRemoteFailure: (uri: string, reason: string) => void
 }
 
 export type Identity = Awaited<ReturnType<typeof openIdentity>>
@@ -44,11 +54,13 @@ export type Identity = Awaited<ReturnType<typeof openIdentity>>
 export async function openIdentity(options: IdentityOptions) {
   const { stores, bus, audit, clock, onError } = options
   const lifetimes = { ...options.lifetimes }
-  const [signer, revocationList, apis] = await Promise.all([
+  const [signer, revocationList, apis, attributes] = await Promise.all([
     openSigner({
       keys: stores.signingKeys,
       sealingKey: options.sealingKey,
       rotateEveryMs: options.rotateKeysEveryMs,
+      algs: options.signingAlgs,
+      olderNodes: () => stores.nodes.older(),
       clock,
       bus,
       audit,
@@ -56,6 +68,7 @@ export async function openIdentity(options: IdentityOptions) {
     }),
     openRevocationList(bus, stores.events, clock),
     openApiRegistry({ apis: stores.apis, bus, onError, provisioning: options.provisioning ?? false }),
+    openAttributeDirectory(stores.attributes, bus, onError),
   ])
   const users = createUserDirectory(stores.users, bus, clock)
   const access = createAccess({
@@ -65,7 +78,9 @@ export async function openIdentity(options: IdentityOptions) {
     clock,
     async namesOf(userId) {
       const user = await users.findById(userId)
-      return user === undefined ? undefined : { username: user.username, displayName: displayNameOf(user) }
+      return user === undefined
+        ? undefined
+        : { username: user.username, displayName: displayNameOf(user), roles: user.roles }
     },
   })
   const unsubscribe = bus.subscribe((event) => {
@@ -73,12 +88,34 @@ export async function openIdentity(options: IdentityOptions) {
     const isRename = event.kind === 'user-changed' && event.renamed === true
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
+  /** The keys of other issuers and of clients; loaded on first use. */
+  const remoteKeys = lazily(async () => {
+    const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
+    return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
+  })
+  const assertions = lazily(async () => {
+    const { createAssertions } = await import('./clients/assertion.ts')
+    const { issuer, metrics, allowPrivateKeys: allowPrivate } = options
+    return createAssertions({
+      ...{ issuer, metrics, clock, allowPrivate },
+      remoteKeys: await remoteKeys(),
+      spentJwts: stores.spentJwts,
+    })
+  })
   const hashing = createHashing(options.metrics)
   const attempts = new Attempts(stores.throttles)
+  const providers = createProviderDirectory({
+    providers: stores.providers,
+    bus,
+    localSignIn: options.localSignIn,
+    onError,
+  })
+  await providers.load()
   return {
     issuer: createIssuer({
       name: options.issuer,
       signer,
+      apis,
       clock,
       lifetimes,
       sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),
@@ -86,12 +123,15 @@ export async function openIdentity(options: IdentityOptions) {
     signer,
     apis,
     authenticate: access.authenticate,
+    authenticateAny: access.authenticateAny,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
     users,
+    attributes,
     checkPassword: createPasswordCheck({
       users: stores.users,
+      mayUsePassword: providers.maySignInLocally,
       throttles: stores.throttles,
       attempts,
       hashing,
@@ -99,8 +139,12 @@ export async function openIdentity(options: IdentityOptions) {
       clock,
       metrics: options.metrics,
     }),
+    providers,
     hashing,
     attempts,
+    remoteKeys,
+    assertionFault: async (...call: Parameters<Awaited<ReturnType<typeof assertions>>>) =>
+      (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
     /** For tokens that are issued from now on. */
@@ -109,6 +153,8 @@ export async function openIdentity(options: IdentityOptions) {
       unsubscribe()
       apis.close()
       users.close()
+      attributes.close()
+      providers.close()
       revocationList.close()
       signer.close()
     },

@@ -18,8 +18,14 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   user_roles: 'moved',
   clients: 'moved',
   client_secrets: 'moved',
+  attributes: 'moved',
   controllers: 'moved',
   feeds: 'moved',
+  providers: 'moved',
+  identities: 'moved',
+  provider_states: 'moved',
+  session_origins: 'moved',
+  provider_logouts: 'moved',
   apis: 'moved',
   grants: 'moved',
   codes: 'moved',
@@ -30,6 +36,7 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   interactions: 'moved',
   consents: 'moved',
   factors: 'moved',
+  spent_jwts: 'moved',
   throttles: 'moved',
   signing_keys: 'moved',
   events: 'moved',
@@ -43,6 +50,10 @@ const IDENTITY: Readonly<Record<keyof Schema, 'moved' | 'left out'>> = {
   mail_queue: 'moved',
   address_links: 'moved',
   known_browsers: 'moved',
+  scim_external_ids: 'moved',
+  scim_groups: 'moved',
+  scim_tokens: 'moved',
+  scim_clients: 'moved',
 }
 
 interface OwnTable {

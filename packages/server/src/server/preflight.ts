@@ -67,14 +67,15 @@ export async function checkBeforeStart(
   const freeConnections = START_CONNECTIONS + (hasQuery ? QUERY_CONNECTIONS : 0) + (hasFeeds ? FEED_CONNECTIONS : 0)
   const issuer = issuerOf(config, port)
   const refusedSecrets = isPublic(config, issuer) ? await demoSecrets() : undefined
-  const roles = await checkStored({ dataFolder, url, servers, masterKey, freeConnections, issuer, refusedSecrets })
+  const names = await checkStored({ dataFolder, url, servers, masterKey, freeConnections, issuer, refusedSecrets })
   if (url !== '' && hasQuery) {
     const { checkPostgres } = await import('../query/engines/postgres/setup/fitness.ts')
     await checkPostgres({ url, dataFolder, servers })
   }
   if (declared === undefined) return
   const { checkDeclared } = await import('../declarative/reconcile.ts')
-  await checkDeclared(declared, process.env, roles, await checksOfTables(config, servers), loadedControllers)
+  const tables = await checksOfTables(config, servers)
+  await checkDeclared(declared, process.env, names, tables, loadedControllers, config.scim)
 }
 
 /** Whether other machines may reach the server, itself or through a proxy. With `demo`, only a proxy could lead to it. */

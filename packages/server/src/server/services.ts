@@ -43,8 +43,6 @@ export async function openServices(
   cleanup: Cleanup,
 ): Promise<Services> {
   const { config, resources, bus, clock, worker } = base
-  const query = runs(config, 'query') ? await openQueryService(base) : undefined
-  cleanup.add(() => query?.close())
   const metrics = openMetrics(resources, bus, config.data, cleanup)
   metrics.watchCounts('gatehouse_controller_faults_total', 'controller', () => faults?.counts ?? [])
   const render = () => metrics.render()
@@ -53,6 +51,8 @@ export async function openServices(
   const rateLimits = new RateLimits(window, rateLimitsOf(config), metrics)
   const identity = await openIdentityService(base, metrics)
   cleanup.add(() => identity.close())
+  const query = runs(config, 'query') ? await openQueryService(base, identity) : undefined
+  cleanup.add(() => query?.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
   const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
   if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
@@ -69,8 +69,11 @@ export function runs({ services }: Config, service: Config['services'][number]):
   return services.includes(service)
 }
 
-function openQueryService({ config, resources, bus, clock, worker, logger }: Base): Promise<QueryService> {
-  const { database, audit, masterKey } = resources
+function openQueryService(
+  { config, resources, bus, clock, worker, logger }: Base,
+  { users, clients }: Pick<Identity, 'users' | 'clients'>,
+): Promise<QueryService> {
+  const { database, stores, audit, masterKey } = resources
   return openQuery({
     bus,
     audit,
@@ -78,6 +81,15 @@ function openQueryService({ config, resources, bus, clock, worker, logger }: Bas
       async read(after, most) {
         await audit.flush()
         return readAuditAfter(database.db, after, most)
+      },
+    },
+    attributes: {
+      definitions: () => stores.attributes.list(),
+      valuesOf({ kind, subject, clientId }) {
+        const known = kind === 'user' ? users.recent(subject) : clients.recent(clientId)
+        if (known !== undefined) return known.attributes
+        const found = kind === 'user' ? users.findById(subject) : clients.find(clientId)
+        return found.then((holder) => holder?.attributes ?? {})
       },
     },
     owners: { names: (subjects) => subjectNames(database, subjects) },
@@ -105,8 +117,12 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
+    signingAlgs: config.signingAlgs,
     lifetimes: lifetimesOf(config),
+    localSignIn: config.localSignIn,
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
+    allowPrivateKeys: config.clientJwksPrivate,
+    onRemoteFailure: (uri, reason) => logger.warn({ uri, reason }, 'keys or metadata could not be fetched'),
   })
 }
 

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { CompiledQuery, type Kysely } from 'kysely'
+import { type Api, createApis } from './apis/apis.ts'
+import { type AttributeDefinition, createAttributes } from './attributes/attributes.ts'
 import { createNodes } from './cluster/nodes.ts'
 import { checkDataFolder } from './database/data-folder.ts'
 import {
@@ -36,21 +38,29 @@ export interface StoredOptions extends DataLocation {
   readonly refusedSecrets?: KnownSecrets | undefined
 }
 
-/** Returns the names of the roles, to which a declarative file may refer. */
-export async function checkStored(options: StoredOptions): Promise<readonly string[]> {
+/** What a declarative file may refer to. */
+export interface StoredNames {
+  readonly roles: readonly string[]
+  readonly attributes: readonly AttributeDefinition[]
+  readonly apis: readonly Api[]
+}
+
+const NO_NAMES: StoredNames = { roles: [], attributes: [], apis: [] }
+
+export async function checkStored(options: StoredOptions): Promise<StoredNames> {
   const { dataFolder, url, masterKey, freeConnections = 0, mustBeCurrent = false } = options
   if (mustBeCurrent) requireFile(options)
   else checkDataFolder(dataFolder)
   if (url === '') for (const name of ['query.db', 'feeds.db']) checkFile(join(dataFolder, name))
-  if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return []
+  if (url === '' && !existsSync(join(dataFolder, 'identity.db'))) return NO_NAMES
   return lookInto(options, async (database) => {
     await refuseMoved(database)
     if (database.engine === 'postgres') await checkServer(database, freeConnections)
     if (mustBeCurrent) await requireCurrent(database)
     if (options.issuer !== undefined) await refuseOtherIssuer(database, options.issuer)
-    const roles = await checkContent(database, findMasterKey(dataFolder, masterKey))
+    const names = await checkContent(database, findMasterKey(dataFolder, masterKey))
     if (options.refusedSecrets !== undefined) await refuseKnownSecrets(database, options.refusedSecrets)
-    return roles
+    return names
   })
 }
 
@@ -137,14 +147,18 @@ async function checkServer({ db }: Database, freeConnections: number): Promise<v
   await checkFreeConnections(ask, freeConnections - 1)
 }
 
-async function checkContent(database: Database, masterKey: MasterKey | undefined): Promise<readonly string[]> {
+async function checkContent(database: Database, masterKey: MasterKey | undefined): Promise<StoredNames> {
   const { db, location } = database
   const version = await schemaVersion(database)
   if (version > MIGRATIONS.length) throw new SchemaTooNew(version, MIGRATIONS.length, location)
-  if (version === 0) return []
+  if (version === 0) return NO_NAMES
   await checkMasterKey(db, masterKey)
   const roles = await db.selectFrom('roles').select('name').execute()
-  return roles.map(({ name }) => name)
+  const hasAttributes = version > MIGRATIONS.findIndex(({ name }) => name === 'attributes')
+  const attributes = hasAttributes ? await createAttributes(db, Date.now).list() : []
+  const hasApis = version > MIGRATIONS.findIndex(({ name }) => name === 'apis')
+  const apis = hasApis ? await createApis(db, Date.now).list() : []
+  return { roles: roles.map(({ name }) => name), attributes, apis }
 }
 
 /**

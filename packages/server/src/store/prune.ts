@@ -16,6 +16,7 @@ export const EXPIRING = [
   { table: 'grants', column: 'expires_at', kept: 0 },
   { table: 'device_codes', column: 'expires_at', kept: HOUR },
   { table: 'interactions', column: 'expires_at', kept: 0 },
+  { table: 'spent_jwts', column: 'expires_at', kept: HOUR },
   { table: 'throttles', column: 'updated_at', kept: 7 * DAY },
   { table: 'events', column: 'expires_at', kept: 0 },
   { table: 'client_secrets', column: 'expires_at', kept: 30 * DAY },
@@ -26,6 +27,8 @@ export const EXPIRING = [
   { table: 'rate_counts', column: 'expires_at', kept: 0 },
   { table: 'nodes', column: 'seen_at', kept: HOUR },
   { table: 'node_answers', column: 'expires_at', kept: 0 },
+  { table: 'provider_states', column: 'expires_at', kept: 0 },
+  { table: 'provider_logouts', column: 'expires_at', kept: 0 },
 ] as const
 
 export interface PruneOptions {
@@ -91,6 +94,7 @@ async function pruneSessions({ db }: Pick<Database, 'db'>, before: number, most:
     const ids = rows.map(({ id }) => id)
     if (ids.length > 0) {
       await db.deleteFrom('session_clients').where('session_id', 'in', ids).execute()
+      await db.deleteFrom('session_origins').where('session_id', 'in', ids).execute()
       await db.deleteFrom('sessions').where('id', 'in', ids).execute()
     }
     total += ids.length

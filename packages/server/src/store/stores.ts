@@ -6,11 +6,13 @@ import { createSetUpLinks } from './accounts/set-up-links.ts'
 import { createThrottles } from './accounts/throttles.ts'
 import { createUsers } from './accounts/users.ts'
 import { createApis } from './apis/apis.ts'
+import { createAttributes } from './attributes/attributes.ts'
 import { createCodes } from './authorizations/codes.ts'
 import { createDeviceCodes } from './authorizations/device-codes.ts'
 import { createGrants } from './authorizations/grants.ts'
 import { createRefreshTokens } from './authorizations/refresh-tokens.ts'
 import { createSessions, DEFAULT_LIFETIMES, type SessionLifetimes } from './authorizations/sessions.ts'
+import { createSpentJwts } from './authorizations/spent-jwts.ts'
 import { createClients } from './clients/clients.ts'
 import { createConsents } from './clients/consents.ts'
 import { createEvents } from './cluster/events.ts'
@@ -22,6 +24,10 @@ import { createSigningKeys } from './keys/signing-keys.ts'
 import { createAddressLinks } from './mail/address-links.ts'
 import { createKnownBrowsers } from './mail/known-browsers.ts'
 import { createMailQueue } from './mail/mail-queue.ts'
+import { createIdentities } from './providers/identities.ts'
+import { createProviderSignIns } from './providers/provider-sign-ins.ts'
+import { createProviders } from './providers/providers.ts'
+import { createScim } from './scim/scim.ts'
 
 export type Stores = ReturnType<typeof createStores>
 
@@ -34,8 +40,12 @@ export function createStores(
     users: createUsers(db, clock),
     roles: createRoles(db),
     clients: createClients(db, clock),
+    attributes: createAttributes(db, clock),
     controllers: createControllers(db, clock),
     feeds: createFeeds(db, clock),
+    providers: createProviders(db, clock),
+    identities: createIdentities(db, clock),
+    providerSignIns: createProviderSignIns(db, clock),
     apis: createApis(db, clock),
     grants: createGrants(db, clock),
     codes: createCodes(db, clock),
@@ -48,7 +58,9 @@ export function createStores(
     addressLinks: createAddressLinks(db, clock),
     knownBrowsers: createKnownBrowsers(db, clock),
     mailQueue: createMailQueue({ db, engine }, clock),
+    scim: createScim(db, clock),
     signingKeys: createSigningKeys(db),
+    spentJwts: createSpentJwts(db),
     throttles: createThrottles(db, clock),
     events: createEvents(db, engine, clock),
     nodes: createNodes({ db, engine }, clock),

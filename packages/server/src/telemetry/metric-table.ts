@@ -30,6 +30,22 @@ export const METRICS = {
     'grant',
     'outcome',
   ),
+  gatehouse_client_assertions_total: counter(
+    'Assertions of clients by method ("private_key_jwt", "federated") and outcome ("accepted", "refused").',
+    'method',
+    'outcome',
+  ),
+  gatehouse_remote_documents_total: counter(
+    'Fetches of keys ("jwks") and of metadata of other issuers and of clients: "fetched" or "failed".',
+    'document',
+    'outcome',
+  ),
+  gatehouse_scim_requests_total: counter(
+    'Requests of SCIM clients, by resource ("Users", "Groups" and others), method and status.',
+    'resource',
+    'method',
+    'status',
+  ),
   gatehouse_signins_total: counter(
     'Sign-ins of users by method and outcome: "good", "wrong", "delayed" after failures, "busy" when the hash queue is full.',
     'method',
@@ -42,6 +58,12 @@ export const METRICS = {
   ),
   gatehouse_mail_queue: sharedGauge('Mails that wait for their delivery. Counted every ten seconds.'),
   gatehouse_mail_queue_age_seconds: sharedGauge('Seconds since the oldest mail that waits was queued; 0 without any.'),
+  gatehouse_provider_signins_total: counter(
+    'Sign-ins through other providers by outcome: "good", or the code that the person was shown.',
+    'provider',
+    'outcome',
+  ),
+  gatehouse_provider_signin_seconds: histogram('Time of the requests to a provider for one sign-in.', SLOW, 'provider'),
   gatehouse_hash_queue: gauge('Password hashes in progress ("running") and queued ("waiting").', 'state'),
   gatehouse_hash_seconds: histogram('Time of a password check, including the wait.', SLOW),
   gatehouse_streaming_connections: gauge('Open streaming connections: "authenticated" or "anonymous".', 'state'),

@@ -1,9 +1,11 @@
 /** Request bodies of the administration API, with the schema, rules and faults of the declarative file. */
 
 import { Refusal } from 'gatehouse-protocol'
-import { checkMeaning } from '../../declarative/check-meaning.ts'
+import { checkMeaning, type KnownApis } from '../../declarative/check-meaning.ts'
 import { checkShape } from '../../declarative/check-shape.ts'
 import type { TakenNames } from '../../declarative/controller-names.ts'
+import type { DeclaredApi } from '../../declarative/declared-api.ts'
+import type { DeclaredAttribute } from '../../declarative/declared-attribute.ts'
 import type { DeclaredFeed } from '../../declarative/declared-feed.ts'
 import {
   DECLARATION,
@@ -17,10 +19,11 @@ import type { JsonSchema } from '../../http/openapi.ts'
 import { languageTag } from '../../lib/language-tags.ts'
 import { isTimeZone } from '../../lib/time-zones.ts'
 import type { Fault } from '../../schema/check-schema.ts'
+import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const { users, clients, roles, feeds, controllers } = DECLARATION.properties
+const { users, clients, roles, apis, attributes, feeds, controllers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -38,6 +41,8 @@ export const INVITED_SCHEMA: JsonSchema = {
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+export const API_SCHEMA: JsonSchema = { ...apis.items }
+export const ATTRIBUTE_SCHEMA: JsonSchema = { ...attributes.items }
 export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
 export const FEED_SCHEMA: JsonSchema = { ...feeds.items }
 
@@ -82,13 +87,19 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** What a user or client may refer to. */
+export interface KnownNames {
+  readonly roles: readonly string[]
+  readonly attributes: readonly AttributeDefinition[]
+}
+
 /** Without the password, which is read separately. What a user has `before` stays allowed. */
 export function readUser(
   value: JsonObject,
-  existingRoles: Iterable<string>,
+  { roles: existingRoles, attributes: declared }: KnownNames,
   before: JsonObject = {},
 ): Omit<DeclaredUser, 'password'> {
-  const { password, ...user } = one('users', check({ users: [value] }, existingRoles).users)
+  const { password, ...user } = one('users', check({ users: [value] }, existingRoles, undefined, declared).users)
   const faults = KNOWN_NAMES.filter(({ member, isKnown }) => {
     const text = user[member]
     return text !== undefined && text !== '' && text !== before[member] && !isKnown(text)
@@ -107,21 +118,34 @@ const KNOWN_NAMES = [
   },
 ] as const
 
-export function readClient(value: unknown): Omit<DeclaredClient, 'client_secret'> {
-  const { client_secret, ...client } = one('clients', check({ clients: [value] }, []).clients)
+export function readClient(
+  value: unknown,
+  declared: readonly AttributeDefinition[],
+  known: KnownApis,
+): Omit<DeclaredClient, 'client_secret'> {
+  const checked = check({ clients: [value] }, [], undefined, declared, known)
+  const { client_secret, ...client } = one('clients', checked.clients)
   return client
 }
 
-export function readRole(value: unknown): DeclaredRole {
-  return one('roles', check({ roles: [value] }, []).roles)
+export function readRole(value: unknown, known: KnownApis): DeclaredRole {
+  return one('roles', check({ roles: [value] }, [], undefined, undefined, known).roles)
 }
 
-export function readController(value: unknown, taken: TakenNames): DeclaredController {
-  return one('controllers', check({ controllers: [value] }, [], taken).controllers)
+export function readApi(value: unknown, declared: readonly AttributeDefinition[], known: KnownApis): DeclaredApi {
+  return one('apis', check({ apis: [value] }, [], undefined, declared, known).apis)
 }
 
-export function readFeed(value: unknown, taken: TakenNames): DeclaredFeed {
-  return one('feeds', check({ feeds: [value] }, [], taken).feeds)
+export function readAttribute(value: unknown): DeclaredAttribute {
+  return one('attributes', check({ attributes: [value] }, []).attributes)
+}
+
+export function readController(value: unknown, taken: TakenNames, known: KnownApis): DeclaredController {
+  return one('controllers', check({ controllers: [value] }, [], taken, undefined, known).controllers)
+}
+
+export function readFeed(value: unknown, taken: TakenNames, known: KnownApis): DeclaredFeed {
+  return one('feeds', check({ feeds: [value] }, [], taken, undefined, known).feeds)
 }
 
 export function badBody(faults: readonly Fault[]): Refusal {
@@ -131,9 +155,16 @@ export function badBody(faults: readonly Fault[]): Refusal {
   return new Refusal('admin.bad_body', 422, detail, { members: { Faults: faults } })
 }
 
-function check(value: unknown, existingRoles: Iterable<string>, taken?: TakenNames): Declaration {
+function check(
+  value: unknown,
+  existingRoles: Iterable<string>,
+  taken?: TakenNames,
+  declared?: readonly AttributeDefinition[],
+  known?: KnownApis,
+): Declaration {
   const shaped = checkShape(value)
-  const faults = 'faults' in shaped ? shaped.faults : checkMeaning(shaped.declaration, existingRoles, taken)
+  const faults =
+    'faults' in shaped ? shaped.faults : checkMeaning(shaped.declaration, existingRoles, taken, declared, known)
   if (faults.length > 0)
     throw badBody(faults.map(({ path, text }) => ({ path: path.replace(/^\w+\[0\]\.?/, ''), text })))
   if ('faults' in shaped) throw new Error('unreachable: a shape without faults has a declaration')

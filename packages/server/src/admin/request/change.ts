@@ -1,27 +1,8 @@
 /** Changes by administrators: serialised over all nodes, and recorded in the audit log. */
 import { type AuditEvent, Refusal } from 'gatehouse-protocol'
-import { sql } from 'kysely'
-import { createRevocations, type RevocationsInside } from '../../store/authorizations/revocations.ts'
-import { type PublishInside, transactWithEvents } from '../../store/cluster/event-transaction.ts'
-import { CHANGE_LOCK } from '../../store/database/transaction.ts'
-import type { Stores } from '../../store/stores.ts'
 import type { AdminCall, AdminEnv } from '../route.ts'
 
-/** What a change can use besides the stores: its events and revocations are part of the transaction. */
-export interface Effects {
-  readonly publish: PublishInside
-  readonly revocations: RevocationsInside
-}
-
-/** Runs `work` in a transaction, one at a time. Record audit rows after it. */
-export function change<T>(env: AdminEnv, work: (stores: Stores, effects: Effects) => Promise<T>): Promise<T> {
-  const { database, clock } = env
-  return transactWithEvents(env, async (stores, publish, tx) => {
-    // On SQLite a transaction is the only writer anyway.
-    if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(CHANGE_LOCK)})`.execute(tx)
-    return work(stores, { publish, revocations: createRevocations({ grants: stores.grants, publish, clock }) })
-  })
-}
+export { change, type Effects } from '../../store/authorizations/change.ts'
 
 /** Call it before something is declared that nodes of earlier versions would not respect. */
 export async function requireUpgraded({ stores }: Pick<AdminEnv, 'stores'>): Promise<void> {

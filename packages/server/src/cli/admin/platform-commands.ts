@@ -28,16 +28,19 @@ export const PLATFORM_COMMANDS: readonly AdminCommand[] = [
     name: 'keys list',
     summary: 'Lists the signing keys.',
     examples: ['keys list'],
-    run: list('/admin/keys', ['kid', 'state', 'active_from', 'retired_at', 'removed_after']),
+    run: list('/admin/keys', ['kid', 'alg', 'state', 'active_from', 'retired_at', 'removed_after']),
   },
   {
     name: 'keys rotate',
     options: {
+      '--alg': { value: 'ALG', help: 'the algorithm whose key is rotated (default: RS256)' },
       '--active-in': { value: 'SECONDS', help: 'how long until it starts to sign (default: one day)' },
     },
     summary: 'Creates a signing key that is published now and signs later.',
-    examples: ['keys rotate', 'keys rotate --active-in 0'],
-    run: create('/admin/keys', (args) => withoutUndefined({ active_in: args.integer('--active-in') })),
+    examples: ['keys rotate', 'keys rotate --alg ES256 --active-in 0'],
+    run: create('/admin/keys', (args) =>
+      withoutUndefined({ alg: args.value('--alg'), active_in: args.integer('--active-in') }),
+    ),
   },
   {
     name: 'keys retire',

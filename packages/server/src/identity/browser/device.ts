@@ -142,6 +142,7 @@ async function decide(context: SignedInBrowser, userCode: string, form: Paramete
     authTime: session.authTime,
     amr: session.amr,
     acr: acrOf(session.amr),
+    boundedUntil: session.boundedUntil,
   }
   // Before the approval, which is valid only with it. Like every consent it is listed on the account page.
   if (decision === 'allow') await env.consents.allow(user.id, found.client.id, found.scopes)

@@ -4,18 +4,22 @@ import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
+import type { Session } from '../../store/authorizations/sessions.ts'
 import type { MailPort } from '../../store/mail/notify.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
 import type { Hashing } from '../passwords/hashing.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
+import type { ProviderDirectory } from '../provider-directory.ts'
 import type { Issuer } from '../tokens/issuer.ts'
 import type { Signer } from '../tokens/signer.ts'
+import type { BrowserContext } from './browser-context.ts'
 import type { BrowserCookies } from './cookies.ts'
-import type { Flows } from './flow.ts'
+import type { Flows, LogoutRequest } from './flow.ts'
 import type { PageSettings } from './page-reply.ts'
 
 type UsedStores = Pick<
@@ -31,16 +35,20 @@ type UsedStores = Pick<
   | 'setUpLinks'
   | 'addressLinks'
   | 'throttles'
+  | 'identities'
+  | 'providerSignIns'
 >
 
 export interface BrowserEnv extends UsedStores {
   readonly clients: Pick<ClientDirectory, 'find'>
   readonly flows: Flows
   readonly issuer: Issuer
+  readonly apis: ApiRegistry
   readonly signer: Pick<Signer, 'verify'>
   readonly revocations: Revocations
   readonly publish: Bus['publish']
   readonly checkPassword: CheckPassword
+  readonly providers: ProviderDirectory
   readonly hashing: Hashing
   readonly attempts: Attempts
   readonly audit: Audit
@@ -54,4 +62,12 @@ export interface BrowserEnv extends UsedStores {
   readonly lifetimes: TokenLifetimes
   /** Undefined where no mail is set up. */
   readonly mail: MailPort | undefined
+  /** Where a sign-out continues, if the session came from another provider that is to be told. */
+  readonly signOutThere: SignOutThere
 }
+
+export type SignOutThere = (
+  context: BrowserContext,
+  session: Session,
+  request: LogoutRequest,
+) => Promise<{ readonly url: string; readonly name: string } | undefined>

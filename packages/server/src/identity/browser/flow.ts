@@ -1,9 +1,29 @@
 /** The state of an interaction with a browser: a sign-in for a client, one of our own pages, a sign-out. */
 import { Refusal } from 'gatehouse-protocol'
 import type { Interaction, Interactions } from '../../store/authorizations/interactions.ts'
+import type { SessionOrigin } from '../../store/providers/provider-sign-ins.ts'
 import type { Progress } from '../authorize/next-step.ts'
 import type { AuthorizationRequest } from '../authorize/request.ts'
 import type { BrowserContext } from './browser-context.ts'
+
+/** A sign-in through another provider, and what it means for the session that comes of it. */
+export interface ExternalSignIn extends SessionOrigin {
+  /** When the person authenticated there, if the provider says so. */
+  readonly authTime: number | undefined
+  readonly boundedUntil: number | undefined
+}
+
+/** An identity that belongs to nobody yet, proven in this flow: it is linked once its person has signed in here and confirms. */
+export interface PendingIdentity {
+  readonly provider: string
+  readonly issuer: string
+  readonly subject: string
+  readonly label: string
+  /** When it was proven. */
+  readonly at: number
+  /** The session whose user asked for it on the account page. */
+  readonly session?: string
+}
 
 /** The first factor is proven and the second is pending; there is no session yet, or one with a single factor. */
 export interface HalfSignedIn {
@@ -11,6 +31,7 @@ export interface HalfSignedIn {
   readonly amr: readonly string[]
   /** When the first factor was proven; it expires soon. */
   readonly at: number
+  readonly external?: ExternalSignIn | undefined
 }
 
 export interface SignInProgress extends Progress {
@@ -19,6 +40,9 @@ export interface SignInProgress extends Progress {
   readonly challenge?: string | undefined
   /** The user named on the consent page: only this user can answer it (C-117). */
   readonly asked?: string
+  readonly identity?: PendingIdentity | undefined
+  /** The session whose user wants to link an identity. */
+  readonly linking?: string | undefined
 }
 
 export interface LogoutRequest {

@@ -8,7 +8,7 @@ import type { AuthorizationRequest, Target } from '../authorize/request.ts'
 import { type AuthorizationResponse, deliver, respond } from '../authorize/response.ts'
 import { printable } from '../oauth-error.ts'
 import { FORM_POST_SCRIPT_SOURCE, formPostPage } from '../pages/form-post.ts'
-import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
+import { acrOf, FEDERATED, MULTI_FACTOR } from '../tokens/claims.ts'
 import type { BrowserContext } from './browser-context.ts'
 import type { BrowserEnv } from './env.ts'
 import {
@@ -40,6 +40,8 @@ export async function proceed(context: BrowserContext, state: FlowState, env: Br
     case 'own': {
       const step = ownStep(context, details)
       if (step !== undefined) return show(step, context, state, env)
+      if (handle !== undefined && isToBeLinked(context, details.progress, env))
+        return askToLink(context, handle, details.progress, env)
       if (handle !== undefined) await env.flows.finish(handle)
       return context.http.redirect(`${env.pages.base}${pathOf(details.page)}`)
     }
@@ -58,6 +60,9 @@ async function proceedToClient(
   if (client === undefined || client.disabled) throw expired()
   try {
     const step = await stepOf(context, state.details, client, env)
+    const isLast = step.kind === 'respond' || step.kind === 'consent'
+    if (isLast && state.handle !== undefined && isToBeLinked(context, state.details.progress, env))
+      return askToLink(context, state.handle, state.details.progress, env)
     if (step.kind === 'respond') {
       await close(state, env)
       const { address, id: requestId } = context.http
@@ -75,6 +80,23 @@ async function proceedToClient(
   } catch (error) {
     return answerFault(error, context, client, request, env)
   }
+}
+
+const PENDING_KEEPS_MS = 10 * 60_000
+
+/** The person proved an identity at a provider in this flow, and has signed in here since. */
+export function isToBeLinked(
+  { session }: BrowserContext,
+  { identity, signedIn }: SignInProgress,
+  { clock }: Pick<BrowserEnv, 'clock'>,
+): boolean {
+  if (identity === undefined || session === undefined || clock() - identity.at > PENDING_KEEPS_MS) return false
+  return signedIn === session.id || identity.session === session.id
+}
+
+function askToLink({ http }: BrowserContext, flow: string, { identity }: SignInProgress, env: BrowserEnv): void {
+  const provider = encodeURIComponent(identity?.provider ?? '')
+  http.redirect(`${env.pages.base}/external/${provider}/confirm?flow=${encodeURIComponent(flow)}`)
 }
 
 /** The same context with the current session and user. */
@@ -121,7 +143,7 @@ function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow
   const demanded = user.roleRequiresSecondFactor || needs?.secondFactor === true
   if (demanded && acrOf(session.amr) !== MULTI_FACTOR)
     return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
-  return user.mustChangePassword ? { kind: 'change-password' } : undefined
+  return user.mustChangePassword && !session.amr.includes(FEDERATED) ? { kind: 'change-password' } : undefined
 }
 
 /** Redirects to what the page needs first; false when nothing is missing and the page can be shown. */

@@ -59,7 +59,7 @@ export function browserGroups(parts: Omit<BrowserEnv, 'cookies'>): readonly Rout
 }
 
 /** Errors that must not be sent to a client are shown to the person, with details for the client's developers. */
-function showError(context: Context, error: unknown, pages: PageSettings): void {
+export function showError(context: Context, error: unknown, pages: PageSettings): void {
   const refusal = logFailure(context, error)
   context.setHeaders(refusal?.details.headers ?? {})
   const frame = anonymousFrame(pages, context)

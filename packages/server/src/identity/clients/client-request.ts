@@ -1,6 +1,6 @@
 /**
  * The request of a client to an OAuth endpoint: its form (RFC 6749 §3.2), and the authentication of the client (§2.3) by
- * client_secret_basic, client_secret_post, or `none` for public clients.
+ * client_secret_basic, client_secret_post, an assertion (RFC 7523), or `none` for public clients.
  */
 import { timingSafeEqual } from 'node:crypto'
 import type { Audit, Clock } from 'gatehouse-protocol'
@@ -12,12 +12,15 @@ import type { AuthMethod, Client } from '../../store/clients/client-metadata.ts'
 import { secretDigest } from '../../store/clients/clients.ts'
 import { digestOf } from '../../store/keys/opaque.ts'
 import { refuse, repeatedText } from '../oauth-error.ts'
+import { parseJwt } from '../tokens/jwt.ts'
 import type { ClientDirectory } from './client-directory.ts'
 
 export interface ClientAuthEnv {
   readonly clients: ClientDirectory
   readonly secretThrottle: SecretThrottle
   readonly rateLimits: Pick<RateLimits, 'countCaller'>
+  /** What is wrong with the assertion of a client; undefined if nothing is. */
+  readonly assertionFault: (assertion: string, client: Client, namesClient: boolean) => Promise<string | undefined>
   readonly audit: Audit
   readonly clock: Clock
 }
@@ -30,13 +33,15 @@ interface Credentials {
   readonly clientId: string
   /** The possible decodings of the secret; empty for a public client. */
   readonly secrets: readonly string[]
+  readonly assertion?: { readonly text: string; readonly namesClient: boolean }
 }
 
-/** C-41, C-43: the body is a form, and each parameter occurs once. */
-export function formOf(context: Context): Parameters {
+/** C-41, C-43: the body is a form, and each parameter occurs once, except `resource` where the endpoint has it (RFC 8707 §2). */
+export function formOf(context: Context, repeatable?: 'resource'): Parameters {
   if (!isForm(context)) throw refuse('invalid_request', 'The body must be application/x-www-form-urlencoded')
   const form = readParameters(String(context.body))
-  if (form.repeated.size > 0) throw refuse('invalid_request', repeatedText(form.repeated))
+  const repeated = new Set([...form.repeated].filter((name) => name !== repeatable))
+  if (repeated.size > 0) throw refuse('invalid_request', repeatedText(repeated))
   return form
 }
 
@@ -52,8 +57,10 @@ export async function authenticateClient(
   env: ClientAuthEnv,
 ): Promise<Client> {
   const credentials = readCredentials(request.headers.authorization, form)
-  const { clientId, method, secrets } = credentials
-  const retryAfter = method === 'none' ? 0 : env.secretThrottle.retryAfter(clientId, request.address)
+  const { clientId, method } = credentials
+  // A signature cannot be guessed.
+  const isGuessable = method !== 'none' && method !== 'private_key_jwt'
+  const retryAfter = !isGuessable ? 0 : env.secretThrottle.retryAfter(clientId, request.address)
   if (retryAfter > 0) {
     throw refuse('temporarily_unavailable', 'Too many failed attempts', {
       status: 429,
@@ -62,19 +69,12 @@ export async function authenticateClient(
   }
   const client = await env.clients.find(clientId)
   if (client !== undefined) request.identify({ client: client.id })
-  const now = env.clock()
-  // Compare every secret even for an unknown client: the response time must not reveal whether it exists.
-  const secretIsRight = secrets.map((secret) => secretMatches(client, clientId, secret, now)).includes(true)
-  const isAuthenticated =
-    client !== undefined &&
-    !client.disabled &&
-    client.authMethods.has(method) &&
-    (method === 'none' ? client.public : secretIsRight)
-  if (isAuthenticated) {
+  const fault = await faultOf(credentials, client, env)
+  if (client !== undefined && fault === undefined) {
     env.rateLimits.countCaller('token', request.address, { client: client.id })
     return client
   }
-  if (method !== 'none') env.secretThrottle.recordFailure(clientId, request.address)
+  if (isGuessable) env.secretThrottle.recordFailure(clientId, request.address)
   // An unknown client was looked up in the store; a known one came from the cache.
   if (client !== undefined) await env.clients.spendLookupTime(clientId)
   env.audit.record({
@@ -82,21 +82,35 @@ export async function authenticateClient(
     ...(client === undefined ? {} : { client: client.id }),
     address: request.address,
     requestId: request.id,
-    details: { method, reason: reasonOf(client, method) },
+    details: { method, reason: fault },
   })
   // An unknown id is not repeated: it may be a secret in the wrong place.
-  throw notAuthenticated(`client authentication by ${method}: ${reasonOf(client, method)}`)
+  throw notAuthenticated(`client authentication by ${method}: ${fault}`)
 }
 
-function reasonOf(client: Client | undefined, method: AuthMethod): string {
+/** Why the client is not authenticated; undefined if it is. */
+async function faultOf(
+  { method, clientId, secrets, assertion }: Credentials,
+  client: Client | undefined,
+  env: ClientAuthEnv,
+): Promise<string | undefined> {
+  const now = env.clock()
+  // Compare every secret even for an unknown client: the response time must not reveal whether it exists.
+  const secretIsRight = secrets.map((secret) => secretMatches(client, clientId, secret, now)).includes(true)
   if (client === undefined) return 'unknown client'
   if (client.disabled) return 'disabled'
-  return client.authMethods.has(method) ? 'wrong or expired secret' : 'method not registered'
+  if (assertion !== undefined) return env.assertionFault(assertion.text, client, assertion.namesClient)
+  if (!client.authMethods.has(method)) return 'method not registered'
+  return (method === 'none' ? client.public : secretIsRight) ? undefined : 'wrong or expired secret'
 }
 
 function readCredentials(authorization: string | undefined, form: Parameters): Credentials {
   const clientId = form.get('client_id')
   const secret = form.get('client_secret')
+  const assertion = form.get('client_assertion')
+  if (assertion !== undefined && (authorization !== undefined || secret !== undefined))
+    throw refuse('invalid_request', 'The client used more than one authentication method')
+  if (assertion !== undefined) return readAssertion(assertion, form)
   if (authorization !== undefined) {
     const basic = readBasic(authorization)
     if (basic === undefined) throw notAuthenticated('the Authorization header is not Basic credentials')
@@ -109,6 +123,18 @@ function readCredentials(authorization: string | undefined, form: Parameters): C
   return secret === undefined
     ? { method: 'none', clientId, secrets: [] }
     : { method: 'client_secret_post', clientId, secrets: [secret] }
+}
+
+const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+/** RFC 7521 §4.2: without a client_id the client is the subject. */
+function readAssertion(text: string, form: Parameters): Credentials {
+  if (form.get('client_assertion_type') !== JWT_BEARER)
+    throw refuse('invalid_request', `client_assertion_type must be ${JWT_BEARER}`)
+  const named = form.get('client_id')
+  const clientId = named ?? parseJwt(text)?.claims.sub
+  if (typeof clientId !== 'string') throw notAuthenticated('the assertion names no client')
+  return { method: 'private_key_jwt', clientId, secrets: [], assertion: { text, namesClient: named !== undefined } }
 }
 
 /** RFC 6749 §2.3.1: both parts are form-encoded. Many clients forget that, so the secret is also accepted as it is. */

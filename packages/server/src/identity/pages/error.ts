@@ -4,6 +4,12 @@ import { fill, type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { type PageFrame, PLACES, page } from './layout.ts'
 
+/** A page of ours to continue with. */
+export interface Way {
+  readonly path: string
+  readonly text: string
+}
+
 export interface ErrorData {
   /** For the user. */
   readonly title: string
@@ -16,7 +22,7 @@ export interface ErrorData {
   /** The person made the error, such as a wrong address: no support is needed. */
   readonly isMistake?: boolean
   /** Offered first; the start page is offered always. */
-  readonly way?: 'sign-in' | 'console' | undefined
+  readonly way?: 'sign-in' | 'console' | Way | undefined
 }
 
 export function errorPage(frame: PageFrame, data: ErrorData): Html {
@@ -45,6 +51,8 @@ function explained({ base, places }: PageFrame, code: string): Html {
 function wayOn({ base, language, places }: PageFrame, way: ErrorData['way']): Html {
   const { messages } = language
   const start = (kind: string) => html`<a class="button ${kind}" id="to-start" href="${base}/">${messages.toStart}</a>`
+  if (typeof way === 'object')
+    return html`<a class="button" id="way-on" href="${base}${way.path}">${way.text}</a>${start('plain')}`
   if (way === 'sign-in') return html`<a class="button" href="${base}/sign-in">${messages.signIn}</a>${start('plain')}`
   if (way === 'console' && places.includes('console'))
     return html`<a class="button" href="${base}${PLACES.console}">${messages.toConsole}</a>${start('plain')}`

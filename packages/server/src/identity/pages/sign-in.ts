@@ -18,36 +18,79 @@ export interface SignInData {
   readonly passkeyOptions: string
   /** Whether a link for a new password can be mailed. */
   readonly hasMail: boolean
+  /** A password is asked for, whatever the name: `/sign-in?local`. */
+  readonly isLocal: boolean
+  /** Whether the page asks for a password at all. */
+  readonly hasPassword: boolean
+  /** Some names lead to a provider, without a password. */
+  readonly isPasswordOptional: boolean
+  /** Other providers, and the addresses that lead to them. */
+  readonly providers: readonly { readonly name: string; readonly url: string }[]
 }
 
 export function signInPage(frame: PageFrame, data: SignInData): Html {
   const { assets, language } = frame
   const { messages } = language
-  const values = { flow: data.flow }
+  const values = { flow: data.flow, ...(data.isLocal && { local: '1' }) }
   const body = html`
 <h1>${messages.signIn}</h1>
 <p class="lead">${purposeOf(messages, data)}</p>
 ${errorSummary(frame, data.formError)}
-${postForm(
-  frame,
-  'sign-in',
-  '/sign-in',
-  values,
-  html`
-${field({ name: 'username', label: messages.username, value: data.username ?? '', autocomplete: 'username webauthn', plainText: true, required: true, maxlength: 200, focus: data.username === undefined, error: errorOf(data, 'username') })}
-${passwordField(frame, { name: 'password', label: messages.password, autocomplete: 'current-password', required: true, maxlength: 1000, focus: data.username !== undefined, error: errorOf(data, 'password') })}
-<div class="actions">
-<button type="submit" id="sign-in-submit" name="action" value="sign-in">${messages.signIn}</button>
-</div>`,
-)}
 ${
-  data.hasMail
+  data.hasPassword
+    ? html`${passwordForm(frame, data, values)}
+${forgotPassword(frame, data)}
+${passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkeyOptions })}
+${data.providers.length > 0 && html`<p class="or">${messages.or}</p>`}`
+    : postForm(frame, 'sign-in', '/sign-in', values, html``)
+}
+${providerLinks(data.providers, messages, data.hasPassword)}
+${!data.hasPassword && html`<p class="secondary"><a id="sign-in-local" href="${frame.base}/sign-in?${new URLSearchParams({ flow: data.flow, local: '1' }).toString()}">${messages.signInLocally}</a></p>`}
+${data.client !== undefined && html`<p class="secondary"><button type="submit" form="sign-in" class="text" id="sign-in-cancel" name="action" value="cancel" formnovalidate>${messages.cancel}</button></p>`}`
+  return page(frame, { title: messages.signIn, body, scripts: [assets.controlsScript, assets.passkeyScript] })
+}
+
+function forgotPassword(frame: PageFrame, { hasMail }: SignInData): Html {
+  const { messages } = frame.language
+  return hasMail
     ? html`<p class="secondary"><a id="forgot-password" href="${frame.base}/forgot-password">${messages.mail.forgotPassword}</a></p>`
     : html`<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>`
 }
-${passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkeyOptions })}
-${data.client !== undefined && html`<p class="secondary"><button type="submit" form="sign-in" class="text" id="sign-in-cancel" name="action" value="cancel" formnovalidate>${messages.cancel}</button></p>`}`
-  return page(frame, { title: messages.signIn, body, scripts: [assets.controlsScript, assets.passkeyScript] })
+
+/** Links and not forms: a form of this page could not be redirected to another origin. */
+function providerLinks(providers: SignInData['providers'], messages: Messages, isSecond: boolean): Html {
+  const links = providers.map(
+    ({ name, url }) =>
+      html`<a class="button${isSecond && ' plain'} wide" href="${url}">${messages.signInWith(name)}</a>`,
+  )
+  return html`${links.length > 0 && html`<div class="actions stacked" id="providers">${links}</div>`}`
+}
+
+function passwordForm(frame: PageFrame, data: SignInData, values: Readonly<Record<string, string>>): Html {
+  const { messages } = frame.language
+  return postForm(
+    frame,
+    'sign-in',
+    '/sign-in',
+    values,
+    html`
+${field({ name: 'username', label: messages.username, value: data.username ?? '', autocomplete: 'username webauthn', plainText: true, required: true, maxlength: 200, focus: data.username === undefined, error: errorOf(data, 'username') })}
+${passwordField(frame, { name: 'password', label: messages.password, autocomplete: 'current-password', required: !data.isPasswordOptional, maxlength: 1000, focus: data.username !== undefined, error: errorOf(data, 'password') })}
+<div class="actions">
+<button type="submit" id="sign-in-submit" name="action" value="sign-in">${messages.signIn}</button>
+</div>`,
+  )
+}
+
+/** Continues by itself, also without scripts. */
+export function leavePage(frame: PageFrame, { name, url }: { readonly name: string; readonly url: string }): Html {
+  const { messages } = frame.language
+  const body = html`
+<h1>${messages.formPost}</h1>
+<p class="lead">${messages.leavingFor(name)}</p>
+<div class="actions"><a class="button" id="leave" href="${url}">${messages.continue}</a></div>`
+  const head = html`<meta http-equiv="refresh" content="0;url=${url}">\n`
+  return page(frame, { title: messages.formPost, body, head })
 }
 
 function purposeOf(messages: Messages, { again, client, isDevice }: SignInData): string {

@@ -32,6 +32,8 @@ export type CheckPassword = (attempt: PasswordAttempt) => Promise<PasswordVerdic
 
 export interface PasswordCheckEnv {
   readonly users: Pick<Users, 'findById' | 'findByUsername' | 'rehash'>
+  /** Whether the user may sign in with a password at all; the reply does not reveal it. */
+  readonly mayUsePassword: (user: User) => boolean
   readonly throttles: Pick<Throttles, 'clear' | 'mark' | 'isMarked'>
   readonly attempts: Attempts
   readonly hashing: Hashing
@@ -50,7 +52,7 @@ const ADDRESS: ThrottlePolicy = { free: 50, firstWaitMs: 1000, longestWaitMs: 5 
 const KNOWN_ADDRESS_MS = 7 * 24 * 60 * MINUTE
 
 export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
-  const { users, throttles, attempts, hashing, audit, clock, metrics } = env
+  const { users, mayUsePassword, throttles, attempts, hashing, audit, clock, metrics } = env
   let decoy: Promise<string> | undefined
   return async (attempt) => {
     const verdict = await check(attempt)
@@ -97,8 +99,16 @@ export function createPasswordCheck(env: PasswordCheckEnv): CheckPassword {
     const hash = user?.passwordHash ?? (await decoy)
     const matches = await hashing.verify(hash, password)
     if (matches === undefined) return { outcome: 'busy' }
-    if (!matches || user === undefined || user.passwordHash === undefined || user.disabled) {
-      const reason = user === undefined ? 'unknown user' : user.disabled ? 'disabled' : 'wrong password'
+    const isRefused = user !== undefined && !mayUsePassword(user)
+    if (!matches || user === undefined || user.passwordHash === undefined || user.disabled || isRefused) {
+      const reason =
+        user === undefined
+          ? 'unknown user'
+          : user.disabled
+            ? 'disabled'
+            : isRefused
+              ? 'provider needed'
+              : 'wrong password'
       audit.record({
         event: 'signin.refused',
         ...context,

@@ -1,29 +1,28 @@
-/** Signs and verifies our JWTs with RS256 and rotating keys, off the event loop. */
+/** Signs and verifies our JWTs with rotating keys, off the event loop. */
 import { createPublicKey, type KeyObject, sign } from 'node:crypto'
-import type { Audit, Clock } from 'gatehouse-protocol'
+import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
+import { digestOf, keyInput, type SignatureAlg } from '../../lib/signature-algs.ts'
 import {
   isPublished,
   isWithdrawn,
   type KeyRotationOptions,
   openPrivateKey,
   rotateDueKeys,
-  signingKeyOf,
+  signingKeysOf,
 } from '../../store/keys/key-rotation.ts'
 import type { StoredKey } from '../../store/keys/signing-keys.ts'
 import { type Claims, parseJwt } from './jwt.ts'
-import { createVerifier } from './verifier.ts'
+import { createVerifier, type VerificationKey } from './verifier.ts'
 
 /** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
 export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt' | 'call+jwt'
 
-export interface PublishedKey {
-  readonly kty: string
+/** With the members of its type: n and e, or crv, x and y. */
+export type PublishedKey = Readonly<Record<string, string | undefined>> & {
   readonly use: 'sig'
-  readonly alg: 'RS256'
+  readonly alg: SignatureAlg
   readonly kid: string
-  readonly n: string
-  readonly e: string
 }
 
 export interface Jwks {
@@ -38,6 +37,8 @@ export interface SignedByUs {
 }
 
 export interface SignerOptions extends KeyRotationOptions {
+  /** The names of running nodes that would sign with any key that they find. */
+  readonly olderNodes?: () => Promise<readonly string[]>
   readonly clock: Clock
   readonly bus: Bus
   readonly audit: Audit
@@ -58,7 +59,7 @@ interface KeysInUse {
   readonly from: readonly StoredKey[]
   readonly at: number
   readonly jwks: Jwks
-  readonly signing: PrivateKey | undefined
+  readonly signing: ReadonlyMap<SignatureAlg, PrivateKey>
 }
 
 export async function openSigner(options: SignerOptions) {
@@ -78,25 +79,29 @@ export async function openSigner(options: SignerOptions) {
   timer.unref()
 
   return {
-    async sign(type: TokenType, claims: Claims): Promise<string> {
-      const { kid, privateKey } = loaded.inUse().signing ?? (await loaded.reloadSigningKey())
-      const input = `${encoded({ alg: 'RS256', typ: type, kid })}.${encoded(claims)}`
-      return `${input}.${await signOnPool(input, privateKey)}`
+    async sign(type: TokenType, alg: SignatureAlg, claims: Claims): Promise<string> {
+      const { kid, privateKey } = loaded.inUse().signing.get(alg) ?? (await loaded.reloadSigningKey(alg))
+      const input = `${encoded({ alg, typ: type, kid })}.${encoded(claims)}`
+      return `${input}.${await signOnPool(alg, input, privateKey)}`
     },
 
     /** The claims of a token of this type that one of our keys signed. The caller checks expiry and audience. */
     async verify(type: TokenType, token: string): Promise<SignedByUs | undefined> {
       const jwt = parseJwt(token)
-      if (jwt === undefined || jwt.header.alg !== 'RS256' || jwt.header.typ !== type) return undefined
+      if (jwt === undefined || jwt.header.typ !== type) return undefined
       // RFC 7515 §4.1.11: we implement no extensions, so none may be critical.
       if ('crit' in jwt.header || typeof jwt.header.kid !== 'string') return undefined
       const { kid } = jwt.header
-      const key = loaded.publicKey(kid)
-      if (key === undefined) return undefined
-      const isValid = await verifier.verify(token, key)
+      const ours = loaded.publicKey(kid)
+      // RFC 8725 §3.1: each key is used with its own algorithm.
+      if (ours === undefined || jwt.header.alg !== ours.alg) return undefined
+      const isValid = await verifier.verify(token, ours)
       // The key may have been withdrawn in the meantime.
-      return isValid && loaded.publicKey(kid) === key ? { claims: jwt.claims, keyId: kid } : undefined
+      return isValid && loaded.publicKey(kid) === ours ? { claims: jwt.claims, keyId: kid } : undefined
     },
+
+    /** Whether tokens of this key are accepted. */
+    hasKey: (kid: string): boolean => loaded.publicKey(kid) !== undefined,
 
     /** Returns the same object until the keys change or a second has passed. */
     jwks: (): Jwks => loaded.inUse().jwks,
@@ -108,11 +113,16 @@ export async function openSigner(options: SignerOptions) {
     },
   }
 
+  async function mayAddRings(): Promise<boolean> {
+    const { algs = [], olderNodes } = options
+    return algs.length <= 1 || olderNodes === undefined || (await olderNodes()).length === 0
+  }
+
   async function rotate(): Promise<void> {
-    const { created, retired } = await rotateDueKeys(options, clock())
-    for (const { kid, activeFrom } of created)
-      audit.record({ event: 'key.created', target: kid, details: { kid, active_from: activeFrom } })
-    for (const kid of retired) audit.record({ event: 'key.retired', target: kid, details: { kid } })
+    const { created, retired } = await rotateDueKeys({ ...options, mayAddRings: await mayAddRings() }, clock())
+    for (const { kid, alg, activeFrom } of created)
+      audit.record({ event: 'key.created', target: kid, details: { kid, alg, active_from: activeFrom } })
+    for (const { kid } of retired) audit.record({ event: 'key.retired', target: kid, details: { kid } })
     if (created.length + retired.length === 0 && !loaded.isEmpty) return
     await loaded.reload()
     if (created.length + retired.length > 0) await bus.publish({ kind: 'keys-changed' })
@@ -126,7 +136,7 @@ class LoadedKeys {
   #inUse: KeysInUse | undefined
   #loading: Promise<void> = Promise.resolve()
   readonly #privateKeys = new Map<string, KeyObject>()
-  readonly #publicKeys = new Map<string, KeyObject>()
+  readonly #publicKeys = new Map<string, VerificationKey>()
   readonly #withdrawn = new Set<string>()
 
   constructor(options: SignerOptions) {
@@ -137,7 +147,7 @@ class LoadedKeys {
     return this.#stored.length === 0
   }
 
-  publicKey(kid: string): KeyObject | undefined {
+  publicKey(kid: string): VerificationKey | undefined {
     return this.#publicKeys.get(kid)
   }
 
@@ -146,18 +156,33 @@ class LoadedKeys {
     const stored = this.#stored
     if (this.#inUse?.from !== stored || Math.abs(now - this.#inUse.at) >= IN_USE_MS) {
       const keys = stored.filter((key) => isPublished(key, now)).map(toPublishedKey)
-      const { kid = '' } = signingKeyOf(stored, now) ?? {}
-      const privateKey = this.#privateKeys.get(kid)
-      this.#inUse = { from: stored, at: now, jwks: { keys }, signing: privateKey && { kid, privateKey } }
+      this.#inUse = { from: stored, at: now, jwks: { keys }, signing: this.#signing(now) }
     }
     return this.#inUse
   }
 
   /** Used when the signing key was withdrawn and its successor is not loaded yet. */
-  async reloadSigningKey(): Promise<PrivateKey> {
+  async reloadSigningKey(alg: SignatureAlg): Promise<PrivateKey> {
     await this.reload()
-    const { signing } = this.inUse()
-    if (signing === undefined) throw new Error('There is no signing key')
+    const signing = this.inUse().signing.get(alg)
+    if (signing !== undefined) return signing
+    const waiting = this.#stored.find((key) => key.alg === alg && key.retiredAt === undefined)
+    if (waiting === undefined) throw new Error(`There is no signing key for ${alg}: see the setting signing_algs`)
+    const begin = new Date(waiting.activeFrom).toISOString()
+    throw new Refusal(
+      'temporarily_unavailable',
+      503,
+      `The first key for ${alg} is published and signs from ${begin} on`,
+    )
+  }
+
+  #signing(now: number): ReadonlyMap<SignatureAlg, PrivateKey> {
+    const signing = new Map<SignatureAlg, PrivateKey>()
+    for (const [alg, { kid, activeFrom }] of signingKeysOf(this.#stored, now)) {
+      const privateKey = this.#privateKeys.get(kid)
+      const isFirst = !this.#stored.some((key) => key.alg === alg && key.activeFrom < activeFrom)
+      if (privateKey !== undefined && !(isFirst && activeFrom > now)) signing.set(alg, { kid, privateKey })
+    }
     return signing
   }
 
@@ -180,8 +205,9 @@ class LoadedKeys {
     const listed = await keys.list()
     for (const key of listed) if (isWithdrawn(key)) this.drop(key.kid)
     this.#stored = listed.filter(({ kid }) => !this.#withdrawn.has(kid))
-    for (const { kid, publicJwk, sealedPrivateKey } of this.#stored) {
-      if (!this.#publicKeys.has(kid)) this.#publicKeys.set(kid, createPublicKey({ key: publicJwk, format: 'jwk' }))
+    for (const { kid, alg, publicJwk, sealedPrivateKey } of this.#stored) {
+      if (!this.#publicKeys.has(kid))
+        this.#publicKeys.set(kid, { alg, key: createPublicKey({ key: publicJwk, format: 'jwk' }) })
       if (sealedPrivateKey !== '' && !this.#privateKeys.has(kid))
         this.#privateKeys.set(kid, openPrivateKey(sealedPrivateKey, sealingKey))
     }
@@ -195,14 +221,15 @@ function encoded(part: object): string {
 }
 
 /** With a callback, Node signs on its thread pool and does not block the event loop. */
-function signOnPool(input: string, key: KeyObject): Promise<string> {
+function signOnPool(alg: SignatureAlg, input: string, key: KeyObject): Promise<string> {
   return new Promise((resolve, reject) => {
-    sign('sha256', Buffer.from(input), key, (error, signature) =>
+    sign(digestOf(alg), Buffer.from(input), keyInput(alg, key), (error, signature) =>
       error === null ? resolve(signature.toString('base64url')) : reject(error),
     )
   })
 }
 
-function toPublishedKey({ kid, publicJwk }: StoredKey): PublishedKey {
-  return { kty: 'RSA', use: 'sig', alg: 'RS256', kid, n: publicJwk.n ?? '', e: publicJwk.e ?? '' }
+function toPublishedKey({ kid, alg, publicJwk: { kty, crv, n, e, x, y } }: StoredKey): PublishedKey {
+  const members = kty === 'RSA' ? { n, e } : kty === 'EC' ? { crv, x, y } : { crv, x }
+  return { kty, use: 'sig', alg, kid, ...members }
 }

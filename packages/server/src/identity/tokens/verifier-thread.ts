@@ -1,13 +1,14 @@
 /** Worker of the verifier: posts `ready`, takes a public key, then lists of tokens, and answers each list with a y or n per token. */
-import { KeyObject, verify } from 'node:crypto'
 import { parentPort } from 'node:worker_threads'
+import { isSigned } from '../../lib/signature-algs.ts'
 import { splitJws } from './jwt.ts'
+import type { VerificationKey } from './verifier.ts'
 
-let key: KeyObject | undefined
+let key: VerificationKey | undefined
 
-parentPort?.on('message', (message: unknown) => {
-  if (message instanceof KeyObject) key = message
-  else parentPort?.postMessage(verifyAll(String(message)))
+parentPort?.on('message', (message: string | VerificationKey) => {
+  if (typeof message === 'string') parentPort?.postMessage(verifyAll(message))
+  else key = message
 })
 parentPort?.postMessage('ready')
 
@@ -19,5 +20,5 @@ function verifyAll(tokens: string): string {
 
 function isValid(token: string): boolean {
   const { input, signature } = splitJws(token)
-  return key !== undefined && verify('sha256', input, key, signature)
+  return key !== undefined && isSigned(key.alg, key.key, input, signature)
 }

@@ -7,6 +7,8 @@ export interface Role {
   readonly scopes: readonly string[]
   readonly description: string
   readonly requireSecondFactor: boolean
+  /** Whether SCIM clients see it as a group, and may give it to users. Absent in a change that leaves it as it is. */
+  readonly provisioned?: boolean
 }
 
 export type Roles = ReturnType<typeof createRoles>
@@ -15,7 +17,12 @@ export function createRoles(db: Kysely<Schema>) {
   return {
     /** All, or one page; ordered by name. */
     async list({ after, limit }: { after?: string; limit?: number } = {}): Promise<Role[]> {
-      let query = db.selectFrom('roles').selectAll().orderBy('name')
+      let query = db
+        .selectFrom('roles')
+        .leftJoin('scim_groups', 'scim_groups.role', 'roles.name')
+        .selectAll('roles')
+        .select('scim_groups.id as group_id')
+        .orderBy('name')
       if (after !== undefined) query = query.where('name', '>', after)
       if (limit !== undefined) query = query.limit(limit)
       const rows = await query.execute()
@@ -24,9 +31,11 @@ export function createRoles(db: Kysely<Schema>) {
         scopes: JSON.parse(row.scopes),
         description: row.description,
         requireSecondFactor: row.require_second_factor === 1,
+        ...(row.group_id !== null && { provisioned: true }),
       }))
     },
 
+    /** Whether the role is provisioned is written elsewhere: see scim/groups.ts. */
     async put(role: Pick<Role, 'name' | 'scopes'> & Partial<Role>): Promise<void> {
       const values = {
         scopes: JSON.stringify(role.scopes),
@@ -42,6 +51,11 @@ export function createRoles(db: Kysely<Schema>) {
 
     async remove(name: string): Promise<void> {
       await db.deleteFrom('user_roles').where('role', '=', name).execute()
+      await db
+        .deleteFrom('scim_external_ids')
+        .where('resource_id', 'in', db.selectFrom('scim_groups').select('id').where('role', '=', name))
+        .execute()
+      await db.deleteFrom('scim_groups').where('role', '=', name).execute()
       await db.deleteFrom('roles').where('name', '=', name).execute()
     },
 

@@ -42,6 +42,9 @@ export interface UserChange {
   readonly declaredDigest?: string | undefined
 }
 
+/** Rows of one statement. */
+const BATCH = 500
+
 export type Users = ReturnType<typeof createUsers>
 
 export class UsernameTaken extends Error {
@@ -73,7 +76,17 @@ function findUsers(db: Kysely<Schema>) {
       return found.filter(({ profile }) => String(profile.email).toLowerCase() === address.toLowerCase())
     },
 
-    /** Whether an enabled user with one of the roles has a password or a passkey. */
+    /** Those of these ids that exist. */
+    async findAll(ids: readonly string[]): Promise<User[]> {
+      const found: User[] = []
+      for (let from = 0; from < ids.length; from += BATCH) {
+        const batch = ids.slice(from, from + BATCH)
+        found.push(...toUsers(await selectUsers(db).where('users.id', 'in', batch).execute()))
+      }
+      return found
+    },
+
+    /** Whether an enabled user with one of the roles has a password, a passkey or an identity at another provider. */
     async canSignInWith(roles: readonly string[]): Promise<boolean> {
       const row = await db
         .selectFrom('user_roles')
@@ -86,6 +99,9 @@ function findUsers(db: Kysely<Schema>) {
           return eb.or([
             eb('users.password_hash', 'is not', null),
             eb.exists(passkey.whereRef('factors.user_id', '=', 'users.id')),
+            eb.exists(
+              eb.selectFrom('identities').select('identities.id').whereRef('identities.user_id', '=', 'users.id'),
+            ),
           ])
         })
         .limit(1)
@@ -175,6 +191,13 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */
     async remove(id: string): Promise<void> {
       await db.deleteFrom('users').where('id', '=', id).execute()
+      await db.deleteFrom('scim_external_ids').where('resource_id', '=', id).execute()
+      // The members of these groups change.
+      await db
+        .updateTable('scim_groups')
+        .set((eb) => ({ revision: eb('revision', '+', 1) }))
+        .where('role', 'in', db.selectFrom('user_roles').select('role').where('user_id', '=', id))
+        .execute()
       for (const table of [
         'user_roles',
         'factors',
@@ -182,6 +205,7 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
         'set_up_links',
         'address_links',
         'known_browsers',
+        'identities',
       ] as const) {
         await db.deleteFrom(table).where('user_id', '=', id).execute()
       }

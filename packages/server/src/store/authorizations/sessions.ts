@@ -22,6 +22,8 @@ export interface Session {
   readonly createdAt: number
   readonly seenAt: number
   readonly expiresAt: number
+  /** Its refresh tokens expire by then too; undefined where only their own lifetime counts. */
+  readonly boundedUntil: number | undefined
 }
 
 export interface SessionLifetimes {
@@ -38,6 +40,10 @@ export interface SignIn {
   readonly amr: readonly string[]
   readonly userAgent: string
   readonly address: string
+  /** When the user authenticated, if another provider says so; now where absent. */
+  readonly authTime?: number | undefined
+  /** When the session and its tokens expire at the latest. */
+  readonly boundedUntil?: number | undefined
 }
 
 export interface OpenedSession {
@@ -80,14 +86,15 @@ function openSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
       const session: Session = {
         id: newId(),
         userId,
-        authTime: now,
+        authTime: Math.min(signIn.authTime ?? now, now),
         amr: signIn.amr,
         browserState: newId(),
         userAgent: signIn.userAgent,
         address: signIn.address,
         createdAt: now,
         seenAt: now,
-        expiresAt: now + lifetimes.absolute,
+        expiresAt: Math.min(now + lifetimes.absolute, signIn.boundedUntil ?? Number.POSITIVE_INFINITY),
+        boundedUntil: signIn.boundedUntil,
       }
       await db
         .insertInto('sessions')
@@ -100,7 +107,13 @@ function openSessions(db: Kysely<Schema>, clock: Clock, lifetimes: SessionLifeti
     async renew(session: Session, signIn: SignIn): Promise<OpenedSession | undefined> {
       const now = clock()
       const cookie = newSecret()
-      const renewed: Session = { ...session, ...signIn, authTime: now, seenAt: now }
+      const { amr, userAgent, address } = signIn
+      const boundedUntil = signIn.boundedUntil ?? session.boundedUntil
+      const renewed: Session = {
+        ...{ ...session, amr, userAgent, address, boundedUntil, seenAt: now },
+        authTime: Math.min(signIn.authTime ?? now, now),
+        expiresAt: Math.min(session.expiresAt, boundedUntil ?? Number.POSITIVE_INFINITY),
+      }
       const row = await db
         .updateTable('sessions')
         .set({ ...toRow(renewed), digest: digestOf(cookie) })
@@ -276,6 +289,7 @@ function toRow(session: Session): Omit<Schema['sessions'], 'digest' | 'ended_at'
     created_at: session.createdAt,
     seen_at: session.seenAt,
     expires_at: session.expiresAt,
+    bounded_until: session.boundedUntil ?? null,
   }
 }
 
@@ -291,5 +305,6 @@ function toSession(row: Selectable<Schema['sessions']>): Session {
     createdAt: row.created_at,
     seenAt: row.seen_at,
     expiresAt: row.expires_at,
+    boundedUntil: row.bounded_until ?? undefined,
   }
 }

@@ -1,5 +1,8 @@
 /** Client metadata by its registered names (OpenID Connect Registration §2, RFC 7591), and the Client that it is parsed to. */
+import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import { wordsOf } from '../../lib/words.ts'
+import type { AttributeValues } from '../accounts/user.ts'
+import type { ForeignAlg, Jwk } from '../keys/foreign-keys.ts'
 
 /** As stored in the database and written in a declarative file. Members from `code_challenge_methods` on are our own. */
 export interface ClientMetadata {
@@ -22,9 +25,13 @@ export interface ClientMetadata {
   readonly frontchannel_logout_session_required?: boolean
   readonly backchannel_logout_uri?: string
   readonly backchannel_logout_session_required?: boolean
-  readonly jwks?: { readonly keys: readonly Readonly<Record<string, unknown>>[] }
+  readonly jwks?: KeySet
+  readonly jwks_uri?: string
+  readonly token_endpoint_auth_signing_alg?: ForeignAlg
   readonly default_max_age?: number
   readonly require_auth_time?: boolean
+  /** Of ID tokens and logout tokens. */
+  readonly id_token_signed_response_alg?: SignatureAlg
   readonly initiate_login_uri?: string
   readonly code_challenge_methods?: readonly ChallengeMethod[]
   readonly require_pkce?: boolean
@@ -34,11 +41,33 @@ export interface ClientMetadata {
   readonly allowed_origins?: readonly string[]
   /** Seconds. */
   readonly access_token_lifetime?: number
+  readonly access_token_alg?: SignatureAlg
+  /** For tokens without a user. */
+  readonly attributes?: AttributeValues
+  /** Workloads that authenticate as this client with a token of their own issuer (RFC 7523 §2.2). */
+  readonly federated?: readonly FederatedWorkload[]
+  /** The API that this client is, by its resource: for token exchange, which takes access tokens for it. */
+  readonly api?: string
+  /** The scopes outside of this API that it may get by token exchange. */
+  readonly exchange_scope?: string
   readonly disabled?: boolean
 }
 
-export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'none'] as const
+export interface KeySet {
+  readonly keys: readonly Jwk[]
+}
+
+export interface FederatedWorkload {
+  readonly issuer: string
+  readonly subject: string
+  /** If absent, the keys are found by the issuer's metadata. */
+  readonly jwks?: KeySet
+}
+
+export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
+
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 export const GRANT_TYPES = [
   'authorization_code',
@@ -47,6 +76,7 @@ export const GRANT_TYPES = [
   'implicit',
   'password',
   'urn:ietf:params:oauth:grant-type:device_code',
+  TOKEN_EXCHANGE,
 ] as const
 export type GrantType = (typeof GRANT_TYPES)[number]
 
@@ -80,7 +110,11 @@ export interface Client {
   readonly scopes: ReadonlySet<string>
   readonly frontchannelLogoutUri: string | undefined
   readonly backchannelLogoutUri: string | undefined
-  readonly jwks: readonly Readonly<Record<string, unknown>>[]
+  readonly jwks: readonly Jwk[]
+  readonly jwksUri: string | undefined
+  /** The only algorithm of its assertions; undefined: any that fits the key. */
+  readonly assertionAlg: ForeignAlg | undefined
+  readonly federated: readonly FederatedWorkload[]
   readonly defaultMaxAge: number | undefined
   readonly challengeMethods: ReadonlySet<ChallengeMethod>
   readonly requirePkce: boolean
@@ -91,6 +125,13 @@ export interface Client {
   readonly allowedOrigins: readonly string[]
   /** Seconds; undefined for the server's default. */
   readonly accessTokenLifetime: number | undefined
+  readonly accessTokenAlg: SignatureAlg
+  /** Of ID tokens and logout tokens. */
+  readonly idTokenAlg: SignatureAlg
+  /** For tokens without a user. */
+  readonly attributes: AttributeValues
+  readonly api: string | undefined
+  readonly exchangeScopes: ReadonlySet<string>
   readonly disabled: boolean
 }
 
@@ -126,6 +167,9 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     frontchannelLogoutUri: metadata.frontchannel_logout_uri,
     backchannelLogoutUri: metadata.backchannel_logout_uri,
     jwks: metadata.jwks?.keys ?? [],
+    jwksUri: metadata.jwks_uri,
+    assertionAlg: metadata.token_endpoint_auth_signing_alg,
+    federated: metadata.federated ?? [],
     defaultMaxAge: metadata.default_max_age,
     challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic ? ['S256'] : ['plain', 'S256'])),
     // RFC 9700 §2.1.1: public clients must use PKCE.
@@ -135,8 +179,18 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     claimsInIdToken: metadata.claims_in_id_token ?? false,
     allowedOrigins: metadata.allowed_origins ?? [],
     accessTokenLifetime: metadata.access_token_lifetime,
+    accessTokenAlg: metadata.access_token_alg ?? 'RS256',
+    idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
+    attributes: metadata.attributes ?? {},
+    api: metadata.api,
+    exchangeScopes: new Set(wordsOf(metadata.exchange_scope ?? '')),
     disabled: metadata.disabled ?? false,
   }
+}
+
+/** Whether a client with this metadata authenticates with a secret. */
+export function hasSecret({ token_endpoint_auth_method: method }: Pick<ClientMetadata, 'token_endpoint_auth_method'>) {
+  return method !== 'none' && method !== 'private_key_jwt'
 }
 
 /** The words of a response type may be in any order. Undefined for one that is unsupported or repeats a word. */

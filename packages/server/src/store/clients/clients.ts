@@ -91,6 +91,8 @@ function changeClients(db: Kysely<Schema>, clock: Clock) {
       await db.deleteFrom('client_secrets').where('client_id', '=', clientId).execute()
       // A client registered later under the same id must not inherit consents.
       await db.deleteFrom('consents').where('client_id', '=', clientId).execute()
+      for (const table of ['scim_external_ids', 'scim_tokens', 'scim_clients'] as const)
+        await db.deleteFrom(table).where('client_id', '=', clientId).execute()
       await db.deleteFrom('clients').where('client_id', '=', clientId).execute()
     },
   }

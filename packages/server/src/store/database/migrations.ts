@@ -5,6 +5,7 @@
 import { type Kysely, sql } from 'kysely'
 import { additions, isSqlite, type Migration, statements } from './migration.ts'
 import { mail } from './migrations-of-mail.ts'
+import { providers } from './migrations-of-providers.ts'
 import type { Schema } from './schema.ts'
 import { searchKeys } from './search-keys.ts'
 
@@ -219,10 +220,47 @@ const people = additions('people', [
   'alter table nodes add column schema_version bigint default 0 not null',
 ])
 
+/** Signing keys of other algorithms than RS256. Nodes of earlier versions would sign with them: none is made while one runs. */
+const keyRings = additions('key rings', [`alter table signing_keys add column alg text default 'RS256' not null`])
+
 /** The definitions of APIs and their scopes. */
 const apis = additions('apis', [
   `create table apis (resource text not null, definition text not null, created_at bigint not null,
     updated_at bigint not null, constraint apis_key primary key (resource))`,
+  `alter table device_codes add column audiences text default '' not null`,
+])
+
+/**
+ * SCIM: the names that clients give to users and groups, the roles that are groups, provisioning tokens, and when each client was last
+ * seen.
+ */
+const scim = additions('scim', [
+  `create table scim_external_ids (client_id text not null, kind text not null, external_id text not null,
+    resource_id text not null, constraint scim_external_ids_key primary key (client_id, kind, external_id))`,
+  'create unique index scim_external_ids_by_resource on scim_external_ids (resource_id, client_id)',
+  `create table scim_groups (role text not null, id text not null, display_name text not null, display_key text not null,
+    made_by text, revision bigint not null, created_at bigint not null, updated_at bigint not null,
+    constraint scim_groups_key primary key (role))`,
+  'create unique index scim_groups_by_id on scim_groups (id)',
+  'create index scim_groups_by_display_key on scim_groups (display_key)',
+  `create table scim_tokens (id text not null, client_id text not null, digest text not null, created_at bigint not null,
+    expires_at bigint not null, used_at bigint, constraint scim_tokens_key primary key (id))`,
+  'create unique index scim_tokens_by_digest on scim_tokens (digest)',
+  'create index scim_tokens_by_client_id on scim_tokens (client_id)',
+  'create table scim_clients (client_id text not null, seen_at bigint not null, constraint scim_clients_key primary key (client_id))',
+])
+
+/** The definitions of attributes. */
+const attributes = additions('attributes', [
+  `create table attributes (name text not null, definition text not null, created_at bigint not null,
+    updated_at bigint not null, constraint attributes_key primary key (name))`,
+])
+
+/** JWTs of others that may be used once (RFC 7523 §3), until they expire. */
+const spentJwts = additions('spent-jwts', [
+  `create table spent_jwts (digest text not null, expires_at bigint not null,
+    constraint spent_jwts_key primary key (digest))`,
+  'create index spent_jwts_expiry on spent_jwts (expires_at)',
 ])
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -241,6 +279,11 @@ export const MIGRATIONS: readonly Migration[] = [
   controllers,
   feeds,
   people,
+  keyRings,
   apis,
   mail,
+  scim,
+  attributes,
+  spentJwts,
+  providers,
 ]

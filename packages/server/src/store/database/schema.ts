@@ -59,6 +59,13 @@ export interface Schema {
     created_at: number
     updated_at: number
   }
+  /** Definitions of attributes (attributes/attributes.ts). */
+  attributes: {
+    name: string
+    definition: string
+    created_at: number
+    updated_at: number
+  }
   /** Remote controllers (controllers/controllers.ts). */
   controllers: {
     name: string
@@ -72,6 +79,53 @@ export interface Schema {
     definition: string
     created_at: number
     updated_at: number
+  }
+  /** Other OpenID providers (providers/providers.ts). */
+  providers: {
+    id: string
+    definition: string
+    /** Sealed. */
+    client_secret: string | null
+    secret_digest: string | null
+    /** Sealed. */
+    private_key: string | null
+    public_jwk: string | null
+    created_at: number
+    updated_at: number
+  }
+  /** Of users at other providers. */
+  identities: {
+    id: string
+    provider: string
+    issuer: string
+    subject: string
+    user_id: string
+    label: string
+    created_at: number
+    used_at: number
+  }
+  /** Sign-ins that wait for the answer of a provider. */
+  provider_states: {
+    digest: string
+    provider: string
+    browser: string
+    details: string
+    created_at: number
+    expires_at: number
+  }
+  session_origins: {
+    session_id: string
+    provider: string
+    issuer: string
+    subject: string
+    sid: string | null
+    logout: string | null
+    created_at: number
+  }
+  /** Logout tokens of providers that were used. */
+  provider_logouts: {
+    digest: string
+    expires_at: number
   }
   /** Definitions of APIs (apis/apis.ts). */
   apis: {
@@ -122,6 +176,7 @@ export interface Schema {
     user_code: string
     client_id: string
     scopes: string
+    audiences: string
     state: string
     details: string
     poll_interval: number
@@ -143,6 +198,8 @@ export interface Schema {
     seen_at: number
     expires_at: number
     ended_at: number | null
+    /** Tokens of the session expire by then, however often they are refreshed. */
+    bounded_until: number | null
   }
   session_clients: {
     session_id: string
@@ -175,6 +232,10 @@ export interface Schema {
     created_at: number
     used_at: number | null
   }
+  spent_jwts: {
+    digest: string
+    expires_at: number
+  }
   throttles: {
     key: string
     failures: number
@@ -183,6 +244,7 @@ export interface Schema {
   }
   signing_keys: {
     kid: string
+    alg: Generated<string>
     public_jwk: string
     sealed_private_key: string
     created_at: number
@@ -293,6 +355,41 @@ export interface Schema {
   known_browsers: {
     user_id: string
     digest: string
+    seen_at: number
+  }
+  /** What SCIM clients call users and groups (scim/). */
+  scim_external_ids: {
+    client_id: string
+    kind: 'User' | 'Group'
+    external_id: string
+    /** The id of the user or group. */
+    resource_id: string
+  }
+  /** The roles that SCIM clients see as groups. */
+  scim_groups: {
+    role: string
+    id: string
+    display_name: string
+    display_key: string
+    /** The SCIM client that made the role; null for a role of an operator. */
+    made_by: string | null
+    /** Changes with the group and its members. */
+    revision: number
+    created_at: number
+    updated_at: number
+  }
+  /** Provisioning tokens. */
+  scim_tokens: {
+    id: string
+    client_id: string
+    digest: string
+    created_at: number
+    expires_at: number
+    used_at: number | null
+  }
+  /** When a SCIM client was last seen. */
+  scim_clients: {
+    client_id: string
     seen_at: number
   }
 }

@@ -1,6 +1,7 @@
-/** Rotation of signing keys (RSA-2048, RS256): published before first use, and until the last token they signed has expired. */
+/** Rotation of signing keys: published before first use, and until the last token they signed has expired. Each algorithm has its own ring. */
 import { createHash, createPrivateKey, generateKeyPair, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
+import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import { WrongMasterKey } from './master-key.ts'
 import { seal, unseal } from './opaque.ts'
 import type { SigningKeys, StoredKey } from './signing-keys.ts'
@@ -10,47 +11,76 @@ export const LONGEST_TOKEN_MS = 24 * 3600 * 1000
 /** The purpose that private keys are sealed for. */
 export const SEALED_KEY = 'gatehouse signing key'
 const LONGEST_PUBLISHED_AHEAD_MS = 24 * 3600 * 1000
+/** How long the published keys may be cached: a key of a new ring signs only when nobody can have the list without it. */
+export const JWKS_CACHE_MS = 5 * 60 * 1000
 
 export interface KeyRotationOptions {
   readonly keys: SigningKeys
   readonly sealingKey: Buffer
   readonly rotateEveryMs: number
+  /** The algorithms that have a ring; RS256 always has one. */
+  readonly algs?: readonly SignatureAlg[]
+  /** False while rings must not be added. */
+  readonly mayAddRings?: boolean
 }
 
 export interface KeyChanges {
   readonly created: readonly StoredKey[]
-  readonly retired: readonly string[]
+  readonly retired: readonly StoredKey[]
 }
 
 /** Creates and retires the keys that are due. Idempotent, and safe to run on several nodes at once. */
-export async function rotateDueKeys(
-  { keys, sealingKey, rotateEveryMs }: KeyRotationOptions,
-  now: number,
-): Promise<KeyChanges> {
+export async function rotateDueKeys(options: KeyRotationOptions, now: number): Promise<KeyChanges> {
+  const { keys, algs = ['RS256'], mayAddRings = true, rotateEveryMs } = options
   const stored = await keys.list()
+  const rings = Map.groupBy(stored, ({ alg }) => alg)
   const created: StoredKey[] = []
-  const current = signingKeyOf(stored, now)
+  const retired: StoredKey[] = []
+  for (const alg of algs) {
+    const ring = rings.get(alg) ?? []
+    if (ring.length === 0 && alg !== 'RS256' && !mayAddRings) continue
+    // Nobody can have cached the keys of an installation that had none.
+    const firstFrom = stored.length === 0 ? now : now + JWKS_CACHE_MS
+    const activeFrom = dueFrom(ring, rotateEveryMs, now, firstFrom)
+    if (activeFrom !== undefined) created.push(await addKey(options, alg, now, activeFrom))
+    retired.push(...supersededIn(ring, now))
+  }
+  // Other nodes may still have the algorithm in their settings: its keys end when they would have been replaced.
+  const isOld = (key: StoredKey) => isUnretired(key) && now >= key.activeFrom + rotateEveryMs
+  for (const [alg, ring] of rings) if (!algs.includes(alg)) retired.push(...ring.filter(isOld))
+  for (const { kid } of retired) await keys.retire(kid, now, now + LONGEST_TOKEN_MS)
+  return { created, retired }
+}
+
+/** When a key that has to be made now will sign; undefined where none is due. */
+function dueFrom(
+  ring: readonly StoredKey[],
+  rotateEveryMs: number,
+  now: number,
+  firstFrom: number,
+): number | undefined {
+  const current = signingKeyOf(ring, now)
+  if (current === undefined) return firstFrom
   // Validators must be able to fetch a key before the first token signed with it arrives.
   const ahead = Math.min(LONGEST_PUBLISHED_AHEAD_MS, rotateEveryMs / 4)
-  if (current === undefined) created.push(await generateKey(sealingKey, now, now))
-  else if (!stored.some(({ activeFrom }) => activeFrom > now) && now >= current.activeFrom + rotateEveryMs - ahead)
-    created.push(await generateKey(sealingKey, now, Math.max(now + ahead, current.activeFrom + rotateEveryMs)))
-  for (const key of created) await keys.add(key)
+  const isDue = now >= current.activeFrom + rotateEveryMs - ahead
+  const hasSuccessor = ring.some(({ activeFrom }) => activeFrom > now)
+  return isDue && !hasSuccessor ? Math.max(now + ahead, current.activeFrom + rotateEveryMs) : undefined
+}
 
-  const superseded = stored.filter(
-    ({ retiredAt, activeFrom }) => retiredAt === undefined && current !== undefined && activeFrom < current.activeFrom,
-  )
-  for (const { kid } of superseded) await keys.retire(kid, now, now + LONGEST_TOKEN_MS)
-  return { created, retired: superseded.map(({ kid }) => kid) }
+function supersededIn(ring: readonly StoredKey[], now: number): readonly StoredKey[] {
+  const current = signingKeyOf(ring, now)
+  return ring.filter((key) => isUnretired(key) && current !== undefined && key.activeFrom < current.activeFrom)
 }
 
 /** Adds a key that signs from `activeFrom` on, whether or not rotation is due. */
 export async function addKey(
   { keys, sealingKey }: Pick<KeyRotationOptions, 'keys' | 'sealingKey'>,
+  alg: SignatureAlg,
   now: number,
   activeFrom: number,
 ): Promise<StoredKey> {
-  const key = await generateKey(sealingKey, now, activeFrom)
+  const key = await generateKey(alg, sealingKey, now, activeFrom)
   await keys.add(key)
   return key
 }
@@ -68,10 +98,20 @@ export function openPrivateKey(sealed: string, sealingKey: Buffer): KeyObject {
   return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
 }
 
-/** The newest active key. If a node whose clock is ahead has already retired it, the next one. */
-export function signingKeyOf(keys: readonly StoredKey[], now: number): StoredKey | undefined {
-  const unretired = keys.filter(({ retiredAt }) => retiredAt === undefined)
+/** The newest active key of a ring. If a node whose clock is ahead has already retired it, the next one. */
+export function signingKeyOf(ring: readonly StoredKey[], now: number): StoredKey | undefined {
+  const unretired = ring.filter(isUnretired)
   return unretired.findLast(({ activeFrom }) => activeFrom <= now) ?? unretired[0]
+}
+
+/** The signing key of each ring. */
+export function signingKeysOf(keys: readonly StoredKey[], now: number): ReadonlyMap<SignatureAlg, StoredKey> {
+  const signing = new Map<SignatureAlg, StoredKey>()
+  for (const [alg, ring] of Map.groupBy(keys, (key) => key.alg)) {
+    const key = signingKeyOf(ring, now)
+    if (key !== undefined) signing.set(alg, key)
+  }
+  return signing
 }
 
 export function isPublished({ removedAfter }: StoredKey, now: number): boolean {
@@ -83,14 +123,19 @@ export function isWithdrawn({ retiredAt, removedAfter }: StoredKey): boolean {
   return retiredAt !== undefined && removedAfter !== undefined && removedAfter <= retiredAt
 }
 
-async function generateKey(sealingKey: Buffer, now: number, activeFrom: number): Promise<StoredKey> {
-  const { publicKey, privateKey } = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 })
+function isUnretired({ retiredAt }: StoredKey): boolean {
+  return retiredAt === undefined
+}
+
+async function generateKey(alg: SignatureAlg, sealingKey: Buffer, now: number, activeFrom: number): Promise<StoredKey> {
+  const { publicKey, privateKey } = await generatePair(alg)
   const publicJwk = publicKey.export({ format: 'jwk' })
   const kid = thumbprint(publicJwk)
   // `gatehouse keys retire KID` would take it for an option.
-  if (kid.startsWith('-')) return generateKey(sealingKey, now, activeFrom)
+  if (kid.startsWith('-')) return generateKey(alg, sealingKey, now, activeFrom)
   return {
     kid,
+    alg,
     publicJwk,
     sealedPrivateKey: seal(privateKey.export({ format: 'der', type: 'pkcs8' }), sealingKey, SEALED_KEY),
     createdAt: now,
@@ -100,7 +145,20 @@ async function generateKey(sealingKey: Buffer, now: number, activeFrom: number):
   }
 }
 
-/** RFC 7638 §3: the required members in lexicographic order. */
-function thumbprint({ e, kty, n }: JsonWebKey): string {
-  return createHash('sha256').update(JSON.stringify({ e, kty, n })).digest('base64url')
+const generate = promisify(generateKeyPair)
+
+function generatePair(alg: SignatureAlg): Promise<{ publicKey: KeyObject; privateKey: KeyObject }> {
+  switch (alg) {
+    case 'ES256':
+      return generate('ec', { namedCurve: 'P-256' })
+    case 'EdDSA':
+      return generate('ed25519')
+    default:
+      return generate('rsa', { modulusLength: 2048 })
+  }
+}
+
+/** RFC 7638 §3.2, RFC 8037 §2: the required members in lexicographic order. */
+function thumbprint({ crv, e, kty, n, x, y }: JsonWebKey): string {
+  return createHash('sha256').update(JSON.stringify({ crv, e, kty, n, x, y })).digest('base64url')
 }

@@ -1,10 +1,13 @@
 /** Signing keys: the public key as a JWK, the private key sealed. */
 import type { JsonWebKey } from 'node:crypto'
 import type { Kysely } from 'kysely'
+import { isSignatureAlg, type SignatureAlg } from '../../lib/signature-algs.ts'
 import type { Schema } from '../database/schema.ts'
 
 export interface StoredKey {
   readonly kid: string
+  /** Keys of one algorithm form a ring: each is rotated by itself. */
+  readonly alg: SignatureAlg
   readonly publicJwk: JsonWebKey
   /** Empty once the key no longer signs. */
   readonly sealedPrivateKey: string
@@ -25,6 +28,7 @@ export function createSigningKeys(db: Kysely<Schema>) {
       const rows = await db.selectFrom('signing_keys').selectAll().orderBy('active_from').orderBy('kid').execute()
       return rows.map((row) => ({
         kid: row.kid,
+        alg: readAlg(row.alg),
         publicJwk: JSON.parse(row.public_jwk),
         sealedPrivateKey: row.sealed_private_key,
         createdAt: row.created_at,
@@ -39,6 +43,7 @@ export function createSigningKeys(db: Kysely<Schema>) {
         .insertInto('signing_keys')
         .values({
           kid: key.kid,
+          alg: key.alg,
           public_jwk: JSON.stringify(key.publicJwk),
           sealed_private_key: key.sealedPrivateKey,
           created_at: key.createdAt,
@@ -71,4 +76,9 @@ export function createSigningKeys(db: Kysely<Schema>) {
         .execute()
     },
   }
+}
+
+function readAlg(text: string): SignatureAlg {
+  if (isSignatureAlg(text)) return text
+  throw new Error(`A signing key has the unknown algorithm ${text}: a newer version of gatehouse has made it`)
 }

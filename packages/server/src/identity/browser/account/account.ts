@@ -79,6 +79,8 @@ const DONE: ReadonlySet<string> = new Set<Done>([
   'factor',
   'factor-added',
   'address-asked',
+  'linked',
+  'unlinked',
 ])
 
 export function redirectDone(context: SignedInBrowser, section: Section, done: Done, env: BrowserEnv): void {

@@ -5,6 +5,9 @@ import type { Factor } from '../../../store/accounts/factors.ts'
 import { checkNewPasskey, creationOptions } from '../../factors/passkeys.ts'
 import { securitySection } from '../../pages/account-sections.ts'
 import { confirmPage } from '../../pages/confirm.ts'
+import { html } from '../../pages/html.ts'
+import { type IdentitiesData, identitiesCard } from '../../pages/identities.ts'
+import type { PageFrame } from '../../pages/layout.ts'
 import { passkeySetUpPage } from '../../pages/second-factor.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import type { BrowserContext, SignedInBrowser } from '../browser-context.ts'
@@ -71,7 +74,22 @@ async function showSecurity(context: SignedInBrowser, reply: SectionReply, env: 
     recoveryCodesLeft: all.length - stepsOf(all).length,
     timeZone: zoneOf(context),
   }
-  return sendSection(context, 'security', (frame) => securitySection(frame, data), reply, env)
+  const identities = await identitiesOf(context, env)
+  const body = (frame: PageFrame) => html`${securitySection(frame, data)}${identitiesCard(frame, identities)}`
+  return sendSection(context, 'security', body, reply, env)
+}
+
+/** The accounts at other providers, and where one more can be linked. */
+async function identitiesOf(context: SignedInBrowser, env: BrowserEnv): Promise<IdentitiesData> {
+  const found = await env.identities.listOfUser(context.user.id)
+  return {
+    identities: found.map(({ id, provider, label, createdAt }) => ({
+      ...{ id, label, addedAt: createdAt },
+      provider: { id: provider, name: env.providers.nameOf(provider) },
+    })),
+    providers: env.providers.list().filter(({ id }) => !found.some(({ provider }) => provider === id)),
+    timeZone: zoneOf(context),
+  }
 }
 
 /** Excludes recovery codes, which only replace a lost factor. */

@@ -4,11 +4,21 @@ import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import type { Client } from '../../../store/clients/client-metadata.ts'
+import type { Provider } from '../../../store/providers/providers.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
-import { signInPage } from '../../pages/sign-in.ts'
+import { leavePage, signInPage } from '../../pages/sign-in.ts'
 import { type BrowserContext, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
-import { claimFlow, expired, type FlowInteraction, noteProgress, spendChallenge } from '../flow.ts'
+import {
+  beginFlow,
+  claimFlow,
+  type ExternalSignIn,
+  expired,
+  type Flow,
+  type FlowInteraction,
+  noteProgress,
+  spendChallenge,
+} from '../flow.ts'
 import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
@@ -26,11 +36,28 @@ export function signInRoutes(env: BrowserEnv): readonly Route[] {
 
 async function openSignIn(context: BrowserContext, query: Parameters, env: BrowserEnv): Promise<void> {
   const handle = query.get('flow')
+  const isLocal = isLocalAsked(query)
   // Opened by hand or from a bookmark: continue to the account page.
-  if (handle === undefined)
-    return proceed(context, { handle, details: { kind: 'own', page: { name: 'account' }, progress: {} } }, env)
-  const flow = await claimFlow(handle, context, env.flows)
-  return showSignIn(context, flow, env, query.get('other') === undefined ? {} : { username: '' })
+  const toAccount: Flow = { kind: 'own', page: { name: 'account' }, progress: {} }
+  if (handle === undefined && !isLocal) return proceed(context, { handle, details: toAccount }, env)
+  const flow =
+    handle === undefined ? await beginFlow(toAccount, context, env.flows) : await claimFlow(handle, context, env.flows)
+  if (query.get('other') !== undefined) return showSignIn(context, flow, env, { username: '', isLocal })
+  const hint = flow.details.kind === 'authorize' ? flow.details.request.loginHint : undefined
+  const provider = isLocal || hint === undefined ? undefined : env.providers.forName(hint)
+  if (provider !== undefined) return context.http.redirect(startOf(provider.id, flow.handle, hint, env))
+  return showSignIn(context, flow, env, { isLocal })
+}
+
+/** `/sign-in?local`: with a password, whatever the name. */
+function isLocalAsked(parameters: Parameters): boolean {
+  return [...parameters.names()].includes('local')
+}
+
+/** The address that leads to another provider. */
+export function startOf(provider: string, flow: string, hint: string | undefined, { pages }: BrowserEnv): string {
+  const search = new URLSearchParams({ flow, ...(hint !== undefined && { login_hint: hint }) })
+  return `${pages.base}/external/${encodeURIComponent(provider)}/start?${search}`
 }
 
 /** What the page shows after an error. */
@@ -39,6 +66,8 @@ interface Shown {
   /** Empty to sign in as another person. */
   readonly username?: string | undefined
   readonly error?: FormErrorIn
+  /** A password is asked for, also where providers are preferred. */
+  readonly isLocal?: boolean
 }
 
 async function showSignIn(
@@ -61,6 +90,12 @@ async function showSignIn(
     again: context.user !== undefined && shown.username !== '',
     passkeyOptions: options,
     hasMail: env.mail !== undefined,
+    isLocal: shown.isLocal === true,
+    hasPassword: shown.isLocal === true || env.providers.localSignIn === 'all',
+    isPasswordOptional: shown.isLocal !== true && env.providers.hasDomains(),
+    providers: env.providers
+      .list()
+      .map(({ id, name }) => ({ name, url: startOf(id, flow.handle, request?.loginHint, env) })),
   })
   return sendPage(context.http, page, {
     status: shown.status ?? 200,
@@ -75,9 +110,15 @@ const takeSignIn: FlowAction = async (context, flow, form, env) =>
 const signInByPassword: FlowAction = async (context, flow, form, env) => {
   const username = form.get('username')
   const password = form.get('password')
+  const isLocal = isLocalAsked(form)
+  const provider = isLocal || username === undefined ? undefined : env.providers.forName(username)
+  if (provider !== undefined) return leaveFor(context, flow, provider, username, env)
   if (username === undefined || password === undefined) {
     const field = username === undefined ? 'username' : 'password'
-    return showSignIn(context, flow, env, { status: 400, username, error: (text) => ({ text: text.required, field }) })
+    return showSignIn(context, flow, env, {
+      ...{ status: 400, username, isLocal },
+      error: (text) => ({ text: text.required, field }),
+    })
   }
   const verdict = await env.checkPassword({
     username,
@@ -91,20 +132,32 @@ const signInByPassword: FlowAction = async (context, flow, form, env) => {
       return passFirstFactor(context, flow, verdict.user, ['pwd'], env)
     case 'wrong':
       return showSignIn(context, flow, env, {
-        status: 401,
-        username,
+        ...{ status: 401, username, isLocal },
         error: (text) => ({ text: text.wrongCredentials, field: 'password' }),
       })
     case 'delayed':
     case 'busy':
-      return showSignIn(context, flow, env, { username, ...replyLater(context.http, verdict) })
+      return showSignIn(context, flow, env, { username, isLocal, ...replyLater(context.http, verdict) })
   }
+}
+
+/** A form must not be answered with a redirect to another origin, which its page does not know. */
+async function leaveFor(
+  context: BrowserContext,
+  flow: FlowInteraction,
+  { id, name }: Pick<Provider, 'id' | 'name'>,
+  hint: string | undefined,
+  env: BrowserEnv,
+): Promise<void> {
+  const { frame } = await frameOfFlow(context, flow, 'browser', env)
+  sendPage(context.http, leavePage(frame, { name, url: startOf(id, flow.handle, hint, env) }))
 }
 
 /** A passkey with user verification counts as two factors. */
 const signInByPasskey: FlowAction = async (context, flow, form, env) => {
   const { challenge, flow: noted } = await spendChallenge(flow, env.flows)
-  const user = await checkPasskey({ credential: form.get('credential'), challenge, userId: undefined }, env)
+  const found = await checkPasskey({ credential: form.get('credential'), challenge, userId: undefined }, env)
+  const user = found !== undefined && env.providers.maySignInLocally(found) ? found : undefined
   env.metrics.count('gatehouse_signins_total', { method: 'passkey', outcome: user === undefined ? 'wrong' : 'good' })
   if (user === undefined) {
     env.audit.record({
@@ -126,9 +179,10 @@ export async function passFirstFactor(
   user: User,
   amr: readonly string[],
   env: BrowserEnv,
+  external?: ExternalSignIn,
 ): Promise<void> {
-  if (!user.hasSecondFactor || amr.includes('mfa')) return completeSignIn(context, flow, user, amr, env)
-  await noteProgress(flow, { half: { userId: user.id, amr, at: env.clock() } }, env.flows)
+  if (!user.hasSecondFactor || amr.includes('mfa')) return completeSignIn(context, flow, user, amr, env, external)
+  await noteProgress(flow, { half: { userId: user.id, amr, at: env.clock(), external } }, env.flows)
   return context.http.redirect(`${env.pages.base}/second-factor?flow=${encodeURIComponent(flow.handle)}`)
 }
 
@@ -139,19 +193,23 @@ export async function completeSignIn(
   user: User,
   amr: readonly string[],
   env: BrowserEnv,
+  external?: ExternalSignIn,
 ): Promise<void> {
   const { session } = context
   await meetBrowser(context, user, env)
   if (session !== undefined && session.userId !== user.id) await endSession(session.id, 'another user signed in', env)
-  const renewed = session?.userId === user.id ? await env.sessions.renew(session, context.proof(amr)) : undefined
-  const opened = renewed ?? (await env.sessions.open(user.id, context.proof(amr)))
+  const { authTime, boundedUntil } = external ?? {}
+  const proof = { ...context.proof(amr), authTime, boundedUntil }
+  const renewed = session?.userId === user.id ? await env.sessions.renew(session, proof) : undefined
+  const opened = renewed ?? (await env.sessions.open(user.id, proof))
+  if (external !== undefined) await env.providerSignIns.setOrigin(opened.session.id, external)
   env.audit.record({
     event: 'signin.succeeded',
     actor: user.id,
     client: clientIdOf(flow),
     address: context.http.address,
     requestId: context.http.id,
-    details: { methods: amr, session: opened.session.id },
+    details: { methods: amr, session: opened.session.id, provider: external?.provider },
   })
   const noted = await noteProgress(flow, { signedIn: opened.session.id, half: undefined }, env.flows)
   return proceed(context.signedIn(opened, user), noted, env)

@@ -68,7 +68,9 @@ export function watchSessions(options: SessionWatchOptions) {
   async function endSessionsBefore(userIds: readonly string[], at: number): Promise<void> {
     for (let from = 0; from < userIds.length; from += USERS_AT_ONCE) {
       const sessions = await stores.sessions.listOfUsers(userIds.slice(from, from + USERS_AT_ONCE))
-      for (const { id, authTime } of sessions) if (authTime < at) await endSession(id, 'user cut off', parts)
+      // The time of a sign-in at another provider may be long before the session.
+      for (const { id, authTime, createdAt } of sessions)
+        if (Math.max(authTime, createdAt) < at) await endSession(id, 'user cut off', parts)
     }
   }
 }

@@ -16,6 +16,9 @@ export const de: Messages = {
     'Wenn Sie Ihrem Konto einen Passkey hinzugefügt haben, können Sie sich stattdessen damit anmelden.',
   or: 'oder',
   withPasskey: 'Mit einem Passkey anmelden',
+  signInWith: (provider) => `Mit ${provider} anmelden`,
+  signInLocally: 'Mit einem Passwort anmelden',
+  leavingFor: (provider) => `Weiter zu ${provider}.`,
   passkeyFailed:
     'Dieser Passkey wurde nicht akzeptiert. Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',
   wrongCredentials: 'Benutzername oder Passwort ist falsch.',
@@ -122,6 +125,8 @@ export const de: Messages = {
     'factor-added': 'Die Methode wurde hinzugefügt.',
     'address-asked':
       'Ihr Profil wurde gespeichert. Falls die Adresse verwendbar ist, wurde ein Link zur Bestätigung dorthin gesendet; bis dahin gilt die alte.',
+    linked: 'Das Konto wurde verknüpft.',
+    unlinked: 'Das Konto wurde getrennt.',
   },
   badEmail: 'Geben Sie eine E-Mail-Adresse wie name@example.com ein.',
   badWebsite: 'Geben Sie eine Adresse ein, die mit https:// oder http:// beginnt.',
@@ -197,6 +202,79 @@ export const de: Messages = {
   withdrawNamed: (label) => `Zugriff entziehen: ${label}`,
   withdrawAsk: (label) => `${label} den Zugriff entziehen?`,
   withdrawLead: 'Die Anwendung wird sofort abgemeldet und kann nicht mehr:',
+
+  identities: 'Verknüpfte Konten',
+  identitiesLead: 'Konten bei anderen Anbietern, mit denen Sie sich hier anmelden können.',
+  noIdentities: 'Es ist kein Konto verknüpft.',
+  linkWith: (provider) => `Ein Konto bei ${provider} verknüpfen`,
+  unlink: 'Trennen',
+  unlinkNamed: (label) => `${label} trennen`,
+  unlinkAsk: (label) => `${label} trennen?`,
+  unlinkLead: 'Sie können sich damit hier nicht mehr anmelden. Sitzungen, die damit begonnen haben, enden.',
+  linkAsk: (provider) => `Ihr Konto bei ${provider} verknüpfen?`,
+  linkLead: (label, username) =>
+    `Wer sich dort als ${label} anmeldet, ist von da an hier ${username}. Fahren Sie nur fort, wenn Sie beides sind.`,
+  link: 'Konten verknüpfen',
+  doNotLink: 'Nicht verknüpfen',
+  signInToLink: 'Anmelden und verknüpfen',
+  trial: (provider) => `Probeanmeldung mit ${provider}`,
+  trialLead: 'Niemand wurde angemeldet, und nichts wurde geändert. Das würde eine Anmeldung bedeuten.',
+  trialWho: 'Person',
+  trialUser: (username) => `Meldet sich als ${username} an`,
+  trialCreate: (username) => `Der Benutzer ${username} würde angelegt`,
+  trialRoles: 'Rollen nach Regeln',
+  trialAttributes: 'Attribute nach Regeln',
+  trialFactors: 'Gilt als zwei Faktoren',
+  trialClaims: 'Claims',
+  trialNone: 'keine',
+  trialYes: 'ja',
+  trialNo: 'nein',
+  providerError: {
+    'provider.unavailable': {
+      title: 'Der Anbieter antwortet nicht',
+      lead: 'Ihre Anmeldung konnte dort nicht geprüft werden. Versuchen Sie es gleich noch einmal, oder melden Sie sich auf andere Weise an.',
+    },
+    'provider.bad_answer': {
+      title: 'Die Antwort des Anbieters ist nicht annehmbar',
+      lead: 'Sie wurden nicht angemeldet. Versuchen Sie es erneut; geschieht es wieder, muss Ihre Administration es ansehen.',
+    },
+    'provider.state': {
+      title: 'Diese Anmeldung ist abgelaufen',
+      lead: 'Sie wurde schon verwendet, dauerte zu lange oder begann in einem anderen Browser. Beginnen Sie von vorn.',
+    },
+    'provider.refused': {
+      title: 'Der Anbieter hat Sie nicht angemeldet',
+      lead: 'Die Anmeldung wurde dort abgebrochen oder abgelehnt. Versuchen Sie es erneut, oder melden Sie sich auf andere Weise an.',
+    },
+    'identity.not_linked': {
+      title: 'Mit diesem Konto ist hier keines verknüpft',
+      lead: 'Wenn Sie hier ein Konto haben, melden Sie sich daran an, um beide zu verknüpfen. Bitten Sie sonst Ihre Administration um ein Konto.',
+    },
+    'identity.not_allowed': {
+      title: 'Ihr Konto dort gibt hier keinen Zugang',
+      lead: 'Ihm fehlt eine Gruppe oder eine andere Eigenschaft. Ihre Administration kann Ihnen sagen, welche.',
+    },
+    'identity.disabled': {
+      title: 'Ihr Konto hier ist gesperrt',
+      lead: 'Bitten Sie Ihre Administration, es freizugeben.',
+    },
+    'identity.groups_missing': {
+      title: 'Ihre Gruppen konnten nicht gelesen werden',
+      lead: 'Sie sind in so vielen Gruppen, dass der Anbieter sie weglässt. Ihre Administration muss stattdessen App-Rollen verwenden.',
+    },
+    'identity.name_taken': {
+      title: 'Ihr Benutzername ist hier vergeben',
+      lead: 'Jemand hat hier schon denselben Benutzernamen. Ihre Administration muss das klären.',
+    },
+    'identity.linked_elsewhere': {
+      title: 'Dieses Konto ist hier mit jemand anderem verknüpft',
+      lead: 'Ein Konto dort gehört hier zu einem Benutzer. Trennen Sie es zuerst dort, oder verwenden Sie ein anderes.',
+    },
+    'identity.last_way': {
+      title: 'Anders können Sie sich nicht anmelden',
+      lead: 'Setzen Sie ein Passwort, fügen Sie einen Passkey hinzu oder verknüpfen Sie ein anderes Konto, bevor Sie dieses trennen.',
+    },
+  },
 
   formPost: 'Einen Moment',
   formPostLead: (client) => `Sie werden zu ${client} zurückgeleitet.`,
@@ -338,5 +416,6 @@ export const de: Messages = {
     'Platform/Admin': 'die Plattform verwalten',
   },
   right: { 'Platform/Trading': 'Aufträge erteilen und ändern', 'Platform/OrderPad': 'das Orderpad verwenden' },
+  consentApi: (api) => `In ${api}`,
   scopeOther: (scope) => `${scope} verwenden`,
 }

@@ -13,6 +13,9 @@ export const en = {
   forgotPasswordPasskey: 'If you have added a passkey to your account, you can sign in with it instead.',
   or: 'or',
   withPasskey: 'Sign in with a passkey',
+  signInWith: (provider: string) => `Sign in with ${provider}`,
+  signInLocally: 'Sign in with a password',
+  leavingFor: (provider: string) => `Continuing to ${provider}.`,
   passkeyFailed: 'That passkey was not accepted. Try again, or sign in another way.',
   wrongCredentials: 'The username or password is incorrect.',
   tryLater: (seconds: number) =>
@@ -118,6 +121,8 @@ export const en = {
     'factor-added': 'The method has been added.',
     'address-asked':
       'Your profile has been saved. If the address can be used, a link to confirm it has been sent there; until then the old one counts.',
+    linked: 'The account has been linked.',
+    unlinked: 'The account has been unlinked.',
   },
   badEmail: 'Enter an email address such as name@example.com.',
   badWebsite: 'Enter a website address that starts with https:// or http://.',
@@ -191,6 +196,80 @@ export const en = {
   withdrawNamed: (label: string) => `Remove access for ${label}`,
   withdrawAsk: (label: string) => `Remove access for ${label}?`,
   withdrawLead: 'The application is signed out at once and can no longer:',
+
+  identities: 'Linked accounts',
+  identitiesLead: 'Accounts at other providers with which you can sign in here.',
+  noIdentities: 'No account is linked.',
+  linkWith: (provider: string) => `Link an account at ${provider}`,
+  unlink: 'Unlink',
+  unlinkNamed: (label: string) => `Unlink ${label}`,
+  unlinkAsk: (label: string) => `Unlink ${label}?`,
+  unlinkLead: 'You can no longer use it to sign in here. Sessions that it began end.',
+  linkAsk: (provider: string) => `Link your account at ${provider}?`,
+  linkLead: (label: string, username: string) =>
+    `From then on, whoever signs in as ${label} there is ${username} here. Continue only if both are you.`,
+  link: 'Link accounts',
+  doNotLink: 'Do not link',
+  signInToLink: 'Sign in and link it',
+  trial: (provider: string) => `Trial sign-in with ${provider}`,
+  trialLead: 'Nobody was signed in, and nothing was changed. This is what a sign-in would mean.',
+  trialWho: 'Person',
+  trialUser: (username: string) => `Signs in as ${username}`,
+  trialCreate: (username: string) => `The user ${username} would be created`,
+  trialRoles: 'Roles by rules',
+  trialAttributes: 'Attributes by rules',
+  trialFactors: 'Counts as two factors',
+  trialClaims: 'Claims',
+  trialNone: 'none',
+  trialYes: 'yes',
+  trialNo: 'no',
+  /** The errors of sign-ins through other providers, by their code. */
+  providerError: {
+    'provider.unavailable': {
+      title: 'The provider does not answer',
+      lead: 'Your sign-in could not be checked there. Try again in a moment, or sign in another way.',
+    },
+    'provider.bad_answer': {
+      title: 'The provider gave an answer that cannot be accepted',
+      lead: 'You were not signed in. Try again; if it happens again, your administrator has to look at it.',
+    },
+    'provider.state': {
+      title: 'This sign-in has expired',
+      lead: 'It was used already, took too long, or was begun in another browser. Start again.',
+    },
+    'provider.refused': {
+      title: 'The provider did not sign you in',
+      lead: 'The sign-in was cancelled or refused there. You can try again or sign in another way.',
+    },
+    'identity.not_linked': {
+      title: 'No account here is linked to this one',
+      lead: 'If you have an account here, sign in to it to link the two. Otherwise ask your administrator for an account.',
+    },
+    'identity.not_allowed': {
+      title: 'Your account there gives no access here',
+      lead: 'It lacks a group or another property that is needed. Your administrator can tell you which.',
+    },
+    'identity.disabled': {
+      title: 'Your account here is disabled',
+      lead: 'Ask your administrator to enable it.',
+    },
+    'identity.groups_missing': {
+      title: 'Your groups could not be read',
+      lead: 'You are in so many groups that the provider leaves them out. Your administrator has to use application roles instead.',
+    },
+    'identity.name_taken': {
+      title: 'Your username is taken here',
+      lead: 'Somebody here has the same username already. Your administrator has to resolve this.',
+    },
+    'identity.linked_elsewhere': {
+      title: 'This account is linked to somebody else here',
+      lead: 'An account there belongs to one user here. Unlink it there first, or use another.',
+    },
+    'identity.last_way': {
+      title: 'This is your only way to sign in',
+      lead: 'Set a password or add a passkey, or link another account, before you unlink this one.',
+    },
+  } as Readonly<Record<string, { readonly title: string; readonly lead: string }>>,
 
   formPost: 'One moment',
   formPostLead: (client: string) => `Returning to ${client}.`,
@@ -336,6 +415,8 @@ export const en = {
   right: { 'Platform/Trading': 'Place and change orders', 'Platform/OrderPad': 'Use the order pad' } as Readonly<
     Record<string, string>
   >,
+  /** The heading over the permissions for one API. */
+  consentApi: (api: string) => `In ${api}`,
   scopeOther: (scope: string) => `Use ${scope}`,
 }
 

@@ -1,0 +1,40 @@
+/** The definitions of attributes in the memory of this node, read again as soon as any of them changes. */
+import type { Bus } from '../../events/bus.ts'
+import { retryUntilDone } from '../../lib/retry.ts'
+import type { AttributeDefinition, Attributes } from '../../store/attributes/attributes.ts'
+
+export type AttributeDirectory = Awaited<ReturnType<typeof openAttributeDirectory>>
+
+const RELOAD = { firstMs: 200, longestMs: 5_000 }
+
+export async function openAttributeDirectory(
+  attributes: Pick<Attributes, 'list'>,
+  bus: Bus,
+  onError: (error: unknown) => void,
+) {
+  let byName: ReadonlyMap<string, AttributeDefinition> = new Map()
+  /** Counts the reads: of two that overlap, the later one counts. */
+  let reads = 0
+  const reload = async (): Promise<void> => {
+    const read = ++reads
+    const all = await attributes.list()
+    if (read === reads) byName = new Map(all.map((attribute) => [attribute.name, attribute]))
+  }
+  const closing = new AbortController()
+  const unsubscribe = bus.subscribe(({ kind }) => {
+    if (kind === 'attributes-changed') void retryUntilDone(reload, RELOAD, onError, closing.signal)
+  })
+  await reload()
+  return {
+    /** By name, in the order of the names. */
+    get definitions(): ReadonlyMap<string, AttributeDefinition> {
+      return byName
+    },
+    /** Resolves when the definitions are those of the database. */
+    reload,
+    close() {
+      closing.abort()
+      unsubscribe()
+    },
+  }
+}

@@ -1,0 +1,105 @@
+/** Provisioning tokens: secrets of SCIM clients that cannot fetch access tokens. Two may be valid at once, for rotation. */
+import type { Clock } from 'gatehouse-protocol'
+import type { Kysely } from 'kysely'
+import type { Schema } from '../database/schema.ts'
+import { digestOf, newId, newSecret } from '../keys/opaque.ts'
+
+export interface ProvisioningToken {
+  readonly id: string
+  readonly clientId: string
+  readonly createdAt: number
+  readonly expiresAt: number
+  readonly usedAt: number | undefined
+}
+
+export const MOST_TOKENS = 2
+/** Lets people and scanners of secrets recognise one. */
+export const TOKEN_PREFIX = 'ghscim_'
+/** How exact the times of use are. */
+const SEEN_EVERY_MS = 60_000
+
+export function createProvisioningTokens(db: Kysely<Schema>, clock: Clock) {
+  return {
+    /** Those that have not expired, the oldest first. */
+    async list(clientId: string): Promise<ProvisioningToken[]> {
+      const rows = await db
+        .selectFrom('scim_tokens')
+        .selectAll()
+        .where('client_id', '=', clientId)
+        .where('expires_at', '>', clock())
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(toToken)
+    },
+
+    /** The token is returned here only; its digest is stored. */
+    async add(clientId: string, expiresAt: number): Promise<{ readonly id: string; readonly token: string }> {
+      const [id, token] = [newId(), TOKEN_PREFIX + newSecret()]
+      const now = clock()
+      await db.deleteFrom('scim_tokens').where('client_id', '=', clientId).where('expires_at', '<=', now).execute()
+      await db
+        .insertInto('scim_tokens')
+        .values({ id, client_id: clientId, digest: digestOf(token), created_at: now, expires_at: expiresAt })
+        .execute()
+      return { id, token }
+    },
+
+    /** False if the client has no such token. */
+    async remove(clientId: string, id: string): Promise<boolean> {
+      const removed = await db
+        .deleteFrom('scim_tokens')
+        .where('client_id', '=', clientId)
+        .where('id', '=', id)
+        .returning('id')
+        .executeTakeFirst()
+      return removed !== undefined
+    },
+
+    /** Undefined for one that is unknown or has expired. */
+    async find(token: string): Promise<ProvisioningToken | undefined> {
+      const row = await db
+        .selectFrom('scim_tokens')
+        .selectAll()
+        .where('digest', '=', digestOf(token))
+        .where('expires_at', '>', clock())
+        .executeTakeFirst()
+      return row && toToken(row)
+    },
+
+    /** Notes that the client, and the token if it used one, was seen now; to the minute. */
+    async seen(clientId: string, tokenId: string | undefined): Promise<void> {
+      const now = clock()
+      await db
+        .insertInto('scim_clients')
+        .values({ client_id: clientId, seen_at: now })
+        .onConflict((conflict) =>
+          conflict.column('client_id').doUpdateSet({ seen_at: now }).where('scim_clients.seen_at', '<', now),
+        )
+        .execute()
+      if (tokenId !== undefined)
+        await db.updateTable('scim_tokens').set({ used_at: now }).where('id', '=', tokenId).execute()
+    },
+
+    /** When each client was last seen. */
+    async lastSeen(): Promise<ReadonlyMap<string, number>> {
+      const rows = await db.selectFrom('scim_clients').selectAll().execute()
+      return new Map(rows.map(({ client_id, seen_at }) => [client_id, seen_at]))
+    },
+  }
+}
+
+/** Whether a use is noted again: a client sends many requests a second. */
+export function isNoted(usedAt: number | undefined, now: number): boolean {
+  return usedAt !== undefined && now - usedAt < SEEN_EVERY_MS
+}
+
+function toToken(row: Schema['scim_tokens']): ProvisioningToken {
+  return {
+    id: row.id,
+    clientId: row.client_id,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    usedAt: row.used_at ?? undefined,
+  }
+}
