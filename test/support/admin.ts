@@ -95,6 +95,7 @@ export async function startTestAdmin(
     apisChanged: async () => {},
     loadedControllers: [],
     feeds: undefined,
+    mail: undefined,
     stopping: new AbortController().signal,
     ...parts,
   }

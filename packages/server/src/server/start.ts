@@ -128,7 +128,7 @@ function answerRequests(
   { state, readiness, settings }: Answering,
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
-  const { query, identity, streaming, feeds, metrics, renderMetrics, rateLimits } = services
+  const { query, identity, streaming, feeds, mail, metrics, renderMetrics, rateLimits } = services
   const { authenticate } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
@@ -170,6 +170,7 @@ function answerRequests(
       },
       loadedControllers: base.loadedControllers,
       feeds,
+      mail,
       stopping: state.stopping,
     }),
     base: basePath,
