@@ -23,6 +23,7 @@ const NOTHING: CurrentState = {
   views: new Map(),
   controllers: new Map(),
   feeds: new Map(),
+  providers: new Map(),
 }
 
 const EXISTING: CurrentState = {
@@ -34,7 +35,14 @@ const EXISTING: CurrentState = {
     [
       'alice',
       {
-        target: { username: 'alice', profile: { name: 'Alice' }, roles: ['trader'], attributes: {}, disabled: false },
+        target: {
+          username: 'alice',
+          profile: { name: 'Alice' },
+          breakGlass: false,
+          roles: ['trader'],
+          attributes: {},
+          disabled: false,
+        },
         hasPassword: true,
         declaredDigest: 'digest of alice one',
       },
@@ -66,6 +74,7 @@ const EXISTING: CurrentState = {
   views: new Map(),
   controllers: new Map(),
   feeds: new Map(),
+  providers: new Map(),
 }
 
 const SAME: ResolvedDeclaration = {

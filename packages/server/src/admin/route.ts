@@ -73,6 +73,10 @@ export interface AdminEnv {
   readonly loadedControllers: readonly string[]
   /** Undefined where the streaming service does not run here. */
   readonly feeds: FeedMessages | undefined
+  /** Seals the secrets of providers. */
+  readonly providerKey: Buffer
+  /** Resolves when this node uses the providers as they are declared now. */
+  providersChanged(): Promise<void>
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

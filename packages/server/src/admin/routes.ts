@@ -9,6 +9,7 @@ import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
+import { providerRoutes } from './providers.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
 import { signedInRoutes } from './signed-in.ts'
@@ -25,6 +26,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...clientRoutes,
   ...roleRoutes,
   ...attributeRoutes,
+  ...providerRoutes,
   ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,

@@ -20,6 +20,7 @@ import { nameFault, sharedNames, type TakenNames, takenNames } from './controlle
 import { assertionFaults } from './declared-assertions.ts'
 import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
 import { feedFaults } from './declared-feed.ts'
+import { providerFaults } from './declared-provider.ts'
 import type {
   Declaration,
   DeclaredClient,
@@ -47,6 +48,7 @@ export function checkMeaning(
     views = [],
     feeds = [],
     controllers = [],
+    providers = [],
   } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   const definitions = new Map(
@@ -61,6 +63,7 @@ export function checkMeaning(
     ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
     ...duplicates('controllers', 'name', controllers),
     ...duplicates('feeds', 'name', feeds),
+    ...duplicates('providers', 'id', providers),
     ...sharedNames('feeds', feeds, names(controllers)),
     ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each))),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
@@ -70,6 +73,7 @@ export function checkMeaning(
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
     ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken))),
+    ...providers.flatMap((each, index) => within(`providers[${index}]`, providerFaults(each, roleNames, definitions))),
     ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken))),
   ]
 }

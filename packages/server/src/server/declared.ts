@@ -16,7 +16,8 @@ export async function reconcileDeclared(
   const { tables, documents } = query ?? {}
   const { reconcile, summarise } = await import('../declarative/reconcile.ts')
   const digestKey = masterKey.derive('declared passwords')
-  const env = { database, clock, environment: process.env, tables, digestKey, loadedControllers }
+  const providerKey = masterKey.derive('providers')
+  const env = { database, clock, environment: process.env, tables, digestKey, providerKey, loadedControllers }
   const changes = await reconcile(declared, env)
   if (documents !== undefined) await createDocuments(declared.documents ?? [], documents, stores)
   if (changes.length === 0) return

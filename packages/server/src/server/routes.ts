@@ -212,6 +212,8 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     feeds: parts.feeds?.service,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     attributesChanged: parts.attributesChanged,
+    providerKey: providerParts(parts).providerKey,
+    providersChanged: identity.providers.load,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

@@ -11,6 +11,7 @@ import { Pipeline } from '../http/pipeline.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
+import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import type { LocalFaults } from './faults.ts'
@@ -100,12 +101,13 @@ function answerOtherNodes(
 /** Applies the declarative file; then the next node may start. */
 async function finishStart(
   base: Base,
-  { query, streaming, feeds, window, metrics }: Services,
+  { query, streaming, feeds, identity, window, metrics }: Services,
   cleanup: Cleanup,
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
   if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query)
-  await Promise.all([streaming?.loadDeclared(), feeds?.load()])
+  await Promise.all([streaming?.loadDeclared(), feeds?.load(), identity.providers.load()])
+  await checkBreakGlass(config.localSignIn, resources.stores)
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)

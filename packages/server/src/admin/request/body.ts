@@ -6,6 +6,7 @@ import { checkShape } from '../../declarative/check-shape.ts'
 import type { TakenNames } from '../../declarative/controller-names.ts'
 import type { DeclaredAttribute } from '../../declarative/declared-attribute.ts'
 import type { DeclaredFeed } from '../../declarative/declared-feed.ts'
+import type { DeclaredProvider } from '../../declarative/declared-provider.ts'
 import {
   DECLARATION,
   type Declaration,
@@ -22,7 +23,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const { users, clients, roles, attributes, feeds, controllers } = DECLARATION.properties
+const { users, clients, roles, attributes, feeds, controllers, providers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -36,6 +37,9 @@ export const INVITED_SCHEMA: JsonSchema = {
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+export const PROVIDER_SCHEMA: JsonSchema = without(providers.items, [], {
+  client_secret: { type: 'string', description: 'Stored sealed, and never shown.' },
+})
 export const ATTRIBUTE_SCHEMA: JsonSchema = { ...attributes.items }
 export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
 export const FEED_SCHEMA: JsonSchema = { ...feeds.items }
@@ -126,6 +130,11 @@ export function readRole(value: unknown): DeclaredRole {
 
 export function readAttribute(value: unknown): DeclaredAttribute {
   return one('attributes', check({ attributes: [value] }, []).attributes)
+}
+
+/** Without the secret, which is read separately. */
+export function readProvider(value: unknown, { roles: known, attributes: declared }: KnownNames): DeclaredProvider {
+  return one('providers', check({ providers: [value] }, known, undefined, declared).providers)
 }
 
 export function readController(value: unknown, taken: TakenNames): DeclaredController {

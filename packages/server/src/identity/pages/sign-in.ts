@@ -3,6 +3,7 @@ import { contact, errorSummary, type FormError, field, hidden, passwordField, po
 import { fill, type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
 import type { Messages } from './messages/en.ts'
+import { type ProviderLink, providerLinks } from './provider-links.ts'
 
 export interface SignInData {
   readonly flow: string
@@ -23,7 +24,7 @@ export interface SignInData {
   /** Some names lead to a provider, without a password. */
   readonly isPasswordOptional: boolean
   /** Other providers, and the addresses that lead to them. */
-  readonly providers: readonly { readonly name: string; readonly url: string }[]
+  readonly providers: readonly ProviderLink[]
 }
 
 export function signInPage(frame: PageFrame, data: SignInData): Html {
@@ -46,15 +47,6 @@ ${providerLinks(data.providers, messages, data.hasPassword)}
 ${!data.hasPassword && html`<p class="secondary"><a id="sign-in-local" href="${frame.base}/sign-in?${new URLSearchParams({ flow: data.flow, local: '1' }).toString()}">${messages.signInLocally}</a></p>`}
 ${data.client !== undefined && html`<p class="secondary"><button type="submit" form="sign-in" class="text" id="sign-in-cancel" name="action" value="cancel" formnovalidate>${messages.cancel}</button></p>`}`
   return page(frame, { title: messages.signIn, body, scripts: [assets.controlsScript, assets.passkeyScript] })
-}
-
-/** Links and not forms: a form of this page could not be redirected to another origin. */
-function providerLinks(providers: SignInData['providers'], messages: Messages, isSecond: boolean): Html {
-  const links = providers.map(
-    ({ name, url }) =>
-      html`<a class="button${isSecond && ' plain'} wide" href="${url}">${messages.signInWith(name)}</a>`,
-  )
-  return html`${links.length > 0 && html`<div class="actions stacked" id="providers">${links}</div>`}`
 }
 
 function passwordForm(frame: PageFrame, data: SignInData, values: Readonly<Record<string, string>>): Html {
