@@ -53,9 +53,11 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
       max_age: '300',
       login_hint: 'ann',
     })
-    const none = await place.newAgent().get(
-      `${place.server.issuer}/connect/authorize?client_id=trusted&redirect_uri=https://trusted.example.com/cb&response_type=code&scope=openid&prompt=none`,
-    )
+    const none = await place
+      .newAgent()
+      .get(
+        `${place.server.issuer}/connect/authorize?client_id=trusted&redirect_uri=https://trusted.example.com/cb&response_type=code&scope=openid&prompt=none`,
+      )
     assert.equal(answerOf(none).get('error'), 'login_required')
   })
 
@@ -83,10 +85,7 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
 
   test('two first sign-ins of one person at once make one user', async () => {
     await place.declare(stub, CREATE)
-    const [one, two] = await Promise.all([
-      place.signIn(place.newAgent(), stub),
-      place.signIn(place.newAgent(), stub),
-    ])
+    const [one, two] = await Promise.all([place.signIn(place.newAgent(), stub), place.signIn(place.newAgent(), stub)])
     assert.equal(idTokenOf(one).sub, idTokenOf(two).sub)
   })
 
@@ -182,7 +181,11 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
     assert.equal(confirm.url.pathname, '/external/corp/confirm')
     const [form] = confirm.forms
     assert.ok(form)
-    const end = await agent.submit(form, {}, form.buttons.find(({ value }) => value === 'link'))
+    const end = await agent.submit(
+      form,
+      {},
+      form.buttons.find(({ value }) => value === 'link'),
+    )
     assert.equal(idTokenOf(end).sub, place.aliceId)
     assert.equal(idTokenOf(await place.signIn(place.newAgent(), stub)).sub, place.aliceId)
     const [identity] = await place.stores.identities.listOfUser(place.aliceId)
@@ -227,7 +230,12 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
     const tokens = Object(await response.json())
     assert.equal(response.status, 200, JSON.stringify(tokens))
     const session = String(claimsOf(String(tokens.id_token)).sid)
-    const [row] = await place.database.db.selectFrom('refresh_tokens').selectAll().orderBy('issued_at', 'desc').limit(1).execute()
+    const [row] = await place.database.db
+      .selectFrom('refresh_tokens')
+      .selectAll()
+      .orderBy('issued_at', 'desc')
+      .limit(1)
+      .execute()
     assert.ok(row && row.expires_at <= place.clock() + 3_600_000)
     const stored = await place.stores.sessions.findById(session)
     assert.ok(stored && stored.expiresAt <= place.clock() + 3_600_000)
@@ -248,7 +256,13 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
     const confirm = pageOf(await agent.get(stub.answer(left.url)))
     const [ask] = confirm.forms
     assert.ok(ask)
-    const done = pageOf(await agent.submit(ask, {}, ask.buttons.find(({ value }) => value === 'link')))
+    const done = pageOf(
+      await agent.submit(
+        ask,
+        {},
+        ask.buttons.find(({ value }) => value === 'link'),
+      ),
+    )
     assert.equal(done.url.pathname + done.url.search, '/account/security?done=linked')
     const [identity] = await place.stores.identities.listOfUser(place.aliceId)
     const question = pageOf(await agent.get(`/external/corp/unlink?identity=${identity?.id}`))

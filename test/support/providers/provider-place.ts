@@ -2,13 +2,23 @@
 import assert from 'node:assert/strict'
 import { hashPassword } from '../../../packages/server/src/store/accounts/password-hash.ts'
 import type { TestPlace } from '../engines.ts'
-import { authorizeUrl, type Changes, openSignInPlace, type SignInPlace, type SignInPlaceOptions } from '../sign-in-place.ts'
+import {
+  authorizeUrl,
+  type Changes,
+  openSignInPlace,
+  type SignInPlace,
+  type SignInPlaceOptions,
+} from '../sign-in-place.ts'
 import type { Departure, Page, UserAgent } from '../user-agent.ts'
 import type { StubProvider } from './stub-provider.ts'
 
 export const OLIVIA = { username: 'olivia', password: 'the password of an operator' } as const
 /** A client of the place without consent. */
-export const TRUSTED = { client_id: 'trusted', redirect_uri: 'https://trusted.example.com/cb', response_type: 'id_token' }
+export const TRUSTED = {
+  client_id: 'trusted',
+  redirect_uri: 'https://trusted.example.com/cb',
+  response_type: 'id_token',
+}
 
 export interface ProviderPlace extends SignInPlace {
   /** Calls the administration as olivia. */
@@ -44,7 +54,9 @@ export async function openProviderPlace(at: TestPlace, options: SignInPlaceOptio
       headers: {
         authorization: `Bearer ${token}`,
         'if-match': '*',
-        ...(body === undefined ? {} : { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }),
+        ...(body === undefined
+          ? {}
+          : { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })

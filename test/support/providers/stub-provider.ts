@@ -30,6 +30,7 @@ export interface StubProvider {
   /** Claims at userinfo besides `sub`. */
   more: Claims
   lies: Lies
+  clock: () => number
   /** Every request that arrived. */
   readonly seen: { readonly path: string; readonly form: URLSearchParams; readonly headers: http.IncomingHttpHeaders }[]
   /** Plays the provider's part of a sign-in: the address that the browser is sent back to. */
@@ -53,19 +54,28 @@ export async function startStubProvider(path = '', issuerPath = path): Promise<S
     port,
     clientId: 'gatehouse',
     secret: 'a secret, with: signs & spaces',
-    person: { sub: 'subject-1', preferred_username: 'ann', email: 'ann@example.com', email_verified: true, name: 'Ann' },
+    person: {
+      sub: 'subject-1',
+      preferred_username: 'ann',
+      email: 'ann@example.com',
+      email_verified: true,
+      name: 'Ann',
+    },
     more: {},
     lies: {},
+    clock: Date.now,
     seen: [],
     answer(request) {
       const code = randomUUID()
       requests.set(code, request.searchParams)
       const back = new URL(request.searchParams.get('redirect_uri') ?? '')
       const truth = { code, state: request.searchParams.get('state') ?? '' }
-      for (const [name, value] of Object.entries(stub.lies.answer?.(truth) ?? truth)) back.searchParams.append(name, value)
+      for (const [name, value] of Object.entries(stub.lies.answer?.(truth) ?? truth))
+        back.searchParams.append(name, value)
       return back
     },
-    sign: (claims, header = {}, other = key.privateKey) => signed(claims, { alg: 'RS256', kid: key.kid, ...header }, other),
+    sign: (claims, header = {}, other = key.privateKey) =>
+      signed(claims, { alg: 'RS256', kid: key.kid, ...header }, other),
     logoutToken: (claims, header = {}) =>
       stub.sign(
         {
@@ -88,6 +98,10 @@ export async function startStubProvider(path = '', issuerPath = path): Promise<S
     },
   }
   return stub
+
+  function now(): number {
+    return Math.floor(stub.clock() / 1000)
+  }
 
   async function serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     if (stub.lies.silent === true) return
@@ -128,9 +142,10 @@ export async function startStubProvider(path = '', issuerPath = path): Promise<S
   function token(form: URLSearchParams, reply: (value: unknown, status?: number) => void): void {
     const asked = requests.get(form.get('code') ?? '')
     requests.delete(form.get('code') ?? '')
-    const challenge = createHash('sha256').update(form.get('code_verifier') ?? '').digest('base64url')
-    const isRight =
-      asked?.get('code_challenge') === challenge && asked.get('redirect_uri') === form.get('redirect_uri')
+    const challenge = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url')
+    const isRight = asked?.get('code_challenge') === challenge && asked.get('redirect_uri') === form.get('redirect_uri')
     if (!isRight) return reply({ error: 'invalid_grant' }, 400)
     const accessToken = randomUUID()
     const truth: Claims = {
@@ -148,10 +163,6 @@ export async function startStubProvider(path = '', issuerPath = path): Promise<S
     const { status = 200, body: sent } = stub.lies.token?.(body) ?? { body }
     reply(sent, status)
   }
-}
-
-export function now(): number {
-  return Math.floor(Date.now() / 1000)
 }
 
 export function signed(claims: Claims, header: Claims, key: KeyObject): string {
