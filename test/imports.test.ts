@@ -33,6 +33,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   streaming: [...DATA, 'http'],
   query: [...DATA, 'http', 'schema'],
   feeds: [...DATA, 'http'],
+  scim: [...DATA, 'http'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
@@ -40,7 +41,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   declarative: ['lib', 'schema', 'store', 'config'],
   admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
   server: [
-    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds'],
+    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'scim'],
     ...['console', 'declarative', 'admin', 'config', 'demo'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],

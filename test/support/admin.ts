@@ -94,6 +94,7 @@ export async function startTestAdmin(
     providerKey: Buffer.alloc(32),
     providersChanged: async () => {},
     attributesChanged: async () => {},
+    apisChanged: async () => {},
     loadedControllers: [],
     feeds: undefined,
     stopping: new AbortController().signal,

@@ -146,7 +146,10 @@ export async function startStubProvider(path = '', issuerPath = path): Promise<S
       .update(form.get('code_verifier') ?? '')
       .digest('base64url')
     const isRight = asked?.get('code_challenge') === challenge && asked.get('redirect_uri') === form.get('redirect_uri')
-    if (!isRight) return reply({ error: 'invalid_grant' }, 400)
+    if (!isRight) {
+      reply({ error: 'invalid_grant' }, 400)
+      return
+    }
     const accessToken = randomUUID()
     const truth: Claims = {
       iss: stub.issuer,

@@ -1,4 +1,5 @@
 /** What administration needs from the services of a running server. */
+import type { AttributeValues } from '../store/accounts/user.ts'
 import type { JsonObject } from './request/body.ts'
 
 export interface OpenStream {
@@ -38,6 +39,7 @@ export interface UserRights {
   readonly subject: string
   readonly username: string
   readonly roles: readonly string[]
+  readonly attributes: AttributeValues
   readonly scopes: readonly string[]
 }
 

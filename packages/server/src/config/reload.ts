@@ -21,6 +21,7 @@ const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
   'limitFeeds',
   'feedPublisherRate',
   'limitAdmin',
+  'limitScim',
   'limitExempt',
   'accessTokenLifetime',
   'refreshTokenIdle',

@@ -34,7 +34,8 @@ export interface ApplyEnv {
 export async function apply(source: string, changes: readonly Change[], env: ApplyEnv): Promise<void> {
   // Hashing is slow on purpose, so it happens before the transaction, which blocks other writers.
   const hashes = await hashPasswords(changes, env)
-  const undo = await applyTables(source, changes, env)
+  const undoAttributes = await createAttributes(changes, env)
+  const undo = await applyTables(source, changes, env, undoAttributes)
   try {
     // Running nodes receive the events from the database.
     await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
@@ -64,14 +65,42 @@ async function hashPasswords(changes: readonly Change[], env: ApplyEnv): Promise
   return hashes
 }
 
+/** Row filters of the tables may use new attributes, so these come first. Returns a function that undoes it. */
+async function createAttributes(changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
+  const { tables } = env
+  const targets = changes.flatMap((change) =>
+    change.what === 'attribute' && change.action === 'create' ? [change.target] : [],
+  )
+  if (tables === undefined || targets.length === 0 || !changes.some(({ what }) => what === 'table'))
+    return async () => {}
+  const inTransaction = (work: (attributes: Stores['attributes']) => Promise<void>) =>
+    transactWithEvents({ ...env, receive: () => {} }, async (stores, publish) => {
+      await work(stores.attributes)
+      await publish({ kind: 'attributes-changed' })
+    })
+  await inTransaction(async (attributes) => {
+    for (const target of targets) await attributes.put(target)
+  })
+  await tables.refresh()
+  return () =>
+    inTransaction(async (attributes) => {
+      for (const { name } of targets) await attributes.remove(name)
+    })
+}
+
 /**
  * Returns a function that undoes these steps: it drops what was created and restores the views, in case a later step fails. If a step
  * here fails, it has already been called.
  */
-async function applyTables(source: string, changes: readonly Change[], env: ApplyEnv): Promise<() => Promise<void>> {
+async function applyTables(
+  source: string,
+  changes: readonly Change[],
+  env: ApplyEnv,
+  undoBefore: () => Promise<void>,
+): Promise<() => Promise<void>> {
   const { tables } = env
-  if (tables === undefined) return async () => {}
-  const undoing: (() => Promise<void>)[] = []
+  if (tables === undefined) return undoBefore
+  const undoing: (() => Promise<void>)[] = [undoBefore]
   const undo = async () => {
     for (const step of undoing.toReversed()) await step()
   }
@@ -149,6 +178,9 @@ async function applyIdentity(
           ? stores.roles.remove(change.name)
           : putRole(change.target, stores, revocations))
         break
+      case 'api':
+        await (change.action === 'remove' ? stores.apis.remove(change.name) : stores.apis.put(change.target))
+        break
       case 'attribute':
         await (change.action === 'remove'
           ? stores.attributes.remove(change.name)
@@ -181,6 +213,7 @@ async function applyIdentity(
         break
     }
   }
+  if (changes.some(({ what }) => what === 'api')) await stores.events.append({ kind: 'apis-changed' })
   if (changes.some(({ what }) => what === 'attribute')) await stores.events.append({ kind: 'attributes-changed' })
   if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })

@@ -1,8 +1,10 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
 import type { Provider, StoredProvider } from '../store/providers/providers.ts'
+import { apiTarget, presentApi } from './declared-api.ts'
 import { attributeTarget, presentAttribute } from './declared-attribute.ts'
 import { feedTarget, presentFeed } from './declared-feed.ts'
 import { declaredProvider, providerTarget } from './declared-provider.ts'
@@ -23,6 +25,7 @@ import {
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState {
+  readonly apis: ReadonlyMap<string, Api>
   readonly roles: ReadonlyMap<string, RoleTarget>
   readonly attributes: ReadonlyMap<string, AttributeDefinition>
   readonly users: ReadonlyMap<string, UserState>
@@ -81,6 +84,7 @@ interface Removal<What extends string> {
 }
 
 export type Change =
+  | Upsert<'api', Api>
   | Upsert<'role', RoleTarget>
   | Upsert<'attribute', AttributeDefinition>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
@@ -93,6 +97,7 @@ export type Change =
       readonly secret: { readonly value: string; readonly digest: string } | undefined
     })
   | Removal<'provider'>
+  | Removal<'api'>
   | Removal<'role'>
   | Removal<'attribute'>
   | Removal<'user'>
@@ -113,6 +118,7 @@ export function plan(
   views: readonly BoundView[] = [],
 ): Change[] {
   return [
+    ...planApis(declaration, state),
     ...planRoles(declaration, state),
     ...planAttributes(declaration, state),
     ...planUsers(declaration, state, rules),
@@ -137,6 +143,14 @@ function upsert<What extends string, Target extends object>(
   if (before === undefined) return { action: 'create', what, name, target, differences: [] }
   const differences = [...differencesOf(before, target), ...others]
   return differences.length === 0 ? undefined : { action: 'update', what, name, target, differences }
+}
+
+function planApis({ apis = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return apis.map(apiTarget).flatMap((target): Change[] => {
+    const before = state.apis.get(target.resource)
+    const change = upsert('api', target.resource, before && presentApi(before), presentApi(target))
+    return change === undefined ? [] : [{ ...change, target }]
+  })
 }
 
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
@@ -286,6 +300,10 @@ function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rul
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...absentFrom(
+      state.apis,
+      declaration.apis?.map(({ resource }) => resource),
+    ).map(({ resource }) => removal('api', resource)),
     ...absentFrom(state.attributes, namesOf(attributes)).map(({ name }) => removal('attribute', name)),
     ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
     ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),

@@ -68,7 +68,8 @@ export async function checkBeforeStart(
   }
   if (declared === undefined) return
   const { checkDeclared } = await import('../declarative/reconcile.ts')
-  await checkDeclared(declared, process.env, names, await checksOfTables(config, servers), loadedControllers)
+  const tables = await checksOfTables(config, servers)
+  await checkDeclared(declared, process.env, names, tables, loadedControllers, config.scim)
 }
 
 /** Whether other machines may reach the server, itself or through a proxy. With `demo`, only a proxy could lead to it. */

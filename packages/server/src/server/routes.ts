@@ -14,10 +14,11 @@ import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
 import type { SignOutThere } from '../identity/browser/env.ts'
 import type { Flow } from '../identity/browser/flow.ts'
-import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
+import { type DiscoveryOptions, discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
+import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Feeds } from './feeds.ts'
@@ -48,6 +49,10 @@ export interface RouteParts {
   readonly builtInClients: BuiltInClients
   readonly pages: LazyPages
   readonly runsIdentity: boolean
+  /** Whether SCIM is served. */
+  readonly scim: boolean
+  /** What the OpenID document says. */
+  readonly discovery: DiscoveryOptions['mode']
   /** Undefined where the console is switched off. */
   readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo'> | undefined
   readonly query: readonly RouteGroup[] | undefined
@@ -95,9 +100,15 @@ function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>): Rout
 function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
   const { identity, resources, rateLimits, metrics } = parts
   return [
-    { at: ['/.well-known'], limit: 'pages', cors: '*', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
-    ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }, cors),
+    {
+      at: ['/.well-known'],
+      limit: 'pages',
+      cors: '*',
+      routes: discoveryRoutes({ ...identity, issuer: identity.issuer.name, mode: parts.discovery }),
+    },
+    ...endpointGroups({ ...identity, authenticate: identity.authenticateAny, ...resources, rateLimits, metrics }, cors),
     { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
+    ...(parts.scim ? [{ at: ['/scim/v2'], limit: 'scim', load: () => loadScim(parts) }] : []),
     { at: ['/external'], limit: 'pages', load: () => loadProviders(parts) },
   ]
 }
@@ -156,8 +167,24 @@ async function browserEnv(parts: RouteParts) {
     clock,
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
-    pages: (await parts.pages.load()).settings,
+    pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
   }
+}
+
+async function loadScim({ resources, identity, bus, metrics }: RouteParts): Promise<readonly RouteGroup[]> {
+  const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
+  const { stores, clock } = resources
+  const env = {
+    ...resources,
+    ...{ receive: bus.receive, metrics },
+    base: identity.issuer.name + SCIM_PATH,
+    attributes: {
+      definitions: async () => [...identity.attributes.definitions.values()],
+      parse: parseAttributeValues,
+    },
+  }
+  const access = { authenticate: identity.authenticate, clients: identity.clients, tokens: stores.scim.tokens, clock }
+  return [scimGroup(env, access)]
 }
 
 function consoleRoutes(
@@ -214,6 +241,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     attributesChanged: parts.attributesChanged,
     providerKey: providerParts(parts).providerKey,
     providersChanged: identity.providers.load,
+    apisChanged: identity.apis.reload,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

@@ -39,8 +39,6 @@ export async function openServices(
   cleanup: Cleanup,
 ): Promise<Services> {
   const { config, resources, bus, clock, worker } = base
-  const query = runs(config, 'query') ? await openQueryService(base) : undefined
-  cleanup.add(() => query?.close())
   const metrics = openMetrics(resources, bus, config.data, cleanup)
   metrics.watchCounts('gatehouse_controller_faults_total', 'controller', () => faults?.counts ?? [])
   const render = () => metrics.render()
@@ -49,6 +47,8 @@ export async function openServices(
   const rateLimits = new RateLimits(window, rateLimitsOf(config), metrics)
   const identity = await openIdentityService(base, metrics)
   cleanup.add(() => identity.close())
+  const query = runs(config, 'query') ? await openQueryService(base, identity) : undefined
+  cleanup.add(() => query?.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits })
@@ -63,8 +63,11 @@ export function runs({ services }: Config, service: Config['services'][number]):
   return services.includes(service)
 }
 
-function openQueryService({ config, resources, bus, clock, worker, logger }: Base): Promise<QueryService> {
-  const { database, audit, masterKey } = resources
+function openQueryService(
+  { config, resources, bus, clock, worker, logger }: Base,
+  { users, clients }: Pick<Identity, 'users' | 'clients'>,
+): Promise<QueryService> {
+  const { database, stores, audit, masterKey } = resources
   return openQuery({
     bus,
     audit,
@@ -72,6 +75,15 @@ function openQueryService({ config, resources, bus, clock, worker, logger }: Bas
       async read(after, most) {
         await audit.flush()
         return readAuditAfter(database.db, after, most)
+      },
+    },
+    attributes: {
+      definitions: () => stores.attributes.list(),
+      valuesOf({ kind, subject, clientId }) {
+        const known = kind === 'user' ? users.recent(subject) : clients.recent(clientId)
+        if (known !== undefined) return known.attributes
+        const found = kind === 'user' ? users.findById(subject) : clients.find(clientId)
+        return found.then((holder) => holder?.attributes ?? {})
       },
     },
     owners: { names: (subjects) => subjectNames(database, subjects) },

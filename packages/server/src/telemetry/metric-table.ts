@@ -40,6 +40,12 @@ export const METRICS = {
     'document',
     'outcome',
   ),
+  gatehouse_scim_requests_total: counter(
+    'Requests of SCIM clients, by resource ("Users", "Groups" and others), method and status.',
+    'resource',
+    'method',
+    'status',
+  ),
   gatehouse_signins_total: counter(
     'Sign-ins of users by method and outcome: "good", "wrong", "delayed" after failures, "busy" when the hash queue is full.',
     'method',

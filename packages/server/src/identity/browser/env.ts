@@ -7,6 +7,7 @@ import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
@@ -40,6 +41,7 @@ export interface BrowserEnv extends UsedStores {
   readonly clients: Pick<ClientDirectory, 'find'>
   readonly flows: Flows
   readonly issuer: Issuer
+  readonly apis: ApiRegistry
   readonly signer: Pick<Signer, 'verify'>
   readonly revocations: Revocations
   readonly publish: Bus['publish']
