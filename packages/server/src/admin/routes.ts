@@ -11,6 +11,7 @@ import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
+import { providerRoutes } from './providers.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
 import { signedInRoutes } from './signed-in.ts'
@@ -29,6 +30,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...roleRoutes,
   ...apiRoutes,
   ...attributeRoutes,
+  ...providerRoutes,
   ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,

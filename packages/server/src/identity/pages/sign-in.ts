@@ -3,6 +3,7 @@ import { contact, errorSummary, type FormError, field, hidden, passwordField, po
 import { fill, type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
 import type { Messages } from './messages/en.ts'
+import { type ProviderLink, providerLinks } from './provider-links.ts'
 
 export interface SignInData {
   readonly flow: string
@@ -25,7 +26,7 @@ export interface SignInData {
   /** Some names lead to a provider, without a password. */
   readonly isPasswordOptional: boolean
   /** Other providers, and the addresses that lead to them. */
-  readonly providers: readonly { readonly name: string; readonly url: string }[]
+  readonly providers: readonly ProviderLink[]
 }
 
 export function signInPage(frame: PageFrame, data: SignInData): Html {
