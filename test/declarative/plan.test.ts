@@ -16,6 +16,7 @@ const RULES: PlanRules = {
 }
 const NOTHING: CurrentState = {
   roles: new Map(),
+  apis: new Map(),
   attributes: new Map(),
   users: new Map(),
   clients: new Map(),
@@ -23,18 +24,27 @@ const NOTHING: CurrentState = {
   views: new Map(),
   controllers: new Map(),
   feeds: new Map(),
+  providers: new Map(),
 }
 
 const EXISTING: CurrentState = {
   roles: new Map([
     ['trader', { name: 'trader', scopes: ['Platform/Market'], description: '', requireSecondFactor: false }],
   ]),
+  apis: new Map(),
   attributes: new Map(),
   users: new Map([
     [
       'alice',
       {
-        target: { username: 'alice', profile: { name: 'Alice' }, roles: ['trader'], attributes: {}, disabled: false },
+        target: {
+          username: 'alice',
+          profile: { name: 'Alice' },
+          breakGlass: false,
+          roles: ['trader'],
+          attributes: {},
+          disabled: false,
+        },
         hasPassword: true,
         declaredDigest: 'digest of alice one',
       },
@@ -66,6 +76,7 @@ const EXISTING: CurrentState = {
   views: new Map(),
   controllers: new Map(),
   feeds: new Map(),
+  providers: new Map(),
 }
 
 const SAME: ResolvedDeclaration = {

@@ -1,4 +1,5 @@
 /** Administration of clients and their secrets. */
+import type { KnownApis } from '../declarative/check-meaning.ts'
 import { clientTarget } from '../declarative/targets.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
@@ -6,14 +7,24 @@ import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import { type ClientMetadata, hasSecret, toClient } from '../store/clients/client-metadata.ts'
 import { clientMatches } from '../store/clients/clients.ts'
+import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { newId, newSecret } from '../store/keys/opaque.ts'
 import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './request/body.ts'
-import { change, record, recordPatch } from './request/change.ts'
+import { change, record, recordPatch, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
-import { type AdminCall, type AdminEnv, type AdminReply, type AdminRoute, conflict, notFound, part } from './route.ts'
+import {
+  type AdminCall,
+  type AdminEnv,
+  type AdminReply,
+  type AdminRoute,
+  conflict,
+  knownApis,
+  notFound,
+  part,
+} from './route.ts'
 
 const MOST_SECRETS = 2
 
@@ -48,8 +59,10 @@ export const clientRoutes: readonly AdminRoute[] = [
     reply: 'The client, with client_secret if it has one.',
     status: 201,
     async run(call, env) {
+      await requireKnown(env, readObject(call.body))
       const body = { client_id: newId(9), ...readObject(call.body) }
-      const metadata = readMetadata(body, await env.stores.attributes.list())
+      const { stores: read } = env
+      const metadata = readMetadata(body, await read.attributes.list(), await knownApis(env, read))
       const secret = hasSecret(metadata) ? newSecret() : undefined
       const client = await change(env, async (stores, { publish, revocations }) => {
         if ((await stores.clients.metadata(metadata.client_id)) !== undefined)
@@ -57,7 +70,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         await stores.clients.put(metadata)
         if (secret !== undefined) await stores.clients.addSecret(metadata.client_id, secret)
         await publish({ kind: 'clients-changed', clientId: metadata.client_id })
-        await limitTokens(undefined, metadata, revocations)
+        await limitTokens(undefined, metadata, stores, revocations)
         return await presentClient(stores, metadata.client_id)
       })
       record(env, call, { event: 'client.created', target: metadata.client_id, details: { source: 'admin' } })
@@ -89,17 +102,22 @@ export const clientRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const id = changeable(call)
       const patch = readObject(call.body)
+      await requireKnown(env, patch)
       if (patch.client_id !== undefined && patch.client_id !== id)
         throw badBody([{ path: 'client_id', text: 'cannot be changed: register another client' }])
       const { before, after, shown } = await change(env, async (stores, { publish, revocations }) => {
         const found = (await stores.clients.metadata(id)) ?? env.builtInClients.get(id)
         if (found === undefined) throw notFound('client', id)
         requireMatch(call, await showClient({ ...env, stores }, id))
-        const wanted = readMetadata(merged({ ...found }, patch), await stores.attributes.list())
+        const wanted = readMetadata(
+          merged({ ...found }, patch),
+          await stores.attributes.list(),
+          await knownApis(env, stores),
+        )
         await stores.clients.put(wanted)
         const attributes = changedAttributes(found.attributes ?? {}, wanted.attributes ?? {})
         await publish({ kind: 'clients-changed', clientId: id, ...(attributes.length > 0 && { attributes }) })
-        await limitTokens(found, wanted, revocations)
+        await limitTokens(found, wanted, stores, revocations)
         return { before: found, after: wanted, shown: await presentClient(stores, id) }
       })
       const [wasDisabled, isDisabled] = [before.disabled === true, after.disabled === true]
@@ -224,22 +242,34 @@ async function showClient({ stores, builtInClients }: AdminEnv, id: string): Pro
 async function limitTokens(
   before: ClientMetadata | undefined,
   after: ClientMetadata,
+  { apis }: Pick<Stores, 'apis'>,
   revocations: RevocationsInside,
 ): Promise<void> {
   const [was, is] = [before && toClient(before, []), toClient(after, [])]
   if (is.disabled) {
     if (was?.disabled !== true) await revocations.revokeClient(is.id)
-  } else if (was?.disabled !== false || was.scopes.symmetricDifference(is.scopes).size > 0)
-    await revocations.limitClientScopes(is.id, is.scopes)
+    return
+  }
+  const scopes = await tokenScopes(is, apis)
+  const isSame = was?.disabled === false && (await tokenScopes(was, apis)).symmetricDifference(scopes).size === 0
+  if (!isSame) await revocations.limitClientScopes(is.id, scopes)
 }
 
 /** Applies the rules of registration. The server generates the secret, never the administrator. */
-function readMetadata(value: JsonObject, attributes: readonly AttributeDefinition[]): ClientMetadata {
+function readMetadata(value: JsonObject, attributes: readonly AttributeDefinition[], known: KnownApis): ClientMetadata {
   if ('client_secret' in value)
     throw badBody([{ path: 'client_secret', text: 'is generated by the server: leave it out' }])
   // The rules require a secret; the real one is added separately.
   const placeholder = isWithoutSecret(value.token_endpoint_auth_method) ? {} : { client_secret: newId() }
-  return clientTarget(readClient({ ...value, ...placeholder }, attributes))
+  return clientTarget(readClient({ ...value, ...placeholder }, attributes, known))
+}
+
+/** Members that nodes of earlier versions do not respect. */
+const NEW_MEMBERS = ['jwks_uri', 'token_endpoint_auth_signing_alg', 'federated', 'api', 'exchange_scope'] as const
+
+async function requireKnown(env: AdminEnv, patch: JsonObject): Promise<void> {
+  const isNew = NEW_MEMBERS.some((name) => (patch[name] ?? null) !== null)
+  if (isNew || patch.token_endpoint_auth_method === 'private_key_jwt') await requireUpgraded(env)
 }
 
 function isWithoutSecret(method: unknown): boolean {

@@ -1,6 +1,7 @@
 /** An administration route as data, from which the HTTP route, its description and its tests are derived. */
 
 import { type Audit, type Clock, type GateEvent, type Principal, Refusal } from 'gatehouse-protocol'
+import type { KnownApis } from '../declarative/check-meaning.ts'
 import type { Definitions } from '../declarative/export.ts'
 import type { JsonSchema } from '../http/openapi.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
@@ -8,7 +9,7 @@ import type { RecordedEvent } from '../store/cluster/events.ts'
 import type { Database } from '../store/database/database.ts'
 import type { Stores } from '../store/stores.ts'
 import type { SigningKeyring } from './keyring.ts'
-import type { ClusterActivity, FeedMessages, SettingInForce } from './ports.ts'
+import type { ClusterActivity, FeedMessages, MailAdministration, SettingInForce } from './ports.ts'
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -69,12 +70,30 @@ export interface AdminEnv {
   definitions(): Promise<Definitions | undefined>
   /** Resolves when this node uses the attributes as they are declared now; others do so by themselves. */
   attributesChanged(): Promise<void>
+  /** The same for APIs. */
+  apisChanged(): Promise<void>
+  /** Whether clients can be registered for the right to provision users. */
+  readonly provisioning?: boolean
   /** The names of the streaming controllers that this node has loaded. */
   readonly loadedControllers: readonly string[]
   /** Undefined where the streaming service does not run here. */
   readonly feeds: FeedMessages | undefined
+  /** Undefined where no mail is set up. */
+  readonly mail: MailAdministration | undefined
+  /** Seals the secrets of providers. */
+  readonly providerKey: Buffer
+  /** Resolves when this node uses the providers as they are declared now. */
+  providersChanged(): Promise<void>
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
+}
+
+/** The scopes that roles, clients and others may name. */
+export async function knownApis(
+  { provisioning = false }: AdminEnv,
+  { apis }: Pick<Stores, 'apis'>,
+): Promise<KnownApis> {
+  return { apis: await apis.list(), provisioning }
 }
 
 /** A parameter of the path. The router has matched it, so it is present. */

@@ -1,5 +1,6 @@
 /** Settings of the identity service: tokens, keys, pages and browser sessions. */
 import {
+  DISCOVERY_MODES,
   oneOf,
   parseBoolean,
   parseBrandName,
@@ -32,6 +33,11 @@ export const IDENTITY_SETTINGS = {
     '10',
     parseSeconds,
     'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs.',
+  ),
+  discovery: setting(
+    'exact',
+    oneOf(DISCOVERY_MODES),
+    'What /.well-known/openid-configuration says: exact, the members of the contract and nothing else; complete, all that is configured, as /.well-known/oauth-authorization-server always does.',
   ),
   signingAlgs: setting(
     'RS256',
@@ -76,6 +82,11 @@ export const IDENTITY_SETTINGS = {
     'all',
     oneOf(['all', 'break_glass']),
     'Who may sign in with a password or a passkey of this server: all, or break_glass: only users with break_glass, others through a provider. It needs such a user with Identity/Admin, a password and a second factor.',
+  ),
+  scim: setting(
+    'false',
+    parseBoolean,
+    'Serve SCIM 2.0 at /scim/v2, where clients with Identity/Provisioning create, change and disable users.',
   ),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting(

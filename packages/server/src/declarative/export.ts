@@ -5,8 +5,10 @@ import type { Role } from '../store/accounts/roles.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
+import { declaredApi } from './declared-api.ts'
 import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
+import { declaredProvider } from './declared-provider.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
 import { type BoundView, type ColumnTarget, declaredController, type TableTarget } from './targets.ts'
@@ -48,29 +50,48 @@ export async function exportDeclaration(
   stores: Stores,
   { users, definitions, feeds, controllers }: ExportOptions,
 ): Promise<ExportedFile> {
-  const clientIds = await allClientIds(stores)
-  const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
+  const clients = await allClients(stores)
+  const apis = await stores.apis.list()
   return {
+    ...(apis.length > 0 && { apis: apis.toSorted(by(({ resource }) => resource)).map(declaredApi) }),
     roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
     ...(await declaredAttributes(stores)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
-    clients: declaredClients(clients.filter((client) => client !== undefined)),
+    clients: declaredClients(clients),
     ...(definitions && {
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
     }),
+    ...(await declaredProviders(stores)),
     ...(controllers && { controllers: (await stores.controllers.list()).map(declaredController) }),
     ...(feeds && { feeds: (await stores.feeds.list()).toSorted(by(({ name }) => name)).map(declaredFeed) }),
   }
 }
 
 /** Only where there are any: files of those who use none stay as they are. */
+/** Their secrets are sealed, so a file names a variable for each. */
+async function declaredProviders({ providers }: Stores): Promise<{ providers?: object[] }> {
+  const all = await providers.list()
+  const used = new Set<string>()
+  const declared = all.map((provider) => ({
+    ...declaredProvider(provider),
+    ...(provider.authMethod === 'client_secret' && { client_secret: { env: variableFor(provider.id, used) } }),
+  }))
+  return all.length === 0 ? {} : { providers: declared }
+}
+
 async function declaredAttributes({ attributes }: Stores): Promise<{ attributes?: object[] }> {
   const all = await attributes.list()
   return all.length === 0 ? {} : { attributes: all.map(declaredAttribute) }
 }
 
-async function allClientIds({ clients }: Stores): Promise<string[]> {
+export async function allClients(stores: Pick<Stores, 'clients'>): Promise<ClientMetadata[]> {
+  const ids = await allClientIds(stores)
+  const found = await Promise.all(ids.map((id) => stores.clients.metadata(id)))
+  return found.filter((client) => client !== undefined)
+}
+
+async function allClientIds({ clients }: Pick<Stores, 'clients'>): Promise<string[]> {
   const all: string[] = []
   for (;;) {
     const page = await clients.listIds({ after: all.at(-1) ?? '', limit: PAGE })
@@ -112,12 +133,13 @@ function declaredRole({ name, scopes, description, requireSecondFactor, provisio
 
 /** The password stays behind: someone who is created by the file chooses one with a link. */
 function declaredUser(user: User): object {
-  const { username, attributes, disabled, profile } = user
+  const { username, attributes, disabled, breakGlass, profile } = user
   return {
     username,
     roles: rolesByOperator(user),
     ...(Object.keys(attributes).length > 0 && { attributes }),
     ...(disabled && { disabled: true }),
+    ...(breakGlass && { break_glass: true }),
     ...profile,
   }
 }

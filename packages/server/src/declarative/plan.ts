@@ -1,9 +1,13 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
+import type { Provider, StoredProvider } from '../store/providers/providers.ts'
+import { apiTarget, presentApi } from './declared-api.ts'
 import { attributeTarget, presentAttribute } from './declared-attribute.ts'
 import { feedTarget, presentFeed } from './declared-feed.ts'
+import { declaredProvider, providerTarget } from './declared-provider.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
   type BoundView,
@@ -21,6 +25,7 @@ import {
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState {
+  readonly apis: ReadonlyMap<string, Api>
   readonly roles: ReadonlyMap<string, RoleTarget>
   readonly attributes: ReadonlyMap<string, AttributeDefinition>
   readonly users: ReadonlyMap<string, UserState>
@@ -29,6 +34,7 @@ export interface CurrentState {
   readonly views: ReadonlyMap<string, BoundView>
   readonly controllers: ReadonlyMap<string, ControllerTarget>
   readonly feeds: ReadonlyMap<string, Feed>
+  readonly providers: ReadonlyMap<string, StoredProvider>
 }
 
 export interface UserState {
@@ -78,6 +84,7 @@ interface Removal<What extends string> {
 }
 
 export type Change =
+  | Upsert<'api', Api>
   | Upsert<'role', RoleTarget>
   | Upsert<'attribute', AttributeDefinition>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
@@ -86,6 +93,11 @@ export type Change =
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Upsert<'controller', ControllerTarget>
   | Upsert<'feed', Feed>
+  | (Upsert<'provider', Provider> & {
+      readonly secret: { readonly value: string; readonly digest: string } | undefined
+    })
+  | Removal<'provider'>
+  | Removal<'api'>
   | Removal<'role'>
   | Removal<'attribute'>
   | Removal<'user'>
@@ -106,6 +118,7 @@ export function plan(
   views: readonly BoundView[] = [],
 ): Change[] {
   return [
+    ...planApis(declaration, state),
     ...planRoles(declaration, state),
     ...planAttributes(declaration, state),
     ...planUsers(declaration, state, rules),
@@ -114,6 +127,7 @@ export function plan(
     ...planViews(views, state),
     ...planControllers(declaration, state),
     ...planFeeds(declaration, state),
+    ...planProviders(declaration, state, rules),
     ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
   ]
 }
@@ -129,6 +143,14 @@ function upsert<What extends string, Target extends object>(
   if (before === undefined) return { action: 'create', what, name, target, differences: [] }
   const differences = [...differencesOf(before, target), ...others]
   return differences.length === 0 ? undefined : { action: 'update', what, name, target, differences }
+}
+
+function planApis({ apis = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return apis.map(apiTarget).flatMap((target): Change[] => {
+    const before = state.apis.get(target.resource)
+    const change = upsert('api', target.resource, before && presentApi(before), presentApi(target))
+    return change === undefined ? [] : [{ ...change, target }]
+  })
 }
 
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
@@ -149,10 +171,17 @@ function planAttributes({ attributes = [] }: ResolvedDeclaration, state: Current
   })
 }
 
+/** A file that does not say whether an address is verified leaves it to the links that are mailed. */
+function withVerified(target: UserTarget, before: UserTarget | undefined): UserTarget {
+  const { email, email_verified: isVerified } = before?.profile ?? {}
+  if (isVerified === undefined || 'email_verified' in target.profile || target.profile.email !== email) return target
+  return { ...target, profile: { ...target.profile, email_verified: isVerified } }
+}
+
 function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return users.flatMap((user): Change[] => {
     const before = state.users.get(rules.foldUsername(user.username))
-    const target = userTarget(user, before?.target)
+    const target = withVerified(userTarget(user, before?.target), before?.target)
     const password = newPassword(user, before, rules)
     const kept = password?.kind === 'kept' ? 'kept, since the user already has one' : 'changed'
     const others = password === undefined ? [] : [`password: ${kept}`]
@@ -219,6 +248,21 @@ function planFeeds({ feeds = [] }: ResolvedDeclaration, state: CurrentState): Ch
   })
 }
 
+/** A secret of the file replaces the stored one only when it is another than the file had before. */
+function planProviders({ providers = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
+  return providers.flatMap((declared): Change[] => {
+    const target = providerTarget(declared)
+    const before = state.providers.get(target.id)
+    const { client_secret: value } = declared
+    const digest = value === undefined ? '' : rules.passwordDigest(`provider ${target.id}`, value)
+    const isNew = value !== undefined && before?.sealed.secretDigest !== digest
+    const others = isNew ? ['client_secret: changed'] : []
+    const former = before && declaredProvider(before)
+    const change = upsert('provider', target.id, former, declaredProvider(target), others)
+    return change === undefined ? [] : [{ ...change, target, secret: isNew ? { value, digest } : undefined }]
+  })
+}
+
 /** Differences from existing tables that cannot be applied. */
 export function impossibleChanges(
   { tables = [] }: Pick<ResolvedDeclaration, 'tables'>,
@@ -256,16 +300,24 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, attributes, clients, feeds, controllers } = declaration
+  const { users, roles, attributes, clients, feeds, controllers, providers } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
   return [
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...absentFrom(
+      state.apis,
+      declaration.apis?.map(({ resource }) => resource),
+    ).map(({ resource }) => removal('api', resource)),
     ...absentFrom(state.attributes, namesOf(attributes)).map(({ name }) => removal('attribute', name)),
     ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
     ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
+    ...absentFrom(
+      state.providers,
+      providers?.map(({ id }) => id),
+    ).map(({ id }) => removal('provider', id)),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
     ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]

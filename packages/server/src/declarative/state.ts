@@ -20,11 +20,13 @@ export async function readState(
   const roles = await stores.roles.list()
   const users = await readUsers(declaration, stores.users)
   return {
+    apis: new Map((await stores.apis.list()).map((api) => [api.resource, api])),
     roles: new Map(roles.map((role) => [role.name, role])),
     attributes: new Map((await stores.attributes.list()).map((attribute) => [attribute.name, attribute])),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
     controllers: new Map((await stores.controllers.list()).map((controller) => [controller.name, controller])),
+    providers: new Map((await stores.providers.list()).map((provider) => [provider.id, provider])),
     feeds: new Map((await stores.feeds.list()).map((feed) => [feed.name, feed])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
     views: tables === undefined ? new Map() : await existingViews(tables),
@@ -76,9 +78,9 @@ async function clientState(target: ClientMetadata, clients: Clients): Promise<Cl
 }
 
 function userState(user: User): UserState {
-  const { username, profile, attributes, disabled, passwordHash, declaredDigest } = user
+  const { username, profile, breakGlass, attributes, disabled, passwordHash, declaredDigest } = user
   return {
-    target: { username, profile, roles: rolesByOperator(user), attributes, disabled },
+    target: { username, profile, breakGlass, roles: rolesByOperator(user), attributes, disabled },
     hasPassword: passwordHash !== undefined,
     declaredDigest,
   }

@@ -36,6 +36,8 @@ export interface PipelineOptions {
   readonly tracing?: Tracing | undefined
   /** Shows errors to people. */
   readonly problemPage?: ProblemPage
+  /** The address of the metadata of the resource at a path (RFC 9728). */
+  readonly resourceMetadata?: (path: string) => string
   /** The reply if no route matches; a 404 by default. */
   readonly unmatched?: Refusal
   readonly unread?: UnreadReplies
@@ -101,8 +103,10 @@ export class Pipeline {
   }
 
   #contextOf(request: IncomingMessage, response: ServerResponse | undefined): Context {
-    const { addressOf, base = '', logger } = this.#options
-    return new Context(request, response, addressOf(request), localTarget(request.url ?? '/', base), logger)
+    const { addressOf, base = '', logger, resourceMetadata } = this.#options
+    const context = new Context(request, response, addressOf(request), localTarget(request.url ?? '/', base), logger)
+    context.resourceMetadata = resourceMetadata
+    return context
   }
 
   #dispatch(context: Context, span: RequestSpan | undefined): void {
@@ -213,7 +217,9 @@ export class Pipeline {
       access(principal, context)
       next(principal)
     }
-    const principal = authenticateRequest(context, this.#authentication, group.sharesProofs)
+    const own = group.authenticate
+    const authentication = own === undefined ? this.#authentication : { ...this.#authentication, authenticate: own }
+    const principal = authenticateRequest(context, authentication, group.sharesProofs)
     if (principal instanceof Promise) principal.then(act).catch((error) => this.#fail(context, group, error))
     else act(principal)
   }

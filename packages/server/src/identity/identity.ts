@@ -82,7 +82,9 @@ export async function openIdentity(options: IdentityOptions) {
     clock,
     async namesOf(userId) {
       const user = await users.findById(userId)
-      return user === undefined ? undefined : { username: user.username, displayName: displayNameOf(user) }
+      return user === undefined
+        ? undefined
+        : { username: user.username, displayName: displayNameOf(user), roles: user.roles }
     },
   })
   const unsubscribe = bus.subscribe((event) => {
@@ -128,6 +130,7 @@ export async function openIdentity(options: IdentityOptions) {
     issuer: createIssuer({
       name: options.issuer,
       signer,
+      apis,
       clock,
       lifetimes,
       sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),
@@ -135,6 +138,7 @@ export async function openIdentity(options: IdentityOptions) {
     signer,
     apis,
     authenticate: access.authenticate,
+    authenticateAny: access.authenticateAny,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients,

@@ -94,20 +94,24 @@ export function runServer(running: Running, front: Front): RunningServer {
 function reload(
   started: LoadedConfig,
   next: LoadedConfig,
-  { ports, base, services }: Running,
+  { ports, base, services, cleanup }: Running,
   { addresses, connections }: Front,
 ): Promise<LoadedConfig> {
   const { config, issuer, logger } = base
-  const { identity, query, streaming, feeds, rateLimits } = services
+  const { identity, query, streaming, feeds, mail, rateLimits } = services
   return reloadSettings(started, next, {
     ...{ issuer, rateLimits, identity, query, logger },
     gateway: streaming?.gateway,
     feeds,
+    mail,
     listener: ports.listener,
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
     setProxies: (networks) => addresses.setNetworks(networks),
-    applyDeclared: async () => reconcileDeclared(await readDeclared(config, base.loadedControllers), base, query),
+    async applyDeclared() {
+      await reconcileDeclared(await readDeclared(config, base.loadedControllers), base, query, cleanup)
+      await identity.apis.reload()
+    },
   })
 }
 

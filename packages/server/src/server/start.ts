@@ -8,9 +8,11 @@ import type { ReadinessCheck } from '../http/health.ts'
 import { UnreadReplies } from '../http/limits/unread-replies.ts'
 import { type Listener, openListener } from '../http/listener.ts'
 import { Pipeline } from '../http/pipeline.ts'
+import { resourceMetadataOf } from '../http/protected-resource.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
+import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import type { LocalFaults } from './faults.ts'
@@ -100,12 +102,13 @@ function answerOtherNodes(
 /** Applies the declarative file; then the next node may start. */
 async function finishStart(
   base: Base,
-  { query, streaming, feeds, window, metrics }: Services,
+  { identity, query, streaming, feeds, window, metrics }: Services,
   cleanup: Cleanup,
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
-  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query)
-  await Promise.all([streaming?.loadDeclared(), feeds?.load()])
+  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query, cleanup)
+  await Promise.all([identity.apis.reload(), identity.providers.load(), streaming?.loadDeclared(), feeds?.load()])
+  await checkBreakGlass(config.localSignIn, resources.stores)
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)
@@ -127,7 +130,7 @@ function answerRequests(
   { state, readiness, settings }: Answering,
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
-  const { query, identity, streaming, feeds, metrics, renderMetrics, rateLimits } = services
+  const { query, identity, streaming, feeds, mail, metrics, renderMetrics, rateLimits } = services
   const { authenticate, checkProof } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
@@ -152,6 +155,8 @@ function answerRequests(
         readiness,
       },
       runsIdentity: runs(config, 'identity'),
+      scim: config.scim,
+      discovery: config.discovery,
       console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
       tables: query?.tables,
       query: query?.routes({
@@ -163,13 +168,16 @@ function answerRequests(
       streaming: streaming?.routes,
       attributesChanged: async () => {
         await identity.attributes.reload()
+        await query?.tables.refresh()
       },
       loadedControllers: base.loadedControllers,
       feeds,
+      mail,
       stopping: state.stopping,
     }),
     base: basePath,
     problemPage: pages.problemPage,
+    resourceMetadata: resourceMetadataOf(issuer),
     arriving,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     addressOf: (request) => addresses.of(request),

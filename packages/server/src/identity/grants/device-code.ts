@@ -6,7 +6,7 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { boundKeyOf, createGrant } from './grant.ts'
+import { boundKeyOf, createGrant, targetOf } from './grant.ts'
 
 export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, countUser } = request
@@ -24,18 +24,21 @@ export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Pr
   const user = await env.stores.users.findById(poll.approval.userId)
   if (user === undefined || user.disabled) throw notAccepted('user deleted or disabled')
   countUser(user)
+  // Before the code is redeemed: a request for a wrong target does not lose it.
+  const details = { amr: poll.approval.amr, acr: poll.approval.acr, audiences: poll.audiences }
+  const granted = limitToRights(poll.approval.scopes, user)
+  const { scopes, target } = targetOf(request, { details, scopes: granted }, granted, env)
   const approval = await env.stores.deviceCodes.redeem(deviceCode)
   if (approval === undefined) throw notAccepted('redeemed by another request')
-  const scopes = limitToRights(approval.scopes, user)
   const { grant, refreshToken } = await createGrant(
     {
       kind: 'device_code',
       clientId: client.id,
       userId: user.id,
       sessionId: approval.sessionId,
-      scopes,
+      scopes: granted,
       authTime: approval.authTime,
-      details: { amr: approval.amr, acr: approval.acr, ...boundKeyOf(request) },
+      details: { ...details, ...boundKeyOf(request) },
     },
     client,
     env,
@@ -48,6 +51,7 @@ export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Pr
   }
   return {
     scopes,
+    target,
     onBehalfOf: { user, grant },
     asOf: approval.approvedAt,
     refreshToken,

@@ -37,6 +37,8 @@ export interface GrantDetails {
   readonly isOpenIdUnasked?: true
   /** The thumbprint of the key that its refresh tokens are bound to (RFC 9449 §5). */
   readonly boundKey?: string
+  /** What its tokens can be for, if the request named it with `resource` (RFC 8707): audiences. Absent: all that its scopes are for. */
+  readonly audiences?: readonly string[] | undefined
 }
 
 export interface ClaimsRequest {

@@ -48,6 +48,10 @@ export interface ClientMetadata {
   readonly attributes?: AttributeValues
   /** Workloads that authenticate as this client with a token of their own issuer (RFC 7523 §2.2). */
   readonly federated?: readonly FederatedWorkload[]
+  /** The API that this client is, by its resource: for token exchange, which takes access tokens for it. */
+  readonly api?: string
+  /** The scopes outside of this API that it may get by token exchange. */
+  readonly exchange_scope?: string
   readonly disabled?: boolean
 }
 
@@ -65,6 +69,8 @@ export interface FederatedWorkload {
 export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
 
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
 export const GRANT_TYPES = [
   'authorization_code',
   'client_credentials',
@@ -72,6 +78,7 @@ export const GRANT_TYPES = [
   'implicit',
   'password',
   'urn:ietf:params:oauth:grant-type:device_code',
+  TOKEN_EXCHANGE,
 ] as const
 export type GrantType = (typeof GRANT_TYPES)[number]
 
@@ -127,6 +134,8 @@ export interface Client {
   readonly requireDpop: boolean
   /** For tokens without a user. */
   readonly attributes: AttributeValues
+  readonly api: string | undefined
+  readonly exchangeScopes: ReadonlySet<string>
   readonly disabled: boolean
 }
 
@@ -178,6 +187,8 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
     requireDpop: metadata.dpop_bound_access_tokens ?? false,
     attributes: metadata.attributes ?? {},
+    api: metadata.api,
+    exchangeScopes: new Set(wordsOf(metadata.exchange_scope ?? '')),
     disabled: metadata.disabled ?? false,
   }
 }
