@@ -52,6 +52,8 @@ export class UserDraft {
     }
     const target = this.#paths.require(parsePath(path), path)
     if (target.kind === 'read only') throw badRequest('mutability', `${path} cannot be changed`)
+    const isRequired = target.kind === 'active' || (target.kind === 'text' && target.field === 'userName')
+    if (op === 'remove' && isRequired) throw badRequest('mutability', `${path} is required`)
     this.#apply(target, op, value, path)
   }
 
@@ -79,13 +81,18 @@ export class UserDraft {
       case 'parts':
         if (isRemoval) for (const part of target.targets) this.#apply(part, 'remove', undefined, path)
         else if (isObject(value))
-          for (const [name, inner] of Object.entries(value)) this.#member(target.prefix + name, op, inner)
+          for (const [name, inner] of Object.entries(value)) this.#part(target.prefix, name, op, inner)
         else throw badRequest('invalidValue', `${path} must be an object`)
         break
       case 'ignored':
       case 'read only':
         break
     }
+  }
+
+  /** Some clients repeat the schema inside of an extension. */
+  #part(prefix: string, name: string, op: Verb, value: unknown): void {
+    if (name.toLowerCase() !== 'schemas') this.#member(prefix + name, op, value)
   }
 
   #setText(field: TextField, text: string | undefined): void {
