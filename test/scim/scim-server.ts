@@ -67,7 +67,7 @@ export async function startScimServer(place: TestPlace, flags: Readonly<Record<s
       headers: { authorization: `Basic ${Buffer.from(`${clientId}:${encodeURIComponent(SECRET)}`).toString('base64')}` },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
     })
-    const { access_token } = await reply.json()
+    const { access_token } = (await reply.json()) as { access_token: string }
     return access_token
   }
 

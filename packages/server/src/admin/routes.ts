@@ -1,5 +1,6 @@
 /** All administration routes. */
 import { activityRoutes } from './activity.ts'
+import { apiRoutes } from './apis.ts'
 import { attributeRoutes } from './attributes.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
@@ -11,6 +12,7 @@ import { linkRoutes } from './links.ts'
 import { platformRoutes } from './platform.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
+import { scimRoutes } from './scim.ts'
 import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
@@ -23,7 +25,9 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...signedInRoutes,
   ...linkRoutes,
   ...clientRoutes,
+  ...scimRoutes,
   ...roleRoutes,
+  ...apiRoutes,
   ...attributeRoutes,
   ...controllerRoutes,
   ...feedRoutes,

@@ -20,6 +20,7 @@ import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
+import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
 import { allClients } from './export.ts'
@@ -62,6 +63,10 @@ export interface ReconcileEnv {
   readonly loadedControllers?: readonly string[]
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
+  /**
+   * Called if sections of the file are left out because nodes of an earlier version run. Without it such a file is refused.
+   */
+  readonly onDeferred?: (sections: readonly string[], olderNodes: readonly string[]) => void
 }
 
 /** The declarations that the settings name; undefined if none. The file reader and the demonstration data are loaded on demand. */
@@ -150,9 +155,10 @@ export function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false)
   return withLock(env.database, () => reconcileLocked(declared, env, dryRun))
 }
 
-async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
-  const { source, declaration, folder } = declared
+async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
   const stores = createStores(env.database, env.clock)
+  const declared = await deferIfNeeded(whole, stores, env)
+  const { source, declaration, folder } = declared
   const state = await readState(declaration, stores, env.tables)
   const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder })
   refuse(source, [
@@ -183,6 +189,20 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
       pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
     })
   return changes
+}
+
+async function deferIfNeeded(declared: Declared, { nodes }: Stores, { onDeferred }: ReconcileEnv): Promise<Declared> {
+  const deferred = defer(declared.declaration)
+  const older = deferred === undefined ? [] : await nodes.older()
+  if (deferred === undefined || older.length === 0) return declared
+  const text = `nodes of an earlier version do not know this yet: first upgrade ${older.join(', ')}`
+  if (onDeferred === undefined)
+    throw new BadDeclaration(
+      declared.source,
+      deferred.sections.map((path) => ({ path, text })),
+    )
+  onDeferred(deferred.sections, older)
+  return { ...declared, declaration: deferred.declaration }
 }
 
 /** All clients are read only where a scope is to be removed. */

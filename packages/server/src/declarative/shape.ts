@@ -183,6 +183,10 @@ const CLIENT = closed(['client_id'], {
     'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
   ),
   attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },
+  api: words('The resource of the API that the client is: it may exchange access tokens for it (RFC 8693).'),
+  exchange_scope: words(
+    'The scopes of other APIs and services that it may get by token exchange, separated by spaces.',
+  ),
   disabled: flag(),
 })
 

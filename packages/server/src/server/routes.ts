@@ -217,6 +217,8 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     feeds: parts.feeds?.service,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     attributesChanged: parts.attributesChanged,
+    apisChanged: identity.apis.reload,
+    provisioning: parts.scim,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

@@ -101,12 +101,12 @@ function answerOtherNodes(
 /** Applies the declarative file; then the next node may start. */
 async function finishStart(
   base: Base,
-  { query, streaming, feeds, window, metrics }: Services,
+  { identity, query, streaming, feeds, window, metrics }: Services,
   cleanup: Cleanup,
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
-  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query)
-  await Promise.all([streaming?.loadDeclared(), feeds?.load()])
+  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query, cleanup)
+  await Promise.all([identity.apis.reload(), streaming?.loadDeclared(), feeds?.load()])
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)
