@@ -2,6 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { changeDatabase } from '../support/change-database.ts'
 import type { TestPlace } from '../support/engines.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 
@@ -12,7 +13,6 @@ export const PATCH_OP = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 
 const SECRET = 'the secret of a program in tests'
 const DECLARED = `
-settings: { scim: true }
 attributes:
   - { name: desk, type: Text, many: true, scim: "${ENTERPRISE}:department" }
   - { name: level, type: Integer, scim: "urn:example:scim:1.0:User:level" }
@@ -20,7 +20,7 @@ attributes:
 roles:
   - { name: desk-fx, scopes: [Platform/Trading], provisioned: true }
 users:
-  - { username: rescue, roles: [admin], break_glass: true }
+  - { username: rescue, roles: [admin] }
 clients:
   - { client_id: hr-sync, client_secret: "${SECRET}", grant_types: [client_credentials], scope: Identity/Provisioning }
   - { client_id: other-sync, client_secret: "${SECRET}", grant_types: [client_credentials], scope: Identity/Provisioning }
@@ -52,11 +52,15 @@ export interface ScimServer extends TestServer {
   patch(path: string, ...operations: readonly object[]): Promise<Reply>
 }
 
-export async function startScimServer(place: TestPlace, flags: Readonly<Record<string, string>> = {}): Promise<ScimServer> {
+export async function startScimServer(
+  place: TestPlace,
+  flags: Readonly<Record<string, string>> = {},
+): Promise<ScimServer> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-scim-'))
   const file = join(folder, 'scim.yaml')
   await writeFile(file, DECLARED)
-  const server = await startTestServer(place, { flags: { '--demo': 'true', '--config': file, ...flags } })
+  const server = await startTestServer(place, { flags: { '--demo': 'true', '--scim': 'true', '--config': file, ...flags } })
+  await changeDatabase(place, `update users set break_glass = 1 where username_key = 'rescue'`)
   const url = `http://127.0.0.1:${server.port}`
   const token = await tokenOf('hr-sync')
   return { ...server, url, token, scim, tokenOf, user, group, patch, stop }
@@ -64,7 +68,9 @@ export async function startScimServer(place: TestPlace, flags: Readonly<Record<s
   async function tokenOf(clientId: string): Promise<string> {
     const reply = await fetch(`${url}/connect/token`, {
       method: 'POST',
-      headers: { authorization: `Basic ${Buffer.from(`${clientId}:${encodeURIComponent(SECRET)}`).toString('base64')}` },
+      headers: {
+        authorization: `Basic ${Buffer.from(`${clientId}:${encodeURIComponent(SECRET)}`).toString('base64')}`,
+      },
       body: new URLSearchParams({ grant_type: 'client_credentials' }),
     })
     const { access_token } = (await reply.json()) as { access_token: string }
