@@ -59,7 +59,9 @@ export async function startScimServer(
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-scim-'))
   const file = join(folder, 'scim.yaml')
   await writeFile(file, DECLARED)
-  const server = await startTestServer(place, { flags: { '--demo': 'true', '--scim': 'true', '--config': file, ...flags } })
+  const server = await startTestServer(place, {
+    flags: { '--demo': 'true', '--scim': 'true', '--config': file, ...flags },
+  })
   await changeDatabase(place, `update users set break_glass = 1 where username_key = 'rescue'`)
   const url = `http://127.0.0.1:${server.port}`
   const token = await tokenOf('hr-sync')
