@@ -80,9 +80,7 @@ export class UserDraft {
         break
       case 'parts':
         if (isRemoval) for (const part of target.targets) this.#apply(part, 'remove', undefined, path)
-        else if (isObject(value))
-          for (const [name, inner] of Object.entries(value)) this.#part(target.prefix, name, op, inner)
-        else throw badRequest('invalidValue', `${path} must be an object`)
+        else this.#applyParts(target.prefix, op, value)
         break
       case 'ignored':
       case 'read only':
@@ -90,9 +88,11 @@ export class UserDraft {
     }
   }
 
-  /** Some clients repeat the schema inside of an extension. */
-  #part(prefix: string, name: string, op: Verb, value: unknown): void {
-    if (name.toLowerCase() !== 'schemas') this.#member(prefix + name, op, value)
+  /** Entra ID sends a manager as a text, or as a list with one object; some clients repeat the schema inside of an extension. */
+  #applyParts(prefix: string, op: Verb, value: unknown): void {
+    const [parts = {}] = Array.isArray(value) ? value : [value]
+    for (const [name, inner] of Object.entries(isObject(parts) ? parts : { value: parts }))
+      if (name.toLowerCase() !== 'schemas') this.#member(prefix + name, op, inner)
   }
 
   #setText(field: TextField, text: string | undefined): void {
