@@ -9,7 +9,9 @@ import { controllerRoutes } from './controllers.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
+import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
+import { providerRoutes } from './providers.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
 import { scimRoutes } from './scim.ts'
@@ -24,11 +26,13 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRightsRoutes,
   ...signedInRoutes,
   ...linkRoutes,
+  ...mailRoutes,
   ...clientRoutes,
   ...scimRoutes,
   ...roleRoutes,
   ...apiRoutes,
   ...attributeRoutes,
+  ...providerRoutes,
   ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,

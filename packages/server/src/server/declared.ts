@@ -24,9 +24,17 @@ export async function reconcileDeclared(
     const again = () => reconcileDeclared(declared, { config, resources, loadedControllers, logger }, query, cleanup)
     retryWhenUpgraded(resources, again, cleanup, (error) => logger.error({ err: error }, 'declaration not applied'))
   }
+  const provisioning = config.scim
   const env = {
-    ...{ database, clock, environment: process.env, tables, digestKey, loadedControllers, onDeferred },
-    provisioning: config.scim,
+    database,
+    clock,
+    environment: process.env,
+    tables,
+    digestKey,
+    providerKey: masterKey.derive('providers'),
+    loadedControllers,
+    provisioning,
+    onDeferred,
   }
   const changes = await reconcile(declared, env)
   if (documents !== undefined) await createDocuments(declared.documents ?? [], documents, stores)
