@@ -12,7 +12,7 @@ export const ENTERPRISE = 'urn:ietf:params:scim:schemas:extension:enterprise:2.0
 export const PATCH_OP = 'urn:ietf:params:scim:api:messages:2.0:PatchOp'
 
 const SECRET = 'the secret of a program in tests'
-const DECLARED = `
+export const DECLARED = `
 attributes:
   - { name: desk, type: Text, many: true, scim: "${ENTERPRISE}:department" }
   - { name: level, type: Integer, scim: "urn:example:scim:1.0:User:level" }
@@ -52,15 +52,12 @@ export interface ScimServer extends TestServer {
   patch(path: string, ...operations: readonly object[]): Promise<Reply>
 }
 
-export async function startScimServer(
-  place: TestPlace,
-  flags: Readonly<Record<string, string>> = {},
-): Promise<ScimServer> {
+export async function startScimServer(place: TestPlace, declared = DECLARED): Promise<ScimServer> {
   const folder = await mkdtemp(join(tmpdir(), 'gatehouse-scim-'))
   const file = join(folder, 'scim.yaml')
-  await writeFile(file, DECLARED)
+  await writeFile(file, declared)
   const server = await startTestServer(place, {
-    flags: { '--demo': 'true', '--scim': 'true', '--config': file, ...flags },
+    flags: { '--demo': 'true', '--scim': 'true', '--config': file },
   })
   await changeDatabase(place, `update users set break_glass = 1 where username_key = 'rescue'`)
   const url = `http://127.0.0.1:${server.port}`
