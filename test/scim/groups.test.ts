@@ -191,7 +191,7 @@ onEveryEngine('groups over SCIM', (place) => {
     assert.deepEqual(await rolesOf(user), [])
   })
 
-  test('an operator who takes back the mark, or deletes the client, ends what SCIM gave', async () => {
+  test('what SCIM gave ends when an operator removes the mark or deletes the client', async () => {
     const [a, b] = [await server.user('end-a'), await server.user('end-b')]
     await administer('POST', '/roles', { name: 'ends', provisioned: true })
     const { id } = await groupNamed('ends')
