@@ -16,6 +16,7 @@ const RULES: PlanRules = {
 }
 const NOTHING: CurrentState = {
   roles: new Map(),
+  apis: new Map(),
   attributes: new Map(),
   users: new Map(),
   clients: new Map(),
@@ -29,6 +30,7 @@ const EXISTING: CurrentState = {
   roles: new Map([
     ['trader', { name: 'trader', scopes: ['Platform/Market'], description: '', requireSecondFactor: false }],
   ]),
+  apis: new Map(),
   attributes: new Map(),
   users: new Map([
     [

@@ -31,7 +31,7 @@ async function open(inner: JWTPayload, outer: Readonly<Record<string, string>> =
   const client = toClient({ client_id: 'c', jwks: { keys: [{ ...(await exportJWK(publicKey)) }] } }, [])
   const request = await new SignJWT(inner).setProtectedHeader({ alg: 'RS256' }).sign(privateKey)
   const parameters = new Map(Object.entries({ ...outer, request }))
-  return openRequestObject({ get: (name) => parameters.get(name), repeated: new Set() }, client, {
+  return openRequestObject({ get: (name) => parameters.get(name), repeated: new Set(), all: () => [] }, client, {
     issuer: 'https://gate.example',
     clock: Date.now,
   })

@@ -93,7 +93,8 @@ onEveryEngineInLongRuns('userinfo', (place) => {
   test('C-90: without a token there is a challenge and no error code', async () => {
     const answer = await gate.get('/connect/userinfo')
     assert.equal(answer.status, 401)
-    assert.equal(answer.headers.get('www-authenticate'), 'Bearer realm="gatehouse"')
+    const document = `${gate.server.issuer}/.well-known/oauth-protected-resource`
+    assert.equal(answer.headers.get('www-authenticate'), `Bearer realm="gatehouse", resource_metadata="${document}"`)
     assert.deepEqual(answer.body, {})
   })
 

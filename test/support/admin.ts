@@ -92,6 +92,7 @@ export async function startTestAdmin(
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
     attributesChanged: async () => {},
+    apisChanged: async () => {},
     loadedControllers: [],
     feeds: undefined,
     stopping: new AbortController().signal,

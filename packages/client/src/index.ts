@@ -1,6 +1,7 @@
 /** The client library of Gatehouse: what applications import. */
 export {
   type Admin,
+  type AdminApi,
   type AdminClient,
   type AdminRole,
   type AdminUser,

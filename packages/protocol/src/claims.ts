@@ -53,6 +53,13 @@ const OF_USERS = [
 
 const RESERVED: ReadonlySet<string> = new Set([...OF_TOKENS, ...OF_USERS])
 
+const USER_CLAIMS: ReadonlySet<string> = new Set(['role', ...OF_USERS])
+
+/** Whether it is a claim about users that every installation knows. */
+export function isUserClaim(name: string): boolean {
+  return USER_CLAIMS.has(name)
+}
+
 /** Whether an operator cannot declare a claim of this name; upper and lower case are the same. */
 export function isReservedClaim(name: string): boolean {
   return RESERVED.has(name.toLowerCase())

@@ -17,7 +17,7 @@ export {
   noAudit,
   outcomeOf,
 } from './audit-events.ts'
-export { isReservedClaim } from './claims.ts'
+export { isReservedClaim, isUserClaim } from './claims.ts'
 export { type Clock, type Moment, type MonotonicClock, monotonicClock, seconds, systemClock } from './clock.ts'
 export { CLOSE_CODES, type CloseName } from './close-codes.ts'
 export {
@@ -45,7 +45,7 @@ export { HTTP_ERRORS, type HttpError } from './http-errors.ts'
 export { JsonText } from './json-text.ts'
 export { LONGEST_NAME, NAME } from './names.ts'
 export { nearest } from './nearest-word.ts'
-export type { Authenticate, Principal } from './principal.ts'
+export type { Actor, AncestorToken, Authenticate, Principal } from './principal.ts'
 export { type Problem, problemOf } from './problem.ts'
 export { Refusal, type RefusalDetails } from './refusal.ts'
 export { limitRights, type RoleRights, rightsOf } from './role-rights.ts'
@@ -56,6 +56,7 @@ export {
   isPlatformScope,
   isReservedScope,
   isRight,
+  opensPlatform,
   PLATFORM_AUDIENCE,
   PLATFORM_SCOPES,
   PROVISIONING_SCOPE,

@@ -53,6 +53,14 @@ export function isPlatformScope(scope: string): boolean {
   return scope.startsWith('Platform/')
 }
 
+/**
+ * Whether a token for the built-in services with this scope may use streams and queries at all. A right of one's own opens only the tables,
+ * feeds and topics that name it; the built-in ones also open those that name none.
+ */
+export function opensPlatform(scope: string): boolean {
+  return isPlatformScope(scope) || (isRight(scope) && !scope.startsWith('Identity/'))
+}
+
 /** RFC 9068 §2.2: the audience is the API of the scope, never the client. */
 export function audiencesOf(scopes: Iterable<string>): string[] {
   const audiences = new Set<string>()

@@ -7,7 +7,7 @@ import type { Stores } from '../store/stores.ts'
 import { badBody, CONTROLLER_SCHEMA, type JsonObject, readController, readObject } from './request/body.ts'
 import { change, record } from './request/change.ts'
 import { checkMatch, created, tagged } from './request/etag.ts'
-import { type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminRoute, conflict, knownApis, notFound, part } from './route.ts'
 
 export const controllerRoutes: readonly AdminRoute[] = [
   {
@@ -43,7 +43,9 @@ export const controllerRoutes: readonly AdminRoute[] = [
       const body = readObject(call.body)
       if (body.name !== undefined && body.name !== name)
         throw badBody([{ path: 'name', text: 'must be the name in the address' }])
-      const target = controllerTarget(readController({ ...body, name }, takenNames(env.loadedControllers)))
+      const target = controllerTarget(
+        readController({ ...body, name }, takenNames(env.loadedControllers), await knownApis(env, env.stores)),
+      )
       const before = await change(env, async (stores, { publish }) => {
         const found = await stores.controllers.find(name)
         if ((await stores.feeds.find(name)) !== undefined)

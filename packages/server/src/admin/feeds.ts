@@ -9,7 +9,7 @@ import { badBody, FEED_SCHEMA, type JsonObject, merged, readFeed, readObject } f
 import { change, record } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
-import { type AdminEnv, type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminEnv, type AdminRoute, conflict, knownApis, notFound, part } from './route.ts'
 
 export const feedRoutes: readonly AdminRoute[] = [
   {
@@ -38,7 +38,7 @@ export const feedRoutes: readonly AdminRoute[] = [
     reply: 'The feed, with its defaults.',
     status: 201,
     async run(call, env) {
-      const feed = readDefinition(readObject(call.body), env)
+      const feed = await readDefinition(readObject(call.body), env)
       await change(env, async ({ feeds, controllers }, { publish }) => {
         if ((await feeds.find(feed.name)) !== undefined) throw conflict(`The feed ${feed.name} exists already`)
         if ((await controllers.find(feed.name)) !== undefined)
@@ -81,7 +81,7 @@ export const feedRoutes: readonly AdminRoute[] = [
       const feed = await change(env, async (stores, { publish }) => {
         const before = presentFeed(await findFeed(stores, name))
         requireMatch(call, before)
-        const after = readDefinition(merged(before, patch), env)
+        const after = await readDefinition(merged(before, patch), { ...env, stores })
         await stores.feeds.put(after)
         await publish({ kind: 'feeds-changed' })
         return after
@@ -130,8 +130,8 @@ export const feedRoutes: readonly AdminRoute[] = [
   },
 ]
 
-function readDefinition(declared: JsonObject, { loadedControllers }: AdminEnv): Feed {
-  return feedTarget(readFeed(declared, takenNames(loadedControllers)))
+async function readDefinition(declared: JsonObject, env: AdminEnv): Promise<Feed> {
+  return feedTarget(readFeed(declared, takenNames(env.loadedControllers), await knownApis(env, env.stores)))
 }
 
 async function usageOf({ name }: Feed, { feeds }: AdminEnv): Promise<FeedUsage | null> {

@@ -1,15 +1,16 @@
 /** Administration of roles, which give scopes to users, and the list of scopes. */
 
-import { audiencesOf, isRight, SCOPES } from 'gatehouse-protocol'
+import { isRight } from 'gatehouse-protocol'
 import { roleTarget } from '../declarative/targets.ts'
 import type { Role } from '../store/accounts/roles.ts'
+import { KnownScopes } from '../store/apis/known-scopes.ts'
 import { putRole } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, type JsonObject, merged, ROLE_SCHEMA, readObject, readRole } from './request/body.ts'
 import { change, record, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
-import { type AdminRoute, conflict, notFound, part } from './route.ts'
+import { type AdminRoute, conflict, knownApis, notFound, part } from './route.ts'
 
 export const roleRoutes: readonly AdminRoute[] = [
   {
@@ -34,7 +35,7 @@ export const roleRoutes: readonly AdminRoute[] = [
     reply: 'The role.',
     status: 201,
     async run(call, env) {
-      const target = roleTarget(readRole(readObject(call.body)))
+      const target = roleTarget(readRole(readObject(call.body), await knownApis(env, env.stores)))
       if (target.provisioned === true) await requireUpgraded(env)
       const role = await change(env, async (stores, { revocations }) => {
         if ((await stores.roles.list()).some(({ name }) => name === target.name))
@@ -74,7 +75,7 @@ export const roleRoutes: readonly AdminRoute[] = [
       const role = await change(env, async (stores, { revocations }) => {
         const found = await findRole(stores, name)
         requireMatch(call, presentRole(found))
-        const target = roleTarget(readRole(merged(presentRole(found), patch)))
+        const target = roleTarget(readRole(merged(presentRole(found), patch), await knownApis(env, stores)))
         // Removing the mark in a patch is saying false.
         await putRole(patch.provisioned === null ? { ...target, provisioned: false } : target, stores, revocations)
         await revocations.limitRoles(stores, 'changed')
@@ -109,13 +110,16 @@ export const roleRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Lists the scopes with the resource of each and the roles that give it.',
     reply: '{"items": […]}',
-    async run(_call, { stores }) {
+    async run(_call, env) {
+      const { stores } = env
       const roles = await stores.roles.list()
+      const { apis = [], ...options } = await knownApis(env, stores)
+      const known = new KnownScopes(apis, options)
       return {
         body: {
-          items: SCOPES.map((scope) => ({
+          items: known.scopes().map((scope) => ({
             name: scope,
-            resource: isRight(scope) ? (audiencesOf([scope])[0] ?? null) : null,
+            resource: isRight(scope) ? known.audienceOf(scope) : null,
             roles: roles.filter(({ scopes }) => scopes.includes(scope)).map(({ name }) => name),
           })),
         },

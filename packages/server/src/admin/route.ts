@@ -1,6 +1,7 @@
 /** An administration route as data, from which the HTTP route, its description and its tests are derived. */
 
 import { type Audit, type Clock, type GateEvent, type Principal, Refusal } from 'gatehouse-protocol'
+import type { KnownApis } from '../declarative/check-meaning.ts'
 import type { Definitions } from '../declarative/export.ts'
 import type { JsonSchema } from '../http/openapi.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
@@ -69,12 +70,24 @@ export interface AdminEnv {
   definitions(): Promise<Definitions | undefined>
   /** Resolves when this node uses the attributes as they are declared now; others do so by themselves. */
   attributesChanged(): Promise<void>
+  /** The same for APIs. */
+  apisChanged(): Promise<void>
+  /** Whether clients can be registered for the right to provision users. */
+  readonly provisioning?: boolean
   /** The names of the streaming controllers that this node has loaded. */
   readonly loadedControllers: readonly string[]
   /** Undefined where the streaming service does not run here. */
   readonly feeds: FeedMessages | undefined
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
+}
+
+/** The scopes that roles, clients and others may name. */
+export async function knownApis(
+  { provisioning = false }: AdminEnv,
+  { apis }: Pick<Stores, 'apis'>,
+): Promise<KnownApis> {
+  return { apis: await apis.list(), provisioning }
 }
 
 /** A parameter of the path. The router has matched it, so it is present. */

@@ -1,5 +1,6 @@
 /** All administration routes. */
 import { activityRoutes } from './activity.ts'
+import { apiRoutes } from './apis.ts'
 import { attributeRoutes } from './attributes.ts'
 import { auditRoutes } from './audit.ts'
 import { backupRoutes } from './backups.ts'
@@ -24,6 +25,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...linkRoutes,
   ...clientRoutes,
   ...roleRoutes,
+  ...apiRoutes,
   ...attributeRoutes,
   ...controllerRoutes,
   ...feedRoutes,

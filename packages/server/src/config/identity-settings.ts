@@ -1,5 +1,6 @@
 /** Settings of the identity service: tokens, keys, pages and browser sessions. */
 import {
+  DISCOVERY_MODES,
   oneOf,
   parseBoolean,
   parseBrandName,
@@ -29,6 +30,11 @@ export const IDENTITY_SETTINGS = {
     '10',
     parseSeconds,
     'Seconds within which a rotated refresh token may be used again with the same result, for lost responses and two tabs.',
+  ),
+  discovery: setting(
+    'exact',
+    oneOf(DISCOVERY_MODES),
+    'What /.well-known/openid-configuration says: exact, the members of the contract and nothing else; complete, all that is configured, as /.well-known/oauth-authorization-server always does.',
   ),
   signingAlgs: setting(
     'RS256',

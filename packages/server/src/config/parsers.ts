@@ -13,6 +13,7 @@ export class BadSetting extends Error {
 export const SERVICES = ['identity', 'streaming', 'query'] as const
 export type ServiceName = (typeof SERVICES)[number]
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
+export const DISCOVERY_MODES = ['exact', 'complete'] as const
 export const LOG_FORMATS = ['json', 'pretty'] as const
 
 /** The values that a parser takes, where they are few: for the docs. */

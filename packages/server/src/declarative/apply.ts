@@ -168,6 +168,9 @@ async function applyIdentity(
           ? stores.roles.remove(change.name)
           : putRole(change.target, stores, revocations))
         break
+      case 'api':
+        await (change.action === 'remove' ? stores.apis.remove(change.name) : stores.apis.put(change.target))
+        break
       case 'attribute':
         await (change.action === 'remove'
           ? stores.attributes.remove(change.name)
@@ -197,6 +200,7 @@ async function applyIdentity(
         break
     }
   }
+  if (changes.some(({ what }) => what === 'api')) await stores.events.append({ kind: 'apis-changed' })
   if (changes.some(({ what }) => what === 'attribute')) await stores.events.append({ kind: 'attributes-changed' })
   if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })

@@ -2,21 +2,24 @@
 import {
   COMMON_TOPIC_NAMES,
   calledAddressFault,
-  isRight,
   nearest,
   originFault,
+  PROVISIONING_SCOPE,
   redirectUriFault,
-  SCOPES,
   secureAddressFault,
   webAddressFault,
 } from 'gatehouse-protocol'
 import { readDuration } from '../lib/duration.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import { USER_ID_PREFIX, usernameKey } from '../store/accounts/user.ts'
+import type { Api } from '../store/apis/apis.ts'
+import { BUILT_IN, type KnownScopes } from '../store/apis/known-scopes.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import { hasSecret } from '../store/clients/client-metadata.ts'
+import { apiChangeFaults, wantedScopes } from './api-changes.ts'
 import { nameFault, sharedNames, type TakenNames, takenNames } from './controller-names.ts'
+import { apiFaults, notOneOf } from './declared-api.ts'
 import { assertionFaults } from './declared-assertions.ts'
 import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
 import { feedFaults } from './declared-feed.ts'
@@ -24,6 +27,7 @@ import type {
   Declaration,
   DeclaredClient,
   DeclaredController,
+  DeclaredRole,
   DeclaredTable,
   DeclaredUser,
   DeclaredView,
@@ -31,14 +35,23 @@ import type {
 
 const names = (declared: readonly { readonly name: string }[]): readonly string[] => declared.map(({ name }) => name)
 
+/** The APIs in the database, to whose scopes the file may refer, and whether clients can provision users. */
+export interface KnownApis {
+  readonly apis?: readonly Api[]
+  readonly provisioning?: boolean
+}
+
 /** `existingRoles` and `existingAttributes` are those in the database, to which the file may refer; `taken` are names of controllers. */
 export function checkMeaning(
   declaration: Declaration,
   existingRoles: Iterable<string>,
   taken: TakenNames = takenNames(),
   existingAttributes: Iterable<AttributeDefinition> = [],
+  { apis: existingApis = [], provisioning = false }: KnownApis = {},
 ): Fault[] {
+  const known = wantedScopes(declaration, existingApis, { provisioning })
   const {
+    apis = [],
     roles = [],
     attributes = [],
     users = [],
@@ -53,6 +66,7 @@ export function checkMeaning(
     [...existingAttributes, ...attributes.map(attributeTarget)].map((definition) => [definition.name, definition]),
   )
   return [
+    ...duplicates('apis', 'resource', apis),
     ...duplicates('roles', 'name', roles),
     ...duplicates('attributes', 'name', attributes),
     ...duplicates('users', 'username', users, usernameKey),
@@ -62,15 +76,18 @@ export function checkMeaning(
     ...duplicates('controllers', 'name', controllers),
     ...duplicates('feeds', 'name', feeds),
     ...sharedNames('feeds', feeds, names(controllers)),
+    ...apis.flatMap((api, index) => within(`apis[${index}]`, apiFaults(api, definitions.values()))),
+    ...(apis.length === 0 ? [] : apiChangeFaults(declaration, existingApis)),
+    ...roles.flatMap((role, index) => within(`roles[${index}]`, roleFaults(role, known))),
     ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each))),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
-    ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client))),
+    ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client, known))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, valueFaults(client.attributes, definitions))),
-    ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table))),
-    ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables))),
-    ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken))),
-    ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken))),
+    ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table, known))),
+    ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables, known))),
+    ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken, known))),
+    ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken, known))),
   ]
 }
 
@@ -95,7 +112,7 @@ function userFaults(user: DeclaredUser, roleNames: ReadonlySet<string>): Fault[]
 }
 
 /** Rules of client registration (OpenID Connect Registration §2, RFC 7591 §2.1, RFC 9700). */
-function clientFaults(client: DeclaredClient): Fault[] {
+function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[] {
   const grants = client.grant_types ?? ['authorization_code']
   const isPublic = client.token_endpoint_auth_method === 'none'
   const faults: Fault[] = []
@@ -125,7 +142,7 @@ function clientFaults(client: DeclaredClient): Fault[] {
   const scopes = new Set<string>()
   for (const scope of client.scope?.split(' ') ?? []) {
     if (scope === '') fault('scope', 'scopes must be separated by single spaces')
-    else if (!isScope(scope)) fault('scope', unknown('scope', scope, SCOPES, faults.length))
+    else if (!known.has(scope)) fault('scope', unknown('scope', scope, known.scopes(), faults.length))
     else if (scopes.has(scope)) fault('scope', `"${scope}" is listed twice`)
     scopes.add(scope)
   }
@@ -174,28 +191,32 @@ function addressFaults(
   })
 }
 
-function tableFaults(table: DeclaredTable): Fault[] {
+function tableFaults(table: DeclaredTable, known: KnownScopes): Fault[] {
   return [
     ...duplicates('columns', 'name', table.columns, (name) => name.toLowerCase()),
     ...table.columns.flatMap((column, index) => within(`columns[${index}]`, columnFaults(column))),
-    ...scopeFaults('read_scope', table.read_scope),
-    ...scopeFaults('write_scope', table.write_scope),
+    ...scopeFaults('read_scope', table.read_scope, known),
+    ...scopeFaults('write_scope', table.write_scope, known),
   ]
 }
 
-function viewFaults(view: DeclaredView, tables: readonly DeclaredTable[]): Fault[] {
+function viewFaults(view: DeclaredView, tables: readonly DeclaredTable[], known: KnownScopes): Fault[] {
   const same = tables.findIndex(({ name }) => name.toLowerCase() === view.name.toLowerCase())
   return [
     ...(same === -1 ? [] : [{ path: 'name', text: `"${view.name}" is already the name of tables[${same}]` }]),
     ...repeated('columns', view.columns, (name) => name.toLowerCase()),
-    ...scopeFaults('read_scope', view.read_scope),
+    ...scopeFaults('read_scope', view.read_scope, known),
   ]
 }
 
 /** Milliseconds. A client whose ActionTimeout is shorter waits for no longer than that. */
 const [SHORTEST_TIMEOUT, LONGEST_TIMEOUT] = [100, 3_600_000]
 
-function controllerFaults({ name, url, topics, timeout }: DeclaredController, taken: TakenNames): Fault[] {
+function controllerFaults(
+  { name, url, topics, timeout }: DeclaredController,
+  taken: TakenNames,
+  known: KnownScopes,
+): Fault[] {
   const faults: Fault[] = []
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
   fault('name', nameFault(name, taken))
@@ -203,8 +224,9 @@ function controllerFaults({ name, url, topics, timeout }: DeclaredController, ta
   for (const [index, topic] of topics.entries()) {
     const path = `topics[${index}]`
     if (COMMON_TOPIC_NAMES.includes(topic.name)) fault(`${path}.name`, `every controller has a topic ${topic.name}`)
-    if (topic.needs !== 'identity' && !(isScope(topic.needs) && isRight(topic.needs)))
-      fault(`${path}.needs`, unknown('scope', topic.needs, ['identity', ...SCOPES.filter(isRight)], index))
+    const rights = known.rights().filter((scope) => known.targetOf(scope) === BUILT_IN)
+    if (topic.needs !== 'identity' && !rights.includes(topic.needs))
+      fault(`${path}.needs`, unknown('scope', topic.needs, ['identity', ...rights], index))
   }
   const milliseconds = timeout === undefined ? undefined : readDuration(timeout)
   if (milliseconds !== undefined && (milliseconds < SHORTEST_TIMEOUT || milliseconds > LONGEST_TIMEOUT))
@@ -212,8 +234,23 @@ function controllerFaults({ name, url, topics, timeout }: DeclaredController, ta
   return [...faults, ...duplicates('topics', 'name', topics)]
 }
 
-function scopeFaults(path: string, scope: string | null | undefined): Fault[] {
-  return typeof scope === 'string' && !isScope(scope) ? [{ path, text: unknown('scope', scope, SCOPES) }] : []
+/** A scope of an API is in no token for the built-in services. */
+function scopeFaults(path: string, scope: string | null | undefined, known: KnownScopes): Fault[] {
+  if (typeof scope !== 'string') return []
+  const builtIn = known.scopes().filter((name) => known.targetOf(name) === BUILT_IN)
+  if (builtIn.includes(scope)) return []
+  const api = known.apiOf(scope)?.resource
+  const isOfApi = `"${scope}" is a scope of ${api}: name one of the platform`
+  return [{ path, text: api === undefined ? unknown('scope', scope, builtIn) : isOfApi }]
+}
+
+function roleFaults({ scopes = [] }: DeclaredRole, known: KnownScopes): Fault[] {
+  return scopes.flatMap((scope, index) => {
+    const path = `scopes[${index}]`
+    if (scope === PROVISIONING_SCOPE)
+      return [{ path, text: `${scope} cannot be given by a role: register the client for it` }]
+    return known.has(scope) ? [] : [{ path, text: notOneOf(scope, known.scopes()) }]
+  })
 }
 
 function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
@@ -230,10 +267,6 @@ function columnFaults(column: DeclaredTable['columns'][number]): Fault[] {
 
 /** The number of digits of a Decimal column. */
 const MOST_DIGITS = 38
-
-function isScope(text: string): boolean {
-  return SCOPES.some((scope) => scope === text)
-}
 
 /** Finding the nearest name takes time: only the first of many faults in a list get it. */
 const MOST_SUGGESTIONS = 10

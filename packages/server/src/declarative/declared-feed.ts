@@ -4,8 +4,10 @@ import type { XStatic } from 'typebox/schema'
 import { DURATION, readDuration, writeDuration } from '../lib/duration.ts'
 import { closed, number, oneOf, text, words } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
+import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
 import { nameFault, type TakenNames } from './controller-names.ts'
+import { LONGEST_SCOPE, notOneOf } from './declared-api.ts'
 
 export type DeclaredFeed = XStatic<typeof FEED>
 
@@ -38,11 +40,11 @@ export const FEED = closed(['name'], {
   name: text({ pattern: CONTROLLER_NAME.source, maxLength: 64, description: 'The Controller in messages.' }),
   description: words('What is published.'),
   class: oneOf(FEED_CLASSES, `The class of the feed for clients of version 2. Default: ${DEFAULTS.class}.`),
-  read: oneOf(
+  read: scope(
     ['identity', ...PLATFORM_SCOPES],
     `Who may subscribe and read the history: those with this scope, or identity: any signed-in caller. Default: ${DEFAULTS.read}.`,
   ),
-  write: oneOf(PLATFORM_SCOPES, `The scope that publishing needs. Default: ${DEFAULTS.write}.`),
+  write: scope(PLATFORM_SCOPES, `The scope that publishing needs. Default: ${DEFAULTS.write}.`),
   keep: oneOf(
     ['latest', 'all'],
     `latest: the newest message of a topic is its state, and may replace earlier ones. all: every message counts. Default: ${DEFAULTS.keep}.`,
@@ -70,6 +72,11 @@ export const FEED = closed(['name'], {
   }),
 })
 
+/** A built-in scope, or one of your own of the platform. */
+function scope(examples: readonly string[], description: string) {
+  return text({ minLength: 1, maxLength: LONGEST_SCOPE, examples, description })
+}
+
 function bound<const Default extends number>(maximum: number, byDefault: Default, description: string) {
   return number('integer', { minimum: 1, maximum, description: `${description} Default: ${byDefault}.` })
 }
@@ -78,12 +85,14 @@ function time(example: string, description: string) {
   return text({ pattern: DURATION.source, examples: [example], description })
 }
 
-/** `taken` are the names of other controllers. */
-export function feedFaults(feed: DeclaredFeed, taken: TakenNames): Fault[] {
+/** `taken` are the names of other controllers, `known` the scopes that it may name. */
+export function feedFaults(feed: DeclaredFeed, taken: TakenNames, known: KnownScopes): Fault[] {
   const { bytes = DEFAULTS.bytes, message_bytes: messageBytes = DEFAULTS.message_bytes } = feed
   const faults: Fault[] = []
   const fault = (path: string, text: string | undefined) => text !== undefined && faults.push({ path, text })
   fault('name', nameFault(feed.name, taken))
+  fault('read', scopeFault(feed.read, ['identity', ...known.platformRights()]))
+  fault('write', scopeFault(feed.write, known.platformRights()))
   fault('history.time', timeFault(feed.history?.time, LONGEST_HISTORY))
   fault('state_time', timeFault(feed.state_time, LONGEST_STATE))
   if (feed.state_time !== undefined && feed.keep === 'all')
@@ -98,6 +107,11 @@ export function feedFaults(feed: DeclaredFeed, taken: TakenNames): Fault[] {
     )
   if (bytes < messageBytes) fault('bytes', `must be at least message_bytes, ${messageBytes}`)
   return faults
+}
+
+function scopeFault(name: string | undefined, allowed: readonly string[]): string | undefined {
+  if (name === undefined || allowed.includes(name)) return undefined
+  return notOneOf(name, allowed)
 }
 
 function timeFault(text: string | undefined, longest: number): string | undefined {

@@ -5,6 +5,7 @@ import type { Role } from '../store/accounts/roles.ts'
 import { rolesByOperator, type User } from '../store/accounts/user.ts'
 import { type ClientMetadata, hasSecret } from '../store/clients/client-metadata.ts'
 import type { Stores } from '../store/stores.ts'
+import { declaredApi } from './declared-api.ts'
 import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
 import { existingTables, existingViews } from './state.ts'
@@ -48,13 +49,14 @@ export async function exportDeclaration(
   stores: Stores,
   { users, definitions, feeds, controllers }: ExportOptions,
 ): Promise<ExportedFile> {
-  const clientIds = await allClientIds(stores)
-  const clients = await Promise.all(clientIds.map((id) => stores.clients.metadata(id)))
+  const clients = await allClients(stores)
+  const apis = await stores.apis.list()
   return {
+    ...(apis.length > 0 && { apis: apis.toSorted(by(({ resource }) => resource)).map(declaredApi) }),
     roles: (await stores.roles.list()).toSorted(by(({ name }) => name)).map(declaredRole),
     ...(await declaredAttributes(stores)),
     ...(users && { users: (await allUsers(stores)).toSorted(by(({ username }) => username)).map(declaredUser) }),
-    clients: declaredClients(clients.filter((client) => client !== undefined)),
+    clients: declaredClients(clients),
     ...(definitions && {
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
@@ -70,7 +72,13 @@ async function declaredAttributes({ attributes }: Stores): Promise<{ attributes?
   return all.length === 0 ? {} : { attributes: all.map(declaredAttribute) }
 }
 
-async function allClientIds({ clients }: Stores): Promise<string[]> {
+export async function allClients(stores: Pick<Stores, 'clients'>): Promise<ClientMetadata[]> {
+  const ids = await allClientIds(stores)
+  const found = await Promise.all(ids.map((id) => stores.clients.metadata(id)))
+  return found.filter((client) => client !== undefined)
+}
+
+async function allClientIds({ clients }: Pick<Stores, 'clients'>): Promise<string[]> {
   const all: string[] = []
   for (;;) {
     const page = await clients.listIds({ after: all.at(-1) ?? '', limit: PAGE })

@@ -1,7 +1,9 @@
 /** Computes the changes that turn the current state into the declared one. Pure: decides everything, changes nothing. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
+import { apiTarget, presentApi } from './declared-api.ts'
 import { attributeTarget, presentAttribute } from './declared-attribute.ts'
 import { feedTarget, presentFeed } from './declared-feed.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
@@ -21,6 +23,7 @@ import {
 
 /** Users are keyed by their normalised name, tables and views by their lower-case name. */
 export interface CurrentState {
+  readonly apis: ReadonlyMap<string, Api>
   readonly roles: ReadonlyMap<string, RoleTarget>
   readonly attributes: ReadonlyMap<string, AttributeDefinition>
   readonly users: ReadonlyMap<string, UserState>
@@ -78,6 +81,7 @@ interface Removal<What extends string> {
 }
 
 export type Change =
+  | Upsert<'api', Api>
   | Upsert<'role', RoleTarget>
   | Upsert<'attribute', AttributeDefinition>
   | (Upsert<'user', UserTarget> & { readonly password: NewPassword | undefined })
@@ -86,6 +90,7 @@ export type Change =
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Upsert<'controller', ControllerTarget>
   | Upsert<'feed', Feed>
+  | Removal<'api'>
   | Removal<'role'>
   | Removal<'attribute'>
   | Removal<'user'>
@@ -106,6 +111,7 @@ export function plan(
   views: readonly BoundView[] = [],
 ): Change[] {
   return [
+    ...planApis(declaration, state),
     ...planRoles(declaration, state),
     ...planAttributes(declaration, state),
     ...planUsers(declaration, state, rules),
@@ -129,6 +135,14 @@ function upsert<What extends string, Target extends object>(
   if (before === undefined) return { action: 'create', what, name, target, differences: [] }
   const differences = [...differencesOf(before, target), ...others]
   return differences.length === 0 ? undefined : { action: 'update', what, name, target, differences }
+}
+
+function planApis({ apis = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
+  return apis.map(apiTarget).flatMap((target): Change[] => {
+    const before = state.apis.get(target.resource)
+    const change = upsert('api', target.resource, before && presentApi(before), presentApi(target))
+    return change === undefined ? [] : [{ ...change, target }]
+  })
 }
 
 function planRoles({ roles = [] }: ResolvedDeclaration, state: CurrentState): Change[] {
@@ -263,6 +277,10 @@ function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rul
     ...absentFrom(state.users, foldedNames).map(({ target }) => removal('user', target.username)),
     ...absentFrom(state.roles, namesOf(roles)).map(({ name }) => removal('role', name)),
     ...absentFrom(state.clients, clientIds).map(({ target }) => removal('client', target.client_id)),
+    ...absentFrom(
+      state.apis,
+      declaration.apis?.map(({ resource }) => resource),
+    ).map(({ resource }) => removal('api', resource)),
     ...absentFrom(state.attributes, namesOf(attributes)).map(({ name }) => removal('attribute', name)),
     ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
     ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),

@@ -12,15 +12,18 @@ import type { StoredNames } from '../store/check-stored.ts'
 import { secretDigest } from '../store/clients/clients.ts'
 import type { Database } from '../store/database/database.ts'
 import { CHANGE_LOCK } from '../store/database/transaction.ts'
-import { createStores } from '../store/stores.ts'
+import { createStores, type Stores } from '../store/stores.ts'
+import { removedScopes, scopeRemovalFaults, wantedScopes } from './api-changes.ts'
 import { apply } from './apply.ts'
 import { attributeChangeFaults, keptAttributes, wantedAttributes } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
+import { defer } from './deferral.ts'
 import type { DeclaredDocument } from './demo-documents.ts'
 import { TICKER } from './demo-feed.ts'
+import { allClients } from './export.ts'
 import {
   type Change,
   type CurrentState,
@@ -58,6 +61,12 @@ export interface ReconcileEnv {
   readonly digestKey: Buffer
   /** The names of the controllers that the server has loaded, as far as they are known. */
   readonly loadedControllers?: readonly string[]
+  /** Whether clients can be registered for the right to provision users. */
+  readonly provisioning?: boolean
+  /**
+   * Called if sections of the file are left out because nodes of an earlier version run. Without it such a file is refused.
+   */
+  readonly onDeferred?: (sections: readonly string[], olderNodes: readonly string[]) => void
 }
 
 /** The declarations that the settings name; undefined if none. The file reader and the demonstration data are loaded on demand. */
@@ -103,15 +112,16 @@ export async function findDeclared(
 export async function checkDeclared(
   declared: Declared,
   environment: ReconcileEnv['environment'],
-  { roles, attributes }: StoredNames,
+  { roles, attributes, apis }: StoredNames,
   tables: TableChecks | undefined,
   loadedControllers: readonly string[] = [],
+  provisioning = false,
 ): Promise<void> {
   const { source, declaration, folder } = declared
   const known = new Map(attributes.map((attribute) => [attribute.name, attribute]))
   refuse(source, [
     ...resolveSecrets(declaration, { environment, folder }).faults,
-    ...checkMeaning(declaration, roles, takenNames(loadedControllers), attributes),
+    ...checkMeaning(declaration, roles, takenNames(loadedControllers), attributes, { apis, provisioning }),
     ...tableFaults(declaration, folder, known, tables),
   ])
   if (tables === undefined) return
@@ -147,9 +157,10 @@ export function reconcile(declared: Declared, env: ReconcileEnv, dryRun = false)
   return withLock(env.database, () => reconcileLocked(declared, env, dryRun))
 }
 
-async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
-  const { source, declaration, folder } = declared
+async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boolean): Promise<readonly Change[]> {
   const stores = createStores(env.database, env.clock)
+  const declared = await deferIfNeeded(whole, stores, env)
+  const { source, declaration, folder } = declared
   const state = await readState(declaration, stores, env.tables)
   const { resolved, faults } = resolveSecrets(declaration, { environment: env.environment, folder })
   refuse(source, [
@@ -159,7 +170,9 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
       state.roles.keys(),
       takenNames(env.loadedControllers),
       keptAttributes(declaration, state.attributes),
+      { apis: [...state.apis.values()], provisioning: env.provisioning ?? false },
     ),
+    ...(await removedScopeFaults(declaration, state, stores)),
     ...attributeChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
     ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
@@ -178,6 +191,27 @@ async function reconcileLocked(declared: Declared, env: ReconcileEnv, dryRun: bo
       pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
     })
   return changes
+}
+
+async function deferIfNeeded(declared: Declared, { nodes }: Stores, { onDeferred }: ReconcileEnv): Promise<Declared> {
+  const deferred = defer(declared.declaration)
+  const older = deferred === undefined ? [] : await nodes.older()
+  if (deferred === undefined || older.length === 0) return declared
+  const text = `nodes of an earlier version do not know this yet: first upgrade ${older.join(', ')}`
+  if (onDeferred === undefined)
+    throw new BadDeclaration(
+      declared.source,
+      deferred.sections.map((path) => ({ path, text })),
+    )
+  onDeferred(deferred.sections, older)
+  return { ...declared, declaration: deferred.declaration }
+}
+
+/** All clients are read only where a scope is to be removed. */
+async function removedScopeFaults(declaration: Declaration, state: CurrentState, stores: Stores): Promise<Fault[]> {
+  const existing = [...state.apis.values()]
+  if (removedScopes(existing, wantedScopes(declaration, existing)).size === 0) return []
+  return scopeRemovalFaults(declaration, state, await allClients(stores))
 }
 
 /** Those in the database that pruning does not remove. */

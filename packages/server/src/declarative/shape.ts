@@ -7,6 +7,7 @@ import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
 import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
+import { API, API_PATTERNS, LONGEST_SCOPE, SCOPE_NAME } from './declared-api.ts'
 import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 
@@ -49,6 +50,7 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
   ...ATTRIBUTE_PATTERNS,
+  ...API_PATTERNS,
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
   [PASSWORD_HASH, 'must be an Argon2 hash in PHC format, such as $argon2id$v=19$m=19456,t=2,p=1$…$…'],
@@ -67,7 +69,10 @@ const SECRET = either(
 
 const ROLE = closed(['name'], {
   name: text({ pattern: NAME, maxLength: LONGEST_NAME }),
-  scopes: shortList(oneOf(SCOPES), 'The scopes that the role gives.'),
+  scopes: shortList(
+    text({ pattern: SCOPE_NAME.source, maxLength: LONGEST_SCOPE, examples: SCOPES }),
+    'The scopes that the role gives: built-in ones, and those of APIs.',
+  ),
   description: words('The purpose of the role.'),
   require_second_factor: flag('Users with this role must sign in with a second factor.'),
   provisioned: flag('SCIM clients see the role as a group, and may give it to users. Default: as it is.'),
@@ -178,6 +183,10 @@ const CLIENT = closed(['client_id'], {
     'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
   ),
   attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },
+  api: words('The resource of the API that the client is: it may exchange access tokens for it (RFC 8693).'),
+  exchange_scope: words(
+    'The scopes of other APIs and services that it may get by token exchange, separated by spaces.',
+  ),
   disabled: flag(),
 })
 
@@ -261,6 +270,7 @@ export const DECLARATION = {
       additionalProperties: SETTING,
       description: 'Settings by their names in a file, such as log_level.',
     },
+    apis: shortList(API, 'APIs of your own that take access tokens of this server, and their scopes.'),
     roles: list(ROLE),
     attributes: shortList(ATTRIBUTE, 'Attributes that users and clients can have, such as a desk.'),
     users: list(USER),
@@ -270,7 +280,7 @@ export const DECLARATION = {
     controllers: shortList(CONTROLLER, 'Remote controllers: programs that answer requests of streams over HTTP.'),
     feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
     prune: flag(
-      'Remove roles, attributes, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
+      'Remove APIs, roles, attributes, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
     ),
   }),
 } as const

@@ -20,6 +20,7 @@ export async function readState(
   const roles = await stores.roles.list()
   const users = await readUsers(declaration, stores.users)
   return {
+    apis: new Map((await stores.apis.list()).map((api) => [api.resource, api])),
     roles: new Map(roles.map((role) => [role.name, role])),
     attributes: new Map((await stores.attributes.list()).map((attribute) => [attribute.name, attribute])),
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),

@@ -47,6 +47,8 @@ export class Context {
   unread: UnreadReplies | undefined
   /** Shows a problem document to a person; undefined where the server has no pages. */
   problemPage: ProblemPage | undefined
+  /** The address of the metadata of the resource at a path, for challenges; undefined where there is none. */
+  resourceMetadata: ((path: string) => string) | undefined
   #response: ServerResponse | undefined
   #principal: Principal | undefined
   #caller: Context['caller'] = ANONYMOUS
@@ -170,6 +172,7 @@ export class Context {
 
   /** Head and body leave in one write. */
   send(type: string, body: string | Buffer, status = 200): void {
+    if (status === 401) this.#completeChallenge()
     const head = this.#head()
     head.push('content-type', type, 'content-length', String(Buffer.byteLength(body)))
     const { response } = this
@@ -226,6 +229,18 @@ export class Context {
   cutOff(): void {
     this.incompleteStatus = 500
     this.response.destroy()
+  }
+
+  /** RFC 9728 §5.1: a Bearer challenge says where the metadata of the resource is. */
+  #completeChallenge(): void {
+    const at = this.#headers?.indexOf('www-authenticate') ?? -1
+    const challenge = this.#headers?.[at + 1]
+    if (at < 0 || this.resourceMetadata === undefined || challenge?.startsWith('Bearer') !== true) return
+    const separator = challenge.includes('=') ? ', ' : ' '
+    this.setHeader(
+      'www-authenticate',
+      `${challenge}${separator}resource_metadata="${this.resourceMetadata(this.path)}"`,
+    )
   }
 
   #head(): string[] {

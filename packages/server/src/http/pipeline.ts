@@ -34,6 +34,8 @@ export interface PipelineOptions {
   readonly tracing?: Tracing | undefined
   /** Shows errors to people. */
   readonly problemPage?: ProblemPage
+  /** The address of the metadata of the resource at a path (RFC 9728). */
+  readonly resourceMetadata?: (path: string) => string
   /** The reply if no route matches; a 404 by default. */
   readonly unmatched?: Refusal
   readonly unread?: UnreadReplies
@@ -97,8 +99,10 @@ export class Pipeline {
   }
 
   #contextOf(request: IncomingMessage, response: ServerResponse | undefined): Context {
-    const { addressOf, base = '', logger } = this.#options
-    return new Context(request, response, addressOf(request), localTarget(request.url ?? '/', base), logger)
+    const { addressOf, base = '', logger, resourceMetadata } = this.#options
+    const context = new Context(request, response, addressOf(request), localTarget(request.url ?? '/', base), logger)
+    context.resourceMetadata = resourceMetadata
+    return context
   }
 
   #dispatch(context: Context, span: RequestSpan | undefined): void {

@@ -78,7 +78,9 @@ export async function openIdentity(options: IdentityOptions) {
     clock,
     async namesOf(userId) {
       const user = await users.findById(userId)
-      return user === undefined ? undefined : { username: user.username, displayName: displayNameOf(user) }
+      return user === undefined
+        ? undefined
+        : { username: user.username, displayName: displayNameOf(user), roles: user.roles }
     },
   })
   const unsubscribe = bus.subscribe((event) => {
@@ -113,6 +115,7 @@ export async function openIdentity(options: IdentityOptions) {
     issuer: createIssuer({
       name: options.issuer,
       signer,
+      apis,
       clock,
       lifetimes,
       sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),
@@ -120,6 +123,7 @@ export async function openIdentity(options: IdentityOptions) {
     signer,
     apis,
     authenticate: access.authenticate,
+    authenticateAny: access.authenticateAny,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
     clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),

@@ -51,6 +51,11 @@ export const OAUTH_ERRORS = {
     when: 'A scope is not offered, not allowed for the client, or more than was granted.',
     advice: 'Request fewer scopes, or have an operator allow them.',
   },
+  invalid_target: {
+    status: 400,
+    when: 'A `resource` (RFC 8707) is unknown, malformed, repeated too often or not covered by the grant, the client is registered for no scope of it, or none is named where the token could be for several APIs.',
+    advice: 'Name one declared API exactly as it is declared: `gatehouse api list`.',
+  },
   access_denied: {
     status: 400,
     when: 'The user declined.',

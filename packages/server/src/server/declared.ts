@@ -5,23 +5,57 @@ import type { TablesPort } from '../declarative/tables-port.ts'
 import type { Documents } from '../query/saved/documents.ts'
 import type { Base } from './base.ts'
 import type { Resources } from './resources.ts'
+import type { Cleanup } from './watch/cleanup.ts'
 
 export async function reconcileDeclared(
   declared: Declared | undefined,
   { resources, loadedControllers, logger }: Pick<Base, 'resources' | 'loadedControllers' | 'logger'>,
   query: { readonly tables: TablesPort; readonly documents: Documents } | undefined,
+  cleanup: Cleanup,
 ): Promise<void> {
+  stopRetry(resources)
   if (declared === undefined) return
   const { database, stores, audit, masterKey, clock } = resources
   const { tables, documents } = query ?? {}
   const { reconcile, summarise } = await import('../declarative/reconcile.ts')
   const digestKey = masterKey.derive('declared passwords')
-  const env = { database, clock, environment: process.env, tables, digestKey, loadedControllers }
+  const onDeferred = (sections: readonly string[], olderNodes: readonly string[]) => {
+    logger.warn({ sections, olderNodes }, 'parts of the declaration wait until all nodes are upgraded')
+    const again = () => reconcileDeclared(declared, { resources, loadedControllers, logger }, query, cleanup)
+    retryWhenUpgraded(resources, again, cleanup, (error) => logger.error({ err: error }, 'declaration not applied'))
+  }
+  const env = { database, clock, environment: process.env, tables, digestKey, loadedControllers, onDeferred }
   const changes = await reconcile(declared, env)
   if (documents !== undefined) await createDocuments(declared.documents ?? [], documents, stores)
   if (changes.length === 0) return
   logger.info({ source: declared.source, ...summarise(changes) }, 'declaration applied')
   audit.record({ event: 'declaration.applied', details: summarise(changes) })
+}
+
+const UPGRADE_CHECK_MS = 2_000
+const retries = new WeakMap<Resources, NodeJS.Timeout>()
+
+/** Applies the whole file once no node of an earlier version runs. A file that is read again replaces the one that waits. */
+function retryWhenUpgraded(
+  resources: Resources,
+  again: () => Promise<void>,
+  cleanup: Cleanup,
+  onError: (error: unknown) => void,
+): void {
+  const check = async (): Promise<void> => {
+    if ((await resources.stores.nodes.older()).length > 0) return
+    stopRetry(resources)
+    await again()
+  }
+  const timer = setInterval(() => void check().catch(onError), UPGRADE_CHECK_MS)
+  timer.unref()
+  retries.set(resources, timer)
+  cleanup.add(() => clearInterval(timer))
+}
+
+function stopRetry(resources: Resources): void {
+  clearInterval(retries.get(resources))
+  retries.delete(resources)
 }
 
 async function createDocuments(

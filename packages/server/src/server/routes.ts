@@ -13,7 +13,7 @@ import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
 import type { Flow } from '../identity/browser/flow.ts'
-import { discoveryRoutes } from '../identity/endpoints/discovery.ts'
+import { type DiscoveryOptions, discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
@@ -47,6 +47,8 @@ export interface RouteParts {
   readonly builtInClients: BuiltInClients
   readonly pages: LazyPages
   readonly runsIdentity: boolean
+  /** What the OpenID document says. */
+  readonly discovery: DiscoveryOptions['mode']
   /** Undefined where the console is switched off. */
   readonly console: Pick<ConsoleOptions, 'issuer' | 'services' | 'demo'> | undefined
   readonly query: readonly RouteGroup[] | undefined
@@ -94,8 +96,13 @@ function startRoute(pages: LazyPages, readiness: () => Promise<Readiness>): Rout
 function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGroup | LazyRouteGroups)[] {
   const { identity, resources, rateLimits, metrics } = parts
   return [
-    { at: ['/.well-known'], limit: 'pages', cors: '*', routes: discoveryRoutes(identity.issuer.name, identity.signer) },
-    ...endpointGroups({ ...identity, ...resources, rateLimits, metrics }, cors),
+    {
+      at: ['/.well-known'],
+      limit: 'pages',
+      cors: '*',
+      routes: discoveryRoutes({ ...identity, issuer: identity.issuer.name, mode: parts.discovery }),
+    },
+    ...endpointGroups({ ...identity, authenticate: identity.authenticateAny, ...resources, rateLimits, metrics }, cors),
     { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
   ]
 }
@@ -133,7 +140,7 @@ async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
     clock,
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
-    pages: (await parts.pages.load()).settings,
+    pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
   }
   return browserGroups(env)
 }
@@ -190,6 +197,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     feeds: parts.feeds?.service,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     attributesChanged: parts.attributesChanged,
+    apisChanged: identity.apis.reload,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

@@ -94,7 +94,7 @@ export function runServer(running: Running, front: Front): RunningServer {
 function reload(
   started: LoadedConfig,
   next: LoadedConfig,
-  { ports, base, services }: Running,
+  { ports, base, services, cleanup }: Running,
   { addresses, connections }: Front,
 ): Promise<LoadedConfig> {
   const { config, issuer, logger } = base
@@ -107,7 +107,10 @@ function reload(
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,
     setProxies: (networks) => addresses.setNetworks(networks),
-    applyDeclared: async () => reconcileDeclared(await readDeclared(config, base.loadedControllers), base, query),
+    async applyDeclared() {
+      await reconcileDeclared(await readDeclared(config, base.loadedControllers), base, query, cleanup)
+      await identity.apis.reload()
+    },
   })
 }
 

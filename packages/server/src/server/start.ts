@@ -8,6 +8,7 @@ import type { ReadinessCheck } from '../http/health.ts'
 import { UnreadReplies } from '../http/limits/unread-replies.ts'
 import { type Listener, openListener } from '../http/listener.ts'
 import { Pipeline } from '../http/pipeline.ts'
+import { resourceMetadataOf } from '../http/protected-resource.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
@@ -100,12 +101,12 @@ function answerOtherNodes(
 /** Applies the declarative file; then the next node may start. */
 async function finishStart(
   base: Base,
-  { query, streaming, feeds, window, metrics }: Services,
+  { identity, query, streaming, feeds, window, metrics }: Services,
   cleanup: Cleanup,
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
-  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query)
-  await Promise.all([streaming?.loadDeclared(), feeds?.load()])
+  if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query, cleanup)
+  await Promise.all([identity.apis.reload(), streaming?.loadDeclared(), feeds?.load()])
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)
@@ -152,6 +153,7 @@ function answerRequests(
         readiness,
       },
       runsIdentity: runs(config, 'identity'),
+      discovery: config.discovery,
       console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
       tables: query?.tables,
       query: query?.routes({
@@ -171,6 +173,7 @@ function answerRequests(
     }),
     base: basePath,
     problemPage: pages.problemPage,
+    resourceMetadata: resourceMetadataOf(issuer),
     arriving,
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     addressOf: (request) => addresses.of(request),

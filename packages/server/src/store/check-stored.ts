@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import SqliteDatabase from 'better-sqlite3'
 import { CompiledQuery, type Kysely } from 'kysely'
+import { type Api, createApis } from './apis/apis.ts'
 import { type AttributeDefinition, createAttributes } from './attributes/attributes.ts'
 import { createNodes } from './cluster/nodes.ts'
 import { checkDataFolder } from './database/data-folder.ts'
@@ -41,9 +42,10 @@ export interface StoredOptions extends DataLocation {
 export interface StoredNames {
   readonly roles: readonly string[]
   readonly attributes: readonly AttributeDefinition[]
+  readonly apis: readonly Api[]
 }
 
-const NO_NAMES: StoredNames = { roles: [], attributes: [] }
+const NO_NAMES: StoredNames = { roles: [], attributes: [], apis: [] }
 
 export async function checkStored(options: StoredOptions): Promise<StoredNames> {
   const { dataFolder, url, masterKey, freeConnections = 0, mustBeCurrent = false } = options
@@ -154,7 +156,9 @@ async function checkContent(database: Database, masterKey: MasterKey | undefined
   const roles = await db.selectFrom('roles').select('name').execute()
   const hasAttributes = version > MIGRATIONS.findIndex(({ name }) => name === 'attributes')
   const attributes = hasAttributes ? await createAttributes(db, Date.now).list() : []
-  return { roles: roles.map(({ name }) => name), attributes }
+  const hasApis = version > MIGRATIONS.findIndex(({ name }) => name === 'apis')
+  const apis = hasApis ? await createApis(db, Date.now).list() : []
+  return { roles: roles.map(({ name }) => name), attributes, apis }
 }
 
 /**

@@ -1,6 +1,6 @@
 /** The streaming service: its gateway with the controllers, and its route. */
 
-import { isPlatformScope, Refusal, SCOPES, STREAM_PATH, VERSION } from 'gatehouse-protocol'
+import { isPlatformScope, opensPlatform, Refusal, SCOPES, STREAM_PATH, VERSION } from 'gatehouse-protocol'
 import { requireScope } from '../http/request/authentication.ts'
 import type { Route, RouteGroup } from '../http/route.ts'
 import type { RemoteControllers } from '../store/controllers/controllers.ts'
@@ -80,7 +80,9 @@ export function streamRoutes(
   const topics: Route = {
     method: 'GET',
     path: `${STREAM_PATH}/topics`,
-    access: requireScope(...SCOPES.filter(isPlatformScope)),
+    access(principal) {
+      if (![...principal.scopes].some(opensPlatform)) requirePlatformScope(principal)
+    },
     handle(context) {
       context.setHeader('cache-control', 'no-store')
       context.json({ items: gateway.topicsFor(context.principal.scopes) })
@@ -88,6 +90,8 @@ export function streamRoutes(
   }
   return { at: ['/platform'], limit: 'stream', routes: [stream, topics, ...(hasEcho ? [echo] : [])] }
 }
+
+const requirePlatformScope = requireScope(...SCOPES.filter(isPlatformScope))
 
 function upgradeRequired(): never {
   throw new Refusal('stream.upgrade_required', 426, 'This address needs a WebSocket upgrade', {

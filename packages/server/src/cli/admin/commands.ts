@@ -1,6 +1,7 @@
 /** The administration commands, as commands of the program. */
 import type { Command } from '../command.ts'
 import type { AdminCommand } from './admin-command.ts'
+import { API_COMMANDS } from './api-commands.ts'
 import { CLIENT_COMMANDS } from './client-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { CONTROLLER_COMMANDS } from './controller-commands.ts'
@@ -13,6 +14,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...USER_COMMANDS,
   ...LINK_COMMANDS,
   ...CLIENT_COMMANDS,
+  ...API_COMMANDS,
   ...CONTROLLER_COMMANDS,
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,

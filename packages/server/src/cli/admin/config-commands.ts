@@ -3,7 +3,7 @@ import { membersOf } from '../output/json.ts'
 import { printable } from '../output/table.ts'
 import type { AdminCommand } from './admin-command.ts'
 
-const HEADER = `# Roles, users, clients, tables, views, feeds and remote controllers, for "gatehouse apply". There are no passwords and no secrets in
+const HEADER = `# APIs, roles, users, clients, tables, views, feeds and remote controllers, for "gatehouse apply". There are no passwords and no secrets in
 # this file: set the variables that clients with a secret name, and give people a link for a new password with
 # "gatehouse user reset-link". The rows of tables and the messages of feeds are not part of it: see "gatehouse export".
 `
@@ -13,7 +13,7 @@ export const CONFIG_COMMANDS: readonly AdminCommand[] = [
     name: 'config export',
     options: { '--without-users': { help: 'leave the users out' } },
     summary:
-      'Writes the roles, users, clients, tables, views, feeds and controllers as a declarative file in YAML, without secrets.',
+      'Writes the APIs, roles, users, clients, tables, views, feeds and controllers as a declarative file in YAML, without secrets.',
     examples: [
       'config export > gatehouse.yaml',
       'config export --without-users --json --server https://gate.example.com',

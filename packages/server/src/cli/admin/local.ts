@@ -35,6 +35,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     activity: createClusterActivity(data.nodes),
     definitions: async () => (loaded.config.services.includes('query') ? data.withTables(readDefinitions) : undefined),
     attributesChanged: async () => {},
+    apisChanged: async () => {},
     // Only a server loads their modules; it does not use a declared controller or feed with the name of one of them.
     loadedControllers: [],
     feeds: undefined,

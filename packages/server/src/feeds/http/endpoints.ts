@@ -1,6 +1,6 @@
 /** The HTTP endpoints of feeds: publish, remove, read and follow. */
 import { hash } from 'node:crypto'
-import { type Authenticate, type Clock, isPlatformScope, type Principal, problemOf, Refusal } from 'gatehouse-protocol'
+import { type Authenticate, type Clock, opensPlatform, type Principal, problemOf, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../http/events/event-response.ts'
 import { OpenResponses, type OpenResponsesEnv } from '../../http/events/open-responses.ts'
@@ -32,7 +32,7 @@ const ONE: BodyRule = { limit: 2 * 1024 * 1024, types: [JSON_BODY] }
 const MANY: BodyRule = { limit: BODY_BYTES, types: [JSON_BODY, NDJSON, CLOUD_EVENT] }
 /** Any scope of the platform; what a feed needs is checked by the service. */
 const access = (principal: Principal): void => {
-  if (![...principal.scopes].some(isPlatformScope))
+  if (![...principal.scopes].some(opensPlatform))
     throw new Refusal('access.insufficient_scope', 403, 'This needs a scope of the platform')
 }
 

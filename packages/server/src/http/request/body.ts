@@ -93,6 +93,8 @@ export interface Parameters {
   get(name: string): string | undefined
   /** Names that occur more than once. */
   readonly repeated: ReadonlySet<string>
+  /** Every value of a parameter that may be repeated, without empty ones. */
+  all(name: string): readonly string[]
   names(): Iterable<string>
 }
 
@@ -100,19 +102,21 @@ const MOST_PARAMETERS = 200
 
 export function readParameters(encoded: string): Parameters {
   const values = new Map<string, string>()
-  const repeated = new Set<string>()
+  const repeated = new Map<string, string[]>()
   let count = 0
   for (const [name, value] of new URLSearchParams(encoded)) {
     if (++count > MOST_PARAMETERS) throw new Refusal('invalid_request', 400, `More than ${MOST_PARAMETERS} parameters`)
     // No parameter of a protocol here has one, and PostgreSQL cannot store it.
     if (name.includes('\0') || value.includes('\0'))
       throw new Refusal('invalid_request', 400, 'A parameter holds the character U+0000')
-    if (values.has(name)) repeated.add(name)
-    else values.set(name, value)
+    const first = values.get(name)
+    if (first === undefined) values.set(name, value)
+    else repeated.set(name, [...(repeated.get(name) ?? [first]), value])
   }
   return {
     get: (name) => values.get(name) || undefined,
-    repeated,
+    repeated: new Set(repeated.keys()),
+    all: (name) => (repeated.get(name) ?? [values.get(name) ?? '']).filter((value) => value !== ''),
     names: () => values.keys(),
   }
 }

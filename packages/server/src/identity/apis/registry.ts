@@ -30,6 +30,7 @@ export async function openApiRegistry({ apis, bus, onError, ...options }: ApiReg
     has: (scope: string): boolean => known.has(scope),
     isRight: (scope: string): boolean => known.isRight(scope),
     targetOf: (scope: string): string => known.targetOf(scope),
+    apiOf: (scope: string): Api | undefined => known.apiOf(scope),
     text: (scope: string, language: string): string | undefined => known.text(scope, language),
     /** Resolves when this node has the stored definitions; other nodes read them after the event. */
     reload,

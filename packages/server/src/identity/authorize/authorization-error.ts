@@ -28,6 +28,10 @@ export const AUTHORIZATION_ERRORS = {
     when: 'A scope is not supported, or not allowed for the client.',
     advice: 'Request fewer scopes, or have an operator allow them.',
   },
+  invalid_target: {
+    when: 'A `resource` (RFC 8707) is unknown, malformed or repeated too often, or the client is registered for no scope of it.',
+    advice: 'Name APIs exactly as they are declared: `gatehouse api list`.',
+  },
   server_error: { when: 'The server failed.', advice: 'Search its log for the request id.' },
   temporarily_unavailable: { when: 'The server is overloaded.', advice: 'Try again in a moment.' },
   interaction_required: {

@@ -2,7 +2,9 @@
 
 import type { Clock } from 'gatehouse-protocol'
 import { wordsOf } from '../../lib/words.ts'
+import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
+import { chooseTarget, MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
 import { isChallenge } from '../grants/pkce.ts'
 import { repeatedText } from '../oauth-error.ts'
 import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
@@ -15,6 +17,7 @@ import { defaultMode } from './target.ts'
 export interface CheckEnv {
   readonly issuer: string
   readonly clock: Clock
+  readonly known: KnownScopes
   /** The subject of an ID token that this server signed, expired or not; undefined for anything else. */
   readonly readHint: (idToken: string) => Promise<{ readonly subject: string } | undefined>
 }
@@ -30,7 +33,10 @@ export async function checkRequest(
   refuseRegistration(unchecked)
   const responseType = readResponseType(unchecked)
   checkResponseMode(unchecked)
-  const scopes = readScopes(unchecked)
+  const audiences = readAudiences(unchecked, env)
+  const scopes = readScopes(unchecked, audiences, env.known)
+  // A token of the response itself is for one target, which no later request can name.
+  if (gives(responseType, 'token')) chooseTarget({ named: undefined, audiences, granted: scopes }, env.known)
   const nonce = readNonce(unchecked, responseType, scopes)
   const challenge = readChallenge(unchecked, responseType)
   const prompt = readPrompt(unchecked)
@@ -43,6 +49,7 @@ export async function checkRequest(
     responseType,
     askedScopes: scopeWords(unchecked),
     scopes,
+    audiences,
     nonce,
     challenge,
     prompt,
@@ -54,9 +61,17 @@ export async function checkRequest(
   }
 }
 
-/** RFC 6749 §3.1: parameters must not be repeated. */
+/** RFC 6749 §3.1: parameters must not be repeated; RFC 8707 §2 excepts `resource`. */
 function refuseRepeated({ parameters }: UncheckedRequest): void {
-  if (parameters.repeated.size > 0) throw refuse('invalid_request', repeatedText(parameters.repeated))
+  const repeated = new Set([...parameters.repeated].filter((name) => name !== 'resource'))
+  if (repeated.size > 0) throw refuse('invalid_request', repeatedText(repeated))
+}
+
+function readAudiences(
+  { parameters, client }: UncheckedRequest,
+  { issuer, known }: CheckEnv,
+): readonly string[] | undefined {
+  return readResources(parameters.all('resource'), { issuer, registered: client.scopes, known, most: MOST_RESOURCES })
 }
 
 function refuseRegistration({ parameters }: UncheckedRequest): void {
@@ -95,10 +110,15 @@ function checkResponseMode({ parameters }: UncheckedRequest): void {
     throw refuse('invalid_request', 'Tokens are never returned in the query: use fragment or form_post')
 }
 
-function readScopes({ parameters, client }: UncheckedRequest): readonly string[] {
-  const requested = parseScope(parameters.get('scope'))
+function readScopes(
+  { parameters, client }: UncheckedRequest,
+  audiences: readonly string[] | undefined,
+  known: KnownScopes,
+): readonly string[] {
+  const requested = parseScope(parameters.get('scope'), known)
   if (requested === undefined) throw refuse('invalid_scope', 'scope is missing')
-  return requireAllowedScopes(requested, client)
+  const allowed = requireAllowedScopes(requested, client)
+  return audiences === undefined ? allowed : scopesOfTarget(allowed, { resource: undefined, audiences }, known)
 }
 
 function scopeWords({ parameters }: UncheckedRequest): string[] {

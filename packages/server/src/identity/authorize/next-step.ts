@@ -1,5 +1,5 @@
 /** Decides what must happen before an authorization request can be answered. Pure, and called again after every page. */
-import { isRight } from 'gatehouse-protocol'
+import { IDENTITY_AUDIENCE, isRight } from 'gatehouse-protocol'
 import type { User } from '../../store/accounts/user.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
@@ -64,6 +64,8 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
   // Who came through another provider has not used the password.
   if (user.mustChangePassword && !session.amr.includes(FEDERATED)) return { kind: 'change-password' }
   const scopes = grantableScopes(request, client, user)
+  if (lacksRight(request, scopes))
+    return { kind: 'refuse', error: 'invalid_scope', text: 'The user holds no right for the requested resource' }
   const needed = [...new Set([...scopes, ...scopesOfClaims(request.claims)])]
   if (needsConsent(request, client, needed, consent, progress.consented === user.id))
     return { kind: 'consent', scopes: needed }
@@ -130,6 +132,11 @@ function withoutInteraction(step: Step): Step {
     case 'respond':
       return step
   }
+}
+
+/** A token for an API of one's own, or for the platform if it is named, has a right there. */
+function lacksRight({ audiences }: AuthorizationRequest, scopes: readonly string[]): boolean {
+  return audiences !== undefined && !audiences.includes(IDENTITY_AUDIENCE) && !scopes.some(isRight)
 }
 
 /** Rights come from roles; offline access needs a code and a client with the refresh_token grant. */

@@ -35,7 +35,9 @@ export async function openRequestObject(
   }
   if (object === undefined) return outer
   if (outer.repeated.has('request')) throw refuse('invalid_request', 'request is repeated')
-  const inner = readInner(await verify(object, client, env))
+  const payload = await verify(object, client, env)
+  const inner = readInner(payload)
+  const resources = readResourceClaim(payload)
   for (const name of ['client_id', 'response_type']) {
     const inside = inner.get(name)
     const outside = outer.get(name)
@@ -45,6 +47,7 @@ export async function openRequestObject(
   return {
     get: (name) => (name === 'request' ? undefined : (inner.get(name) ?? outer.get(name))),
     repeated: new Set([...outer.repeated].filter((name) => !inner.has(name))),
+    all: (name) => (name === 'resource' ? (resources ?? outer.all(name)) : outer.all(name)),
   }
 }
 
@@ -70,6 +73,16 @@ async function verify(object: string, client: Client, { issuer, clock }: Request
 
 function isRsaKey(key: Readonly<Record<string, unknown>>): key is Readonly<Record<string, unknown>> & { kty: string } {
   return key.kty === 'RSA'
+}
+
+/** RFC 9101 §4, RFC 8707 §2: one resource, or several as an array. */
+function readResourceClaim({ resource }: JWTPayload): readonly string[] | undefined {
+  if (resource === undefined || resource === '') return undefined
+  const values: readonly unknown[] = Array.isArray(resource) ? resource : [resource]
+  const texts = values.filter((value) => typeof value === 'string')
+  if (texts.length < values.length)
+    throw refuse('invalid_request_object', 'resource must be a string or an array of strings')
+  return texts
 }
 
 function readInner(payload: JWTPayload): ReadonlyMap<string, string> {

@@ -21,6 +21,8 @@ export interface AuthorizationRequest {
   readonly askedScopes: readonly string[]
   /** Those that the client may request; the rights of the user are applied later. */
   readonly scopes: readonly string[]
+  /** What the tokens are for, as named with `resource`; undefined: everything that the scopes are for. */
+  readonly audiences?: readonly string[] | undefined
   readonly nonce: string | undefined
   readonly challenge: { readonly method: ChallengeMethod; readonly value: string } | undefined
   readonly prompt: readonly Prompt[]
@@ -42,6 +44,7 @@ export interface UncheckedRequest {
 export interface RequestParameters {
   get(name: string): string | undefined
   readonly repeated: ReadonlySet<string>
+  all(name: string): readonly string[]
 }
 
 export function isOpenid(request: Pick<AuthorizationRequest, 'scopes'>): boolean {

@@ -1,14 +1,17 @@
 /** The authorization response: creates the grant, code and tokens (B-04), and encodes them for the response mode. */
 import { hash, randomBytes } from 'node:crypto'
-import type { Audit, Clock } from 'gatehouse-protocol'
+import { type Audit, type Clock, isRight } from 'gatehouse-protocol'
 import type { User } from '../../store/accounts/user.ts'
+import type { Grant } from '../../store/authorizations/grants.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
+import { BUILT_IN_TARGET, chooseTarget, type TokenTarget } from '../apis/targets.ts'
 import { grantLifetime, type TokenLifetimes } from '../grants/grant.ts'
 import { acrOf } from '../tokens/claims.ts'
-import type { Issuer } from '../tokens/issuer.ts'
+import type { IssuedAccessToken, Issuer } from '../tokens/issuer.ts'
 import { type AuthorizationRequest, gives, isOpenid, type Target } from './request.ts'
 
 export interface ResponseInput {
@@ -28,6 +31,7 @@ const CODE_LIFETIME_MS = 60_000
 
 interface RespondEnv extends Pick<Stores, 'grants' | 'codes' | 'sessions'> {
   readonly issuer: Issuer
+  readonly apis: Pick<ApiRegistry, 'known'>
   readonly revocations: Pick<Revocations, 'revokeGrant'>
   readonly audit: Audit
   readonly clock: Clock
@@ -46,7 +50,7 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     sessionId: session.id,
     scopes,
     authTime: session.authTime,
-    details: { amr: session.amr, acr: acrOf(session.amr), claims },
+    details: { amr: session.amr, acr: acrOf(session.amr), claims, audiences: request.audiences },
     expiresAt: Math.min(
       env.clock() + (withCode ? CODE_LIFETIME_MS : 0) + grantLifetime(scopes, client, env),
       session.boundedUntil ?? Number.POSITIVE_INFINITY,
@@ -55,9 +59,7 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
   const code = withCode
     ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge }, CODE_LIFETIME_MS)
     : undefined
-  const access = gives(responseType, 'token')
-    ? await env.issuer.accessToken(client, scopes, { user, grant })
-    : undefined
+  const access = gives(responseType, 'token') ? await issueToken(granted, grant, env) : undefined
   const idToken = gives(responseType, 'id_token')
     ? await env.issuer.idToken({
         client,
@@ -89,10 +91,25 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     access_token: access?.token,
     token_type: access === undefined ? undefined : 'Bearer',
     expires_in: access === undefined ? undefined : String(access.lifetime),
-    scope: access === undefined || sameScopes(scopes, request.askedScopes) ? undefined : scopes.join(' '),
+    scope: access === undefined || sameScopes(access.scopes, request.askedScopes) ? undefined : access.scopes.join(' '),
     id_token: idToken,
     session_state: openid ? sessionState(client.id, target.redirectUri, session.browserState) : undefined,
   }
+}
+
+/** For the target that the request determines. A user without a right there gets a token for the identity service. */
+function issueToken(
+  { request, client, user, scopes }: ResponseInput,
+  grant: Grant,
+  { issuer, apis }: RespondEnv,
+): Promise<IssuedAccessToken> {
+  const known = apis.known()
+  const { audiences, scopes: granted } = request
+  const within = (target: TokenTarget) =>
+    scopes.filter((scope) => !isRight(scope) || target.audiences.includes(known.audienceOf(scope)))
+  const chosen = chooseTarget({ named: undefined, audiences, granted }, known)
+  const target = chosen.resource !== undefined && !within(chosen).some(isRight) ? BUILT_IN_TARGET : chosen
+  return issuer.accessToken(client, within(target), { user, grant }, target)
 }
 
 function sameScopes(a: readonly string[], b: readonly string[]): boolean {

@@ -6,6 +6,7 @@ import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
@@ -38,6 +39,7 @@ export interface BrowserEnv extends UsedStores {
   readonly clients: Pick<ClientDirectory, 'find'>
   readonly flows: Flows
   readonly issuer: Issuer
+  readonly apis: ApiRegistry
   readonly signer: Pick<Signer, 'verify'>
   readonly revocations: Revocations
   readonly publish: Bus['publish']

@@ -19,6 +19,7 @@ export interface PageSettings {
   /** The path of the issuer; the prefix of all our links. */
   readonly base: string
   readonly places: readonly Place[]
+  readonly scopes?: PageFrame['scopes']
 }
 
 /** On all replies to browsers, including redirects and files; pages set their own policy. */

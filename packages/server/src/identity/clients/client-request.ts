@@ -36,11 +36,12 @@ interface Credentials {
   readonly assertion?: { readonly text: string; readonly namesClient: boolean }
 }
 
-/** C-41, C-43: the body is a form, and each parameter occurs once. */
-export function formOf(context: Context): Parameters {
+/** C-41, C-43: the body is a form, and each parameter occurs once, except `resource` where the endpoint has it (RFC 8707 §2). */
+export function formOf(context: Context, repeatable?: 'resource'): Parameters {
   if (!isForm(context)) throw refuse('invalid_request', 'The body must be application/x-www-form-urlencoded')
   const form = readParameters(String(context.body))
-  if (form.repeated.size > 0) throw refuse('invalid_request', repeatedText(form.repeated))
+  const repeated = new Set([...form.repeated].filter((name) => name !== repeatable))
+  if (repeated.size > 0) throw refuse('invalid_request', repeatedText(repeated))
   return form
 }
 

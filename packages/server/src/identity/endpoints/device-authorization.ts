@@ -3,12 +3,15 @@ import type { Context } from '../../http/context.ts'
 import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { DeviceCodes } from '../../store/authorizations/device-codes.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
+import { MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
 import { authenticateClient, type ClientAuthEnv, formOf } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { dropUnusableOfflineAccess, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 
 export interface DeviceAuthorizationEnv extends ClientAuthEnv {
   readonly issuerName: string
+  readonly apis: Pick<ApiRegistry, 'known'>
   readonly stores: { readonly deviceCodes: Pick<DeviceCodes, 'issue'> }
 }
 
@@ -25,17 +28,23 @@ export function deviceAuthorizationRoute(env: DeviceAuthorizationEnv): Route {
 }
 
 async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): Promise<object> {
-  const form = formOf(context)
+  const form = formOf(context, 'resource')
   const client = await authenticateClient(context, form, env)
   if (!client.grantTypes.has('urn:ietf:params:oauth:grant-type:device_code'))
     throw refuse(
       'unauthorized_client',
       'The client is not registered for the grant_type urn:ietf:params:oauth:grant-type:device_code',
     )
-  const scopes = dropUnusableOfflineAccess(requireAllowedScopes(parseScope(form.get('scope')), client), client)
+  const known = env.apis.known()
+  const rules = { issuer: env.issuerName, registered: client.scopes, known, most: MOST_RESOURCES }
+  const audiences = readResources(form.all('resource'), rules)
+  const allowed = requireAllowedScopes(parseScope(form.get('scope'), known), client)
+  const named = audiences === undefined ? allowed : scopesOfTarget(allowed, { resource: undefined, audiences }, known)
+  const scopes = dropUnusableOfflineAccess(named, client)
   const { deviceCode, userCode } = await env.stores.deviceCodes.issue({
     clientId: client.id,
     scopes,
+    audiences,
     lifetimeMs: LIFETIME_SECONDS * 1000,
     intervalSeconds: INTERVAL_SECONDS,
     address: context.address,

@@ -1,41 +1,103 @@
-/** The discovery document (OpenID Connect Discovery §3, RFC 8414) and the published keys. */
+/** The discovery document (OpenID Connect Discovery §3), the metadata of the authorization server (RFC 8414), and the published keys. */
 
-import { SCOPES } from 'gatehouse-protocol'
+import { IDENTITY_AUDIENCE, PLATFORM_AUDIENCE, SCOPES } from 'gatehouse-protocol'
 import { JSON_TYPE } from '../../http/context.ts'
+import { RESOURCE_METADATA_PATH } from '../../http/protected-resource.ts'
 import type { Route } from '../../http/route.ts'
-import { GRANT_TYPES, RESPONSE_TYPES } from '../../store/clients/client-metadata.ts'
+import type { KnownScopes } from '../../store/apis/known-scopes.ts'
+import { GRANT_TYPES, RESPONSE_TYPES, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
+import { FOREIGN_ALGS } from '../../store/keys/foreign-keys.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
+import { QUERY_PATH, STREAM_PATH } from '../apis/targets.ts'
 import type { Signer } from '../tokens/signer.ts'
 
 const HEADERS = { 'cache-control': 'public, max-age=300' } as const
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
 /** RFC 8414 §2: public clients authenticate by no method. The contract's list in the OpenID document has no such member. */
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post']
-const PUBLIC_CLIENTS = {
-  token_endpoint_auth_methods_supported: [...AUTH_METHODS, 'none'],
-  revocation_endpoint_auth_methods_supported: [...AUTH_METHODS, 'none'],
+const ALL_AUTH_METHODS = [...AUTH_METHODS, 'private_key_jwt']
+const CLIENT_AUTHENTICATION = {
+  token_endpoint_auth_methods_supported: [...ALL_AUTH_METHODS, 'none'],
+  token_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGS,
+  revocation_endpoint_auth_methods_supported: [...ALL_AUTH_METHODS, 'none'],
+  revocation_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGS,
+  introspection_endpoint_auth_methods_supported: ALL_AUTH_METHODS,
+  introspection_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGS,
 }
+const CONTRACT_GRANT_TYPES = GRANT_TYPES.filter((type) => type !== TOKEN_EXCHANGE)
+const RESOURCES = [
+  { path: '', audience: IDENTITY_AUDIENCE },
+  { path: QUERY_PATH, audience: PLATFORM_AUDIENCE },
+  { path: STREAM_PATH, audience: PLATFORM_AUDIENCE },
+] as const
 const JWKS_PATH = '/.well-known/openid-configuration/jwks'
 
-export function discoveryRoutes(issuer: string, signer: Pick<Signer, 'jwks'>): readonly Route[] {
-  const discovery = discoveryDocument(issuer)
-  let keys = signer.jwks()
-  let jwks = JSON.stringify(keys)
-  // RFC 8414 §3.1: the well-known part precedes the path of the issuer.
-  const { pathname } = new URL(issuer)
-  const paths = [METADATA_PATH, ...(pathname === '/' ? [] : [METADATA_PATH + pathname])]
-  const openId = JSON.stringify(discovery)
-  const metadata = JSON.stringify({ ...discovery, ...PUBLIC_CLIENTS })
+export interface DiscoveryOptions {
+  readonly issuer: string
+  readonly signer: Pick<Signer, 'jwks'>
+  readonly apis: Pick<ApiRegistry, 'known'>
+  /** Whether the OpenID document says only what the contract does, or all that the metadata of RFC 8414 says. */
+  readonly mode: 'exact' | 'complete'
+}
+
+export function discoveryRoutes({ issuer, signer, apis, mode }: DiscoveryOptions): readonly Route[] {
+  const exact = JSON.stringify(discoveryDocument(issuer))
+  const metadata = textOf(apis.known, (known) => serverMetadata(issuer, known))
   return [
-    documentRoute('/.well-known/openid-configuration', () => openId),
-    ...paths.map((path) => documentRoute(path, () => metadata)),
-    documentRoute(JWKS_PATH, () => {
-      if (signer.jwks() !== keys) {
-        keys = signer.jwks()
-        jwks = JSON.stringify(keys)
-      }
-      return jwks
+    documentRoute('/.well-known/openid-configuration', mode === 'exact' ? () => exact : metadata),
+    ...wellKnownPaths(METADATA_PATH, issuer).map((path) => documentRoute(path, metadata)),
+    documentRoute(
+      JWKS_PATH,
+      textOf(signer.jwks, (keys) => keys),
+    ),
+    ...RESOURCES.flatMap(({ path, audience }) => {
+      const text = textOf(apis.known, (known) => resourceMetadata(issuer, path, audience, known))
+      return wellKnownPaths(RESOURCE_METADATA_PATH, issuer).map((prefix) => documentRoute(prefix + path, text))
     }),
   ]
+}
+
+/** At the root of the server, and at the path that RFC 8414 §3.1 and RFC 9728 §3.1 derive from an issuer with a path. */
+function wellKnownPaths(path: string, issuer: string): readonly string[] {
+  const { pathname } = new URL(issuer)
+  return [path, ...(pathname === '/' ? [] : [path + pathname])]
+}
+
+/** The document as JSON, written again when what it is made from is another object. */
+function textOf<Source extends object>(read: () => Source, write: (source: Source) => object): () => string {
+  let from: Source | undefined
+  let text = ''
+  return () => {
+    const source = read()
+    if (source !== from) {
+      from = source
+      text = JSON.stringify(write(source))
+    }
+    return text
+  }
+}
+
+/** What is configured here: the OpenID document, every method of client authentication, and the scopes and resources of APIs (RFC 9728 §4). */
+function serverMetadata(issuer: string, known: KnownScopes): object {
+  const own = known.apis.filter(({ resource }) => resource !== PLATFORM_AUDIENCE).map(({ resource }) => resource)
+  return {
+    ...discoveryDocument(issuer),
+    ...CLIENT_AUTHENTICATION,
+    // Only what is an API can exchange tokens.
+    ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
+    scopes_supported: known.scopes(),
+    ...(own.length > 0 && { protected_resources: [...RESOURCES.map(({ path }) => issuer + path), ...own] }),
+  }
+}
+
+/** RFC 9728 §2. APIs of one's own publish theirs themselves. */
+function resourceMetadata(issuer: string, path: string, audience: string, known: KnownScopes): object {
+  return {
+    resource: issuer + path,
+    authorization_servers: [issuer],
+    scopes_supported: known.scopes().filter((scope) => known.audienceOf(scope) === audience),
+    bearer_methods_supported: ['header'],
+  }
 }
 
 function documentRoute(path: string, read: () => string): Route {
@@ -87,7 +149,7 @@ function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
       'email_verified',
       'role',
     ],
-    grant_types_supported: GRANT_TYPES,
+    grant_types_supported: CONTRACT_GRANT_TYPES,
     response_types_supported: RESPONSE_TYPES,
     response_modes_supported: ['form_post', 'query', 'fragment'],
     token_endpoint_auth_methods_supported: AUTH_METHODS,

@@ -1,15 +1,18 @@
 /** POST /connect/introspect (RFC 7662): the state of a token, for clients that the token concerns. */
 
-import { type Authenticate, audiencesOf, type Clock, type Principal, seconds } from 'gatehouse-protocol'
+import { type Authenticate, type Clock, type Principal, seconds } from 'gatehouse-protocol'
 import { FORM } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { RefreshTokens } from '../../store/authorizations/refresh-tokens.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
+import { isBuiltInAudience } from '../apis/targets.ts'
 import { authenticateClient, type ClientAuthEnv, formOf, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 
 export interface IntrospectionEnv extends ClientAuthEnv {
   readonly issuerName: string
+  readonly apis: Pick<ApiRegistry, 'known'>
   readonly authenticate: Authenticate
   readonly stores: { readonly refreshTokens: RefreshTokens }
   readonly clock: Clock
@@ -31,17 +34,20 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
       const token = required(form, 'token')
       const principal = await env.authenticate(token)
       if (principal === undefined) return context.json(await describeRefreshToken(token, client, env))
-      context.json(concerns(client, principal) ? describe(principal, env) : INACTIVE)
+      context.json(concerns(client, principal, env) ? describe(principal, env) : INACTIVE)
     },
   }
 }
 
 const BASIC = { headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' } }
 
-/** A client may inspect its own tokens, and those for an audience of its scopes. */
-function concerns(client: Client, principal: Principal): boolean {
-  if (principal.clientId === client.id) return true
-  return audiencesOf(client.scopes).some((audience) => principal.audiences.includes(audience))
+/** A client may inspect its own tokens, and those for an audience of its scopes. Those for an API are only for clients of that API. */
+function concerns(client: Client, { clientId, audiences }: Principal, { apis }: IntrospectionEnv): boolean {
+  if (clientId === client.id) return true
+  const known = apis.known()
+  const own = audiences.find((audience) => !isBuiltInAudience(audience))
+  const inspected = own === undefined ? audiences : [own]
+  return known.audiencesOf(client.scopes).some((audience) => inspected.includes(audience))
 }
 
 function describe(principal: Principal, { issuerName }: IntrospectionEnv) {
@@ -59,6 +65,7 @@ function describe(principal: Principal, { issuerName }: IntrospectionEnv) {
     aud: audiences.length === 1 ? audiences[0] : audiences,
     iss: issuerName,
     jti: principal.tokenId,
+    act: principal.actor,
   }
 }
 

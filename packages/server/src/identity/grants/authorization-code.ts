@@ -6,7 +6,7 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { issueFirstRefreshToken } from './grant.ts'
+import { issueFirstRefreshToken, targetOf } from './grant.ts'
 import { verifies } from './pkce.ts'
 
 export async function redeemAuthorizationCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
@@ -31,9 +31,10 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   } catch (error) {
     throw await restoreCode(error, code, grant, env)
   }
-  const scopes = limitToRights(grant.scopes, user)
+  const { scopes, target } = targetOf(request, grant, limitToRights(grant.scopes, user), env)
   return {
     scopes,
+    target,
     onBehalfOf: { user, grant },
     asOf: grant.createdAt,
     refreshToken: await issueFirstRefreshToken(grant, env),

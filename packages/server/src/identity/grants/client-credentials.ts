@@ -1,15 +1,22 @@
 /** The client credentials grant (RFC 6749 §4.4): a confidential client acts for itself. */
 import { isRight } from 'gatehouse-protocol'
+import { chooseTarget, scopesOfTarget } from '../apis/targets.ts'
 import { refuse } from '../oauth-error.ts'
 import { parseScope, requireAllowedScopes, scopeNames, sortScopes } from '../tokens/scope.ts'
-import type { GrantRequest, Redeemed } from './grant.ts'
+import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
 
-export async function redeemClientCredentials({ form, client }: GrantRequest): Promise<Redeemed> {
+export async function redeemClientCredentials(
+  { form, client, audience: named }: GrantRequest,
+  { apis }: GrantEnv,
+): Promise<Redeemed> {
+  const known = apis.known()
   if (client.public) throw refuse('unauthorized_client', 'A public client cannot use this grant')
-  const requested = parseScope(form.get('scope'))
+  const requested = parseScope(form.get('scope'), known)
   // C-65: there is no user, so user claims and offline access do not apply.
   const ofUsers = requested?.filter((name) => !isRight(name)) ?? []
   if (ofUsers.length > 0)
     throw refuse('invalid_scope', `${scopeNames(ofUsers)} not available with client_credentials: there is no user`)
-  return { scopes: sortScopes(requireAllowedScopes(requested, client).filter(isRight)) }
+  const granted = requireAllowedScopes(requested, client).filter(isRight)
+  const target = chooseTarget({ named, audiences: undefined, granted }, known)
+  return { target, scopes: sortScopes(scopesOfTarget(granted, target, known)) }
 }

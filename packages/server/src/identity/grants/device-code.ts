@@ -6,9 +6,10 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { createGrant } from './grant.ts'
+import { createGrant, targetOf } from './grant.ts'
 
-export async function redeemDeviceCode({ form, client, countUser }: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
+  const { form, client, countUser } = request
   const deviceCode = required(form, 'device_code')
   const poll = await env.stores.deviceCodes.poll(deviceCode)
   if (poll.outcome === 'unknown' || poll.clientId !== client.id)
@@ -23,18 +24,21 @@ export async function redeemDeviceCode({ form, client, countUser }: GrantRequest
   const user = await env.stores.users.findById(poll.approval.userId)
   if (user === undefined || user.disabled) throw notAccepted('user deleted or disabled')
   countUser(user)
+  // Before the code is redeemed: a request for a wrong target does not lose it.
+  const details = { amr: poll.approval.amr, acr: poll.approval.acr, audiences: poll.audiences }
+  const granted = limitToRights(poll.approval.scopes, user)
+  const { scopes, target } = targetOf(request, { details, scopes: granted }, granted, env)
   const approval = await env.stores.deviceCodes.redeem(deviceCode)
   if (approval === undefined) throw notAccepted('redeemed by another request')
-  const scopes = limitToRights(approval.scopes, user)
   const { grant, refreshToken } = await createGrant(
     {
       kind: 'device_code',
       clientId: client.id,
       userId: user.id,
       sessionId: approval.sessionId,
-      scopes,
+      scopes: granted,
       authTime: approval.authTime,
-      details: { amr: approval.amr, acr: approval.acr },
+      details,
     },
     client,
     env,
@@ -47,6 +51,7 @@ export async function redeemDeviceCode({ form, client, countUser }: GrantRequest
   }
   return {
     scopes,
+    target,
     onBehalfOf: { user, grant },
     asOf: approval.approvedAt,
     refreshToken,

@@ -1,6 +1,6 @@
 /** What the grants of the token endpoint share: their types, and creating a stored grant. */
 
-import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Actor, AncestorToken, Audit, Authenticate, Clock } from 'gatehouse-protocol'
 import type { RevocationList } from '../../events/revocation-list.ts'
 import type { Parameters } from '../../http/request/body.ts'
 import type { User } from '../../store/accounts/user.ts'
@@ -8,14 +8,18 @@ import type { Grant, NewGrant } from '../../store/authorizations/grants.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Client, GrantType } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
+import { chooseTarget, scopesOfTarget, type TokenTarget } from '../apis/targets.ts'
 import type { ClientRequest } from '../clients/client-request.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
 
 export interface GrantEnv {
+  readonly apis: Pick<ApiRegistry, 'known' | 'find'>
   readonly stores: Pick<Stores, 'users' | 'grants' | 'codes' | 'refreshTokens' | 'deviceCodes' | 'consents'>
   readonly revocations: Revocations
   readonly revocationList: RevocationList
   readonly checkPassword: CheckPassword
+  readonly authenticate: Authenticate
   readonly audit: Audit
   readonly clock: Clock
   readonly lifetimes: TokenLifetimes
@@ -35,13 +39,17 @@ export interface GrantRequest {
   readonly form: Parameters
   readonly client: Client
   readonly caller: ClientRequest
+  /** The audience that the request names with `resource`. */
+  readonly audience: string | undefined
   /** Throws when the user has exceeded the rate limit. Call it before spending a token that can be used again later. */
   readonly countUser: (user: User) => void
 }
 
 /** A redeemed grant: what the token endpoint may issue. */
 export interface Redeemed {
+  /** Those of the target. */
   readonly scopes: readonly string[]
+  readonly target: TokenTarget
   /** Absent when the client acts for itself. */
   readonly onBehalfOf?: { readonly user: User; readonly grant: Grant }
   /** May be a promise: the other tokens can be signed while this one is being stored. */
@@ -50,9 +58,33 @@ export interface Redeemed {
   readonly asOf?: number | undefined
   /** Present if an ID token will be issued. */
   readonly idToken?: { readonly nonce?: string | undefined }
+  /** Present for a token exchange. */
+  readonly exchange?: Exchange
+}
+
+/** What a token from a token exchange has of the token that it came from. */
+export interface Exchange {
+  readonly actor: Actor
+  readonly ancestors: readonly AncestorToken[]
+  readonly subjectTokenId: string
+  /** Seconds since the epoch. */
+  readonly expiresAt: number
 }
 
 export type Redeem = (request: GrantRequest, env: GrantEnv) => Promise<Redeemed>
+
+/** The target of a token under a grant, and its scopes: those that the user and the client still have. */
+export function targetOf(
+  { audience: named, client }: Pick<GrantRequest, 'audience' | 'client'>,
+  grant: Pick<Grant, 'details' | 'scopes'>,
+  held: readonly string[],
+  { apis }: Pick<GrantEnv, 'apis'>,
+): Pick<Redeemed, 'target' | 'scopes'> {
+  const known = apis.known()
+  const target = chooseTarget({ named, audiences: grant.details.audiences, granted: grant.scopes }, known)
+  const allowed = held.filter((scope) => client.scopes.has(scope))
+  return { target, scopes: scopesOfTarget(allowed, target, known) }
+}
 
 /** The grant types of the token endpoint, which `implicit` does not use. */
 export type TokenGrantType = Exclude<GrantType, 'implicit'>

@@ -5,13 +5,13 @@ import { refuse } from '../oauth-error.ts'
 import { acrOf } from '../tokens/claims.ts'
 import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { createGrant } from './grant.ts'
+import { createGrant, targetOf } from './grant.ts'
 
 export async function redeemPassword(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
-  const { form, client, caller, countUser } = request
+  const { form, client, caller, countUser, audience } = request
   const username = required(form, 'username')
   const password = required(form, 'password')
-  const requested = parseScope(form.get('scope'))
+  const requested = parseScope(form.get('scope'), env.apis.known())
   const allowed = dropUnusableOfflineAccess(requireAllowedScopes(requested, client), client)
 
   const verdict = await env.checkPassword({
@@ -42,7 +42,10 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
 
   countUser(user)
   const amr = ['pwd']
-  const scopes = limitToRights(allowed, user)
+  const granted = limitToRights(allowed, user)
+  // The request is its own authorization request: the grant covers what it names.
+  const audiences = audience === undefined ? undefined : [audience]
+  const { scopes, target } = targetOf(request, { details: { amr, audiences }, scopes: granted }, granted, env)
   // The contract's response has no ID token, so it is issued only on request.
   const isOpenIdAsked = requested?.includes('openid') === true
   const { grant, refreshToken } = await createGrant(
@@ -51,15 +54,16 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
       clientId: client.id,
       userId: user.id,
       sessionId: undefined,
-      scopes,
+      scopes: granted,
       authTime: env.clock(),
-      details: { amr, acr: acrOf(amr), ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }) },
+      details: { amr, acr: acrOf(amr), audiences, ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }) },
     },
     client,
     env,
   )
   return {
     scopes,
+    target,
     onBehalfOf: { user, grant },
     refreshToken,
     ...(isOpenIdAsked ? { idToken: {} } : {}),

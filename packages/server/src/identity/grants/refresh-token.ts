@@ -7,19 +7,20 @@ import { type ClientRequest, required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { acrOf, MULTI_FACTOR } from '../tokens/claims.ts'
 import { limitToRights, parseScope, scopeNames } from '../tokens/scope.ts'
-import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
+import { type GrantEnv, type GrantRequest, type Redeemed, targetOf } from './grant.ts'
 
 export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, caller, countUser } = request
   const token = required(form, 'refresh_token')
-  const requested = parseScope(form.get('scope'))
+  const requested = parseScope(form.get('scope'), env.apis.known())
   const found = await env.stores.refreshTokens.find(token)
   // A token presented by the wrong client stays valid for its own (C-63).
   if (found === undefined || found.grant.clientId !== client.id)
     throw notAccepted('unknown, or issued to another client')
   const { grant } = found
   const user = await checkStillValid(found, client, env)
-  const scopes = narrowScopes(limitToRights(grant.scopes, user), requested, grant.scopes)
+  const held = narrowScopes(limitToRights(grant.scopes, user), requested, grant.scopes)
+  const { scopes, target } = targetOf(request, grant, held, env)
   countUser(user)
 
   const successor = rotate(token, found, caller, env)
@@ -28,6 +29,7 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
   successor.catch(() => {})
   return {
     scopes,
+    target,
     onBehalfOf: { user, grant },
     refreshToken: successor,
     ...(scopes.includes('openid') && isIdTokenAsked ? { idToken: {} } : {}),

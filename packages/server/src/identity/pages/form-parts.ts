@@ -152,8 +152,19 @@ function initials(name: string): string {
   return letters.join('').toUpperCase()
 }
 
+/** What is built in first, then a list for each API, with its name. */
 function scopeList(frame: PageFrame, scopes: readonly string[]): Html {
-  return html`<ul class="scopes" id="scopes">${inOrder(frame, scopes).map((scope) => scopeEntry(frame, scope))}</ul>`
+  const apiOf = (scope: string) => frame.scopes?.apiOf(scope)
+  const builtIn = scopes.filter((scope) => apiOf(scope) === undefined)
+  const byApi = Map.groupBy(
+    scopes.filter((scope) => !builtIn.includes(scope)),
+    (scope) => apiOf(scope)?.name ?? '',
+  )
+  const entries = (some: readonly string[]) => inOrder(frame, some).map((scope) => scopeEntry(frame, scope))
+  return html`${builtIn.length > 0 && html`<ul class="scopes" id="scopes">${entries(builtIn)}</ul>`}${[...byApi].map(
+    ([name, some]) => html`<h2 class="api">${frame.language.messages.consentApi(name)}</h2>
+<ul class="scopes">${entries(some)}</ul>`,
+  )}`
 }
 
 /** Who is asked, what an application will be able to do, and the buttons to allow or deny it. */
@@ -199,12 +210,13 @@ function inOrder({ language }: PageFrame, scopes: readonly string[]): string[] {
 }
 
 function scopeEntry(
-  { language }: PageFrame,
+  { language, scopes }: PageFrame,
   scope: string,
   { texts = {}, drawing = 'check' }: { texts?: Readonly<Record<string, string>>; drawing?: IconName } = {},
 ): Html {
   const { messages } = language
-  const text = textIn(texts, scope) ?? textIn(messages.scope, scope) ?? messages.scopeOther(scope)
+  const known = textIn(texts, scope) ?? textIn(messages.scope, scope) ?? scopes?.text(scope, language.tag)
+  const text = known ?? messages.scopeOther(scope)
   return html`<li>${icon(drawing)}<span>${text}</span></li>`
 }
 

@@ -12,8 +12,16 @@ export interface PageFrame {
   readonly assets: PageAssets
   /** The places that this node serves. */
   readonly places: readonly Place[]
+  /** Scopes of one's own: their texts, and the APIs that they belong to. Absent on pages that show none. */
+  readonly scopes?: OwnScopeTexts | undefined
   /** The CSRF token of this browser, which every form sends back. */
   readonly formToken: string
+}
+
+export interface OwnScopeTexts {
+  text(scope: string, language: string): string | undefined
+  /** Undefined for a built-in scope. */
+  apiOf(scope: string): { readonly name: string } | undefined
 }
 
 export type Place = 'console' | 'account' | 'documentation'

@@ -44,17 +44,18 @@ export function claimsAbout(
   scopes: Iterable<string>,
   requested: Readonly<Record<string, RequestedClaim>> = {},
 ): Record<string, unknown> {
-  const claims: Record<string, unknown> = {}
-  for (const scope of scopes) {
-    for (const name of CLAIMS_OF_SCOPE.get(scope) ?? []) add(name)
-  }
-  for (const name of Object.keys(requested)) if (SCOPE_OF_CLAIM.has(name)) add(name)
-  return claims
+  const ofScopes = [...scopes].flatMap((scope) => CLAIMS_OF_SCOPE.get(scope) ?? [])
+  return claimsNamed([...ofScopes, ...Object.keys(requested)], user)
+}
 
-  function add(name: string): void {
-    const value = claimValue(name, user)
+/** These claims, as far as they are about a user and have a value. */
+export function claimsNamed(names: Iterable<string>, user: User): Record<string, unknown> {
+  const claims: Record<string, unknown> = {}
+  for (const name of names) {
+    const value = SCOPE_OF_CLAIM.has(name) ? claimValue(name, user) : undefined
     if (value !== undefined && value !== null && value !== '') claims[name] = value
   }
+  return claims
 }
 
 function claimValue(name: string, user: User): unknown {

@@ -1,12 +1,23 @@
 /** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4) and tokens for calls. */
 import { hash, randomUUID } from 'node:crypto'
-import { audiencesOf, type Clock, IDENTITY_AUDIENCE, type Principal, seconds } from 'gatehouse-protocol'
+import {
+  type Actor,
+  type AncestorToken,
+  type Clock,
+  IDENTITY_AUDIENCE,
+  type Principal,
+  seconds,
+} from 'gatehouse-protocol'
 import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import type { User } from '../../store/accounts/user.ts'
+import type { Api } from '../../store/apis/apis.ts'
 import type { Grant } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { pooledRandomBytes } from '../../store/keys/opaque.ts'
-import { claimsAbout } from './claims.ts'
+import type { ApiRegistry } from '../apis/registry.ts'
+import { BUILT_IN_TARGET, type TokenTarget } from '../apis/targets.ts'
+import { refuse } from '../oauth-error.ts'
+import { claimsAbout, claimsNamed } from './claims.ts'
 import type { Signer } from './signer.ts'
 
 export interface IssuedAccessToken {
@@ -32,11 +43,20 @@ export interface IdTokenParts {
   readonly withScopeClaims?: boolean
 }
 
+/** For a token from a token exchange (RFC 8693). */
+export interface ExchangedFrom {
+  readonly actor: Actor
+  readonly ancestors: readonly AncestorToken[]
+  /** The expiry of the token that it came from, in seconds: it does not outlive it. */
+  readonly expiresAt: number
+}
+
 export type Issuer = ReturnType<typeof createIssuer>
 
 export interface IssuerOptions {
   readonly name: string
   readonly signer: Signer
+  readonly apis: Pick<ApiRegistry, 'known' | 'find'>
   readonly clock: Clock
   /** The lifetime of access tokens, unless their client has its own. */
   readonly lifetimes: { readonly accessTokenMs: number }
@@ -48,8 +68,11 @@ const LOGOUT_TOKEN_SECONDS = 120
 const CALL_TOKEN_SECONDS = 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: IssuerOptions) {
+export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnded }: IssuerOptions) {
   const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimes.accessTokenMs)
+  /** The least of API, client and server. */
+  const lifetimeFor = ({ accessTokenLifetime = Number.POSITIVE_INFINITY }: Api, client: Client) =>
+    Math.min(accessTokenLifetime, lifetimeOf(client), seconds(lifetimes.accessTokenMs))
   /** No token outlives its grant: a grant that has been deleted can no longer be revoked. */
   const grantSecondsLeft = ({ expiresAt }: Grant, now: number) => Math.max(1, Math.ceil((expiresAt - now) / 1000))
   /** With offline access a token outlives its session and then no longer names it; without, it ends with the session. */
@@ -59,15 +82,23 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
   return {
     name,
 
-    async accessToken(client: Client, scopes: readonly string[], onBehalfOf: OnBehalfOf): Promise<IssuedAccessToken> {
+    async accessToken(
+      client: Client,
+      scopes: readonly string[],
+      onBehalfOf: OnBehalfOf,
+      { resource }: TokenTarget = BUILT_IN_TARGET,
+      exchanged?: ExchangedFrom,
+    ): Promise<IssuedAccessToken> {
       const now = clock()
       const iat = seconds(now)
-      const lifetime =
-        onBehalfOf === undefined
-          ? lifetimeOf(client)
-          : Math.min(lifetimeOf(client), grantSecondsLeft(onBehalfOf.grant, now))
+      const api = resource === undefined ? undefined : apis.find(resource)
+      // Removed since the target was chosen: its tokens must not become tokens for the built-in services.
+      if (resource !== undefined && api === undefined) throw refuse('invalid_target', 'The resource was removed')
+      const longest = api === undefined ? lifetimeOf(client) : lifetimeFor(api, client)
+      const ofGrant = onBehalfOf === undefined ? longest : Math.min(longest, grantSecondsLeft(onBehalfOf.grant, now))
+      const lifetime = exchanged === undefined ? ofGrant : Math.min(ofGrant, exchanged.expiresAt - iat)
       const tokenId = createTokenId(onBehalfOf?.grant.id, now)
-      const audiences = audiencesOf(scopes)
+      const audiences = api === undefined ? apis.known().audiencesOf(scopes) : audiencesFor(api, scopes)
       const token = await signer.sign('at+jwt', client.accessTokenAlg, {
         iss: name,
         sub: onBehalfOf?.user.id ?? client.id,
@@ -78,6 +109,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
         nbf: iat,
         exp: iat + lifetime,
         jti: tokenId,
+        ...(exchanged && { act: exchanged.actor, ancestors: exchanged.ancestors.map(writeAncestor) }),
         ...(onBehalfOf === undefined
           ? {}
           : {
@@ -85,7 +117,7 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
               sid: sessionOf(onBehalfOf.grant),
               amr: onBehalfOf.grant.details.amr,
               acr: onBehalfOf.grant.details.acr,
-              role: onBehalfOf.user.roles,
+              ...(api === undefined ? { role: onBehalfOf.user.roles } : claimsNamed(api.claims, onBehalfOf.user)),
             }),
       })
       return { token, tokenId, lifetime, scopes }
@@ -148,6 +180,15 @@ export function createIssuer({ name, signer, clock, lifetimes, sessionEnded }: I
       })
     },
   }
+}
+
+function writeAncestor({ tokenId, clientId, issuedAt, keyId }: AncestorToken) {
+  return { jti: tokenId, client_id: clientId, iat: Math.floor(issuedAt), kid: keyId }
+}
+
+/** With `openid` the token is good for userinfo too, and for nothing else of the built-in services. */
+function audiencesFor({ resource }: Api, scopes: readonly string[]): readonly string[] {
+  return scopes.includes('openid') ? [resource, IDENTITY_AUDIENCE] : [resource]
 }
 
 /** OpenID Connect Core §3.1.3.6: the left half of the value's hash, by the algorithm of the ID token; that of Ed25519 is SHA-512. */

@@ -1,28 +1,28 @@
 /** The scopes of a request: those it asks for, limited to what the client may request and the rights of the user (RFC 6749 §3.3). */
 
-import { isRight, SCOPES } from 'gatehouse-protocol'
+import { isRight } from 'gatehouse-protocol'
 import { wordsOf } from '../../lib/words.ts'
 import type { User } from '../../store/accounts/user.ts'
+import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import { refuse } from '../oauth-error.ts'
 
 /** `scope-token` of RFC 6749 §3.3. */
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 const MAX_LENGTH = 2000
-const KNOWN: ReadonlySet<string> = new Set(SCOPES)
 
 /**
  * The requested scopes without duplicates; undefined when the parameter is absent. Every endpoint ignores unknown scopes
  * (B-43, OpenID Connect Core §3.1.2.1), reports the rest in `scope` of the response, and refuses a request without known ones.
  */
-export function parseScope(text: string | undefined): readonly string[] | undefined {
+export function parseScope(text: string | undefined, scopes: KnownScopes): readonly string[] | undefined {
   if (text === undefined) return undefined
   if (text.length > MAX_LENGTH) throw refuse('invalid_scope', 'The scope is too long')
   const names = [...new Set(wordsOf(text))]
   if (names.length === 0 || !names.every((name) => SCOPE_TOKEN.test(name))) {
     throw refuse('invalid_scope', 'The scope contains characters that are not allowed')
   }
-  const known = names.filter((name) => KNOWN.has(name))
+  const known = names.filter((name) => scopes.has(name))
   if (known.length === 0)
     throw refuse(
       'invalid_scope',

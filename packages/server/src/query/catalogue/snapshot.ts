@@ -8,7 +8,7 @@ import {
   needsScopes,
   type TableView,
 } from 'gatehouse-iql'
-import type { Refusal } from 'gatehouse-protocol'
+import { isPlatformScope, type Refusal } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
 import type { AttributeViews } from './attributes.ts'
 import { rebind } from './create-table.ts'
@@ -136,16 +136,26 @@ function bindDefaults(definition: TableDefinition): ReadonlyMap<string, BoundExp
 }
 
 function mayReadTable(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>, { name, view }: TableView): boolean {
-  if (view !== undefined) return snapshot.readScopesOf(name).isSubsetOf(scopes)
+  if (view !== undefined) return isOpenedBy(scopes, snapshot.readScopesOf(name))
   const scope = snapshot.definitionOf(name)?.readScope
-  return scope === undefined || scopes.has(scope)
+  return scope === undefined ? hasBuiltInScope(scopes) : scopes.has(scope)
+}
+
+function isOpenedBy(scopes: ReadonlySet<string>, needed: ReadonlySet<string>): boolean {
+  return needed.size === 0 ? hasBuiltInScope(scopes) : needed.isSubsetOf(scopes)
+}
+
+/** A right of one's own opens only what names it. */
+function hasBuiltInScope(scopes: ReadonlySet<string>): boolean {
+  for (const scope of scopes) if (isPlatformScope(scope)) return true
+  return false
 }
 
 /** The names of the views whose definitions these scopes may see, in lower case. */
 export function visibleViews(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>): string[] {
   const views = snapshot.definitions.filter(({ view }) => view !== undefined).map(({ name }) => name.toLowerCase())
   if (scopes.has(ADMIN_SCOPE)) return views
-  return views.filter((name) => snapshot.readScopesOf(name).isSubsetOf(scopes))
+  return views.filter((name) => isOpenedBy(scopes, snapshot.readScopesOf(name)))
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Reads what all requests to the query service have: a token for the platform, a body, the formats that the client accepts (RFC 9110 §12.5), an Idempotency-Key. */
 import { createHash } from 'node:crypto'
-import { type Clock, isPlatformScope, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
+import { type Clock, opensPlatform, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { EVENT_STREAM } from '../../http/events/event-response.ts'
 import { byQuality } from '../../http/request/accept.ts'
@@ -22,7 +22,7 @@ export function requirePlatformAccess(principal: Principal): void {
       },
     })
   }
-  for (const scope of principal.scopes) if (isPlatformScope(scope)) return
+  for (const scope of principal.scopes) if (opensPlatform(scope)) return
   throw refuse('Auth.MissingScope', 'The access token has no scope of the platform', {
     headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
     members: { Scope: 'Platform/Market' },

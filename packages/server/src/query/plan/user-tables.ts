@@ -1,5 +1,5 @@
 /** The tables that a user could use, for administrators: with the rights of the user's roles, and the row filter as it applies. */
-import { isPlatformScope } from 'gatehouse-protocol'
+import { opensPlatform } from 'gatehouse-protocol'
 import {
   type CatalogueSnapshot,
   pageOfTables,
@@ -29,7 +29,7 @@ export function tablesOfUser(
   page: TablePage,
 ): { readonly items: readonly UserTable[]; readonly next: string | undefined } {
   // Without a scope of the platform nothing of the service can be used.
-  if (!user.scopes.some(isPlatformScope)) return { items: [], next: undefined }
+  if (!user.scopes.some(opensPlatform)) return { items: [], next: undefined }
   const view = viewFor(snapshot, new Set(user.scopes))
   const { tables, next } = pageOfTables(snapshot, view, page)
   const items = tables.map((table) => {

@@ -67,20 +67,30 @@ export class KnownScopes {
   }
 
   isOfPlatform(scope: string): boolean {
-    return isPlatformScope(scope) || this.#own.get(scope)?.api.resource === PLATFORM_AUDIENCE
+    return this.audienceOf(scope) === PLATFORM_AUDIENCE
   }
 
   /** `builtin`, or the resource of the API. The OpenID scopes, which are in tokens for every target, count as built in. */
   targetOf(scope: string): string {
-    const resource = this.#own.get(scope)?.api.resource
-    return resource === undefined || resource === PLATFORM_AUDIENCE ? BUILT_IN : resource
+    const audience = this.audienceOf(scope)
+    return audience === PLATFORM_AUDIENCE || audience === IDENTITY_AUDIENCE ? BUILT_IN : audience
   }
 
-  /** RFC 9068 §2.2: the audience of a token for the built-in services with these scopes. */
+  /** RFC 9068 §2.2: `platform`, `identity` or the resource of an API. */
+  audienceOf(scope: string): string {
+    const resource = this.#own.get(scope)?.api.resource
+    return resource ?? (isPlatformScope(scope) ? PLATFORM_AUDIENCE : IDENTITY_AUDIENCE)
+  }
+
   audiencesOf(scopes: Iterable<string>): string[] {
     const audiences = new Set<string>()
-    for (const scope of scopes) audiences.add(this.isOfPlatform(scope) ? PLATFORM_AUDIENCE : IDENTITY_AUDIENCE)
+    for (const scope of scopes) audiences.add(this.audienceOf(scope))
     return [...audiences]
+  }
+
+  /** The API of a scope of one's own. */
+  apiOf(scope: string): Api | undefined {
+    return this.#own.get(scope)?.api
   }
 
   /** What a scope of one's own allows, in this language, else in English, else its name. Undefined for built-in scopes. */

@@ -16,6 +16,8 @@ export interface DeviceRequest {
   readonly clientId: string
   /** Requested by the device. */
   readonly scopes: readonly string[]
+  /** What the tokens are for, as named with `resource`; undefined: everything that the scopes are for. */
+  readonly audiences: readonly string[] | undefined
   readonly state: DeviceState
   readonly approval: DeviceApproval | undefined
   readonly createdAt: number
@@ -64,6 +66,7 @@ function issueCodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Cloc
     async issue(request: {
       clientId: string
       scopes: readonly string[]
+      audiences?: readonly string[] | undefined
       lifetimeMs: number
       intervalSeconds: number
       address: string
@@ -80,6 +83,7 @@ function issueCodes({ db, engine }: Pick<Database, 'db' | 'engine'>, clock: Cloc
             user_code: userCode,
             client_id: request.clientId,
             scopes: request.scopes.join(' '),
+            audiences: request.audiences?.join(' ') ?? '',
             state: 'pending',
             details: '',
             poll_interval: request.intervalSeconds,
@@ -183,6 +187,7 @@ function toRequest(row: Selectable<Schema['device_codes']>): DeviceRequest {
   return {
     clientId: row.client_id,
     scopes: wordsOf(row.scopes),
+    audiences: row.audiences === '' ? undefined : wordsOf(row.audiences),
     state: toState(row.state),
     approval,
     createdAt: row.created_at,

@@ -35,6 +35,8 @@ export interface GrantDetails {
   readonly claims?: ClaimsRequest | undefined
   /** `openid` was granted without having been requested: no ID token is issued unless a refresh requests it. */
   readonly isOpenIdUnasked?: true
+  /** What its tokens can be for, if the request named it with `resource` (RFC 8707): audiences. Absent: all that its scopes are for. */
+  readonly audiences?: readonly string[] | undefined
 }
 
 export interface ClaimsRequest {

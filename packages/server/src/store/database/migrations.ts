@@ -227,6 +227,7 @@ const keyRings = additions('key rings', [`alter table signing_keys add column al
 const apis = additions('apis', [
   `create table apis (resource text not null, definition text not null, created_at bigint not null,
     updated_at bigint not null, constraint apis_key primary key (resource))`,
+  `alter table device_codes add column audiences text default '' not null`,
 ])
 
 /**

@@ -176,6 +176,7 @@ export interface Schema {
     user_code: string
     client_id: string
     scopes: string
+    audiences: string
     state: string
     details: string
     poll_interval: number

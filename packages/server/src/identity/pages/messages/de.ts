@@ -386,5 +386,6 @@ export const de: Messages = {
     'Platform/Admin': 'die Plattform verwalten',
   },
   right: { 'Platform/Trading': 'Aufträge erteilen und ändern', 'Platform/OrderPad': 'das Orderpad verwenden' },
+  consentApi: (api) => `In ${api}`,
   scopeOther: (scope) => `${scope} verwenden`,
 }

@@ -384,6 +384,8 @@ export const en = {
   right: { 'Platform/Trading': 'Place and change orders', 'Platform/OrderPad': 'Use the order pad' } as Readonly<
     Record<string, string>
   >,
+  /** The heading over the permissions for one API. */
+  consentApi: (api: string) => `In ${api}`,
   scopeOther: (scope: string) => `Use ${scope}`,
 }
 

@@ -1,0 +1,111 @@
+/** The APIs as a declarative file wants them, and what it cannot do: remove scopes that something else still names. */
+import type { Fault } from '../schema/check-schema.ts'
+import type { Api } from '../store/apis/apis.ts'
+import { KnownScopes, type KnownScopesOptions } from '../store/apis/known-scopes.ts'
+import { apisFaults, apiTarget } from './declared-api.ts'
+import type { CurrentState } from './plan.ts'
+import type { Declaration } from './shape.ts'
+
+/** The APIs as they will be, by resource. */
+export function wantedApis({ prune, apis }: Declaration, existing: Iterable<Api>): ReadonlyMap<string, Api> {
+  const kept = prune === true && apis !== undefined ? [] : [...existing]
+  return new Map([...kept, ...(apis ?? []).map(apiTarget)].map((api) => [api.resource, api]))
+}
+
+/** The scopes to which the declaration may refer. */
+export function wantedScopes(
+  declaration: Declaration,
+  existing: Iterable<Api>,
+  options: KnownScopesOptions = {},
+): KnownScopes {
+  return new KnownScopes([...wantedApis(declaration, existing).values()], options)
+}
+
+export function apiChangeFaults(declaration: Declaration, existing: Iterable<Api>): Fault[] {
+  const index = new Map((declaration.apis ?? []).map(({ resource }, at) => [resource, at]))
+  const pathOf = (resource: string) => (index.has(resource) ? `apis[${index.get(resource)}].` : 'apis.')
+  return apisFaults([...wantedApis(declaration, existing).values()], pathOf).map(({ path, text }) => ({
+    path: path === '' ? 'apis' : path,
+    text,
+  }))
+}
+
+/** What can name scopes. */
+export interface ScopeUsers {
+  readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
+  readonly clients: readonly { readonly client_id: string; readonly scope?: string }[]
+  readonly feeds: readonly { readonly name: string; readonly read: string; readonly write: string }[]
+  readonly controllers: readonly { readonly name: string; readonly topics: readonly { readonly needs: string }[] }[]
+  readonly tables: readonly {
+    readonly name: string
+    readonly readScope: string | null
+    readonly writeScope?: string | null
+  }[]
+}
+
+/** Who names these scopes, in words. */
+export function usersOfScopes(scopes: ReadonlySet<string>, users: ScopeUsers): string[] {
+  const names = (...some: readonly (string | null | undefined)[]) => some.some((scope) => scopes.has(scope ?? ''))
+  return [
+    ...users.roles.filter((role) => names(...role.scopes)).map(({ name }) => `the role ${name}`),
+    ...users.clients
+      .filter(({ scope }) => names(...(scope ?? '').split(' ')))
+      .map((one) => `the client ${one.client_id}`),
+    ...users.feeds.filter(({ read, write }) => names(read, write)).map(({ name }) => `the feed ${name}`),
+    ...users.controllers
+      .filter(({ topics }) => names(...topics.map(({ needs }) => needs)))
+      .map(({ name }) => `the controller ${name}`),
+    ...users.tables.filter((table) => names(table.readScope, table.writeScope)).map(({ name }) => `the table ${name}`),
+  ]
+}
+
+/** The scopes that exist no longer. */
+export function removedScopes(before: Iterable<Api>, after: KnownScopes): ReadonlySet<string> {
+  return new Set([...before].flatMap(({ scopes }) => scopes.map(({ name }) => name)).filter((name) => !after.has(name)))
+}
+
+/**
+ * What the file declares is checked as it declares it; this finds the others, which stay as they are. `clients` are all in the database.
+ */
+export function scopeRemovalFaults(
+  declaration: Declaration,
+  state: CurrentState,
+  clients: ScopeUsers['clients'],
+): Fault[] {
+  const removed = removedScopes(state.apis.values(), wantedScopes(declaration, state.apis.values()))
+  const { prune } = declaration
+  const others = <Item>(
+    existing: readonly Item[],
+    declared: readonly object[] | undefined,
+    keyOf: (item: Item) => string,
+    keys: readonly string[],
+  ): readonly Item[] =>
+    prune === true && declared !== undefined ? [] : existing.filter((item) => !keys.includes(keyOf(item)))
+  const byName = <Item extends { readonly name: string }>(
+    existing: Iterable<Item>,
+    declared: readonly { readonly name: string }[] | undefined,
+  ) =>
+    others(
+      [...existing],
+      declared,
+      ({ name }) => name.toLowerCase(),
+      (declared ?? []).map(({ name }) => name.toLowerCase()),
+    )
+  const users = usersOfScopes(removed, {
+    roles: byName(state.roles.values(), declaration.roles),
+    clients: others(
+      clients,
+      declaration.clients,
+      (client) => client.client_id,
+      (declaration.clients ?? []).map(({ client_id }) => client_id),
+    ),
+    feeds: byName(state.feeds.values(), declaration.feeds),
+    controllers: byName(state.controllers.values(), declaration.controllers),
+    tables: [
+      ...byName(state.tables.values(), declaration.tables),
+      ...byName(state.views.values(), declaration.views).map(({ name, readScope }) => ({ name, readScope })),
+    ],
+  })
+  if (users.length === 0) return []
+  return [{ path: 'apis', text: `scopes that are still named cannot be removed; ${users.join(', ')} use them` }]
+}

@@ -1,0 +1,69 @@
+/**
+ * What a start leaves out of the declarative file while nodes of an earlier version run, which would not respect it: sections of the file,
+ * and what refers to them. The whole file has been checked by then, and is applied when these nodes are gone.
+ */
+import type { Declaration } from './shape.ts'
+
+interface DeferrableSection {
+  readonly section: keyof Declaration
+  /** Whether the declaration has something that must wait. */
+  isIn(declaration: Declaration): boolean
+  /** The declaration without the section and what depends on it. */
+  without(declaration: Declaration): Declaration
+}
+
+/** A kind of object that earlier versions do not know gets an entry here. */
+const SECTIONS: readonly DeferrableSection[] = [
+  { section: 'apis', isIn: ({ apis = [] }) => apis.length > 0, without: withoutApis },
+  { section: 'attributes', isIn: ({ attributes = [] }) => attributes.length > 0, without: withoutAttributes },
+]
+
+export interface Deferred {
+  readonly declaration: Declaration
+  readonly sections: readonly string[]
+}
+
+/** Undefined where nothing must wait. Nothing is pruned from what is left, because it is not all that the file lists. */
+export function defer(declaration: Declaration): Deferred | undefined {
+  const waiting = SECTIONS.filter(({ isIn }) => isIn(declaration))
+  if (waiting.length === 0) return undefined
+  const { prune, ...left } = waiting.reduce((whole, { without }) => without(whole), declaration)
+  return { declaration: left, sections: waiting.map(({ section }) => section) }
+}
+
+/** Roles and clients come without the scopes of one's own; what is protected by such a scope does not come without its protection. */
+function withoutApis({ apis = [], ...rest }: Declaration): Declaration {
+  const own = new Set(apis.flatMap(({ scopes = [] }) => scopes.map(({ name }) => name)))
+  const names = (...scopes: readonly (string | null | undefined)[]) => scopes.some((scope) => own.has(scope ?? ''))
+  const { roles, clients, tables, views, feeds, controllers } = rest
+  return {
+    ...rest,
+    ...(roles && {
+      roles: roles.map((role) => ({ ...role, scopes: (role.scopes ?? []).filter((scope) => !own.has(scope)) })),
+    }),
+    ...(clients && {
+      clients: clients.map((client) => {
+        const scopes = client.scope?.split(' ').filter((scope) => !own.has(scope))
+        return scopes === undefined ? client : { ...client, scope: scopes.length === 0 ? 'openid' : scopes.join(' ') }
+      }),
+    }),
+    ...(tables && { tables: tables.filter((table) => !names(table.read_scope, table.write_scope)) }),
+    ...(views && { views: views.filter((view) => !names(view.read_scope)) }),
+    ...(feeds && { feeds: feeds.filter(({ read, write }) => !names(read, write)) }),
+    ...(controllers && {
+      controllers: controllers.filter(({ topics }) => !names(...topics.map(({ needs }) => needs))),
+    }),
+  }
+}
+
+/** A table whose row filter names an attribute waits too. */
+function withoutAttributes({ attributes, ...rest }: Declaration): Declaration {
+  const { users, clients, tables } = rest
+  const isFiltered = (filter: string | null | undefined) => filter?.toLowerCase().includes(':attribute.') === true
+  return {
+    ...rest,
+    ...(users && { users: users.map(({ attributes: values, ...user }) => user) }),
+    ...(clients && { clients: clients.map(({ attributes: values, ...client }) => client) }),
+    ...(tables && { tables: tables.filter(({ row_filter: filter }) => !isFiltered(filter)) }),
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * What an access token is for (RFC 8707): the built-in services, or one API of one's own, never both, so that no API can use the tokens of
+ * its callers elsewhere. Audiences are `platform` and `identity`, which are built in, and the resources of APIs.
+ */
+import { IDENTITY_AUDIENCE, isRight, PLATFORM_AUDIENCE, STREAM_PATH } from 'gatehouse-protocol'
+import type { KnownScopes } from '../../store/apis/known-scopes.ts'
+import { refuse } from '../oauth-error.ts'
+
+/** At the authorization and device authorization endpoints; the token endpoint takes one. */
+export const MOST_RESOURCES = 10
+
+export const QUERY_PATH = '/query'
+export { STREAM_PATH }
+
+export interface TokenTarget {
+  /** The resource of the API; undefined for the built-in services. */
+  readonly resource: string | undefined
+  /** The audiences whose rights the token may have. */
+  readonly audiences: readonly string[]
+}
+
+const BUILT_IN_AUDIENCES = [PLATFORM_AUDIENCE, IDENTITY_AUDIENCE]
+export const BUILT_IN_TARGET: TokenTarget = { resource: undefined, audiences: BUILT_IN_AUDIENCES }
+
+export function isBuiltInAudience(audience: string): boolean {
+  return audience === PLATFORM_AUDIENCE || audience === IDENTITY_AUDIENCE
+}
+
+export interface ResourceRules {
+  readonly issuer: string
+  /** The scopes that the client may ask for. */
+  readonly registered: ReadonlySet<string>
+  readonly known: KnownScopes
+  readonly most: number
+}
+
+/** The audiences that the `resource` parameters name, compared by character; undefined without any. */
+export function readResources(values: readonly string[], rules: ResourceRules): readonly string[] | undefined {
+  if (values.length === 0) return undefined
+  if (values.length > rules.most)
+    throw refuse('invalid_target', `resource may occur ${rules.most === 1 ? 'once' : `up to ${rules.most} times`}`)
+  return [...new Set(values.map((value) => audienceOf(value, rules)))]
+}
+
+function audienceOf(value: string, { issuer, registered, known }: ResourceRules): string {
+  const audience =
+    builtInAudience(value, issuer) ?? (isBuiltInAudience(value) ? undefined : known.find(value)?.resource)
+  if (audience === undefined)
+    throw refuse('invalid_target', 'A resource is unknown: it is compared by character with the declared APIs')
+  if (![...registered].some((scope) => known.audienceOf(scope) === audience))
+    throw refuse('invalid_target', 'The client is registered for no scope of a resource')
+  return audience
+}
+
+/** The addresses of the built-in services. */
+export function builtInAudience(resource: string, issuer: string): string | undefined {
+  if (resource === issuer) return IDENTITY_AUDIENCE
+  return resource === issuer + QUERY_PATH || resource === issuer + STREAM_PATH ? PLATFORM_AUDIENCE : undefined
+}
+
+export interface TargetRequest {
+  /** Named by the token request. */
+  readonly named: string | undefined
+  /** Named by the authorization request; undefined: all. */
+  readonly audiences: readonly string[] | undefined
+  /** The scopes of the grant, whether the user still holds them or not. */
+  readonly granted: readonly string[]
+}
+
+/** The target that is named, else the only one, else the built-in services if they are among several. */
+export function chooseTarget({ named, audiences, granted }: TargetRequest, known: KnownScopes): TokenTarget {
+  if (named !== undefined) {
+    if (audiences?.includes(named) === false) throw refuse('invalid_target', 'The grant does not cover this resource')
+    return { resource: isBuiltInAudience(named) ? undefined : named, audiences: [named] }
+  }
+  const candidates = audiences ?? [...new Set(granted.filter(isRight).map((scope) => known.audienceOf(scope)))]
+  const builtIn = audiences === undefined ? BUILT_IN_AUDIENCES : audiences.filter(isBuiltInAudience)
+  const [resource, ...others] = candidates
+  if (resource === undefined || candidates.some(isBuiltInAudience)) return { resource: undefined, audiences: builtIn }
+  if (others.length > 0)
+    throw refuse('invalid_target', 'The token could be for several APIs: name one of them with resource')
+  return { resource, audiences: [resource] }
+}
+
+/** The scopes of a token for this target: its rights, and the OpenID scopes, which are enough for the identity service alone. */
+export function scopesOfTarget(scopes: readonly string[], target: TokenTarget, known: KnownScopes): readonly string[] {
+  const left = scopes.filter((scope) => !isRight(scope) || target.audiences.includes(known.audienceOf(scope)))
+  const isIdentityEnough = target.audiences.includes(IDENTITY_AUDIENCE) && (left.length > 0 || scopes.length === 0)
+  if (isIdentityEnough || left.some(isRight)) return left
+  throw refuse('invalid_scope', 'No right for the resource is left to the token')
+}
