@@ -34,6 +34,7 @@ export function apiChangeFaults(declaration: Declaration, existing: Iterable<Api
 export interface ScopeUsers {
   readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
   readonly clients: readonly { readonly client_id: string; readonly scope?: string }[]
+  readonly attributes: readonly { readonly name: string; readonly scope: string | undefined }[]
   readonly feeds: readonly { readonly name: string; readonly read: string; readonly write: string }[]
   readonly controllers: readonly { readonly name: string; readonly topics: readonly { readonly needs: string }[] }[]
   readonly tables: readonly {
@@ -51,6 +52,7 @@ export function usersOfScopes(scopes: ReadonlySet<string>, users: ScopeUsers): s
     ...users.clients
       .filter(({ scope }) => names(...(scope ?? '').split(' ')))
       .map((one) => `the client ${one.client_id}`),
+    ...users.attributes.filter(({ scope }) => names(scope)).map(({ name }) => `the attribute ${name}`),
     ...users.feeds.filter(({ read, write }) => names(read, write)).map(({ name }) => `the feed ${name}`),
     ...users.controllers
       .filter(({ topics }) => names(...topics.map(({ needs }) => needs)))
@@ -99,6 +101,7 @@ export function scopeRemovalFaults(
       (client) => client.client_id,
       (declaration.clients ?? []).map(({ client_id }) => client_id),
     ),
+    attributes: byName(state.attributes.values(), declaration.attributes),
     feeds: byName(state.feeds.values(), declaration.feeds),
     controllers: byName(state.controllers.values(), declaration.controllers),
     tables: [

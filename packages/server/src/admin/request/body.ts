@@ -132,8 +132,8 @@ export function readApi(value: unknown, declared: readonly AttributeDefinition[]
   return one('apis', check({ apis: [value] }, [], undefined, declared, known).apis)
 }
 
-export function readAttribute(value: unknown): DeclaredAttribute {
-  return one('attributes', check({ attributes: [value] }, []).attributes)
+export function readAttribute(value: unknown, known: KnownApis): DeclaredAttribute {
+  return one('attributes', check({ attributes: [value] }, [], undefined, undefined, known).attributes)
 }
 
 export function readController(value: unknown, taken: TakenNames, known: KnownApis): DeclaredController {
