@@ -49,6 +49,19 @@ export interface AdminApi {
     }[];
     readonly [member: string]: unknown;
 }
+/** An attribute that users and clients can have, such as a desk. */
+export interface AdminAttribute {
+    readonly name: string;
+    readonly type: 'Text' | 'Integer' | 'Boolean' | 'Date';
+    /** Whether there can be several values. */
+    readonly many: boolean;
+    /** The claim in tokens and at userinfo, and the scope with which it comes. */
+    readonly claim?: string;
+    readonly scope?: string;
+    /** The SCIM attribute that writes it. */
+    readonly scim?: string;
+    readonly [member: string]: unknown;
+}
 /**
  * The things under one path.
  *
@@ -81,6 +94,8 @@ export interface Admin {
     readonly roles: Collection<AdminRole>;
     /** APIs of your own, by resource. */
     readonly apis: Collection<AdminApi>;
+    /** What users and clients can have besides the standard claims. */
+    readonly attributes: Collection<AdminAttribute>;
     readonly keys: Collection;
     /** Open streaming connections. */
     readonly streams: Collection;
