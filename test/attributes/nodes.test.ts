@@ -136,7 +136,8 @@ describe('attributes on two nodes', () => {
       if (message.Kind === kind) return message
     }
   }
-  const rowsOf = (message: Record<string, unknown>) => (message.Put as { Key: number[] }[]).flatMap(({ Key }) => Key).sort()
+  const rowsOf = (message: Record<string, unknown>) =>
+    (message.Put as { Key: number[] }[]).flatMap(({ Key }) => Key).sort()
 
   test('the file declares attributes, their values and the filters that use them; the values count on every node', async () => {
     for (const node of [a, b]) {
