@@ -33,6 +33,8 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   streaming: [...DATA, 'http'],
   query: [...DATA, 'http', 'schema'],
   feeds: [...DATA, 'http'],
+  mail: [...BASE, 'store'],
+  scim: [...DATA, 'http'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
   config: ['lib'],
@@ -40,7 +42,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   declarative: ['lib', 'schema', 'store', 'config'],
   admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
   server: [
-    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds'],
+    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
     ...['console', 'declarative', 'admin', 'config', 'demo'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],

@@ -7,6 +7,7 @@ import { openListener } from '../../packages/server/src/http/listener.ts'
 import { Pipeline } from '../../packages/server/src/http/pipeline.ts'
 import { connectionAddress } from '../../packages/server/src/http/request/request-head.ts'
 import { logAvailability } from '../../packages/server/src/lib/availability.ts'
+import type { AttributeSource } from '../../packages/server/src/query/catalogue/attributes.ts'
 import type { LiveLimits } from '../../packages/server/src/query/live/limits.ts'
 import type { Owners } from '../../packages/server/src/query/saved/documents.ts'
 import { openQuery, type QueryLimits, type QueryService } from '../../packages/server/src/query/service.ts'
@@ -104,6 +105,7 @@ export interface ServerOptions {
   readonly servers?: DatabaseServers
   readonly audit?: Audit
   readonly owners?: Owners
+  readonly attributes?: AttributeSource
   readonly authenticate?: Authenticate
   /** Bytes of replies that clients may leave unread. */
   readonly maxUnreadBytes?: number | undefined
@@ -126,6 +128,7 @@ export async function startQueryServer(place: TestPlace, options: ServerOptions 
     ...(options.liveLimits === undefined ? {} : { liveLimits: options.liveLimits }),
     ...(options.audit === undefined ? {} : { audit: options.audit }),
     ...(options.owners === undefined ? {} : { owners: options.owners }),
+    ...(options.attributes === undefined ? {} : { attributes: options.attributes }),
   })
   const metrics = new Metrics()
   const authenticate = options.authenticate ?? (async (token: string) => CALLERS[token])

@@ -3,7 +3,7 @@ export * from './bind/binder.ts'
 export { ROLE_CLAIMS } from './bind/operators.ts'
 export * from './bind/parameters.ts'
 export * from './bound/bound.ts'
-export type { ClaimName, Column, Literal, Parameter, WrittenAt } from './bound/bound-leaf.ts'
+export type { AttributeClaim, ClaimName, Column, Literal, Parameter, WrittenAt } from './bound/bound-leaf.ts'
 export type {
   Aggregate,
   Arithmetic,
@@ -71,7 +71,7 @@ export type {
   SelectItem,
   Window,
 } from './syntax/ast-query.ts'
-export { attributesWithin, filterAttributes } from './syntax/attributes.ts'
+export { attributeOf, attributesWithin, filterAttributes } from './syntax/attributes.ts'
 export { FOREIGN_SYNTAX } from './syntax/foreign-syntax.ts'
 export * from './syntax/keywords.ts'
 export { type Token, tokenize } from './syntax/lexer.ts'

@@ -76,6 +76,27 @@ export const HTTP_ERRORS = {
     title: 'The access token lacks a scope',
     advice: 'Request a token with the scope in `WWW-Authenticate`.',
   },
+  'scim.bad_request': {
+    status: 400,
+    title: 'The SCIM request is not valid',
+    advice: '`scimType` says what is wrong (RFC 7644 §3.12); correct what `detail` names.',
+  },
+  'scim.forbidden': {
+    status: 403,
+    title: 'SCIM may not change this',
+    advice: 'Let an operator change break-glass users, and the `userName` and e-mail address of administrators.',
+  },
+  'scim.not_found': { status: 404, title: 'There is no such SCIM resource', advice: 'List the existing ones.' },
+  'scim.conflict': {
+    status: 409,
+    title: 'A `userName`, `displayName` or `externalId` is taken',
+    advice: 'Find its holder with a filter; a group cannot have the name of any role.',
+  },
+  'scim.changed_meanwhile': {
+    status: 412,
+    title: 'The SCIM resource was changed in the meantime',
+    advice: 'Read it again, and repeat the change with its `ETag`.',
+  },
   'admin.bad_parameter': { status: 400, title: 'A parameter is invalid', advice: 'Correct what `detail` names.' },
   'admin.not_found': { status: 404, title: 'The object does not exist', advice: 'List the existing ones.' },
   'admin.conflict': {
@@ -108,6 +129,16 @@ export const HTTP_ERRORS = {
     status: 429,
     title: 'The caller has too many waiting requests',
     advice: 'End one of them.',
+  },
+  'admin.no_mail': {
+    status: 409,
+    title: 'No mail is set up',
+    advice: 'Set `mail_url` and `mail_from`, or pass links on yourself.',
+  },
+  'admin.mail_failed': {
+    status: 502,
+    title: 'The mail server did not take the mail',
+    advice: 'Correct what `detail` names; `gatehouse doctor` checks the settings.',
   },
   'admin.busy': { status: 503, title: 'Too many passwords are being hashed', advice: AGAIN },
   'feed.unknown': {

@@ -19,7 +19,20 @@ export interface Principal {
   readonly issuedAt: number
   readonly expiresAt: number
   readonly authTime: number | undefined
+  /** Who acts for the subject; only in tokens from a token exchange. */
+  readonly actor?: Actor
+  /** The tokens from which this one came by token exchange, the latest first: what ends one of them ends this one. */
+  readonly ancestors?: readonly AncestorToken[]
 }
+
+/** RFC 8693 §4.1: the client that acts now, and inside it those that acted before. */
+export interface Actor {
+  readonly sub: string
+  readonly act?: Actor
+}
+
+/** Subject, session and grant are those of the token that came from it. */
+export type AncestorToken = Pick<Principal, 'tokenId' | 'clientId' | 'issuedAt'> & { readonly keyId: string }
 
 /**
  * Authentication of all three services: a raw access token in, a Principal out.

@@ -28,6 +28,7 @@ export function marketCatalogue(options: { mayWrite?: boolean; mayDefine?: boole
       name.toLowerCase() === 'trades_ts' && trades ? { name: 'trades_ts', table: trades } : undefined,
     missingWriteScope: () => (mayWrite ? undefined : 'Platform/Admin'),
     missingDefineScope: () => (mayDefine ? undefined : 'Platform/Admin'),
+    attributes: new Map(),
   }
 }
 

@@ -3,6 +3,7 @@
 import { type ResultColumn, readParameters } from 'gatehouse-iql'
 import { noAudit, type Principal } from 'gatehouse-protocol'
 import { Availability } from '../../../packages/server/src/lib/availability.ts'
+import { NO_ATTRIBUTES } from '../../../packages/server/src/query/catalogue/attributes.ts'
 import {
   type Bindable,
   parametersOf,
@@ -71,7 +72,8 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   })
   const planner = new Planner(engine)
   const auditTable = { catchUp: async () => {}, trim: async () => {} }
-  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable }
+  const attributes = NO_ATTRIBUTES
+  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes }
 
   const planned = (statement: string, options: Options): Planned =>
     planner.planWithLiterals(callerOf(options), catalogue.snapshot, statement)

@@ -30,6 +30,7 @@ export function bind(statement: Statement, text: string, catalogue: CatalogueVie
     tables: [...binding.tables],
     views: [...binding.expansion.views],
     usesClaims: binding.usesClaims,
+    attributes: binding.attributes,
   }
 }
 

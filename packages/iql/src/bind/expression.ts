@@ -7,8 +7,10 @@ import type { Binding } from '../scope/binding.ts'
 import type { Clause, Scope } from '../scope/scope.ts'
 import { sizeOf } from '../syntax/ast-children.ts'
 import type { Cast, ColumnRef, Expression, IsNull, Name, Parameter, Subquery, Unary } from '../syntax/ast-query.ts'
+import { attributeOf } from '../syntax/attributes.ts'
 import { canCast } from '../types/casts.ts'
 import { BOOLEAN, type IqlType, isNumber, NULL, sameType, TEXT, typeName } from '../types/types.ts'
+import { bindAttribute } from './attribute.ts'
 import { bindCall } from './call.ts'
 import { bindBytes, bindNumber, bindText, bindTyped, literal, readLiteral } from './literal.ts'
 import {
@@ -137,17 +139,23 @@ export function fingerprintOf(expression: BoundExpression): string {
   })
 }
 
-function bindParameter(binding: Binding, { name, at }: Parameter, expected: IqlType | undefined): BoundExpression {
+function bindParameter(binding: Binding, parameter: Parameter, expected: IqlType | undefined): BoundExpression {
+  const { name, at } = parameter
+  const attribute = attributeOf(parameter)
+  if (attribute !== undefined && !binding.bindsRowFilter)
+    throw binding.fail('UnknownParameter', at, `:${name} is an attribute of the caller, which only row filters can use`)
   if (!binding.bindsRowFilter) return binding.parameter(name, at, expected)
   const claim = name.toLowerCase()
   binding.usesClaims = true
+  if (attribute !== undefined) return bindAttribute(binding, parameter, attribute)
   const known = CLAIMS.get(claim)
   if (known !== undefined) return { kind: 'claim', claim: known, type: TEXT, nullable: true }
   if (ROLE_CLAIMS.has(claim)) {
     throw binding.fail('BadDefinition', at, `:${claim} is a list: write column = :${claim} or column IN (:${claim})`)
   }
+  const attributes = Array.from(binding.catalogue.attributes.keys(), (each) => `attribute.${each}`)
   throw binding.fail('BadDefinition', at, `A row filter has no parameter :${name}`, {
-    expected: [...CLAIMS.keys(), ...ROLE_CLAIMS].map((each) => `:${each}`),
+    expected: [...CLAIMS.keys(), ...ROLE_CLAIMS, ...attributes].map((each) => `:${each}`),
   })
 }
 

@@ -19,6 +19,7 @@ import {
   TEXT,
   typeName,
 } from '../types/types.ts'
+import { bindSetComparison, bindSetMembership } from './attribute.ts'
 import { isFlexible, literal, longNumber, tightDecimal, widen } from './literal.ts'
 import { mismatch } from './mismatch.ts'
 import { widenBody } from './widen-body.ts'
@@ -151,6 +152,8 @@ function bindCompare(binding: Binding, scope: Scope, binary: Binary, operator: C
   if (isRoleClaim(binding, writtenRight) && (operator === '=' || operator === '<>')) {
     return roleTest(binding, scope, writtenLeft, operator === '<>')
   }
+  const ofSet = bindSetComparison(binding, scope, binary)
+  if (ofSet !== undefined) return ofSet
   const [left, right] = bindPair(binding, scope, writtenLeft, writtenRight, comparedWith, longNumber)
   const [a, b] = widenToCompare(binding, operator, [left, right], at)
   if (a === undefined || b === undefined) throw mismatch(binding, operator, left.type, right.type, at)
@@ -281,6 +284,8 @@ export function bindInList(binding: Binding, scope: Scope, list: InList): BoundE
   if (list.items.length === 1 && only !== undefined && isRoleClaim(binding, only)) {
     return roleTest(binding, scope, list.operand, list.negated)
   }
+  const ofSet = bindSetMembership(binding, scope, list)
+  if (ofSet !== undefined) return ofSet
   const bound = bindGroup(binding, scope, [list.operand, ...list.items])
   const [operand, ...items] = widenToCompare(binding, 'in', bound, list.at)
   if (operand === undefined) throw new Error('IN without an operand')

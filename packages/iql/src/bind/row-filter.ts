@@ -5,11 +5,18 @@ import type { TableView } from '../bound/catalogue-view.ts'
 import type { Binding } from '../scope/binding.ts'
 import { CLAUSES, Scope, type ScopeColumn } from '../scope/scope.ts'
 import type { Expression } from '../syntax/ast-query.ts'
+import { attributesWithin } from '../syntax/attributes.ts'
+import { BOOLEAN } from '../types/types.ts'
+import { checkAttributeUses } from './attribute.ts'
 import { bindCondition } from './clause.ts'
+import { literal } from './literal.ts'
 
 /** The row filter over the source with the id. */
 export function bindRowFilter(binding: Binding, table: TableView, id: number): BoundExpression | undefined {
   if (table.rowFilter === undefined) return undefined
+  // An attribute that was removed while the filter was defined: nobody has a value, and no row is shown.
+  const { attributes } = binding.catalogue
+  if ([...attributesWithin(table.rowFilter)].some((name) => !attributes.has(name))) return literal(BOOLEAN, false)
   try {
     return bindFilterText(binding, table.name, table.columns, table.rowFilter, id)
   } catch (error) {
@@ -31,6 +38,7 @@ export function bindFilterText(
   const outer = binding.bindsRowFilter
   binding.bindsRowFilter = true
   try {
+    checkAttributeUses(binding, filter)
     return bindCondition(binding, scope, filter)
   } finally {
     binding.bindsRowFilter = outer

@@ -27,11 +27,14 @@ export interface Parameter extends Typed {
   readonly index: number
 }
 
-/** The subject, username or client of the caller, in a row filter. The statement cannot influence it. */
+/** The subject, username, client or an attribute of the caller, in a row filter. The statement cannot influence it. */
 export interface Claim extends Typed {
   readonly kind: 'claim'
-  readonly claim: ClaimName
+  readonly claim: ClaimName | AttributeClaim
 }
+
+/** The current value of an attribute, not that of the token. */
+export type AttributeClaim = `attribute.${string}`
 
 export type ClaimName = 'sub' | 'username' | 'client_id'
 

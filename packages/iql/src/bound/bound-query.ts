@@ -7,7 +7,7 @@ import type { AggregateId, ScalarId, TableFunctionId, WindowId } from '../functi
 import type { Frame } from '../syntax/ast-query.ts'
 import type { OperatorId } from '../types/operators.ts'
 import type { IqlType } from '../types/types.ts'
-import type { Claim, Column, Literal, Output, Parameter, Typed } from './bound-leaf.ts'
+import type { AttributeClaim, Claim, Column, Literal, Output, Parameter, Typed } from './bound-leaf.ts'
 import type { TableView } from './catalogue-view.ts'
 
 export type BoundExpression =
@@ -56,9 +56,12 @@ interface OfTwo<Kind extends string> extends Typed {
   readonly right: BoundExpression
 }
 
-/** operand [NOT] IN (:role) or operand = :role in a row filter: whether it is one of the caller's roles. */
+/**
+ * operand [NOT] IN (:role) or operand = :role in a row filter: whether it is one of the caller's roles. The same for an attribute with a set
+ * of values; if that is empty, the result is unknown.
+ */
 export interface ClaimIn extends Test<'claim-in'> {
-  readonly claim: 'role'
+  readonly claim: 'role' | AttributeClaim
 }
 
 /** In the output, HAVING and ORDER BY of a grouped select: the value of its GROUP BY expression at `index`. */

@@ -17,6 +17,8 @@ export interface Bound {
   readonly views: readonly TableView[]
   /** Whether a row filter uses claims, so that callers with the same rights may see different rows. */
   readonly usesClaims: boolean
+  /** The names of the attributes of the caller that the row filters use. */
+  readonly attributes: ReadonlySet<string>
 }
 
 /** `name` is without its prefix: symbol for :symbol, 1 for $1. */

@@ -16,6 +16,15 @@ export interface CatalogueView {
   missingWriteScope(table: TableView): string | undefined
   /** The scope that the caller lacks to define tables; undefined if the caller may define them. */
   missingDefineScope(): string | undefined
+  /** The attributes that row filters can use, by name. */
+  readonly attributes: ReadonlyMap<string, AttributeView>
+}
+
+/** An attribute of callers, such as a desk. */
+export interface AttributeView {
+  readonly type: IqlType
+  /** Whether it is a set of values; otherwise there is at most one. */
+  readonly many: boolean
 }
 
 export interface HiddenTable {
@@ -41,7 +50,7 @@ export interface TableView {
   readonly primaryKey: readonly string[]
   /** Sets of columns that are unique besides the primary key. */
   readonly uniques: readonly (readonly string[])[]
-  /** The caller cannot see rows for which this is not true. It may use :sub, :username, :client and :roles. */
+  /** The caller cannot see rows for which this is not true. It may use :sub, :username, :client, :roles and attributes. */
   readonly rowFilter: Expression | undefined
   /** A table of the service: it cannot be altered or dropped, and has no indexes. */
   readonly isSystem: boolean
@@ -77,4 +86,5 @@ export const NO_TABLES: CatalogueView = {
   lookupIndex: () => undefined,
   missingWriteScope: () => undefined,
   missingDefineScope: () => undefined,
+  attributes: new Map(),
 }

@@ -38,6 +38,8 @@ export class Binding {
   /** What each * stands for; recorded only where it is set. */
   stars: Map<SelectItem, readonly SelectItem[]> | undefined
   usesClaims = false
+  /** The names of the attributes of the caller that row filters use. */
+  readonly attributes = new Set<string>()
   /** Sizes of expressions, counted once. */
   readonly sizes = new Map<Expression, number>()
   /** In a row filter, parameters are claims of the caller. */

@@ -16,9 +16,9 @@ export const userRightsRoutes: readonly AdminRoute[] = [
     reply:
       '{"user", "username", "disabled", "roles": [{"name", "scopes"}], "scopes": […], "tables": {"items": [{"name", "issystem", "rights", "rowfilter"}], "next": "the path of the next page or null"}, "topics": [{"controller", "topics": […]}]}; tables and topics are null where no node runs the service.',
     async run(call, { stores, activity }) {
-      const { id, username, disabled, roles, rights } = await findUser(stores, part(call, 'user'))
+      const { id, username, disabled, roles, attributes, rights } = await findUser(stores, part(call, 'user'))
       const held = (await stores.roles.list()).filter(({ name }) => roles.includes(name))
-      const user: UserRights = { subject: id, username, roles, scopes: [...rights].sort() }
+      const user: UserRights = { subject: id, username, roles, attributes, scopes: [...rights].sort() }
       const page = { ...readPage(call), prefix: call.query.prefix ?? '' }
       const tables = await activity.tablesOf(user, page)
       return {

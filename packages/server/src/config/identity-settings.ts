@@ -65,6 +65,11 @@ export const IDENTITY_SETTINGS = {
     oneOf(['all', 'break_glass']),
     'Who may sign in with a password or a passkey of this server: all, or break_glass: only users with break_glass, others through a provider. It needs such a user with Identity/Admin, a password and a second factor.',
   ),
+  scim: setting(
+    'false',
+    parseBoolean,
+    'Serve SCIM 2.0 at /scim/v2, where clients with Identity/Provisioning create, change and disable users.',
+  ),
   sessionIdle: setting('43200', parseSeconds, 'Seconds without a request after which a browser session expires.'),
   sessionLifetime: setting(
     '604800',

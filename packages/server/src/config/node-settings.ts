@@ -125,6 +125,7 @@ export const NODE_SETTINGS = {
   ),
   limitFeeds: limit('address=30000/60 client=60000/60 user=12000/60', 'publishing to feeds and reading them over HTTP'),
   limitAdmin: limit('address=1200/60 client=6000/60 user=1200/60', 'administration'),
+  limitScim: limit('address=6000/60 client=6000/60', 'SCIM'),
   limitExempt: setting(
     '127.0.0.0/8,::1',
     parseAddresses,

@@ -15,7 +15,7 @@ import { CHANGE_LOCK } from '../store/database/transaction.ts'
 import { createStores, type Stores } from '../store/stores.ts'
 import { removedScopes, scopeRemovalFaults, wantedScopes } from './api-changes.ts'
 import { apply } from './apply.ts'
-import { attributeChangeFaults, keptAttributes } from './attribute-changes.ts'
+import { attributeChangeFaults, keptAttributes, wantedAttributes } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
 import { sharedNames, takenNames } from './controller-names.ts'
@@ -33,6 +33,7 @@ import {
   type PlanRules,
   plan,
 } from './plan.ts'
+import { providerChangeFaults } from './provider-changes.ts'
 import { resolveSecrets } from './secrets.ts'
 import type { Declaration } from './shape.ts'
 import { existingTables, existingViews, readState } from './state.ts'
@@ -59,6 +60,8 @@ export interface ReconcileEnv {
   readonly tables: TablesPort | undefined
   /** The HMAC key for digests of declared passwords, so that they cannot be guessed from the database alone. */
   readonly digestKey: Buffer
+  /** Seals the secrets of providers. */
+  readonly providerKey: Buffer
   /** The names of the controllers that the server has loaded, as far as they are known. */
   readonly loadedControllers?: readonly string[]
   /** Whether clients can be registered for the right to provision users. */
@@ -118,21 +121,22 @@ export async function checkDeclared(
   provisioning = false,
 ): Promise<void> {
   const { source, declaration, folder } = declared
+  const known = new Map(attributes.map((attribute) => [attribute.name, attribute]))
   refuse(source, [
     ...resolveSecrets(declaration, { environment, folder }).faults,
     ...checkMeaning(declaration, roles, takenNames(loadedControllers), attributes, { apis, provisioning }),
-    ...tableFaults(declaration, folder, tables),
+    ...tableFaults(declaration, folder, known, tables),
   ])
   if (tables === undefined) return
   const existing = await existingTables(tables)
-  await checkCatalogue(declared, tables, { tables: existing, views: await existingViews(tables) })
+  await checkCatalogue(declared, tables, { attributes: known, tables: existing, views: await existingViews(tables) })
 }
 
 /** Returns the views as they will be stored, each after those that it uses. */
 async function checkCatalogue(
   declared: Declared,
   tables: TableChecks,
-  existing: Pick<CurrentState, 'tables' | 'views'>,
+  existing: Pick<CurrentState, 'attributes' | 'tables' | 'views'>,
 ): Promise<readonly BoundView[]> {
   const { source, declaration } = declared
   refuse(source, impossibleChanges(declaration, existing.tables))
@@ -145,6 +149,7 @@ async function checkCatalogue(
     views: (declaration.views ?? []).map(viewTarget),
     droppedTables: droppedTables(declaration, existing.tables).map(({ name }) => name),
     droppedViews: droppedViews(declaration, existing.views).map(({ name }) => name),
+    attributes: wantedAttributes(declaration, existing.attributes).values(),
   })
   refuse(source, faults)
   return views
@@ -172,9 +177,10 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
     ),
     ...(await removedScopeFaults(declaration, state, stores)),
     ...attributeChangeFaults(declaration, state),
+    ...providerChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
     ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
-    ...tableFaults(declaration, folder, env.tables),
+    ...tableFaults(declaration, folder, state.attributes, env.tables),
   ])
   const { tables, ...withoutTables } = resolved
   const changes =
@@ -270,10 +276,19 @@ function refuse(source: string, faults: readonly Fault[]): void {
   if (faults.length > 0) throw new BadDeclaration(source, faults)
 }
 
-function tableFaults({ tables = [] }: Declaration, folder: string, port: TableChecks | undefined): Fault[] {
-  return tables.flatMap((table, index) => [
+function tableFaults(
+  declaration: Declaration,
+  folder: string,
+  existing: CurrentState['attributes'],
+  port: TableChecks | undefined,
+): Fault[] {
+  const attributes = [...wantedAttributes(declaration, existing).values()]
+  return (declaration.tables ?? []).flatMap((table, index) => [
     ...(table.csv === undefined ? [] : fileFaults(resolve(folder, table.csv), `tables[${index}].csv`)),
-    ...(port?.check(tableTarget(table)) ?? []).map(({ path, text }) => ({ path: `tables[${index}].${path}`, text })),
+    ...(port?.check(tableTarget(table), attributes) ?? []).map(({ path, text }) => ({
+      path: `tables[${index}].${path}`,
+      text,
+    })),
   ])
 }
 

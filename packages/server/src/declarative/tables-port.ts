@@ -1,5 +1,6 @@
 /** What reconciliation needs from the query service. The server passes the implementation. */
 import type { Fault } from '../schema/check-schema.ts'
+import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { BoundView, TableTarget, ViewTarget } from './targets.ts'
 
 /** The description of a table while its initial rows are inserted. If a crash leaves one, it is dropped and created again. */
@@ -9,8 +10,8 @@ export const BEING_FILLED = 'Being filled by the declarative file'
 export interface TableChecks {
   /** All tables except the system tables. */
   list(): Promise<readonly TableTarget[]>
-  /** Faults by member of the file, such as a reserved name or a row filter that is not valid IQL. */
-  check(table: TableTarget): readonly Fault[]
+  /** Faults by member of the file, such as a reserved name or a row filter that is not valid IQL with the attributes. */
+  check(table: TableTarget, attributes: Iterable<AttributeDefinition>): readonly Fault[]
   /** Refuses rows that could not be inserted into the new table. */
   checkRows(table: TableTarget, rows: AsyncIterable<readonly (string | null)[]>): Promise<void>
   listViews(): Promise<readonly BoundView[]>
@@ -26,6 +27,8 @@ export interface WantedCatalogue {
   readonly views: readonly ViewTarget[]
   readonly droppedTables: readonly string[]
   readonly droppedViews: readonly string[]
+  /** As they will be. */
+  readonly attributes: Iterable<AttributeDefinition>
 }
 
 export interface TablesPort extends TableChecks {
@@ -39,4 +42,6 @@ export interface TablesPort extends TableChecks {
   drop(name: string): Promise<void>
   /** Creates or replaces views and drops others, all or none. */
   changeViews(views: readonly ViewTarget[], dropped: readonly string[]): Promise<void>
+  /** Resolves when row filters can use the attributes as they are declared now. */
+  refresh(): Promise<void>
 }

@@ -1,5 +1,13 @@
 /** Revoked tokens, kept in memory so that a check costs no round trip: loaded at start, updated from the bus. */
-import { type Clock, type GateEvent, isRight, limitRights, type RoleRights, rightsOf } from 'gatehouse-protocol'
+import {
+  type AncestorToken,
+  type Clock,
+  type GateEvent,
+  isRight,
+  limitRights,
+  type RoleRights,
+  rightsOf,
+} from 'gatehouse-protocol'
 import type { Events } from '../store/cluster/events.ts'
 import type { Bus } from './bus.ts'
 
@@ -12,6 +20,8 @@ export interface TokenOrigin {
   readonly clientId: string
   /** Milliseconds since the epoch. */
   readonly issuedAtMs: number
+  /** The tokens from which it came by token exchange. */
+  readonly ancestors?: readonly AncestorToken[] | undefined
 }
 
 /** The scopes of a token, limited by its client and its user's roles, and those roles. */
@@ -101,7 +111,13 @@ export class RevocationList {
     return this.#all.reduce((sum, entries) => sum + entries.size, 0)
   }
 
-  isRevoked({ tokenId, grantId, sessionId, subject, clientId, issuedAtMs }: TokenOrigin): boolean {
+  isRevoked(origin: TokenOrigin): boolean {
+    if (this.#isTokenRevoked(origin)) return true
+    const { ancestors } = origin
+    return ancestors?.some((token) => this.#isTokenRevoked({ ...origin, ...token, issuedAtMs: millis(token) })) ?? false
+  }
+
+  #isTokenRevoked({ tokenId, grantId, sessionId, subject, clientId, issuedAtMs }: TokenOrigin): boolean {
     if (this.#tokens.has(tokenId)) return true
     if (grantId !== undefined && this.#grants.has(grantId)) return true
     if (sessionId !== undefined && this.#sessions.has(sessionId)) return true
@@ -178,6 +194,10 @@ export class RevocationList {
       for (const [key, { expiresAt }] of entries) if (expiresAt <= now) entries.delete(key)
     }
   }
+}
+
+function millis({ issuedAt }: AncestorToken): number {
+  return Math.round(issuedAt * 1000)
 }
 
 /** The limit for a token issued at this time, if it concerns it. */

@@ -213,7 +213,7 @@ export class Pipeline {
       access(principal, context)
       next(principal)
     }
-    const principal = authenticateRequest(context, this.#options.authenticate ?? noPrincipal)
+    const principal = authenticateRequest(context, group.authenticate ?? this.#options.authenticate ?? noPrincipal)
     if (principal instanceof Promise) principal.then(act).catch((error) => this.#fail(context, group, error))
     else act(principal)
   }

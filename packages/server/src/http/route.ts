@@ -1,7 +1,7 @@
 /** What a route is: a row of a table, served by the pipeline. Route groups share limits, headers and error replies. */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
-import type { Principal } from 'gatehouse-protocol'
+import type { Authenticate, Principal } from 'gatehouse-protocol'
 import type { Context, Headers } from './context.ts'
 import type { CorsPolicy } from './cors.ts'
 import type { LimitGroup } from './limits/rate-limits.ts'
@@ -48,6 +48,8 @@ export interface RouteGroup {
   readonly cors?: CorsPolicy
   /** Answered even while the server refuses other requests. */
   readonly isProbe?: true
+  /** Reads tokens that are valid in this group only; the server's own way where absent. */
+  readonly authenticate?: Authenticate
   /** Writes error replies; problem documents (RFC 9457) where absent. */
   readonly fail?: (context: Context, error: unknown) => void
   readonly routes: readonly Route[]

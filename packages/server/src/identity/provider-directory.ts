@@ -41,6 +41,8 @@ export function createProviderDirectory({ providers, bus, localSignIn, onError }
     list: (): readonly StoredProvider[] => known.filter(({ disabled }) => !disabled),
     /** An enabled one. */
     find: (id: string): StoredProvider | undefined => known.find((each) => each.id === id && !each.disabled),
+    /** One that may be disabled. */
+    findAny: (id: string): StoredProvider | undefined => known.find((each) => each.id === id),
     /** Its name, also while it is disabled. */
     nameOf: (id: string): string => known.find((each) => each.id === id)?.name ?? id,
     /** The provider of a name such as `ann@example.com`. */

@@ -17,7 +17,7 @@ export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, cl
   /** Counts the events: a user read from the store while one arrives may already be outdated. */
   let changes = 0
   const unsubscribe = bus.subscribe((event) => {
-    if (event.kind === 'roles-changed') {
+    if (event.kind === 'roles-changed' || event.kind === 'attributes-changed') {
       changes++
       cached = new LruMap(MAX_CACHED)
       return
@@ -28,12 +28,18 @@ export function createUserDirectory(users: Pick<Users, 'findById'>, bus: Bus, cl
     for (const subject of subjects) cached.delete(subject)
   })
 
+  const recent = (id: string, now: number): User | undefined => {
+    const known = cached.get(id)
+    return known !== undefined && Math.abs(now - known.at) < CACHED_MS ? known.user : undefined
+  }
+
   return {
     async findById(id: string): Promise<User | undefined> {
       const now = clock()
-      const known = cached.get(id)
-      return known !== undefined && Math.abs(now - known.at) < CACHED_MS ? known.user : read(id, now)
+      return recent(id, now) ?? read(id, now)
     },
+    /** Only if it was read a moment ago. */
+    recent: (id: string): User | undefined => recent(id, clock()),
     close: unsubscribe,
   }
 

@@ -7,6 +7,7 @@ import type { RouteGroup } from '../http/route.ts'
 import { Availability, type AvailabilityChange } from '../lib/availability.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { createQueryActivity, type QueryActivity } from './activity.ts'
+import { type AttributeSource, NO_ATTRIBUTES } from './catalogue/attributes.ts'
 import type { TablePage } from './catalogue/snapshot.ts'
 import type { Engine } from './engines/engine.ts'
 import type { EngineOptions } from './engines/engine-options.ts'
@@ -79,6 +80,8 @@ export interface QueryOptions {
   readonly audit?: Audit
   /** The source of the table auditlog. */
   readonly auditLog?: AuditSource
+  /** What row filters know of callers besides their tokens. */
+  readonly attributes?: AttributeSource
   /** Who can own saved documents. */
   readonly owners?: Owners
 }
@@ -119,7 +122,7 @@ export async function openQuery(options: QueryOptions): Promise<QueryService> {
     temp: { statement: limits.tempBytes, user: limits.tempBytesPerUser },
     onStuck: options.onStuck,
   })
-  const catalogue = await NodeCatalogue.open(engine, options.bus, onError)
+  const catalogue = await NodeCatalogue.open(engine, options.bus, onError, options.attributes)
   return new QueryService({ ...options, limits, onError }, engine, catalogue)
 }
 
@@ -161,6 +164,7 @@ export class QueryService {
       concurrency: limits.concurrency,
       milliseconds: limits.milliseconds,
       limits: this.#liveLimits,
+      bus: options.bus,
       deriveKey: options.deriveKey,
       slowLog: this.#slowLog,
       catchUpAuditLog: (signal) => this.#auditTable.catchUp(signal),
@@ -186,6 +190,7 @@ export class QueryService {
       clock: this.#options.clock,
       audit: this.#audit,
       auditTable: this.#auditTable,
+      attributes: this.#options.attributes ?? NO_ATTRIBUTES,
     }
   }
 

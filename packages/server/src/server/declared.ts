@@ -9,7 +9,7 @@ import type { Cleanup } from './watch/cleanup.ts'
 
 export async function reconcileDeclared(
   declared: Declared | undefined,
-  { resources, loadedControllers, logger }: Pick<Base, 'resources' | 'loadedControllers' | 'logger'>,
+  { config, resources, loadedControllers, logger }: Pick<Base, 'config' | 'resources' | 'loadedControllers' | 'logger'>,
   query: { readonly tables: TablesPort; readonly documents: Documents } | undefined,
   cleanup: Cleanup,
 ): Promise<void> {
@@ -21,10 +21,21 @@ export async function reconcileDeclared(
   const digestKey = masterKey.derive('declared passwords')
   const onDeferred = (sections: readonly string[], olderNodes: readonly string[]) => {
     logger.warn({ sections, olderNodes }, 'parts of the declaration wait until all nodes are upgraded')
-    const again = () => reconcileDeclared(declared, { resources, loadedControllers, logger }, query, cleanup)
+    const again = () => reconcileDeclared(declared, { config, resources, loadedControllers, logger }, query, cleanup)
     retryWhenUpgraded(resources, again, cleanup, (error) => logger.error({ err: error }, 'declaration not applied'))
   }
-  const env = { database, clock, environment: process.env, tables, digestKey, loadedControllers, onDeferred }
+  const provisioning = config.scim
+  const env = {
+    database,
+    clock,
+    environment: process.env,
+    tables,
+    digestKey,
+    providerKey: masterKey.derive('providers'),
+    loadedControllers,
+    provisioning,
+    onDeferred,
+  }
   const changes = await reconcile(declared, env)
   if (documents !== undefined) await createDocuments(declared.documents ?? [], documents, stores)
   if (changes.length === 0) return

@@ -15,6 +15,7 @@ export function rateLimitsOf(config: Config) {
     ['stream', config.limitStream],
     ['feeds', config.limitFeeds],
     ['admin', config.limitAdmin],
+    ['scim', config.limitScim],
   ])
   return { budgets, exempt: config.limitExempt }
 }

@@ -12,11 +12,14 @@ import type { RateLimits } from '../http/limits/rate-limits.ts'
 import { metricsRoute } from '../http/metrics-endpoint.ts'
 import { requireScope } from '../http/request/authentication.ts'
 import type { LazyRouteGroups, Route, RouteGroup } from '../http/route.ts'
+import type { SignOutThere } from '../identity/browser/env.ts'
 import type { Flow } from '../identity/browser/flow.ts'
 import { type DiscoveryOptions, discoveryRoutes } from '../identity/endpoints/discovery.ts'
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
+import type { Mail } from '../mail/mail.ts'
+import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Feeds } from './feeds.ts'
@@ -41,12 +44,16 @@ export interface RouteParts {
   readonly loadedControllers: readonly string[]
   /** Undefined where streaming does not run here. */
   readonly feeds: Feeds | undefined
+  /** Undefined where no mail is set up. */
+  readonly mail: Mail | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
   readonly builtInClients: BuiltInClients
   readonly pages: LazyPages
   readonly runsIdentity: boolean
+  /** Whether SCIM is served. */
+  readonly scim: boolean
   /** What the OpenID document says. */
   readonly discovery: DiscoveryOptions['mode']
   /** Undefined where the console is switched off. */
@@ -103,7 +110,13 @@ function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
       routes: discoveryRoutes({ ...identity, issuer: identity.issuer.name, mode: parts.discovery }),
     },
     ...endpointGroups({ ...identity, authenticate: identity.authenticateAny, ...resources, rateLimits, metrics }, cors),
-    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
+    {
+      at: parts.mail === undefined ? BROWSER_PATHS : [...BROWSER_PATHS, ...MAIL_PATHS],
+      limit: 'pages',
+      load: () => loadPages(parts),
+    },
+    ...(parts.scim ? [{ at: ['/scim/v2'], limit: 'scim', load: () => loadScim(parts) }] : []),
+    { at: ['/external'], limit: 'pages', load: () => loadProviders(parts) },
   ]
 }
 
@@ -124,25 +137,65 @@ const BROWSER_PATHS = [
   '/account',
 ]
 
+/** Only where mail is set up. */
+const MAIL_PATHS = ['/forgot-password', '/verify-email']
+
 async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { browserGroups } = await import('../identity/browser/routes.ts')
+  return browserGroups(await browserEnv(parts))
+}
+
+async function loadProviders(parts: RouteParts): Promise<readonly RouteGroup[]> {
+  const { providerGroups } = await import('../identity/providers/routes.ts')
+  const { database } = parts.resources
+  return providerGroups({ ...(await browserEnv(parts)), ...providerParts(parts), database, receive: parts.bus.receive })
+}
+
+function providerParts({ identity, resources, metrics }: RouteParts) {
+  return { metrics, remoteKeys: identity.remoteKeys, providerKey: resources.masterKey.derive('providers') }
+}
+
+async function browserEnv(parts: RouteParts) {
   const { createInteractions } = await import('../store/authorizations/interactions.ts')
   const { resources, identity, bus, metrics, rateLimits } = parts
   const { stores, database, audit, clock, masterKey } = resources
-  const env = {
+  const flows = createInteractions<Flow>(database, clock)
+  const signOutThere: SignOutThere = async (...asked) => {
+    const { signOutThere: find } = await import('../identity/providers/sign-out.ts')
+    const { providerKey } = providerParts(parts)
+    return find(...asked, { ...stores, providers: identity.providers, issuer: identity.issuer, flows, providerKey })
+  }
+  return {
     ...stores,
     ...identity,
     users: stores.users,
+    signOutThere,
     publish: bus.publish,
-    flows: createInteractions<Flow>(database, clock),
+    flows,
     audit,
     metrics,
     clock,
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
     pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
+    mail: parts.mail?.port,
   }
-  return browserGroups(env)
+}
+
+async function loadScim({ resources, identity, bus, metrics }: RouteParts): Promise<readonly RouteGroup[]> {
+  const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
+  const { stores, clock } = resources
+  const env = {
+    ...resources,
+    ...{ receive: bus.receive, metrics },
+    base: identity.issuer.name + SCIM_PATH,
+    attributes: {
+      definitions: async () => [...identity.attributes.definitions.values()],
+      parse: parseAttributeValues,
+    },
+  }
+  const access = { authenticate: identity.authenticate, clients: identity.clients, tokens: stores.scim.tokens, clock }
+  return [scimGroup(env, access)]
 }
 
 function consoleRoutes(
@@ -195,8 +248,11 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     activity,
     loadedControllers: parts.loadedControllers,
     feeds: parts.feeds?.service,
+    mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     attributesChanged: parts.attributesChanged,
+    providerKey: providerParts(parts).providerKey,
+    providersChanged: identity.providers.load,
     apisChanged: identity.apis.reload,
     stopping,
   }

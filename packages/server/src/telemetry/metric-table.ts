@@ -40,11 +40,24 @@ export const METRICS = {
     'document',
     'outcome',
   ),
+  gatehouse_scim_requests_total: counter(
+    'Requests of SCIM clients, by resource ("Users", "Groups" and others), method and status.',
+    'resource',
+    'method',
+    'status',
+  ),
   gatehouse_signins_total: counter(
     'Sign-ins of users by method and outcome: "good", "wrong", "delayed" after failures, "busy" when the hash queue is full.',
     'method',
     'outcome',
   ),
+  gatehouse_mail_total: counter(
+    'Mails by kind and outcome: "sent", "postponed" (one attempt failed), "refused" by the mail server, "expired", "dropped" (not to be sent), "throttled".',
+    'kind',
+    'outcome',
+  ),
+  gatehouse_mail_queue: sharedGauge('Mails that wait for their delivery. Counted every ten seconds.'),
+  gatehouse_mail_queue_age_seconds: sharedGauge('Seconds since the oldest mail that waits was queued; 0 without any.'),
   gatehouse_provider_signins_total: counter(
     'Sign-ins through other providers by outcome: "good", or the code that the person was shown.',
     'provider',

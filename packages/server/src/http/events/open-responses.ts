@@ -95,8 +95,13 @@ export class OpenResponses<Message extends object> {
   }
 }
 
-/** Whether the event can change the validity or the rights of the caller's token. */
+/** Whether the event can change the validity or the rights of the caller's token, or of one from which it came by token exchange. */
 function concerns(event: GateEvent, principal: Principal): boolean {
+  const { ancestors = [] } = principal
+  return concernsToken(event, principal) || ancestors.some((token) => concernsToken(event, { ...principal, ...token }))
+}
+
+function concernsToken(event: GateEvent, principal: Principal): boolean {
   switch (event.kind) {
     case 'token-revoked':
       return event.tokenId === principal.tokenId

@@ -4,7 +4,6 @@
  */
 import { IDENTITY_AUDIENCE, isRight, PLATFORM_AUDIENCE, STREAM_PATH } from 'gatehouse-protocol'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
-import type { Client } from '../../store/clients/client-metadata.ts'
 import { refuse } from '../oauth-error.ts'
 
 /** At the authorization and device authorization endpoints; the token endpoint takes one. */
@@ -29,7 +28,8 @@ export function isBuiltInAudience(audience: string): boolean {
 
 export interface ResourceRules {
   readonly issuer: string
-  readonly client: Client
+  /** The scopes that the client may ask for. */
+  readonly registered: ReadonlySet<string>
   readonly known: KnownScopes
   readonly most: number
 }
@@ -42,12 +42,12 @@ export function readResources(values: readonly string[], rules: ResourceRules): 
   return [...new Set(values.map((value) => audienceOf(value, rules)))]
 }
 
-function audienceOf(value: string, { issuer, client, known }: ResourceRules): string {
+function audienceOf(value: string, { issuer, registered, known }: ResourceRules): string {
   const audience =
     builtInAudience(value, issuer) ?? (isBuiltInAudience(value) ? undefined : known.find(value)?.resource)
   if (audience === undefined)
     throw refuse('invalid_target', 'A resource is unknown: it is compared by character with the declared APIs')
-  if (![...client.scopes].some((scope) => known.audienceOf(scope) === audience))
+  if (![...registered].some((scope) => known.audienceOf(scope) === audience))
     throw refuse('invalid_target', 'The client is registered for no scope of a resource')
   return audience
 }

@@ -71,7 +71,7 @@ function readAudiences(
   { parameters, client }: UncheckedRequest,
   { issuer, known }: CheckEnv,
 ): readonly string[] | undefined {
-  return readResources(parameters.all('resource'), { issuer, client, known, most: MOST_RESOURCES })
+  return readResources(parameters.all('resource'), { issuer, registered: client.scopes, known, most: MOST_RESOURCES })
 }
 
 function refuseRegistration({ parameters }: UncheckedRequest): void {

@@ -4,6 +4,8 @@ import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
+import type { Session } from '../../store/authorizations/sessions.ts'
+import type { MailPort } from '../../store/mail/notify.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
@@ -15,8 +17,9 @@ import type { CheckPassword } from '../passwords/password-check.ts'
 import type { ProviderDirectory } from '../provider-directory.ts'
 import type { Issuer } from '../tokens/issuer.ts'
 import type { Signer } from '../tokens/signer.ts'
+import type { BrowserContext } from './browser-context.ts'
 import type { BrowserCookies } from './cookies.ts'
-import type { Flows } from './flow.ts'
+import type { Flows, LogoutRequest } from './flow.ts'
 import type { PageSettings } from './page-reply.ts'
 
 type UsedStores = Pick<
@@ -30,6 +33,7 @@ type UsedStores = Pick<
   | 'factors'
   | 'deviceCodes'
   | 'setUpLinks'
+  | 'addressLinks'
   | 'throttles'
   | 'identities'
   | 'providerSignIns'
@@ -56,4 +60,14 @@ export interface BrowserEnv extends UsedStores {
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer
   readonly lifetimes: TokenLifetimes
+  /** Undefined where no mail is set up. */
+  readonly mail: MailPort | undefined
+  /** Where a sign-out continues, if the session came from another provider that is to be told. */
+  readonly signOutThere: SignOutThere
 }
+
+export type SignOutThere = (
+  context: BrowserContext,
+  session: Session,
+  request: LogoutRequest,
+) => Promise<{ readonly url: string; readonly name: string } | undefined>

@@ -41,6 +41,8 @@ export interface SignInProgress extends Progress {
   /** The user named on the consent page: only this user can answer it (C-117). */
   readonly asked?: string
   readonly identity?: PendingIdentity | undefined
+  /** The session whose user wants to link an identity. */
+  readonly linking?: string | undefined
 }
 
 export interface LogoutRequest {

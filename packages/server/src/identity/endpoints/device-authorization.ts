@@ -36,7 +36,7 @@ async function authorizeDevice(context: Context, env: DeviceAuthorizationEnv): P
       'The client is not registered for the grant_type urn:ietf:params:oauth:grant-type:device_code',
     )
   const known = env.apis.known()
-  const rules = { issuer: env.issuerName, client, known, most: MOST_RESOURCES }
+  const rules = { issuer: env.issuerName, registered: client.scopes, known, most: MOST_RESOURCES }
   const audiences = readResources(form.all('resource'), rules)
   const allowed = requireAllowedScopes(parseScope(form.get('scope'), known), client)
   const named = audiences === undefined ? allowed : scopesOfTarget(allowed, { resource: undefined, audiences }, known)

@@ -5,7 +5,8 @@ import { JSON_TYPE } from '../../http/context.ts'
 import { RESOURCE_METADATA_PATH } from '../../http/protected-resource.ts'
 import type { Route } from '../../http/route.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
-import { GRANT_TYPES, RESPONSE_TYPES } from '../../store/clients/client-metadata.ts'
+import { GRANT_TYPES, RESPONSE_TYPES, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
+import { FOREIGN_ALGS } from '../../store/keys/foreign-keys.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { QUERY_PATH, STREAM_PATH } from '../apis/targets.ts'
 import type { Signer } from '../tokens/signer.ts'
@@ -14,10 +15,16 @@ const HEADERS = { 'cache-control': 'public, max-age=300' } as const
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
 /** RFC 8414 §2: public clients authenticate by no method. The contract's list in the OpenID document has no such member. */
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post']
-const PUBLIC_CLIENTS = {
-  token_endpoint_auth_methods_supported: [...AUTH_METHODS, 'none'],
-  revocation_endpoint_auth_methods_supported: [...AUTH_METHODS, 'none'],
+const ALL_AUTH_METHODS = [...AUTH_METHODS, 'private_key_jwt']
+const CLIENT_AUTHENTICATION = {
+  token_endpoint_auth_methods_supported: [...ALL_AUTH_METHODS, 'none'],
+  token_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGS,
+  revocation_endpoint_auth_methods_supported: [...ALL_AUTH_METHODS, 'none'],
+  revocation_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGS,
+  introspection_endpoint_auth_methods_supported: ALL_AUTH_METHODS,
+  introspection_endpoint_auth_signing_alg_values_supported: FOREIGN_ALGS,
 }
+const CONTRACT_GRANT_TYPES = GRANT_TYPES.filter((type) => type !== TOKEN_EXCHANGE)
 const RESOURCES = [
   { path: '', audience: IDENTITY_AUDIENCE },
   { path: QUERY_PATH, audience: PLATFORM_AUDIENCE },
@@ -70,12 +77,14 @@ function textOf<Source extends object>(read: () => Source, write: (source: Sourc
   }
 }
 
-/** What is configured here: the OpenID document, the method of public clients, and the scopes and resources of APIs (RFC 9728 §4). */
+/** What is configured here: the OpenID document, every method of client authentication, and the scopes and resources of APIs (RFC 9728 §4). */
 function serverMetadata(issuer: string, known: KnownScopes): object {
   const own = known.apis.filter(({ resource }) => resource !== PLATFORM_AUDIENCE).map(({ resource }) => resource)
   return {
     ...discoveryDocument(issuer),
-    ...PUBLIC_CLIENTS,
+    ...CLIENT_AUTHENTICATION,
+    // Only what is an API can exchange tokens.
+    ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
     scopes_supported: known.scopes(),
     ...(own.length > 0 && { protected_resources: [...RESOURCES.map(({ path }) => issuer + path), ...own] }),
   }
@@ -140,7 +149,7 @@ function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
       'email_verified',
       'role',
     ],
-    grant_types_supported: GRANT_TYPES,
+    grant_types_supported: CONTRACT_GRANT_TYPES,
     response_types_supported: RESPONSE_TYPES,
     response_modes_supported: ['form_post', 'query', 'fragment'],
     token_endpoint_auth_methods_supported: AUTH_METHODS,

@@ -65,6 +65,7 @@ function describe(principal: Principal, { issuerName }: IntrospectionEnv) {
     aud: audiences.length === 1 ? audiences[0] : audiences,
     iss: issuerName,
     jti: principal.tokenId,
+    act: principal.actor,
   }
 }
 

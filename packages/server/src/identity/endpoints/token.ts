@@ -4,7 +4,7 @@ import { Refusal } from 'gatehouse-protocol'
 import { FORM, type Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
-import type { Client } from '../../store/clients/client-metadata.ts'
+import { type Client, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { readResources } from '../apis/targets.ts'
 import {
@@ -20,6 +20,7 @@ import { redeemDeviceCode } from '../grants/device-code.ts'
 import type { GrantEnv, Redeem, Redeemed, TokenGrantType } from '../grants/grant.ts'
 import { redeemPassword } from '../grants/password.ts'
 import { redeemRefreshToken } from '../grants/refresh-token.ts'
+import { ACCESS_TOKEN_TYPE, exchangeableScopes, redeemTokenExchange } from '../grants/token-exchange.ts'
 import { refuse } from '../oauth-error.ts'
 import type { Issuer } from '../tokens/issuer.ts'
 
@@ -36,6 +37,8 @@ export interface TokenReply {
   readonly refresh_token?: string | undefined
   readonly id_token?: string | undefined
   readonly scope: string
+  /** Only for a token exchange (RFC 8693 §2.2.1). */
+  readonly issued_token_type?: string | undefined
 }
 
 const GRANTS: Readonly<Record<TokenGrantType, Redeem>> = {
@@ -44,6 +47,7 @@ const GRANTS: Readonly<Record<TokenGrantType, Redeem>> = {
   refresh_token: redeemRefreshToken,
   password: redeemPassword,
   'urn:ietf:params:oauth:grant-type:device_code': redeemDeviceCode,
+  [TOKEN_EXCHANGE]: redeemTokenExchange,
 }
 
 export function tokenRoute(env: TokenEnv): Route {
@@ -65,7 +69,10 @@ async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Pr
       caller.identify({ user: user.id })
       env.rateLimits.countCaller('token', caller.address, { user: user.id })
     }
-    const redeemed = await redeem({ form, client, caller, audience: audienceOf(form, client, env), countUser }, env)
+    const redeemed = await redeem(
+      { form, client, caller, audience: audienceOf(form, grantType, client, env), countUser },
+      env,
+    )
     await refuseRevoked(redeemed, client, began, env)
     return await issue(grantType, client, redeemed, caller, env)
   } catch (error) {
@@ -87,14 +94,22 @@ function isTokenGrant(name: string): name is TokenGrantType {
 }
 
 /** RFC 8707 §2.2. */
-function audienceOf(form: Parameters, client: Client, { issuer, apis }: TokenEnv): string | undefined {
-  const rules = { issuer: issuer.name, client, known: apis.known(), most: 1 }
+function audienceOf(
+  form: Parameters,
+  grantType: string,
+  client: Client,
+  { issuer, apis }: TokenEnv,
+): string | undefined {
+  const known = apis.known()
+  const isExchange = grantType === TOKEN_EXCHANGE
+  const registered = isExchange ? exchangeableScopes(client, known, known.scopes()) : client.scopes
+  const rules = { issuer: issuer.name, registered, known, most: 1 }
   return readResources(form.all('resource'), rules)?.[0]
 }
 
 /** The grant may have been revoked since it was read: a token issued now would be newer than the revocation, and survive it. */
 async function refuseRevoked(
-  { onBehalfOf, asOf }: Redeemed,
+  { onBehalfOf, asOf, exchange }: Redeemed,
   client: Client,
   began: number,
   { revocationList, revocations }: TokenEnv,
@@ -112,25 +127,45 @@ async function refuseRevoked(
     issuedAtMs: asOf ?? began,
   })
   if (!isOver) return
-  await revocations.revokeGrant(grant.id)
+  // The grant behind a token exchange is that of another client.
+  if (exchange === undefined) await revocations.revokeGrant(grant.id)
   throw refuse('invalid_grant', 'The grant has been revoked', { why: 'revoked meanwhile' })
 }
 
 async function issue(
   grantType: string,
   client: Client,
-  { scopes, target, onBehalfOf, refreshToken, idToken }: Redeemed,
+  { scopes, target, onBehalfOf, refreshToken, idToken, exchange }: Redeemed,
   caller: ClientRequest,
   { issuer, audit, metrics }: TokenEnv,
 ): Promise<TokenReply> {
-  const [access, refresh] = await Promise.all([issuer.accessToken(client, scopes, onBehalfOf, target), refreshToken])
+  const [access, refresh] = await Promise.all([
+    issuer.accessToken(client, scopes, onBehalfOf, target, exchange),
+    refreshToken,
+  ])
   const id =
     idToken === undefined || onBehalfOf === undefined
       ? undefined
       : await issuer.idToken({ client, ...onBehalfOf, nonce: idToken.nonce, accessToken: access.token })
   metrics.count('gatehouse_tokens_total', { grant: grantType, outcome: 'issued' })
+  if (exchange !== undefined) {
+    audit.record({
+      event: 'token.exchanged',
+      ...(onBehalfOf && { actor: onBehalfOf.user.id }),
+      client: client.id,
+      address: caller.address,
+      requestId: caller.id,
+      details: {
+        scope: scopes.join(' '),
+        audience: target.resource ?? 'builtin',
+        token: access.tokenId,
+        subject_token: exchange.subjectTokenId,
+        depth: exchange.ancestors.length,
+      },
+    })
+  }
   // Tokens for machines are counted in the metrics only: they would flood the audit log.
-  if (onBehalfOf !== undefined && grantType !== 'refresh_token') {
+  else if (onBehalfOf !== undefined && grantType !== 'refresh_token') {
     audit.record({
       event: 'token.issued',
       actor: onBehalfOf.user.id,
@@ -153,6 +188,7 @@ async function issue(
     refresh_token: refresh,
     id_token: id,
     scope: scopes.join(' '),
+    issued_token_type: exchange && ACCESS_TOKEN_TYPE,
   }
 }
 

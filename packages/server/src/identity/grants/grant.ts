@@ -1,6 +1,6 @@
 /** What the grants of the token endpoint share: their types, and creating a stored grant. */
 
-import type { Audit, Clock } from 'gatehouse-protocol'
+import type { Actor, AncestorToken, Audit, Authenticate, Clock } from 'gatehouse-protocol'
 import type { RevocationList } from '../../events/revocation-list.ts'
 import type { Parameters } from '../../http/request/body.ts'
 import type { User } from '../../store/accounts/user.ts'
@@ -19,6 +19,7 @@ export interface GrantEnv {
   readonly revocations: Revocations
   readonly revocationList: RevocationList
   readonly checkPassword: CheckPassword
+  readonly authenticate: Authenticate
   readonly audit: Audit
   readonly clock: Clock
   readonly lifetimes: TokenLifetimes
@@ -57,6 +58,17 @@ export interface Redeemed {
   readonly asOf?: number | undefined
   /** Present if an ID token will be issued. */
   readonly idToken?: { readonly nonce?: string | undefined }
+  /** Present for a token exchange. */
+  readonly exchange?: Exchange
+}
+
+/** What a token from a token exchange has of the token that it came from. */
+export interface Exchange {
+  readonly actor: Actor
+  readonly ancestors: readonly AncestorToken[]
+  readonly subjectTokenId: string
+  /** Seconds since the epoch. */
+  readonly expiresAt: number
 }
 
 export type Redeem = (request: GrantRequest, env: GrantEnv) => Promise<Redeemed>

@@ -35,6 +35,8 @@ export interface SignedOutData {
   readonly frames: readonly string[]
   /** The application to which the user returns. */
   readonly next: { readonly url: string; readonly client: string } | undefined
+  /** It is another provider, where the sign-out continues. */
+  readonly isOnward: boolean
   /** How long the page waits for the iframes. */
   readonly waitSeconds: number
 }
@@ -47,12 +49,16 @@ export function signedOutPage(frame: PageFrame, data: SignedOutData): Html {
     data.next === undefined
       ? html`<a class="button" id="signed-out-sign-in" href="${base}/sign-in">${messages.signInOnceMore}</a>
 <a class="button plain" href="${base}/">${messages.toStart}</a>`
-      : html`<a class="button" id="signed-out-continue" href="${data.next.url}">${messages.backTo(data.next.client)}</a>`
+      : html`<a class="button" id="signed-out-continue" href="${data.next.url}">${data.isOnward ? messages.continue : messages.backTo(data.next.client)}</a>`
   const body = html`
 <div class="state">${icon('check')}</div>
 <h1>${messages.signedOut}</h1>
-<p class="lead">${data.next === undefined ? messages.signedOutLead : messages.formPostLead(data.next.client)}</p>
+<p class="lead">${leadOf()}</p>
 <div class="actions">${ways}</div>`
+  function leadOf(): string {
+    if (data.next === undefined) return messages.signedOutLead
+    return data.isOnward ? messages.leavingFor(data.next.client) : messages.formPostLead(data.next.client)
+  }
   const continuation =
     data.next === undefined
       ? {}

@@ -1,17 +1,25 @@
 /** Authenticates access tokens (RFC 9068): a raw token in, a Principal out. A token seen before costs no signature check. */
 
 import { hash } from 'node:crypto'
-import { type Authenticate, type Clock, type Principal, seconds } from 'gatehouse-protocol'
+import {
+  type Actor,
+  type AncestorToken,
+  type Authenticate,
+  type Clock,
+  type Principal,
+  seconds,
+} from 'gatehouse-protocol'
 import type { RevocationList, TokenOrigin } from '../../events/revocation-list.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { wordsOf } from '../../lib/words.ts'
 import { isBuiltInAudience } from '../apis/targets.ts'
 import { readTokenId } from './issuer.ts'
+import type { Claims } from './jwt.ts'
 import type { SignedByUs, Signer } from './signer.ts'
 
 export interface AccessOptions {
   readonly issuer: string
-  readonly signer: Pick<Signer, 'verify'>
+  readonly signer: Pick<Signer, 'verify' | 'hasKey'>
   readonly revocationList: RevocationList
   readonly clock: Clock
   /** The names of a user; called once for each new token. */
@@ -87,6 +95,8 @@ export function createAccess({ issuer, signer, revocationList, clock, namesOf }:
     const signed = await signer.verify('at+jwt', token)
     const claimed = signed === undefined ? undefined : readClaims(signed, issuer)
     if (signed === undefined || claimed === undefined || isEarly(signed.claims.nbf)) return undefined
+    // A key is kept for as long as its tokens live: it is absent only if it was withdrawn.
+    if (claimed.ancestors?.every(({ keyId }) => signer.hasKey(keyId)) === false) return undefined
     const principal = claimed.kind === 'client' ? claimed : await withNames(claimed)
     if (principal === undefined || clock() >= principal.expiresAt * 1000) return undefined
     const verified = { principal, current: undefined, checkedVersion: NEVER }
@@ -117,8 +127,8 @@ function orForeign(principal: Principal | undefined): Principal | undefined {
 }
 
 /** The ids that revocation events refer to. */
-function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt }: Principal): TokenOrigin {
-  return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000) }
+function originOf({ tokenId, grantId, sessionId, subject, clientId, issuedAt, ancestors }: Principal): TokenOrigin {
+  return { tokenId, grantId, sessionId, subject, clientId, issuedAtMs: Math.round(issuedAt * 1000), ancestors }
 }
 
 /** Part of the signature: enough to distinguish tokens. */
@@ -151,7 +161,35 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | 
     issuedAt: (iat * 1000 + id.milliseconds) / 1000,
     expiresAt: exp,
     authTime: typeof authTime === 'number' ? authTime : undefined,
+    ...exchangeOf(claims),
   }
+}
+
+const ORDINARY = {}
+
+/** Only tokens from a token exchange have these members. */
+function exchangeOf({ act, ancestors }: Claims): Pick<Principal, 'actor' | 'ancestors'> {
+  if (act === undefined || !Array.isArray(ancestors)) return ORDINARY
+  const actor = readActor(act)
+  return { ...(actor && { actor }), ancestors: ancestors.map(readAncestor) }
+}
+
+function readActor(value: unknown): Actor | undefined {
+  if (!isObject(value) || typeof value.sub !== 'string') return undefined
+  const act = readActor(value.act)
+  return { sub: value.sub, ...(act && { act }) }
+}
+
+function readAncestor(value: unknown): AncestorToken {
+  const { jti, client_id: clientId, iat, kid } = isObject(value) ? value : {}
+  const id = typeof jti === 'string' ? readTokenId(jti) : undefined
+  if (id === undefined || typeof clientId !== 'string' || typeof iat !== 'number' || typeof kid !== 'string')
+    throw new Error('One of our tokens has ancestors that cannot be read')
+  return { tokenId: String(jti), clientId, issuedAt: (iat * 1000 + id.milliseconds) / 1000, keyId: kid }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null
 }
 
 const scopeSets = new LruMap<ReadonlySet<string>>(1_000)

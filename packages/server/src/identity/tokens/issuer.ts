@@ -1,6 +1,13 @@
 /** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4) and tokens for calls. */
 import { hash, randomUUID } from 'node:crypto'
-import { type Clock, IDENTITY_AUDIENCE, type Principal, seconds } from 'gatehouse-protocol'
+import {
+  type Actor,
+  type AncestorToken,
+  type Clock,
+  IDENTITY_AUDIENCE,
+  type Principal,
+  seconds,
+} from 'gatehouse-protocol'
 import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import type { User } from '../../store/accounts/user.ts'
 import type { Api } from '../../store/apis/apis.ts'
@@ -34,6 +41,14 @@ export interface IdTokenParts {
   readonly code?: string | undefined
   /** Includes the claims of the scopes, because no access token is issued to fetch them with (B-21). */
   readonly withScopeClaims?: boolean
+}
+
+/** For a token from a token exchange (RFC 8693). */
+export interface ExchangedFrom {
+  readonly actor: Actor
+  readonly ancestors: readonly AncestorToken[]
+  /** The expiry of the token that it came from, in seconds: it does not outlive it. */
+  readonly expiresAt: number
 }
 
 export type Issuer = ReturnType<typeof createIssuer>
@@ -72,6 +87,7 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
       scopes: readonly string[],
       onBehalfOf: OnBehalfOf,
       { resource }: TokenTarget = BUILT_IN_TARGET,
+      exchanged?: ExchangedFrom,
     ): Promise<IssuedAccessToken> {
       const now = clock()
       const iat = seconds(now)
@@ -79,7 +95,8 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
       // Removed since the target was chosen: its tokens must not become tokens for the built-in services.
       if (resource !== undefined && api === undefined) throw refuse('invalid_target', 'The resource was removed')
       const longest = api === undefined ? lifetimeOf(client) : lifetimeFor(api, client)
-      const lifetime = onBehalfOf === undefined ? longest : Math.min(longest, grantSecondsLeft(onBehalfOf.grant, now))
+      const ofGrant = onBehalfOf === undefined ? longest : Math.min(longest, grantSecondsLeft(onBehalfOf.grant, now))
+      const lifetime = exchanged === undefined ? ofGrant : Math.min(ofGrant, exchanged.expiresAt - iat)
       const tokenId = createTokenId(onBehalfOf?.grant.id, now)
       const audiences = api === undefined ? apis.known().audiencesOf(scopes) : audiencesFor(api, scopes)
       const token = await signer.sign('at+jwt', client.accessTokenAlg, {
@@ -92,6 +109,7 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
         nbf: iat,
         exp: iat + lifetime,
         jti: tokenId,
+        ...(exchanged && { act: exchanged.actor, ancestors: exchanged.ancestors.map(writeAncestor) }),
         ...(onBehalfOf === undefined
           ? {}
           : {
@@ -162,6 +180,10 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
       })
     },
   }
+}
+
+function writeAncestor({ tokenId, clientId, issuedAt, keyId }: AncestorToken) {
+  return { jti: tokenId, client_id: clientId, iat: Math.floor(issuedAt), kid: keyId }
 }
 
 /** With `openid` the token is good for userinfo too, and for nothing else of the built-in services. */

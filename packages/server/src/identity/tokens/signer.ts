@@ -100,6 +100,9 @@ export async function openSigner(options: SignerOptions) {
       return isValid && loaded.publicKey(kid) === ours ? { claims: jwt.claims, keyId: kid } : undefined
     },
 
+    /** Whether tokens of this key are accepted. */
+    hasKey: (kid: string): boolean => loaded.publicKey(kid) !== undefined,
+
     /** Returns the same object until the keys change or a second has passed. */
     jwks: (): Jwks => loaded.inUse().jwks,
 

@@ -12,6 +12,7 @@ import {
   typeName,
 } from 'gatehouse-iql'
 import { refuse } from '../errors.ts'
+import type { AttributeViews } from './attributes.ts'
 import type { ColumnDefinition, TableDefinition } from './definition.ts'
 
 export interface TableInput {
@@ -40,7 +41,7 @@ export function defineTable(table: TableInput, view: CatalogueView, now: bigint)
 }
 
 /** Binds an existing definition again: its defaults, and its row filter, because an invalid row filter would make the table unreadable. */
-export function rebind(table: TableDefinition): CreateTable {
+export function rebind(table: TableDefinition, attributes: AttributeViews): CreateTable {
   const columns = table.columns.map((column) => ({
     name: column.name,
     type: typeName(column.type),
@@ -49,7 +50,7 @@ export function rebind(table: TableDefinition): CreateTable {
     unique: false,
     default: column.default,
   }))
-  return bindCreateTable(createTableText({ ...table, columns }), NO_TABLES)
+  return bindCreateTable(createTableText({ ...table, columns }), { ...NO_TABLES, attributes })
 }
 
 function bindCreateTable(text: string, view: CatalogueView): CreateTable {

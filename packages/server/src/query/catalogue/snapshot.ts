@@ -10,6 +10,7 @@ import {
 } from 'gatehouse-iql'
 import { isPlatformScope, type Refusal } from 'gatehouse-protocol'
 import { refuse } from '../errors.ts'
+import type { AttributeViews } from './attributes.ts'
 import { rebind } from './create-table.ts'
 import type { TableDefinition } from './definition.ts'
 import { keyLimitOf } from './key-limit.ts'
@@ -29,6 +30,8 @@ export class CatalogueSnapshot {
   readonly version = ++versions
   /** All tables except system tables. */
   readonly definitions: readonly TableDefinition[]
+  /** The attributes of callers, by name. */
+  readonly attributes: AttributeViews
   /** By the names in lower case, as all other maps. */
   readonly #entries = new Map<string, Entry>()
   readonly #indexes = new Map<string, { readonly name: string; readonly table: TableView }>()
@@ -36,8 +39,9 @@ export class CatalogueSnapshot {
   readonly #defaults = new Map<string, ReadonlyMap<string, BoundExpression>>()
   #sorted: readonly string[] | undefined
 
-  constructor(definitions: readonly TableDefinition[]) {
+  constructor(definitions: readonly TableDefinition[], attributes: AttributeViews = new Map()) {
     this.definitions = definitions
+    this.attributes = attributes
     for (const definition of systemDefinitions()) {
       const view = tableViewOf(definition, SYSTEM_TABLES.get(definition.name))
       this.#entries.set(definition.name.toLowerCase(), { view, definition })
@@ -125,7 +129,7 @@ function firstFrom(sorted: readonly string[], key: string): number {
 function bindDefaults(definition: TableDefinition): ReadonlyMap<string, BoundExpression> {
   const defaults = new Map<string, BoundExpression>()
   if (definition.columns.every((column) => column.default === undefined)) return defaults
-  for (const column of rebind({ ...definition, rowFilter: undefined }).columns) {
+  for (const column of rebind({ ...definition, rowFilter: undefined }, new Map()).columns) {
     if (column.default !== undefined) defaults.set(column.name.toLowerCase(), column.default.expression)
   }
   return defaults
@@ -184,6 +188,7 @@ export function viewFor(snapshot: CatalogueSnapshot, scopes: ReadonlySet<string>
       return scopes.has(scope) ? undefined : scope
     },
     missingDefineScope: () => (mayDefine ? undefined : ADMIN_SCOPE),
+    attributes: snapshot.attributes,
   }
 }
 

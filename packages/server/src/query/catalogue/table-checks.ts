@@ -2,7 +2,9 @@
 
 import { type IqlType, type IqlValue, NO_TABLES, readValue, type TableView, typeName, writeValue } from 'gatehouse-iql'
 import { type Clock, Refusal } from 'gatehouse-protocol'
+import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import { refuse } from '../errors.ts'
+import { type AttributeViews, attributeViews } from './attributes.ts'
 import { defineTable, rebind } from './create-table.ts'
 import { type BoundViewSpec, type BoundViews, bindViews, type ViewSpec, viewSpecOf } from './declared-views.ts'
 import type { CatalogueChange, TableDefinition } from './definition.ts'
@@ -28,14 +30,16 @@ export interface ColumnSpec {
   readonly unique: boolean
 }
 
+export type AttributeTypes = Iterable<AttributeDefinition>
+
 /** Values in their text form; null is NULL. */
 export type TextRow = readonly (string | null)[]
 
 export interface TableChecks {
   /** Every table except the system tables. */
   list(): Promise<readonly TableSpec[]>
-  /** What is wrong with the definition, and in which member. */
-  check(table: TableSpec): readonly { readonly path: string; readonly text: string }[]
+  /** What is wrong with the definition, and in which member. `attributes` are those that its row filter may use. */
+  check(table: TableSpec, attributes: AttributeTypes): readonly { readonly path: string; readonly text: string }[]
   /** Refuses rows that could not be inserted into the new table. The first row holds the column names. */
   checkRows(table: TableSpec, rows: TextRows): Promise<void>
   listViews(): Promise<readonly BoundViewSpec[]>
@@ -51,6 +55,8 @@ export interface WantedCatalogue {
   readonly views: readonly ViewSpec[]
   readonly droppedTables: readonly string[]
   readonly droppedViews: readonly string[]
+  /** As they will be. */
+  readonly attributes: AttributeTypes
 }
 
 type TextRows = AsyncIterable<TextRow> | Iterable<TextRow>
@@ -58,13 +64,16 @@ type TextRows = AsyncIterable<TextRow> | Iterable<TextRow>
 export function createTableChecks(snapshot: () => CatalogueSnapshot, clock: Clock): TableChecks {
   return {
     list: async () => [...snapshot().tables()].flatMap((view) => specOf(snapshot(), view)),
-    check: (table) => problemsOf(table, snapshot(), clock),
-    checkRows: (table, rows) => checkRows(define(table, clock), rows),
+    check: (table, attributes) => problemsOf(table, snapshot(), attributeViews(attributes), clock),
+    checkRows: (table, rows) => checkRows(define({ ...table, rowFilter: null }, new Map(), clock), rows),
     listViews: async () => snapshot().definitions.flatMap(viewSpecOf),
     notDeclarable: () => [...snapshot().tables()].flatMap((view) => notDeclarable(snapshot(), view)),
     checkViews: (wanted) => {
+      const attributes = attributeViews(wanted.attributes)
       const tables = wanted.tables.map(({ table, exists }) =>
-        exists ? changesFor(table, snapshot(), clock) : [{ kind: 'create' as const, table: define(table, clock) }],
+        exists
+          ? changesFor(table, snapshot(), attributes, clock)
+          : [{ kind: 'create' as const, table: define(table, attributes, clock) }],
       )
       const { views, faults } = bindViews({ ...wanted, tables }, snapshot(), clock)
       return { views, faults }
@@ -108,7 +117,7 @@ function notDeclarable(snapshot: CatalogueSnapshot, view: TableView): string[] {
   ]
 }
 
-export function define(table: TableSpec, clock: Clock): TableDefinition {
+export function define(table: TableSpec, attributes: AttributeViews, clock: Clock): TableDefinition {
   const input = {
     name: table.name,
     columns: table.columns.map((column) => ({ ...column, default: undefined })),
@@ -118,13 +127,18 @@ export function define(table: TableSpec, clock: Clock): TableDefinition {
     description: table.description === '' ? undefined : table.description,
     isLive: table.live,
   }
-  return defineTable(input, NO_TABLES, BigInt(clock()) * 1000n)
+  return defineTable(input, { ...NO_TABLES, attributes }, BigInt(clock()) * 1000n)
 }
 
-export function changesFor(spec: TableSpec, snapshot: CatalogueSnapshot, clock: Clock): CatalogueChange[] {
+export function changesFor(
+  spec: TableSpec,
+  snapshot: CatalogueSnapshot,
+  attributes: AttributeViews,
+  clock: Clock,
+): CatalogueChange[] {
   const current = snapshot.definitionOf(spec.name)
   if (current === undefined) throw refuse('Data.UnknownTable', `There is no table ${spec.name}`)
-  const wanted = define(spec, clock)
+  const wanted = define(spec, attributes, clock)
   const known = new Set(current.columns.map(({ name }) => name.toLowerCase()))
   const changes: CatalogueChange[] = []
   let from = current
@@ -151,12 +165,17 @@ export function changesFor(spec: TableSpec, snapshot: CatalogueSnapshot, clock: 
     changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'add-column', column, isUnique } })
     from = table
   }
-  rebind(table)
+  rebind(table, attributes)
   changes.push({ kind: 'alter', name: table.name, from, table, step: { kind: 'rights' } })
   return changes
 }
 
-function problemsOf(table: TableSpec, snapshot: CatalogueSnapshot, clock: Clock): { path: string; text: string }[] {
+function problemsOf(
+  table: TableSpec,
+  snapshot: CatalogueSnapshot,
+  attributes: AttributeViews,
+  clock: Clock,
+): { path: string; text: string }[] {
   const view = snapshot.table(table.name)
   if (view?.isSystem) return [{ path: 'name', text: `${table.name} is a system table` }]
   if (view?.view !== undefined) return [{ path: 'name', text: `${table.name} is a view` }]
@@ -165,7 +184,7 @@ function problemsOf(table: TableSpec, snapshot: CatalogueSnapshot, clock: Clock)
     ['row_filter', table],
   ] as const) {
     try {
-      define(candidate, clock)
+      define(candidate, attributes, clock)
     } catch (error) {
       if (!(error instanceof Refusal)) throw error
       return [{ path, text: error.message }]

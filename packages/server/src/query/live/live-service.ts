@@ -2,8 +2,10 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Principal, Refusal, type RunningSubscription, type SubscriberSink } from 'gatehouse-protocol'
+import type { Bus } from '../../events/bus.ts'
 import { BACKGROUND, inTurns, type Steps, TurnQueue } from '../../lib/turns.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { AttributeSource } from '../catalogue/attributes.ts'
 import { viewFor } from '../catalogue/snapshot.ts'
 import { refuse } from '../errors.ts'
 import { ownerOf } from '../run/call.ts'
@@ -11,6 +13,7 @@ import type { NodeCatalogue } from '../run/node-catalogue.ts'
 import { shownStatement } from '../run/running.ts'
 import type { SlowLog } from '../run/slow-log.ts'
 import { asUnavailable } from '../unavailable.ts'
+import { AttributeWatch } from './attribute-watch.ts'
 import {
   type LiveListing,
   type LiveMessage,
@@ -35,6 +38,9 @@ export interface LiveServiceOptions extends TargetEnv, Omit<ReaderOptions, 'sour
   readonly limits: LiveLimits
   readonly deriveKey: DeriveKey
   readonly slowLog: SlowLog
+  /** What row filters know of callers besides their tokens. */
+  readonly attributes: AttributeSource
+  readonly bus: Pick<Bus, 'subscribe'>
   readonly onError: (error: unknown) => void
 }
 
@@ -53,6 +59,7 @@ export class LiveService implements LiveQueries {
   readonly #targets = new Map<Subscriber, LiveTarget>()
   /** The targets of subscribers that have no result yet. */
   readonly #starting = new Map<Subscriber, LiveTarget>()
+  readonly #attributes: AttributeWatch<Subscriber>
   readonly #subscriberEnv: SubscriberEnv
   readonly #sweep: NodeJS.Timeout
   readonly #stopWatching: () => void
@@ -67,6 +74,10 @@ export class LiveService implements LiveQueries {
     this.#results = new ResultCache({ reader: this.#reader, seal, counts, onError })
     this.#resumes = new Resumes(this.#reader, seal)
     this.#statements = new StatementCounts(limits)
+    this.#attributes = new AttributeWatch({
+      ...{ source: options.attributes, bus: options.bus, onError },
+      onChanged: (subscriber) => this.#replan(subscriber, subscriber.principal),
+    })
     this.#subscriberEnv = {
       counts,
       onError,
@@ -106,7 +117,7 @@ export class LiveService implements LiveQueries {
 
   async #begin(subscriber: Subscriber): Promise<void> {
     const { request } = subscriber
-    for (let target = this.#targetOf(subscriber, request.principal); ; ) {
+    for (let target = await this.#firstTargetOf(subscriber); ; ) {
       this.#starting.set(subscriber, target)
       const result = await this.#results.acquire(target, subscriber, request.signal)
       try {
@@ -116,6 +127,7 @@ export class LiveService implements LiveQueries {
         const now = this.#targetOf(subscriber, request.principal)
         if (now.identity === target.identity) {
           this.#targets.set(subscriber, target)
+          this.#followAttributes(subscriber, target)
           if (start !== undefined) this.#counts.resumes[start.kind === 'expired' ? 'reset' : 'recovered']++
           subscriber.follow(result, start)
           return
@@ -194,13 +206,22 @@ export class LiveService implements LiveQueries {
     clearInterval(this.#sweep)
     this.#stopWatching()
     for (const subscriber of [...this.#subscribers.values()]) subscriber.end(shuttingDown())
+    this.#attributes.close()
     this.#results.close()
     this.#reader.close()
   }
 
-  #targetOf({ request }: Subscriber, principal: Principal): LiveTarget {
-    const { catalogue } = this.#options
-    return targetOf(request, principal, catalogue.snapshot, this.#options)
+  /** Without values of attributes that have not been read, as if there were none. */
+  #targetOf(subscriber: Subscriber, principal: Principal): LiveTarget {
+    const { snapshot } = this.#options.catalogue
+    return targetOf(subscriber.request, principal, snapshot, this.#options, this.#attributes.valuesOf(subscriber))
+  }
+
+  async #firstTargetOf(subscriber: Subscriber): Promise<LiveTarget> {
+    const target = this.#targetOf(subscriber, subscriber.principal)
+    if (!target.usesAttributes) return target
+    await this.#attributes.follow(subscriber, subscriber.principal)
+    return this.#targetOf(subscriber, subscriber.principal)
   }
 
   #replan(subscriber: Subscriber, principal: Principal): void {
@@ -215,6 +236,7 @@ export class LiveService implements LiveQueries {
       return
     }
     subscriber.principal = principal
+    this.#followAttributes(subscriber, target)
     if (target.identity === before.identity) return
     this.#targets.set(subscriber, target)
     // Messages of the old result may contain rows that the caller may no longer see.
@@ -224,6 +246,15 @@ export class LiveService implements LiveQueries {
       if (!(error instanceof Refusal)) this.#options.onError(error)
       subscriber.end(error instanceof Refusal ? error : failed())
     })
+  }
+
+  /** After a table was redefined, its filter may be the first that uses attributes. */
+  #followAttributes(subscriber: Subscriber, { usesAttributes }: LiveTarget): void {
+    if (!usesAttributes || this.#attributes.has(subscriber)) return
+    this.#attributes.follow(subscriber, subscriber.principal).then(
+      () => this.#replan(subscriber, subscriber.principal),
+      (error: unknown) => subscriber.end(asUnavailable(error) ?? failed()),
+    )
   }
 
   async #follow(subscriber: Subscriber, target: LiveTarget): Promise<void> {
@@ -276,6 +307,7 @@ export class LiveService implements LiveQueries {
     const { request } = subscriber
     if (!this.#subscribers.delete(keyOf(request))) return
     this.#targets.delete(subscriber)
+    this.#attributes.forget(subscriber)
     this.#statements.remove(request.connectionId, ownerOf(request.principal))
   }
 

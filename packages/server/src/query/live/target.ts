@@ -2,8 +2,11 @@
 import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
+import type { AttributeValues } from '../../store/accounts/user.ts'
+import { attributeInputs } from '../catalogue/attributes.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import {
+  type AttributeInputs,
   type Bindable,
   type EmittedSql,
   type ParameterSource,
@@ -39,6 +42,8 @@ export interface LiveTarget {
   readonly text: string
   /** The owner of the query when it runs. */
   readonly owner: string
+  /** Whether row filters use attributes of the caller. */
+  readonly usesAttributes: boolean
   readonly readsSystemTables: boolean
   readonly readsAuditLog: boolean
   /** The whole result. */
@@ -67,23 +72,25 @@ export interface TargetEnv {
   readonly catalogue: Pick<NodeCatalogue, 'snapshot'>
 }
 
-/** Throws a Refusal if the statement does not bind, or cannot be live. */
+/** Throws a Refusal if the statement does not bind, or cannot be live. `values` are those of the caller's attributes. */
 export function targetOf(
   request: Pick<LiveRequest, 'statement' | 'parameters' | 'encoding'>,
   principal: Principal,
   snapshot: CatalogueSnapshot,
   env: TargetEnv,
+  values: AttributeValues = {},
 ): LiveTarget {
   const { statement: text, encoding } = request
   const planned = env.planner.planWithLiterals(principal, snapshot, text)
-  const values = readParameters(text, planned.bound, request.parameters)
+  const parameters = readParameters(text, planned.bound, request.parameters)
   const plan = livePlanOf(planned, env.engine)
   const owner = ownerOf(principal)
   const tables = plan.tables
     .filter(({ isSystem }) => !isSystem)
     .map(({ name }) => name)
     .sort()
-  const run = runValuesOf(principal, values, env)
+  const attributes = attributeInputs(values, planned.bound.attributes, snapshot.attributes)
+  const run = runValuesOf(principal, parameters, attributes, env)
   const columns = describeColumns(plan.statement.columns)
   const parts = ({ statement, emitted }: PositionedSql, since?: Since): ReadParts => {
     const parameters = parametersOf(emitted, { ...run(), since: positionsOf(since) }, env.engine.bind)
@@ -107,6 +114,7 @@ export function targetOf(
     encoding,
     text,
     owner,
+    usesAttributes: planned.bound.attributes.size > 0,
     readsSystemTables: plan.tables.some(({ isSystem }) => isSystem),
     readsAuditLog: planned.readsAuditLog,
     read: () => parts(plan),
@@ -138,9 +146,14 @@ function livePlanOf(planned: Planned, engine: Engine): LivePlan {
   return plan
 }
 
-function runValuesOf(principal: Principal, parameters: readonly IqlValue[], env: TargetEnv): () => RunValues {
+function runValuesOf(
+  principal: Principal,
+  parameters: readonly IqlValue[],
+  attributes: AttributeInputs,
+  env: TargetEnv,
+): () => RunValues {
   const { subject, username, clientId, roles, scopes } = principal
-  const claims = { subject, username, clientId, roles, scopes }
+  const claims = { subject, username, clientId, roles, scopes, attributes }
   // A system table is read again whenever the catalogue changes.
   const views = () => visibleViews(env.catalogue.snapshot, scopes)
   return () => ({ parameters, ...claims, views, milliseconds: env.clock() })

@@ -1,33 +1,81 @@
-/** The row filter of a table as it applies to one user: the claims of the user in place of :sub, :username and :roles. */
-import { AT, type Expression, parseExpressionText, printExpression, ROLE_CLAIMS, withChildren } from 'gatehouse-iql'
+/** The row filter of a table as it applies to one user: the claims and attributes of the user in place of :sub, :username, :roles and :attribute.…. */
+import {
+  AT,
+  attributeOf,
+  type Expression,
+  parseExpressionText,
+  printExpression,
+  ROLE_CLAIMS,
+  withChildren,
+} from 'gatehouse-iql'
+import type { AttributeValue, AttributeValues } from '../../store/accounts/user.ts'
+import { valuesOf } from '../../store/attributes/attribute-values.ts'
+import type { AttributeViews } from '../catalogue/attributes.ts'
 
 export interface FilterClaims {
   readonly subject: string
   readonly username: string
   readonly roles: readonly string[]
+  /** Nodes of earlier versions do not send them. */
+  readonly attributes?: AttributeValues
 }
 
 /** `:client` stays as it is: it depends on the application that the user uses. */
-export function filterFor(filter: string, claims: FilterClaims): string {
-  return printExpression(withClaims(parseExpressionText(filter), claims))
+export function filterFor(filter: string, claims: FilterClaims, attributes: AttributeViews): string {
+  return printExpression(withClaims(parseExpressionText(filter), { claims, attributes }))
 }
 
-function withClaims(node: Expression, claims: FilterClaims): Expression {
-  const roles = claims.roles.map(text)
+interface User {
+  readonly claims: FilterClaims
+  readonly attributes: AttributeViews
+}
+
+function withClaims(node: Expression, user: User): Expression {
   // `desk = :roles` is true if desk is one of them.
-  if (node.kind === 'binary' && isRoles(node.right) && (node.operator === '=' || node.operator === '<>')) {
-    const operand = withClaims(node.left, claims)
-    return { kind: 'in-list', operand, items: roles, negated: node.operator === '<>', ...AT }
+  if (node.kind === 'binary' && (node.operator === '=' || node.operator === '<>')) {
+    for (const [set, other] of [
+      [node.right, node.left],
+      [node.left, node.right],
+    ] as const) {
+      const items = itemsOf(set, user)
+      const negated = node.operator === '<>'
+      if (items !== undefined) return { kind: 'in-list', operand: withClaims(other, user), items, negated, ...AT }
+    }
   }
-  if (node.kind === 'in-list' && node.items.some(isRoles))
-    return { ...node, operand: withClaims(node.operand, claims), items: roles }
-  if (node.kind !== 'parameter') return withChildren(node, (child) => withClaims(child, claims))
+  if (node.kind === 'in-list') {
+    const items = node.items.map((item) => itemsOf(item, user)).find((found) => found !== undefined)
+    if (items !== undefined) return { ...node, operand: withClaims(node.operand, user), items }
+  }
+  if (node.kind !== 'parameter') return withChildren(node, (child) => withClaims(child, user))
+  const attribute = attributeOf(node)
+  if (attribute !== undefined) return attributeItems(attribute, user)[0] ?? NULL
   const name = node.name.toLowerCase()
-  return name === 'sub' ? text(claims.subject) : name === 'username' ? text(claims.username) : node
+  return name === 'sub' ? text(user.claims.subject) : name === 'username' ? text(user.claims.username) : node
 }
 
-function isRoles(node: Expression): boolean {
-  return node.kind === 'parameter' && ROLE_CLAIMS.has(node.name.toLowerCase())
+/** The elements of a set; undefined for any other expression. */
+function itemsOf(node: Expression, user: User): Expression[] | undefined {
+  if (node.kind === 'parameter' && ROLE_CLAIMS.has(node.name.toLowerCase())) return user.claims.roles.map(text)
+  const attribute = attributeOf(node)
+  if (attribute === undefined || user.attributes.get(attribute)?.many !== true) return undefined
+  const items = attributeItems(attribute, user)
+  return items.length === 0 ? [NULL] : items
+}
+
+function attributeItems(name: string, { claims, attributes }: User): Expression[] {
+  const isDate = attributes.get(name)?.type.kind === 'Date'
+  return valuesOf(claims.attributes ?? {}, name).map((value) =>
+    isDate ? { kind: 'typed', type: 'Date', value: String(value), ...AT } : literal(value),
+  )
+}
+
+const NULL: Expression = { kind: 'null', ...AT }
+
+function literal(value: AttributeValue): Expression {
+  if (typeof value === 'string') return text(value)
+  if (typeof value === 'boolean') return { kind: 'boolean', value, ...AT }
+  const number: Expression = { kind: 'number', text: String(Math.abs(value)), ...AT }
+  return value < 0 ? { kind: 'unary', operator: '-', operand: number, ...AT } : number
 }
 
 function text(value: string): Expression {

@@ -34,7 +34,7 @@ export function tablesOfUser(
   const { tables, next } = pageOfTables(snapshot, view, page)
   const items = tables.map((table) => {
     const filter = snapshot.definitionOf(table.name)?.rowFilter
-    const rowfilter = filter === undefined ? null : filterFor(filter, user)
+    const rowfilter = filter === undefined ? null : filterFor(filter, user, snapshot.attributes)
     return { name: table.name, issystem: table.isSystem, rights: rightsOn(table, view), rowfilter }
   })
   return { items, next }

@@ -2,8 +2,11 @@
 
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
+import type { AttributeValues } from '../../store/accounts/user.ts'
+import { type AttributeSource, attributeInputs } from '../catalogue/attributes.ts'
 import { visibleViews } from '../catalogue/snapshot.ts'
 import {
+  type AttributeInputs,
   type EmittedSql,
   parametersOf,
   type RunValues,
@@ -24,6 +27,7 @@ export interface ExecutionEnv {
   readonly clock: Clock
   readonly audit: Audit
   readonly auditTable: AuditTable
+  readonly attributes: AttributeSource
 }
 
 export interface QueryCall {
@@ -33,6 +37,8 @@ export interface QueryCall {
   readonly planned: Planned
   /** One set of values for each time the statement runs. Only bulk inserts have several. */
   readonly valueSets: readonly (readonly IqlValue[])[]
+  /** Set if row filters use attributes of the caller: see withAttributes. */
+  readonly attributes?: AttributeInputs | undefined
   readonly encoding: Encoding
   readonly limits: ReadLimits
   readonly idempotencyKey?: IdempotencyKey | undefined
@@ -70,9 +76,22 @@ export function runValues(call: QueryCall, values: readonly IqlValue[], env: Exe
     clientId,
     roles,
     scopes,
+    attributes: call.attributes,
     views: () => visibleViews(snapshot, scopes),
     milliseconds: env.clock(),
   }
+}
+
+/** The call with the current values of the attributes that its row filters use. Most use none. */
+export function withAttributes<Call extends QueryCall>(call: Call, { attributes }: ExecutionEnv): Call | Promise<Call> {
+  const { bound, snapshot } = call.planned
+  if (bound.attributes.size === 0 || call.attributes !== undefined) return call
+  const withValues = (values: AttributeValues): Call => ({
+    ...call,
+    attributes: attributeInputs(values, bound.attributes, snapshot.attributes),
+  })
+  const found = attributes.valuesOf(call.principal)
+  return found instanceof Promise ? found.then(withValues) : withValues(found)
 }
 
 /** The caller, as the owner of queries, of memory and of stored responses. */
@@ -87,7 +106,8 @@ const MAX_SMALL_LENGTH = 64 * 1024
 export function readSmall(call: QueryCall, env: ExecutionEnv): WholeRead | undefined {
   if (!mayBeSmall(call) || call.planned.readsAuditLog) return undefined
   const { readInline: inline } = call.planned.read ?? {}
-  const run = inline === undefined ? undefined : readRun(call, env)
+  const ready = inline === undefined ? undefined : withAttributes(call, env)
+  const run = ready === undefined || ready instanceof Promise ? undefined : readRun(ready, env)
   return run !== undefined && isSmall(run) ? inline?.(run) : undefined
 }
 

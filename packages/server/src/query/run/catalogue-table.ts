@@ -253,7 +253,7 @@ async function changeRights(statement: Update, run: RunningCall, env: ExecutionE
       rowFilter: filter === undefined ? undefined : expressionText(filter),
       isLive: set.has('live') ? set.get('live') !== false : table.isLive,
     }
-    rebind(changed)
+    rebind(changed, run.planned.snapshot.attributes)
     return changed
   })
   return {

@@ -19,6 +19,7 @@ import {
   type RunningCall,
   readRun,
   runValues,
+  withAttributes,
 } from './call.ts'
 import { writeToCatalogue } from './catalogue-table.ts'
 import { define } from './define.ts'
@@ -29,7 +30,9 @@ const MAX_SHARED_ROWS = 1000
 /** The length of all values that one call may write in a commit shared with others, which for SQLite is on the event loop. */
 const MAX_SHARED_LENGTH = 1024 * 1024
 
-export async function execute(run: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
+export async function execute(call: RunningCall, env: ExecutionEnv): Promise<QueryResult> {
+  const ready = withAttributes(call, env)
+  const run = ready instanceof Promise ? await ready : ready
   const { bound, encoders, readsAuditLog } = run.planned
   const { statement } = bound
   if (readsAuditLog) await env.auditTable.catchUp(run.running.signal)

@@ -1,5 +1,6 @@
 /** The catalogue of this node: loaded from the database and reloaded when any node of the cluster changes it. */
 import type { Bus } from '../../events/bus.ts'
+import { type AttributeSource, attributeViews, NO_ATTRIBUTES } from '../catalogue/attributes.ts'
 import { readDefinition } from '../catalogue/definition.ts'
 import { CatalogueSnapshot } from '../catalogue/snapshot.ts'
 import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/engine.ts'
@@ -7,6 +8,7 @@ import type { ChangeRequest, ChangeStep, Engine, WriteReply } from '../engines/e
 export class NodeCatalogue {
   readonly #engine: Engine
   readonly #bus: Bus
+  readonly #attributes: AttributeSource
   /** Immutable. Each load replaces it. */
   snapshot = new CatalogueSnapshot([])
   #loading: Promise<void> | undefined
@@ -14,16 +16,22 @@ export class NodeCatalogue {
   readonly #unsubscribe: () => void
   readonly #listeners = new Set<() => void>()
 
-  private constructor(engine: Engine, bus: Bus, onError: (error: unknown) => void) {
+  private constructor(engine: Engine, bus: Bus, attributes: AttributeSource, onError: (error: unknown) => void) {
     this.#engine = engine
+    this.#attributes = attributes
     this.#bus = bus
     this.#unsubscribe = bus.subscribe((event) => {
-      if (event.kind === 'catalogue-changed') this.refresh().catch(onError)
+      if (event.kind === 'catalogue-changed' || event.kind === 'attributes-changed') this.refresh().catch(onError)
     })
   }
 
-  static async open(engine: Engine, bus: Bus, onError: (error: unknown) => void): Promise<NodeCatalogue> {
-    const catalogue = new NodeCatalogue(engine, bus, onError)
+  static async open(
+    engine: Engine,
+    bus: Bus,
+    onError: (error: unknown) => void,
+    attributes: AttributeSource = NO_ATTRIBUTES,
+  ): Promise<NodeCatalogue> {
+    const catalogue = new NodeCatalogue(engine, bus, attributes, onError)
     await catalogue.refresh()
     return catalogue
   }
@@ -67,7 +75,9 @@ export class NodeCatalogue {
     do {
       this.#isStale = false
       const rows = await this.#engine.loadCatalogue()
-      this.snapshot = new CatalogueSnapshot(rows.map(readDefinition))
+      // After the tables: an attribute is declared before a filter uses it.
+      const attributes = attributeViews(await this.#attributes.definitions())
+      this.snapshot = new CatalogueSnapshot(rows.map(readDefinition), attributes)
       for (const listener of this.#listeners) listener()
     } while (this.#isStale)
   }

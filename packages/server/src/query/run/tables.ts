@@ -29,6 +29,8 @@ export interface Tables extends TableChecks {
   drop(name: string): Promise<void>
   /** Creates or replaces views and drops others, all or none. */
   changeViews(views: readonly ViewSpec[], dropped: readonly string[]): Promise<void>
+  /** Resolves when this node uses the attributes as they are declared now. */
+  refresh(): Promise<void>
   /** Returns the number of rows. Each batch is one transaction. */
   insert(name: string, columns: readonly string[], rows: AsyncIterable<TextRow> | Iterable<TextRow>): Promise<number>
 }
@@ -48,7 +50,9 @@ export function createTables(env: TablesEnv): Tables {
   const tables: Tables = {
     ...createTableChecks(() => catalogue.snapshot, env.clock),
     async create(table, rows) {
-      await catalogue.change([{ change: { kind: 'create', table: define(table, env.clock) }, fill: null }])
+      await catalogue.change([
+        { change: { kind: 'create', table: define(table, catalogue.snapshot.attributes, env.clock) }, fill: null },
+      ])
       if (rows === undefined) return
       try {
         const named = await withColumns(rows)
@@ -59,7 +63,7 @@ export function createTables(env: TablesEnv): Tables {
       }
     },
     async change(table) {
-      const changes = changesFor(table, catalogue.snapshot, env.clock)
+      const changes = changesFor(table, catalogue.snapshot, catalogue.snapshot.attributes, env.clock)
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
     },
     async drop(name) {
@@ -72,6 +76,7 @@ export function createTables(env: TablesEnv): Tables {
       await catalogue.change(changes.map((change) => ({ change, fill: null })))
     },
     insert: (name, columns, rows) => insert(name, columns, rows, env),
+    refresh: () => catalogue.refresh(),
   }
   return tables
 }
@@ -169,5 +174,6 @@ function unrestrictedView(snapshot: CatalogueSnapshot): CatalogueView {
     ...NO_TABLES,
     lookup: (name) => snapshot.table(name),
     lookupIndex: (name) => snapshot.index(name),
+    attributes: snapshot.attributes,
   }
 }

@@ -46,6 +46,10 @@ export interface ClientMetadata {
   readonly attributes?: AttributeValues
   /** Workloads that authenticate as this client with a token of their own issuer (RFC 7523 §2.2). */
   readonly federated?: readonly FederatedWorkload[]
+  /** The API that this client is, by its resource: for token exchange, which takes access tokens for it. */
+  readonly api?: string
+  /** The scopes outside of this API that it may get by token exchange. */
+  readonly exchange_scope?: string
   readonly disabled?: boolean
 }
 
@@ -63,6 +67,8 @@ export interface FederatedWorkload {
 export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
 
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
 export const GRANT_TYPES = [
   'authorization_code',
   'client_credentials',
@@ -70,6 +76,7 @@ export const GRANT_TYPES = [
   'implicit',
   'password',
   'urn:ietf:params:oauth:grant-type:device_code',
+  TOKEN_EXCHANGE,
 ] as const
 export type GrantType = (typeof GRANT_TYPES)[number]
 
@@ -123,6 +130,8 @@ export interface Client {
   readonly idTokenAlg: SignatureAlg
   /** For tokens without a user. */
   readonly attributes: AttributeValues
+  readonly api: string | undefined
+  readonly exchangeScopes: ReadonlySet<string>
   readonly disabled: boolean
 }
 
@@ -173,6 +182,8 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     accessTokenAlg: metadata.access_token_alg ?? 'RS256',
     idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
     attributes: metadata.attributes ?? {},
+    api: metadata.api,
+    exchangeScopes: new Set(wordsOf(metadata.exchange_scope ?? '')),
     disabled: metadata.disabled ?? false,
   }
 }

@@ -18,12 +18,6 @@ export interface ScimGroup {
 
 export const GROUP_ID_PREFIX = 'grp_'
 
-export interface GroupPage {
-  readonly afterId?: string | undefined
-  readonly offset?: number | undefined
-  readonly limit: number
-}
-
 export function createGroups(db: Kysely<Schema>, clock: Clock) {
   return {
     async find(id: string): Promise<ScimGroup | undefined> {
@@ -40,13 +34,14 @@ export function createGroups(db: Kysely<Schema>, clock: Clock) {
       return (await query.execute()).map(toGroup)
     },
 
-    /** A role that has this name, or is shown under it; upper and lower case are the same. */
-    async roleNamed(name: string): Promise<string | undefined> {
+    /** A role other than `own` that has this name, or is shown under it; upper and lower case are the same. */
+    async roleNamed(name: string, own: string | undefined): Promise<string | undefined> {
       const key = displayKey(name)
-      const shown = await db.selectFrom('scim_groups').select('role').where('display_key', '=', key).executeTakeFirst()
-      if (shown !== undefined) return shown.role
-      const names = await db.selectFrom('roles').select('name').execute()
-      return names.find((role) => displayKey(role.name) === key)?.name
+      const shown = await db.selectFrom('scim_groups').select('role').where('display_key', '=', key).execute()
+      const named = (await db.selectFrom('roles').select('name').execute()).filter(
+        (role) => displayKey(role.name) === key,
+      )
+      return [...shown.map(({ role }) => role), ...named.map((role) => role.name)].find((role) => role !== own)
     },
 
     /** Makes a group of a role. */

@@ -23,6 +23,14 @@ export function createMembers(db: Kysely<Schema>) {
       return rows.filter(({ sources }) => givenBy(sources, source)).map(({ user_id }) => user_id)
     },
 
+    /** Of these users, those to whom the source gives the role. */
+    async givenAmong(role: string, userIds: readonly string[], source: RoleSource): Promise<string[]> {
+      const given: string[] = []
+      for (const ids of batches(userIds))
+        for (const [id, sources] of await sourcesOf(role, ids)) if (sources.includes(source)) given.push(id)
+      return given
+    },
+
     /** The groups that the source gave to these users, by user. */
     async groupsOf(userIds: readonly string[], source: RoleSource): Promise<ReadonlyMap<string, readonly GroupName[]>> {
       if (userIds.length === 0) return new Map()

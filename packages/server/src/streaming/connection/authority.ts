@@ -91,6 +91,20 @@ export type EventEffect =
 const NO_EFFECT: EventEffect = { kind: 'none' }
 
 export function effectOf(event: GateEvent, principal: Principal): EventEffect {
+  const own = effectOnToken(event, principal)
+  if (principal.ancestors === undefined || endsToken(own)) return own
+  for (const ancestor of principal.ancestors) {
+    const effect = effectOnToken(event, { ...principal, ...ancestor })
+    if (endsToken(effect)) return effect
+  }
+  return own
+}
+
+function endsToken({ kind }: EventEffect): boolean {
+  return kind === 'revoked' || kind === 'ended'
+}
+
+function effectOnToken(event: GateEvent, principal: Principal): EventEffect {
   switch (event.kind) {
     case 'token-revoked':
       return event.tokenId === principal.tokenId ? { kind: 'revoked' } : NO_EFFECT
@@ -160,7 +174,7 @@ function oncePerEvent<E extends GateEvent, T>(derive: (event: E) => T): (event: 
 
 /** Whether none of these events invalidates the token. */
 export function survives(principal: Principal, events: readonly GateEvent[]): boolean {
-  return events.every((event) => ['none', 'rights-changed'].includes(effectOf(event, principal).kind))
+  return events.every((event) => !endsToken(effectOf(event, principal)))
 }
 
 function wasIssuedBefore(principal: Principal, at: number): boolean {

@@ -5,6 +5,9 @@ import type { Factor } from '../../../store/accounts/factors.ts'
 import { checkNewPasskey, creationOptions } from '../../factors/passkeys.ts'
 import { securitySection } from '../../pages/account-sections.ts'
 import { confirmPage } from '../../pages/confirm.ts'
+import { html } from '../../pages/html.ts'
+import { type IdentitiesData, identitiesCard } from '../../pages/identities.ts'
+import type { PageFrame } from '../../pages/layout.ts'
 import { passkeySetUpPage } from '../../pages/second-factor.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import type { BrowserContext, SignedInBrowser } from '../browser-context.ts'
@@ -13,6 +16,7 @@ import { beginFlow, type OwnNeeds } from '../flow.ts'
 import { frameFor, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
 import {
+  addFactor,
   factorAdded,
   isFresh,
   type SetUpPlace,
@@ -20,6 +24,7 @@ import {
   showSetUp,
   takeSetUp,
 } from '../sign-in/factor-set-up.ts'
+import { whereOf } from '../sign-in/known-browser.ts'
 import {
   type AccountAction,
   accountFormRoute,
@@ -69,7 +74,22 @@ async function showSecurity(context: SignedInBrowser, reply: SectionReply, env: 
     recoveryCodesLeft: all.length - stepsOf(all).length,
     timeZone: zoneOf(context),
   }
-  return sendSection(context, 'security', (frame) => securitySection(frame, data), reply, env)
+  const identities = await identitiesOf(context, env)
+  const body = (frame: PageFrame) => html`${securitySection(frame, data)}${identitiesCard(frame, identities)}`
+  return sendSection(context, 'security', body, reply, env)
+}
+
+/** The accounts at other providers, and where one more can be linked. */
+async function identitiesOf(context: SignedInBrowser, env: BrowserEnv): Promise<IdentitiesData> {
+  const found = await env.identities.listOfUser(context.user.id)
+  return {
+    identities: found.map(({ id, provider, label, createdAt }) => ({
+      ...{ id, label, addedAt: createdAt },
+      provider: { id: provider, name: env.providers.nameOf(provider) },
+    })),
+    providers: env.providers.list().filter(({ id }) => !found.some(({ provider }) => provider === id)),
+    timeZone: zoneOf(context),
+  }
 }
 
 /** Excludes recovery codes, which only replace a lost factor. */
@@ -122,7 +142,7 @@ async function addPasskey(context: SignedInBrowser, form: Parameters, env: Brows
     : undefined
   if (passkey === undefined) return showPasskeySetUp(context, env, true)
   const label = form.get('label')?.slice(0, 60) ?? 'Passkey'
-  const id = await env.factors.add({ userId: context.user.id, kind: 'passkey', label, ...passkey })
+  const id = await addFactor(context, { kind: 'passkey', label, ...passkey }, env)
   return factorAdded(
     context,
     { id, kind: 'passkey', label, methods: ['pop', 'user'] },
@@ -165,8 +185,14 @@ async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env:
 /** Where the role of a person requires a second factor, the last one cannot be removed. */
 async function removeFactor(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const { user } = context
-  const removal = await env.factors.remove(user.id, form.get('factor') ?? '', {
-    keepLast: user.roleRequiresSecondFactor,
+  const removal = await env.revocations.inTransaction(async (_revocations, stores) => {
+    const keepLast = user.roleRequiresSecondFactor
+    const result = await stores.factors.remove(user.id, form.get('factor') ?? '', { keepLast })
+    if (result.outcome === 'removed') {
+      const { label: subject } = result.factor
+      await env.mail?.notify(stores, { kind: 'factor-removed', userId: user.id, subject, ...whereOf(context) })
+    }
+    return result
   })
   switch (removal.outcome) {
     case 'kept':

@@ -8,7 +8,7 @@ import { addParameters } from '../../authorize/response.ts'
 import { readHint, refuseTooLong } from '../../authorize/stored-parameters.ts'
 import { repeatedText } from '../../oauth-error.ts'
 import { signedOutPage, signOutPage, stillSignedInPage } from '../../pages/sign-out.ts'
-import { displayNameOf } from '../../tokens/claims.ts'
+import { displayNameOf, FEDERATED } from '../../tokens/claims.ts'
 import { hintReader } from '../authorize.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
@@ -118,12 +118,11 @@ async function askToLeave(
 /** Time for the front-channel frames to load where scripts are off. */
 const FRAMES_SECONDS = 3
 
-export async function signOut(
-  context: BrowserContext,
-  { clientId, next: wanted, uiLocales }: LogoutRequest,
-  env: BrowserEnv,
-): Promise<void> {
+export async function signOut(context: BrowserContext, request: LogoutRequest, env: BrowserEnv): Promise<void> {
+  const { clientId, next: wanted, uiLocales } = request
   const ended = context.session === undefined ? undefined : await endSession(context.session.id, 'signed out', env)
+  const isExternal = ended?.session.amr.includes(FEDERATED) === true
+  const there = isExternal ? await env.signOutThere(context, ended.session, request) : undefined
   context.signedOut()
   const clients = await Promise.all((ended?.clientIds ?? []).map((id) => env.clients.find(id)))
   const frames = clients.flatMap((client) =>
@@ -134,17 +133,22 @@ export async function signOut(
   const asking = clientId === undefined ? undefined : await env.clients.find(clientId)
   // No redirect to a client that was disabled after the request.
   const next = asking === undefined || asking.disabled ? undefined : wanted
-  if (next !== undefined && frames.length === 0) {
+  if (next !== undefined && frames.length === 0 && there === undefined) {
     context.http.setHeader('cache-control', 'no-store')
     return context.http.redirect(next)
   }
   const page = signedOutPage(frameFor(env.pages, context, { uiLocales }), {
     frames,
-    next: next === undefined ? undefined : { url: next, client: asking?.name ?? '' },
+    next: there === undefined ? onward(next, asking) : { url: there.url, client: there.name },
+    isOnward: there !== undefined,
     waitSeconds: FRAMES_SECONDS,
   })
   return sendPage(context.http, page, {
     frames: frames.flatMap((uri) => sourceOf(uri) ?? []),
-    ...(next === undefined ? {} : { scripts: "'self'" }),
+    ...(next === undefined && there === undefined ? {} : { scripts: "'self'" }),
   })
+}
+
+function onward(url: string | undefined, client: Client | undefined) {
+  return url === undefined ? undefined : { url, client: client?.name ?? '' }
 }

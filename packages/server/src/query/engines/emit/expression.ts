@@ -2,6 +2,7 @@
 
 import {
   type Arithmetic,
+  type AttributeClaim,
   type BoundCall,
   type BoundExpression,
   cannotFail,
@@ -84,7 +85,7 @@ function emitValue(
     case 'parameter':
       return emitParameter({ kind: 'parameter', index: node.index }, node.type, emission)
     case 'claim':
-      return emitParameter({ kind: 'claim', claim: node.claim }, TEXT, emission)
+      return emitParameter({ kind: 'claim', claim: node.claim }, node.type, emission)
     case 'column': {
       const source = sources.get(node.source)
       if (source === undefined) throw new Error(`Column ${node.name} of a source that is not emitted`)
@@ -106,6 +107,7 @@ function emitCondition(
   const emit = (operand: BoundExpression): Sql => emitExpression(operand, emission)
   switch (node.kind) {
     case 'claim-in': {
+      if (node.claim !== 'role') return emitInSet(node.claim, node, emission)
       const isIn = emission.dialect.isIn(emit(node.operand), emission.placeholders.of({ kind: 'roles' }, TEXT))
       return node.negated ? `(NOT ${isIn})` : isIn
     }
@@ -151,6 +153,15 @@ function emitInList(node: InList, emission: Emission): Sql {
     isEqual ? emitEqual(item, node.operand, emission) : emitExpression(item, emission),
   )
   return `(${emitExpression(node.operand, emission)} ${negation(node)}IN (${items.join(', ')}))`
+}
+
+/** Whether the operand is one of the values of an attribute of the caller. */
+function emitInSet(claim: AttributeClaim, { operand, negated }: NodeOf<'claim-in'>, emission: Emission): Sql {
+  const { dialect, placeholders } = emission
+  const { type } = operand
+  const write = (values: readonly IqlValue[]): string => dialect.list(values, type)
+  const set = placeholders.of({ kind: 'claim-set', claim, write }, type)
+  return dialect.inList(emitExpression(operand, emission), set, type, negated)
 }
 
 function emitChoice(node: NodeOf<'case' | 'coalesce' | 'nullif'>, emission: Emission): Sql {

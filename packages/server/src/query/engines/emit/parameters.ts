@@ -1,5 +1,6 @@
 /** Parameters of emitted SQL. The text holds no values, so one plan serves many callers; each run fills the parameters. */
 import {
+  type AttributeClaim,
   type ClaimName,
   floorDivide,
   type IqlType,
@@ -38,7 +39,13 @@ export type ParameterSource =
   | { readonly kind: 'parameter'; readonly index: number }
   /** A number of rows: a parameter that must be neither NULL nor negative. */
   | { readonly kind: 'row-count'; readonly index: number }
-  | { readonly kind: 'claim'; readonly claim: ClaimName }
+  | { readonly kind: 'claim'; readonly claim: ClaimName | AttributeClaim }
+  /** All values of an attribute of the caller, written as one text. */
+  | {
+      readonly kind: 'claim-set'
+      readonly claim: AttributeClaim
+      readonly write: (values: readonly IqlValue[]) => string
+    }
   /** JSON arrays of texts. */
   | { readonly kind: 'roles' | 'scopes' | 'views' }
   | { readonly kind: 'now' | 'today' }
@@ -63,6 +70,9 @@ export interface KeyLimit {
   readonly bytes: number
 }
 
+/** Values of attributes in their IQL form. */
+export type AttributeInputs = ReadonlyMap<string, readonly IqlValue[]>
+
 /** What one run of a plan supplies. */
 export interface RunValues {
   readonly parameters: readonly IqlValue[]
@@ -73,6 +83,8 @@ export interface RunValues {
   readonly clientId: string
   readonly roles: readonly string[]
   readonly scopes: ReadonlySet<string>
+  /** The current values of the caller's attributes, by name; absent if the statement uses none. */
+  readonly attributes?: AttributeInputs | undefined
   /** The names of the views that the caller may read, in lower case: for the system tables. */
   readonly views?: () => readonly string[]
   /** When the statement began, since the epoch. */
@@ -270,6 +282,11 @@ function parameterValue(source: ParameterSource, values: RunValues): IqlValue {
       return rowCountOf(values.parameters[source.index] ?? null)
     case 'claim':
       return claimValue(source.claim, values)
+    case 'claim-set': {
+      const set = attributeValues(source.claim, values)
+      // With NULL as its only element, both IN and NOT IN are unknown.
+      return source.write(set.length === 0 ? [null] : set)
+    }
     case 'roles':
       return JSON.stringify(values.roles)
     case 'scopes':
@@ -303,15 +320,23 @@ function rowCountOf(value: IqlValue): IqlValue {
 }
 
 /** A token of a client has no username: a filter that compares it is not true. */
-function claimValue(claim: ClaimName, { subject, username, clientId }: RunValues): IqlValue {
+function claimValue(claim: ClaimName | AttributeClaim, values: RunValues): IqlValue {
   switch (claim) {
     case 'sub':
-      return subject
+      return values.subject
     case 'username':
-      return username ?? null
+      return values.username ?? null
     case 'client_id':
-      return clientId
+      return values.clientId
+    default:
+      return attributeValues(claim, values)[0] ?? null
   }
+}
+
+/** Whoever runs a statement that uses attributes supplies them: without, a filter would silently show nothing. */
+function attributeValues(claim: AttributeClaim, { attributes }: RunValues): readonly IqlValue[] {
+  if (attributes === undefined) throw new Error('A plan without the attributes of its caller')
+  return attributes.get(claim.slice('attribute.'.length)) ?? []
 }
 
 function nowOf({ milliseconds }: RunValues): bigint {
@@ -342,7 +367,8 @@ function keyOf(source: ParameterSource, type: IqlType): string {
     return `${source.kind} ${typeKey} ${source.index}`
   if (source.kind === 'list') return `list ${typeKey} ${source.items.map(itemKey).join()}`
   if (source.kind === 'since') return `since ${source.table}`
-  return `${source.kind} ${typeKey} ${source.kind === 'claim' ? source.claim : ''}`
+  const claim = source.kind === 'claim' || source.kind === 'claim-set' ? source.claim : ''
+  return `${source.kind} ${typeKey} ${claim}`
 }
 
 /** Equal for equal items. */

@@ -1,0 +1,102 @@
+/** What a definition reads of claims: requirements, rules, and the claims that are needed for them. Pure. */
+import type { AttributeValue } from '../../store/accounts/user.ts'
+import type { Provider } from '../../store/providers/providers.ts'
+import type { Claims } from '../tokens/jwt.ts'
+
+/** The values of a claim: one, or those of an array. The claim is a name, or a JSON Pointer (RFC 6901). */
+export function valuesOf(claims: Claims, claim: string): readonly unknown[] {
+  const value = claim.startsWith('/') ? pointed(claims, claim) : own(claims, claim)
+  if (value === undefined || value === null) return []
+  return Array.isArray(value) ? value : [value]
+}
+
+/** The texts among the values; numbers and booleans as JSON writes them. */
+export function textsOf(claims: Claims, claim: string): readonly string[] {
+  return valuesOf(claims, claim).flatMap((value) =>
+    typeof value === 'string'
+      ? [value]
+      : typeof value === 'number' || typeof value === 'boolean'
+        ? [String(value)]
+        : [],
+  )
+}
+
+export function textOf(claims: Claims, claim: string): string | undefined {
+  const [text, ...others] = valuesOf(claims, claim)
+  return typeof text === 'string' && text !== '' && others.length === 0 ? text : undefined
+}
+
+/** Whether every claim of `require` has one of its values. */
+export function meetsRequire({ require }: Pick<Provider, 'require'>, claims: Claims): boolean {
+  return Object.entries(require).every(([claim, accepted]) =>
+    textsOf(claims, claim).some((value) => accepted.includes(value)),
+  )
+}
+
+export interface RuleOutcome {
+  readonly roles: readonly string[]
+  /** By the name of the attribute; empty where the claim is absent. */
+  readonly attributes: ReadonlyMap<string, readonly unknown[]>
+}
+
+export function applyRules({ rules }: Pick<Provider, 'rules'>, claims: Claims): RuleOutcome {
+  const roles = new Set<string>()
+  const attributes = new Map<string, readonly unknown[]>()
+  for (const rule of rules) {
+    if ('role' in rule) {
+      if (textsOf(claims, rule.claim).includes(rule.value)) roles.add(rule.role)
+    } else attributes.set(rule.attribute, [...(attributes.get(rule.attribute) ?? []), ...valuesOf(claims, rule.claim)])
+  }
+  return { roles: [...roles], attributes }
+}
+
+export type AttributeOutcome = ReadonlyMap<string, readonly AttributeValue[]>
+
+/** The top-level claims that `require`, rules and `link` read. */
+export function claimsRead({ require, rules, link }: Pick<Provider, 'require' | 'rules' | 'link'>): string[] {
+  const named = [
+    ...Object.keys(require),
+    ...rules.map(({ claim }) => claim),
+    ...(link === undefined ? [] : [link.claim]),
+  ]
+  return [...new Set(named.map(topLevel))]
+}
+
+/**
+ * Claims that the provider names without sending them (OpenID Connect Core §5.6.2): so Entra leaves out the groups of people who have
+ * many. An absent group would count as "not in it", so whoever reads such a claim must refuse.
+ */
+export function leftOut(claims: Claims): ReadonlySet<string> {
+  const names = own(claims, '_claim_names')
+  const elsewhere = typeof names === 'object' && names !== null ? Object.keys(names) : []
+  return new Set([...elsewhere, ...(own(claims, 'hasgroups') === undefined ? [] : ['groups'])])
+}
+
+/** Whether a value that counts as two factors is among `amr` and `acr`. */
+export function isMultiFactor({ trustMfa }: Pick<Provider, 'trustMfa'>, claims: Claims): boolean {
+  const amr = textsOf(claims, 'amr')
+  const acr = textOf(claims, 'acr')
+  return trustMfa.amr.some((value) => amr.includes(value)) || (acr !== undefined && trustMfa.acr.includes(acr))
+}
+
+export function topLevel(claim: string): string {
+  return claim.startsWith('/') ? unescaped(claim.split('/')[1] ?? '') : claim
+}
+
+function pointed(claims: Claims, pointer: string): unknown {
+  let value: unknown = claims
+  for (const part of pointer.slice(1).split('/').map(unescaped)) {
+    if (Array.isArray(value)) value = /^(0|[1-9]\d{0,5})$/.test(part) ? value[Number(part)] : undefined
+    else value = own(value, part)
+  }
+  return value
+}
+
+function unescaped(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+function own(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+  return Object.entries(value).find(([key]) => key === name)?.[1]
+}

@@ -1,0 +1,23 @@
+/** What sign-ins through other providers use of the rest of the server. */
+import type { Bus } from '../../events/bus.ts'
+import type { Resolve } from '../../http/outgoing/guarded-request.ts'
+import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
+import type { Database } from '../../store/database/database.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { BrowserEnv } from '../browser/env.ts'
+import type { RemoteKeys } from '../remote-keys/remote-keys.ts'
+
+export interface ProvidersEnv extends Omit<BrowserEnv, 'metrics'> {
+  readonly database: Database
+  readonly receive: Bus['receive']
+  readonly metrics: Pick<Metrics, 'count' | 'observe'>
+  readonly remoteKeys: () => Promise<RemoteKeys>
+  /** Seals secrets at rest, and derives what a sign-in must remember. */
+  readonly providerKey: Buffer
+  /** Finds the user whose `externalId` a SCIM client has set; undefined where SCIM is off. */
+  readonly findByExternalId?: ((client: string, value: string) => Promise<string | undefined>) | undefined
+  /** The attributes that are declared. */
+  readonly attributes: { readonly definitions: ReadonlyMap<string, AttributeDefinition> }
+  /** Resolves host names; the system's resolver where absent. */
+  readonly resolve?: Resolve | undefined
+}

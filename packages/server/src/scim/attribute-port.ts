@@ -1,0 +1,10 @@
+/** What SCIM needs of the attributes that operators declare: those with a SCIM path are read and written under it. */
+import type { parseAttributeValues } from '../store/attributes/attribute-values.ts'
+import type { AttributeDefinition } from '../store/attributes/attributes.ts'
+
+export type ScimAttribute = AttributeDefinition
+
+export interface AttributePort {
+  definitions(): Promise<readonly ScimAttribute[]>
+  readonly parse: typeof parseAttributeValues
+}

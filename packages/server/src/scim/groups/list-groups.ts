@@ -1,0 +1,128 @@
+/** GET /Groups and POST /Groups/.search. There are few groups, and their members are read only where the reply or the filter has them. */
+import type { Context } from '../../http/context.ts'
+import type { GroupCondition, ScimGroup } from '../../store/scim/groups.ts'
+import { callerOf, MOST_ROWS, type ScimEnv } from '../environment.ts'
+import type { Filter } from '../filter/ast.ts'
+import { checkPaths, pathsOf } from '../filter/check-paths.ts'
+import { type JsonObject, matches } from '../filter/match.ts'
+import { parseFilter } from '../filter/parse.ts'
+import { isShown, type ListQuery, project, writeCursor } from '../query-parameters.ts'
+import { sendList } from '../replies.ts'
+import { badRequest } from '../scim-error.ts'
+import { chosenMember, GROUP_SCHEMA, isGroupPath } from './group-draft.ts'
+import { presentGroup } from './present-group.ts'
+
+type Caller = ReturnType<typeof callerOf>
+
+export async function listGroups(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
+  const caller = callerOf(context)
+  const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
+  if (filter !== undefined) checkPaths(filter, isGroupPath)
+  // Not every database orders ids as the comparison with a cursor does.
+  const matching = (await findGroups(filter, env, caller)).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  const { count, cursor, startIndex } = query
+  const start = cursor === undefined ? startIndex - 1 : matching.findIndex(({ id }) => id > cursor.afterId)
+  const page = start < 0 ? [] : matching.slice(start, start + count)
+  const last = page.at(-1)
+  const hasMore = cursor !== undefined && last !== undefined && matching.length > start + count
+  const isWithMembers = isShown('members', query.projection)
+  const resources = await present(page, env, caller, isWithMembers ? 'all' : 'none')
+  sendList(context, {
+    totalResults: matching.length,
+    startIndex: cursor === undefined ? startIndex : undefined,
+    nextCursor: hasMore ? writeCursor(last.id, query.filter) : undefined,
+    resources: resources.map((resource) => project(resource, query.projection, GROUP_SCHEMA)),
+  })
+}
+
+async function findGroups(filter: Filter | undefined, env: ScimEnv, caller: Caller): Promise<readonly ScimGroup[]> {
+  const { groups } = env.stores.scim
+  if (filter === undefined) return bounded(await groups.list(MOST_ROWS + 1))
+  const member = memberOf(filter)
+  const condition = await conditionOf(filter, member, env, caller)
+  const candidates = bounded(await groups.list(MOST_ROWS + 1, condition))
+  // Where one member decides, the others need not be read.
+  const resources = await present(candidates, env, caller, member ?? (namesMembers(filter) ? 'all' : 'none'))
+  const found = new Set(resources.filter((each) => matches(filter, each, GROUP_SCHEMA)).map(({ id }) => id))
+  return candidates.filter(({ id }) => found.has(id))
+}
+
+function bounded(groups: readonly ScimGroup[]): readonly ScimGroup[] {
+  if (groups.length > MOST_ROWS)
+    throw badRequest('tooMany', `There are more than ${MOST_ROWS} groups: compare displayName or id with eq`)
+  return groups
+}
+
+/** What the database can decide of the parts that all must hold. */
+async function conditionOf(
+  filter: Filter,
+  member: { readonly userId: string } | undefined,
+  { stores }: ScimEnv,
+  { source }: Caller,
+): Promise<GroupCondition> {
+  const ids = member && (await stores.scim.members.groupsOf([member.userId], source)).get(member.userId)
+  const displayName = equalTo(filter, 'displayname')
+  const id = equalTo(filter, 'id')
+  const known = ids?.map((group) => group.id)
+  const wanted = id === undefined ? known : [id].filter((one) => known?.includes(one) ?? true)
+  return { ...(wanted && { ids: wanted }), ...(displayName !== undefined && { displayName }) }
+}
+
+function equalTo(filter: Filter, name: string): string | undefined {
+  const found = partsOf(filter).find((part) => part.kind === 'compare' && part.op === 'eq' && part.path.name === name)
+  return found?.kind === 'compare' && typeof found.value === 'string' ? found.value : undefined
+}
+
+/** The one member that the filter asks for, if that is all it says about members. */
+function memberOf(filter: Filter): { readonly userId: string } | undefined {
+  const named = pathsOf(filter).filter(({ name }) => name === 'members')
+  if (named.length !== 1) return undefined
+  for (const part of partsOf(filter)) {
+    if (part.kind === 'present' && part.path.name === 'members') {
+      const userId = chosenMember(part.path)
+      if (userId !== undefined) return { userId }
+    }
+    if (part.kind !== 'compare' || part.path.name !== 'members' || part.op !== 'eq') continue
+    const isValue = part.path.filter === undefined && (part.path.sub === undefined || part.path.sub === 'value')
+    if (isValue && typeof part.value === 'string') return { userId: part.value }
+  }
+  return undefined
+}
+
+function partsOf(filter: Filter): readonly Filter[] {
+  return filter.kind === 'and' ? filter.parts.flatMap(partsOf) : [filter]
+}
+
+function namesMembers(filter: Filter): boolean {
+  return pathsOf(filter).some(({ name }) => name === 'members')
+}
+
+async function present(
+  groups: readonly ScimGroup[],
+  { stores, base }: ScimEnv,
+  { clientId, source }: Caller,
+  members: 'all' | 'none' | { readonly userId: string },
+): Promise<readonly JsonObject[]> {
+  const externalIds = await stores.scim.externalIds(
+    clientId,
+    groups.map(({ id }) => id),
+  )
+  const resources: JsonObject[] = []
+  let read = 0
+  for (const group of groups) {
+    const shown = members === 'none' ? undefined : members === 'all' ? await listOf(group) : [members.userId]
+    resources.push(presentGroup({ group, externalId: externalIds.get(group.id), members: shown }, base))
+  }
+  return resources
+
+  async function listOf({ role }: ScimGroup): Promise<readonly string[]> {
+    const ids = await stores.scim.members.list(role, source)
+    read += ids.length
+    if (read > MOST_ROWS)
+      throw badRequest(
+        'tooMany',
+        `The groups have more than ${MOST_ROWS} members: exclude them (excludedAttributes=members)`,
+      )
+    return ids
+  }
+}

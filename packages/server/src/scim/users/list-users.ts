@@ -1,0 +1,111 @@
+/** GET /Users and POST /Users/.search: lists of users, filtered by the database where it can. */
+import type { Context } from '../../http/context.ts'
+import type { ScimUser } from '../../store/scim/users.ts'
+import type { ScimAttribute } from '../attribute-port.ts'
+import { callerOf, MOST_ROWS, type ScimEnv } from '../environment.ts'
+import type { Filter } from '../filter/ast.ts'
+import { checkPaths } from '../filter/check-paths.ts'
+import { type JsonObject, matches } from '../filter/match.ts'
+import { EVERYBODY, type Narrowed, narrow } from '../filter/narrow.ts'
+import { parseFilter } from '../filter/parse.ts'
+import { type ListQuery, project, writeCursor } from '../query-parameters.ts'
+import { sendList } from '../replies.ts'
+import { badRequest } from '../scim-error.ts'
+import { presentUser } from './present-user.ts'
+import { USER_SCHEMA, UserPaths } from './user-paths.ts'
+
+interface Search {
+  readonly query: ListQuery
+  readonly filter: Filter | undefined
+  readonly narrowed: Narrowed
+  readonly present: (users: readonly ScimUser[]) => Promise<readonly JsonObject[]>
+}
+
+interface Found {
+  readonly totalResults: number
+  readonly resources: readonly JsonObject[]
+  readonly hasMore: boolean
+}
+
+export async function listUsers(context: Context, env: ScimEnv, query: ListQuery): Promise<void> {
+  const caller = callerOf(context)
+  const attributes = await env.attributes.definitions()
+  const filter = query.filter === undefined ? undefined : parseFilter(query.filter)
+  if (filter !== undefined) checkPaths(filter, (path) => new UserPaths(attributes).find(path) !== undefined)
+  const narrowed = filter === undefined ? EVERYBODY : narrow(filter, caller.clientId, USER_SCHEMA)
+  const search = { query, filter, narrowed, present: presenter(caller, env, attributes) }
+  if (!narrowed.isIndexed) await refuseLongScan(env)
+  const { totalResults, resources, hasMore } = await (narrowed.isExact
+    ? findExactly(search, env)
+    : findAmong(search, env))
+  const last = resources.at(-1)?.id
+  sendList(context, {
+    totalResults,
+    startIndex: query.cursor === undefined ? query.startIndex : undefined,
+    nextCursor:
+      query.cursor !== undefined && hasMore && typeof last === 'string' ? writeCursor(last, query.filter) : undefined,
+    resources: resources.map((resource) => project(resource, query.projection, USER_SCHEMA)),
+  })
+}
+
+/** The database finds the page. */
+async function findExactly({ query, narrowed, present }: Search, { stores }: ScimEnv): Promise<Found> {
+  const { users } = stores.scim
+  const { count, cursor, startIndex } = query
+  const totalResults = await users.count(narrowed.condition)
+  const from = cursor === undefined ? { offset: startIndex - 1 } : { afterId: cursor.afterId }
+  const found = count === 0 ? [] : await users.page(narrowed.condition, { ...from, limit: count + 1 })
+  return { totalResults, resources: await present(found.slice(0, count)), hasMore: found.length > count }
+}
+
+const READ_AT_ONCE = 500
+
+/** The database finds those who may match; each is compared here, and other requests are served in between. */
+async function findAmong({ query, filter, narrowed, present }: Search, { stores }: ScimEnv): Promise<Found> {
+  const matching: JsonObject[] = []
+  let afterId = ''
+  for (let read = 0; ; ) {
+    const users = await stores.scim.users.page(narrowed.condition, { afterId, limit: READ_AT_ONCE })
+    read += users.length
+    if (read > MOST_ROWS) throw tooMany()
+    for (const resource of await present(users))
+      if (filter === undefined || matches(filter, resource, USER_SCHEMA)) matching.push(resource)
+    const last = users.at(-1)
+    if (last === undefined || users.length < READ_AT_ONCE) break
+    afterId = last.id
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  // Not every database orders ids as the comparison with a cursor does.
+  matching.sort((a, b) => (String(a.id) < String(b.id) ? -1 : 1))
+  const { count, cursor, startIndex } = query
+  const start = cursor === undefined ? startIndex - 1 : matching.findIndex(({ id }) => String(id) > cursor.afterId)
+  const page = start < 0 ? [] : matching.slice(start, start + count)
+  return { totalResults: matching.length, resources: page, hasMore: start >= 0 && matching.length > start + count }
+}
+
+async function refuseLongScan({ stores }: ScimEnv): Promise<void> {
+  if ((await stores.scim.users.count({ kind: 'all' }, MOST_ROWS + 1)) > MOST_ROWS) throw tooMany()
+}
+
+function tooMany() {
+  return badRequest(
+    'tooMany',
+    `The filter would read more than ${MOST_ROWS} users: compare userName, externalId, id or emails.value with eq`,
+  )
+}
+
+function presenter(
+  { clientId, source }: ReturnType<typeof callerOf>,
+  { stores, base }: ScimEnv,
+  attributes: readonly ScimAttribute[],
+) {
+  return async (users: readonly ScimUser[]): Promise<readonly JsonObject[]> => {
+    const ids = users.map(({ id }) => id)
+    const externalIds = await stores.scim.externalIds(clientId, ids)
+    const groups = await stores.scim.members.groupsOf(ids, source)
+    return users.map((user) => {
+      const shown = { user, externalId: externalIds.get(user.id), groups: groups.get(user.id) ?? [] }
+      return presentUser(shown, base, attributes)
+    })
+  }
+}
