@@ -2,6 +2,7 @@
 import { contact, errorSummary, type FormError, field, hidden, passwordField, postForm } from './form-parts.ts'
 import { fill, type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
+import type { Messages } from './messages/en.ts'
 import { type ProviderLink, providerLinks } from './provider-links.ts'
 
 export interface SignInData {
