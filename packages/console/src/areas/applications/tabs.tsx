@@ -1,0 +1,17 @@
+/** The pages of the area. */
+import { href } from '../../shell/router.ts'
+import { Tabs } from '../../ui/index.ts'
+
+const PAGES = [
+  ['Applications', []],
+  ['APIs', ['apis']],
+] as const
+
+export function ApplicationTabs({ current }: { readonly current: (typeof PAGES)[number][0] }) {
+  const tabs = PAGES.map(([title, path]) => ({
+    title,
+    href: href('applications', ...path),
+    current: title === current,
+  }))
+  return <Tabs label="Applications" tabs={tabs} />
+}
