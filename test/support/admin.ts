@@ -91,10 +91,13 @@ export async function startTestAdmin(
     settings: () => [],
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
+    providerKey: Buffer.alloc(32),
+    providersChanged: async () => {},
     attributesChanged: async () => {},
     apisChanged: async () => {},
     loadedControllers: [],
     feeds: undefined,
+    mail: undefined,
     stopping: new AbortController().signal,
     ...parts,
   }

@@ -9,7 +9,9 @@ import { controllerRoutes } from './controllers.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
+import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
+import { providerRoutes } from './providers.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
 import { signedInRoutes } from './signed-in.ts'
@@ -23,10 +25,12 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRightsRoutes,
   ...signedInRoutes,
   ...linkRoutes,
+  ...mailRoutes,
   ...clientRoutes,
   ...roleRoutes,
   ...apiRoutes,
   ...attributeRoutes,
+  ...providerRoutes,
   ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,

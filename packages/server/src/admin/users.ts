@@ -9,6 +9,7 @@ import type { SearchHit } from '../store/accounts/user-search.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
 import { limitTokens } from '../store/authorizations/change.ts'
 import type { Stores } from '../store/stores.ts'
+import { noticeOf } from './mail.ts'
 import {
   badBody,
   instant,
@@ -99,7 +100,7 @@ export const userRoutes: readonly AdminRoute[] = [
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
-        const wanted = merged(form, withoutPassword(patch))
+        const wanted = withAddress(found, merged(form, withoutPassword(patch)), patch)
         const { roles, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
         // Removing it sets it to false.
         const mustChangePassword =
@@ -116,6 +117,7 @@ export const userRoutes: readonly AdminRoute[] = [
           )
         }
         const changed = await findUser(stores, found.id)
+        await noticeAddress(env, stores, found, changed)
         await limitTokens(found, changed, effects)
         return { before: found, after: changed }
       })
@@ -163,6 +165,7 @@ export const userRoutes: readonly AdminRoute[] = [
         if (passwordHash !== undefined)
           await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
         await revocations.revokeUser(found.id)
+        await noticeOf(env, stores, { kind: 'password-changed', userId: found.id })
         return found
       })
       record(env, call, { event: 'password.reset', target: user.id })
@@ -170,6 +173,20 @@ export const userRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+/** A changed address is not verified, unless the operator says so. */
+function withAddress(before: User, wanted: JsonObject, patch: JsonObject): JsonObject {
+  if (wanted.email === before.profile.email || 'email_verified' in patch || !('email_verified' in wanted)) return wanted
+  const { email_verified, ...rest } = wanted
+  return wanted.email === undefined ? rest : { ...rest, email_verified: false }
+}
+
+/** To the old address. */
+async function noticeAddress(env: AdminEnv, stores: Stores, { id: userId, profile }: User, after: User): Promise<void> {
+  const { email: to } = profile
+  if (typeof to === 'string' && profile.email_verified === true && to !== after.profile.email)
+    await noticeOf(env, stores, { kind: 'address-changed', userId, to })
+}
 
 /** The cursor is opaque: its parts come from people's names. */
 async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {
@@ -209,13 +226,17 @@ function presentUser(user: User): JsonObject {
   }
 }
 
-function current({ username, profile, attributes, disabled, mustChangePassword, roles }: User) {
-  return { username, profile, attributes, disabled, mustChangePassword, roles }
+function current({ username, profile, breakGlass, attributes, disabled, mustChangePassword, roles }: User) {
+  return { username, profile, breakGlass, attributes, disabled, mustChangePassword, roles }
 }
 
 /** As in a declarative file. */
-function declaredForm({ username, roles, attributes, disabled, profile }: User): JsonObject {
-  return { username, roles, ...(Object.keys(attributes).length > 0 && { attributes }), disabled, ...profile }
+function declaredForm({ username, roles, attributes, breakGlass, disabled, profile }: User): JsonObject {
+  return {
+    ...{ username, roles, ...(Object.keys(attributes).length > 0 && { attributes }), disabled },
+    ...(breakGlass && { break_glass: true }),
+    ...profile,
+  }
 }
 
 export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {

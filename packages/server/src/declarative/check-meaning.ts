@@ -24,6 +24,7 @@ import { assertionFaults } from './declared-assertions.ts'
 import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
 import { exchangeFaults } from './declared-exchange.ts'
 import { feedFaults } from './declared-feed.ts'
+import { providerFaults } from './declared-provider.ts'
 import type {
   Declaration,
   DeclaredClient,
@@ -61,6 +62,7 @@ export function checkMeaning(
     views = [],
     feeds = [],
     controllers = [],
+    providers = [],
   } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   const definitions = new Map(
@@ -76,6 +78,7 @@ export function checkMeaning(
     ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
     ...duplicates('controllers', 'name', controllers),
     ...duplicates('feeds', 'name', feeds),
+    ...duplicates('providers', 'id', providers),
     ...sharedNames('feeds', feeds, names(controllers)),
     ...apis.flatMap((api, index) => within(`apis[${index}]`, apiFaults(api, definitions.values()))),
     ...(apis.length === 0 ? [] : apiChangeFaults(declaration, existingApis)),
@@ -88,6 +91,7 @@ export function checkMeaning(
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table, known))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables, known))),
     ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken, known))),
+    ...providers.flatMap((each, index) => within(`providers[${index}]`, providerFaults(each, roleNames, definitions))),
     ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken, known))),
   ]
 }

@@ -7,6 +7,7 @@ import type { TakenNames } from '../../declarative/controller-names.ts'
 import type { DeclaredApi } from '../../declarative/declared-api.ts'
 import type { DeclaredAttribute } from '../../declarative/declared-attribute.ts'
 import type { DeclaredFeed } from '../../declarative/declared-feed.ts'
+import type { DeclaredProvider } from '../../declarative/declared-provider.ts'
 import {
   DECLARATION,
   type Declaration,
@@ -23,7 +24,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const { users, clients, roles, apis, attributes, feeds, controllers } = DECLARATION.properties
+const { users, clients, roles, apis, attributes, feeds, controllers, providers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -31,12 +32,19 @@ export const INVITED_SCHEMA: JsonSchema = {
   ...without(users.items, ['password', 'password_hash', 'reset_password', 'must_change_password'], {
     user: { type: 'string', description: 'An existing user, by name or id; then there are no members of a new user.' },
     first_administrator: { type: 'boolean', description: 'Allowed as long as there is no administrator.' },
+    send: {
+      type: 'boolean',
+      description: 'Mail the link to the address of the user; the reply then does not contain it. Needs mail_url.',
+    },
     expires_in: { type: 'integer', minimum: 60, maximum: 2_592_000, description: 'Seconds. Default: three days.' },
   }),
   required: [],
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+export const PROVIDER_SCHEMA: JsonSchema = without(providers.items, [], {
+  client_secret: { type: 'string', description: 'Stored sealed, and never shown.' },
+})
 export const API_SCHEMA: JsonSchema = { ...apis.items }
 export const ATTRIBUTE_SCHEMA: JsonSchema = { ...attributes.items }
 export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
@@ -134,6 +142,11 @@ export function readApi(value: unknown, declared: readonly AttributeDefinition[]
 
 export function readAttribute(value: unknown): DeclaredAttribute {
   return one('attributes', check({ attributes: [value] }, []).attributes)
+}
+
+/** Without the secret, which is read separately. */
+export function readProvider(value: unknown, { roles: known, attributes: declared }: KnownNames): DeclaredProvider {
+  return one('providers', check({ providers: [value] }, known, undefined, declared).providers)
 }
 
 export function readController(value: unknown, taken: TakenNames, known: KnownApis): DeclaredController {

@@ -4,7 +4,7 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
-import { searchKeys } from '../database/search-keys.ts'
+import { foldText, searchKeys } from '../database/search-keys.ts'
 import {
   type AttributeValues,
   type Profile,
@@ -67,6 +67,15 @@ function findUsers(db: Kysely<Schema>) {
       return toUsers(await byName({ key: usernameKey(username) }))[0]
     },
 
+    /** Those who have this e-mail address, verified or not; case is ignored. At most `most`. */
+    async findByEmail(address: string, most: number): Promise<User[]> {
+      const key = foldText(address)
+      if (key === undefined) return []
+      const ids = db.selectFrom('users').select('id').where('email_key', '=', key).limit(most)
+      const found = toUsers(await selectUsers(db).where('users.id', 'in', ids).execute())
+      return found.filter(({ profile }) => String(profile.email).toLowerCase() === address.toLowerCase())
+    },
+
     /** Those of these ids that exist. */
     async findAll(ids: readonly string[]): Promise<User[]> {
       const found: User[] = []
@@ -75,6 +84,16 @@ function findUsers(db: Kysely<Schema>) {
         found.push(...toUsers(await selectUsers(db).where('users.id', 'in', batch).execute()))
       }
       return found
+    },
+
+    /** Whether an enabled user for emergencies can administer, and has a password and a second factor. */
+    async hasBreakGlass(without?: string): Promise<boolean> {
+      let query = selectUsers(db).where('users.break_glass', '=', 1).where('users.disabled', '=', 0)
+      if (without !== undefined) query = query.where('users.id', '!=', without)
+      return toUsers(await query.execute()).some(
+        ({ rights, passwordHash, hasSecondFactor }) =>
+          rights.has('Identity/Admin') && passwordHash !== undefined && hasSecondFactor,
+      )
     },
 
     /** Whether an enabled user with one of the roles has a password, a passkey or an identity at another provider. */
@@ -177,6 +196,17 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
       }
       await addRoles(id, [...given], source)
       return isChanged || given.size > 0
+    },
+
+    /** The ids of the users who have a role from this source. */
+    async listBySource(source: RoleSource): Promise<string[]> {
+      const rows = await db
+        .selectFrom('user_roles')
+        .select('user_id')
+        .distinct()
+        .where('sources', 'like', `%"${source.replaceAll(/[%_]/g, '_')}"%`)
+        .execute()
+      return rows.map(({ user_id }) => user_id)
     },
 
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */

@@ -9,12 +9,14 @@ import type { SetUpLink } from '../../../store/accounts/set-up-links.ts'
 import { USER_ID_PREFIX, type User } from '../../../store/accounts/user.ts'
 import { UsernameTaken } from '../../../store/accounts/users.ts'
 import { firstAdministratorPage, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
+import type { ProviderLink } from '../../pages/provider-links.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import { beginFlow, expired } from '../flow.ts'
 import { type FormReply, frameFor, sendPage } from '../page-reply.ts'
-import { hashNew, recordReplaced, replacePassword } from './new-password.ts'
+import { meetBrowser } from './known-browser.ts'
+import { hashNew, noticePassword, recordReplaced, replacePassword } from './new-password.ts'
 import { passFirstFactor } from './sign-in.ts'
 
 /** Opening a link does not use it: programs that preview links open them too. */
@@ -37,6 +39,7 @@ async function openLink(context: BrowserContext, query: Parameters, env: Browser
 async function takeLink(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, form.get('token'), env)
   if (open === undefined) return showUnusable(context, env)
+  if (open.user !== undefined && !env.providers.maySignInLocally(open.user)) return showLink(context, open, env)
   const username = open.user === undefined ? readUsername(form) : ''
   if (username === undefined)
     return showLink(context, open, env, {
@@ -48,15 +51,30 @@ async function takeLink(context: BrowserContext, form: Parameters, env: BrowserE
   if ('error' in hashed) return showLink(context, open, env, { ...hashed, username })
   const { user } = open
   if (user === undefined) return createAdministrator(context, open, { username, hash: hashed.hash }, env)
-  const ended = await env.revocations.inTransaction(async (revocations, stores) =>
-    (await stores.setUpLinks.spend(open.token)) === undefined
-      ? undefined
-      : replacePassword(user.id, hashed.hash, revocations, stores),
-  )
+  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
+    const link = await stores.setUpLinks.spend(open.token)
+    const current = link && (await stores.users.findById(user.id))
+    if (current === undefined || isForOtherAddress(open.link, current)) return undefined
+    if (open.link.kind === 'reset') await noticePassword(context, user.id, stores, env)
+    if (open.link.mailedTo !== undefined) await verifyAddress(current, stores)
+    return replacePassword(user.id, hashed.hash, revocations, stores)
+  })
   if (ended === undefined) return showUnusable(context, env)
+  if (open.link.mailedTo !== undefined) await env.publish({ kind: 'user-changed', subject: user.id })
   recordLink(context, 'link.used', open.link, env)
   recordReplaced(context, user.id, ended, { reason: open.link.kind }, env)
+  await meetBrowser(context, user, env, { isTold: true })
   return signInWithPassword(context, user.id, env)
+}
+
+/** Who has a mailed link reads the mail of its address. */
+async function verifyAddress({ id, profile }: User, { users }: Pick<BrowserEnv, 'users'>): Promise<void> {
+  if (profile.email_verified !== true) await users.update(id, { profile: { ...profile, email_verified: true } })
+}
+
+/** A mailed link is void once the user has another address. */
+function isForOtherAddress({ mailedTo }: SetUpLink, user: User | undefined): boolean {
+  return mailedTo !== undefined && user?.profile.email !== mailedTo
 }
 
 /** The link if it can be used; every other one gets the same reply. */
@@ -77,7 +95,8 @@ async function findOpen(
 async function reasonAgainst(link: SetUpLink, user: User | undefined, env: BrowserEnv): Promise<string | undefined> {
   if (link.state !== 'open') return link.state
   if (link.kind === 'administrator') return (await hasAdministrator(env)) ? 'there is an administrator' : undefined
-  return user === undefined || user.disabled ? 'disabled' : undefined
+  if (user === undefined || user.disabled) return 'disabled'
+  return isForOtherAddress(link, user) ? 'address changed' : undefined
 }
 
 function showLink(
@@ -96,8 +115,21 @@ function showLink(
           purpose: link.kind === 'reset' ? 'reset' : 'invitation',
           username: user.username,
           displayName: displayNameOf(user),
+          hasPassword: env.providers.maySignInLocally(user),
+          providers: link.kind === 'invitation' ? linksFor(token, env) : [],
         })
   sendPage(context.http, page, { status: again?.status ?? 200, scripts: "'self'" })
+}
+
+/** Providers with which an invited person can begin. */
+function linksFor(token: string, { providers, pages }: BrowserEnv): ProviderLink[] {
+  return providers
+    .list()
+    .filter(({ provision }) => provision !== 'never')
+    .map(({ id, name }) => ({
+      name,
+      url: `${pages.base}/external/${encodeURIComponent(id)}/start?${new URLSearchParams({ invitation: token })}`,
+    }))
 }
 
 function showUnusable(context: BrowserContext, env: BrowserEnv): void {

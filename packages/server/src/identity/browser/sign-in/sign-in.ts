@@ -23,6 +23,7 @@ import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
 import { endSession } from '../sign-out/session-end.ts'
+import { meetBrowser } from './known-browser.ts'
 
 export function signInRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -88,6 +89,7 @@ async function showSignIn(
     formError: shown.error?.(frame.language.messages),
     again: context.user !== undefined && shown.username !== '',
     passkeyOptions: options,
+    hasMail: env.mail !== undefined,
     isLocal: shown.isLocal === true,
     hasPassword: shown.isLocal === true || env.providers.localSignIn === 'all',
     isPasswordOptional: shown.isLocal !== true && env.providers.hasDomains(),
@@ -194,6 +196,7 @@ export async function completeSignIn(
   external?: ExternalSignIn,
 ): Promise<void> {
   const { session } = context
+  await meetBrowser(context, user, env)
   if (session !== undefined && session.userId !== user.id) await endSession(session.id, 'another user signed in', env)
   const { authTime, boundedUntil } = external ?? {}
   const proof = { ...context.proof(amr), authTime, boundedUntil }
