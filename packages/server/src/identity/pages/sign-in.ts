@@ -58,15 +58,6 @@ function forgotPassword(frame: PageFrame, { hasMail }: SignInData): Html {
     : html`<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>`
 }
 
-/** Links and not forms: a form of this page could not be redirected to another origin. */
-function providerLinks(providers: SignInData['providers'], messages: Messages, isSecond: boolean): Html {
-  const links = providers.map(
-    ({ name, url }) =>
-      html`<a class="button${isSecond && ' plain'} wide" href="${url}">${messages.signInWith(name)}</a>`,
-  )
-  return html`${links.length > 0 && html`<div class="actions stacked" id="providers">${links}</div>`}`
-}
-
 function passwordForm(frame: PageFrame, data: SignInData, values: Readonly<Record<string, string>>): Html {
   const { messages } = frame.language
   return postForm(
