@@ -63,6 +63,9 @@ onSqlite('workloads', (place) => {
       federated,
     })
     await gate.stores.clients.put({ ...base, client_id: 'both', federated })
+    // The id of the client is the subject of the workload.
+    const own = { issuer: `${documents.origin}/kubernetes`, subject: 'namesake' }
+    await gate.stores.clients.put({ ...base, client_id: 'namesake', federated: [own] })
     await gate.stores.clients.addSecret('both', SECRET)
   })
   after(async () => {
@@ -137,6 +140,8 @@ onSqlite('workloads', (place) => {
     assert.match((await faultOf(kubernetesToken({ iss: `${documents.origin}/github` }))) ?? '', /no registered/)
     assert.match((await faultOf(kubernetesToken({ iss: `${documents.origin}/kubernetes/` }))) ?? '', /no registered/)
     assert.equal(await faultOf(kubernetesToken(), {}), 'unknown client')
+    assert.equal(await statusOf(kubernetesToken({ sub: 'namesake' }), { client_id: 'namesake' }), 200)
+    assert.equal(await faultOf(kubernetesToken({ sub: 'namesake' }), {}), 'client_id is missing')
     assert.match((await faultOf(kubernetesToken(), { client_id: 'service' })) ?? '', /no registered workload/)
   })
 
