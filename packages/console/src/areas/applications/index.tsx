@@ -6,6 +6,8 @@ import { go, href } from '../../shell/router.ts'
 import { ApplicationPage } from './application.tsx'
 import { Applications } from './list.tsx'
 import { NewApplication } from './new-application.tsx'
+import { ScimClients } from './scim.tsx'
+import { SCIM_PAGE } from './tabs.tsx'
 
 export default function ApplicationsArea({ path: [id, part], query }: AreaProps) {
   useCommands(() => [
@@ -19,6 +21,7 @@ export default function ApplicationsArea({ path: [id, part], query }: AreaProps)
     },
   ])
   if (id === undefined) return <Applications query={query} />
+  if (id === SCIM_PAGE) return <ScimClients />
   if (id === 'new') return <NewApplication kind={query.get('kind')} />
   return <ApplicationPage key={id} id={id} part={part} />
 }
