@@ -1,5 +1,6 @@
 /** The kinds of applications: how each is registered, and how it is recognised. */
 import type { AdminClient } from '../../../../client/src/index.ts'
+import type { Values } from '../../admin/attributes.tsx'
 import type { IconName } from '../../ui/index.ts'
 
 export interface Application extends AdminClient {
@@ -15,6 +16,7 @@ export interface Application extends AdminClient {
   readonly federated?: readonly Workload[]
   readonly api?: string
   readonly exchange_scope?: string
+  readonly attributes?: Values
   readonly secrets: readonly Secret[]
 }
 

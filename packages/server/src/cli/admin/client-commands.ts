@@ -4,6 +4,7 @@ import { UsageError } from '../errors.ts'
 import { type JsonObject, parseJson } from '../output/json.ts'
 import { change, create, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
+import { readValues, VALUES } from './attribute-commands.ts'
 
 const CLIENTS = '/admin/clients'
 const ROLES = '/admin/roles'
@@ -71,6 +72,7 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
       '--public': { help: 'a public client, without a secret' },
       '--no-secret': { help: 'a client that authenticates with assertions only (private_key_jwt)' },
       ...METADATA,
+      ...VALUES,
     },
     summary: 'Registers a client; its secret is shown only once.',
     examples: [
@@ -80,20 +82,21 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
       'client add order-desk --grant token_exchange --api https://orders.example.com --exchange-scope Platform/Market',
       'client add gatehouse-cli --public --grant device_code --grant refresh_token --grant password --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market"',
     ],
-    run: create(CLIENTS, (args) => ({
+    run: create(CLIENTS, async (args, request) => ({
       client_id: args.positionals[0],
       ...(args.has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
       ...(args.has('--no-secret') ? { token_endpoint_auth_method: 'private_key_jwt' } : {}),
       ...readMetadata(args),
+      ...(await readValues(args, request)),
     })),
   },
   {
     name: 'client set',
     positionals: ['CLIENT'],
-    options: METADATA,
+    options: { ...METADATA, ...VALUES },
     summary: 'Changes a client; a given list replaces the previous list.',
     examples: ['client set desk-app --redirect https://desk.example/new', 'client set desk-app --skip-consent true'],
-    run: change(CLIENTS, readMetadata),
+    run: change(CLIENTS, async (args, request) => ({ ...readMetadata(args), ...(await readValues(args, request)) })),
   },
   {
     name: 'client disable',
