@@ -131,6 +131,7 @@ export async function openIdentity(options: IdentityOptions) {
       name: options.issuer,
       signer,
       apis,
+      attributes,
       clock,
       lifetimes,
       sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),

@@ -9,6 +9,7 @@ import { bothSchemes, type CheckProof, proofChallenge } from '../../http/request
 import type { Route } from '../../http/route.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Grants, RequestedClaim } from '../../store/authorizations/grants.ts'
+import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import { formOf } from '../clients/client-request.ts'
 import { printable, replyWithOAuthError, TOKEN_NEEDED } from '../oauth-error.ts'
 import { claimsAbout } from '../tokens/claims.ts'
@@ -19,6 +20,7 @@ export interface UserinfoEnv {
   readonly authenticate: Authenticate
   readonly checkProof: CheckProof
   readonly users: Pick<UserDirectory, 'findById'>
+  readonly attributes: Pick<AttributeDirectory, 'claims'>
   readonly stores: { readonly grants: Pick<Grants, 'find'> }
 }
 
@@ -26,7 +28,8 @@ type RequestedClaims = Readonly<Record<string, RequestedClaim>>
 
 const CACHED_GRANTS = 10_000
 
-export function userinfoRoutes({ authenticate, checkProof, users, stores, rateLimits }: UserinfoEnv): readonly Route[] {
+export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
+  const { authenticate, checkProof, users, attributes, stores, rateLimits } = env
   /** The `claims` parameter of a grant never changes. */
   const requestedClaims = new LruMap<RequestedClaims>(CACHED_GRANTS)
 
@@ -42,7 +45,10 @@ export function userinfoRoutes({ authenticate, checkProof, users, stores, rateLi
     if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
     const user = await users.findById(principal.subject)
     if (user === undefined || user.disabled) throw notValid()
-    context.json({ sub: user.id, ...claimsAbout(user, principal.scopes, await requestedOf(principal)) })
+    context.json({
+      sub: user.id,
+      ...claimsAbout(user, attributes.claims(), principal.scopes, await requestedOf(principal)),
+    })
   }
   return [
     { method: 'GET', path: '/connect/userinfo', handle },
