@@ -18,7 +18,7 @@ export interface DpopOptions {
 }
 
 /**
- * Binds the tokens of a source to a key: whoever steals one cannot use it. Every request and the stream prove that they have the key.
+ * Binds the tokens of a source to a key: a stolen one is of no use. Every request and the stream prove that they have the key.
  *
  * @example
  * ```ts

@@ -312,7 +312,7 @@ export const HTTP_ERRORS = {
     advice: 'Use a WebSocket library that follows RFC 6455.',
   },
   'stream.token_needed': { status: 401, title: 'The header contains no token', advice: TOKEN },
-  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer`, the only provider.' },
+  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer` or `DPoP`.' },
   'stream.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'stream.origin': {
     status: 403,

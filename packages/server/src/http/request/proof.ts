@@ -29,7 +29,7 @@ export function proofChallenge(error: string, text: string): string {
   return `DPoP realm="gatehouse", error="${error}", error_description="${text}", ${ALGS}`
 }
 
-/** RFC 9110 §11.6.1: whoever sent no token may use either scheme. */
+/** RFC 9110 §11.6.1: a client that sent no token may use either scheme. */
 export function bothSchemes(bearer: string): string {
   return `${bearer}, DPoP ${ALGS}`
 }
