@@ -81,6 +81,8 @@ const LONG = [
   'query/live/crowd',
   'query/live/heavy',
   'query/live/load',
+  'scim/many-users',
+  'scim/scim2-tester',
   'streaming/memory',
 ]
 

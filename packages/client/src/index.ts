@@ -4,6 +4,7 @@ export {
   type AdminApi,
   type AdminClient,
   type AdminRole,
+  type AdminScimClient,
   type AdminUser,
   type ChangeOptions,
   Collection,

@@ -49,6 +49,20 @@ export interface AdminApi {
     }[];
     readonly [member: string]: unknown;
 }
+/** A client that provisions users over SCIM, and its provisioning tokens without their values. */
+export interface AdminScimClient {
+    readonly client_id: string;
+    readonly client_name: string;
+    readonly disabled: boolean;
+    /** To the minute. */
+    readonly last_seen_at: string | null;
+    readonly tokens: readonly {
+        readonly id: string;
+        readonly created_at: string;
+        readonly expires_at: string;
+        readonly last_used_at: string | null;
+    }[];
+}
 /**
  * The things under one path.
  *
@@ -81,6 +95,9 @@ export interface Admin {
     readonly roles: Collection<AdminRole>;
     /** APIs of your own, by resource. */
     readonly apis: Collection<AdminApi>;
+    /** Clients that provision users over SCIM. Their tokens are at `scim/CLIENT/tokens`: `admin['scim/hr-sync/tokens'].create({})`. */
+    readonly scim: Collection<AdminScimClient>;
+    readonly [path: `scim/${string}/tokens`]: Collection;
     readonly keys: Collection;
     /** Open streaming connections. */
     readonly streams: Collection;

@@ -8,6 +8,8 @@ import { Apis } from './apis/list.tsx'
 import { ApplicationPage } from './application.tsx'
 import { Applications } from './list.tsx'
 import { NewApplication } from './new-application.tsx'
+import { ScimClients } from './scim.tsx'
+import { SCIM_PAGE } from './tabs.tsx'
 
 export default function ApplicationsArea({ path: [id, part], query }: AreaProps) {
   useCommands(() => [
@@ -33,6 +35,7 @@ export default function ApplicationsArea({ path: [id, part], query }: AreaProps)
     if (part === undefined) return <Apis />
     return part === 'new' ? <NewApi /> : <ApiPage key={part} resource={part} />
   }
+  if (id === SCIM_PAGE) return <ScimClients />
   if (id === 'new') return <NewApplication kind={query.get('kind')} />
   return <ApplicationPage key={id} id={id} part={part} />
 }

@@ -2,12 +2,17 @@
 import { href } from '../../shell/router.ts'
 import { Tabs } from '../../ui/index.ts'
 
+export const SCIM_PAGE = 'scim-clients'
+
 const PAGES = [
   ['Applications', []],
   ['APIs', ['apis']],
+  ['Provisioning', [SCIM_PAGE]],
 ] as const
 
-export function ApplicationTabs({ current }: { readonly current: (typeof PAGES)[number][0] }) {
+export type PageTitle = (typeof PAGES)[number][0]
+
+export function ApplicationsTabs({ current }: { readonly current: PageTitle }) {
   const tabs = PAGES.map(([title, path]) => ({
     title,
     href: href('applications', ...path),

@@ -27,6 +27,7 @@ const ROLE: OptionTable = {
   '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the role grants; repeatable' },
   '--description': { value: 'TEXT', help: 'what the role is for' },
   '--second-factor': { value: 'true|false', help: 'whether users with this role need a second factor' },
+  '--provisioned': { value: 'true|false', help: 'whether SCIM clients see it as a group, and may give it to users' },
 }
 
 export const CLIENT_COMMANDS: readonly AdminCommand[] = [
@@ -174,5 +175,6 @@ function readRole(args: Arguments): JsonObject {
     scopes: readList(args, '--scope'),
     description: args.value('--description'),
     require_second_factor: readBoolean(args, '--second-factor'),
+    provisioned: readBoolean(args, '--provisioned'),
   })
 }
