@@ -4,6 +4,7 @@ import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { Links } from './links.tsx'
+import { MailQueue } from './mail.tsx'
 import { NewUser } from './new-user.tsx'
 import { NewRole, RolePage } from './role.tsx'
 import { Roles } from './roles.tsx'
@@ -27,6 +28,7 @@ export default function People({ path: [first, second], query }: AreaProps) {
   if (first === 'new') return <NewUser />
   if (first === 'signed-in') return <SignedIn what={second} query={query} />
   if (first === 'links') return <Links />
+  if (first === 'mail') return <MailQueue state={second} />
   if (first === 'roles') {
     if (second === undefined) return <Roles />
     return second === 'new' ? <NewRole /> : <RolePage key={second} name={second} />
