@@ -31,11 +31,11 @@ export default function ApplicationsArea({ path: [id, part], query }: AreaProps)
     },
   ])
   if (id === undefined) return <Applications query={query} />
+  if (id === SCIM_PAGE) return <ScimClients />
   if (id === 'apis') {
     if (part === undefined) return <Apis />
     return part === 'new' ? <NewApi /> : <ApiPage key={part} resource={part} />
   }
-  if (id === SCIM_PAGE) return <ScimClients />
   if (id === 'new') return <NewApplication kind={query.get('kind')} />
   return <ApplicationPage key={id} id={id} part={part} />
 }

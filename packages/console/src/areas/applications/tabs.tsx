@@ -12,7 +12,7 @@ const PAGES = [
 
 export type PageTitle = (typeof PAGES)[number][0]
 
-export function ApplicationsTabs({ current }: { readonly current: PageTitle }) {
+export function ApplicationTabs({ current }: { readonly current: PageTitle }) {
   const tabs = PAGES.map(([title, path]) => ({
     title,
     href: href('applications', ...path),

@@ -4,7 +4,7 @@ import { PagedTable } from '../../../admin/list.tsx'
 import { usePages } from '../../../admin/pages.ts'
 import { href } from '../../../shell/router.ts'
 import { Badge, ButtonLink, Empty, Page } from '../../../ui/index.ts'
-import { ApplicationsTabs } from '../tabs.tsx'
+import { ApplicationTabs } from '../tabs.tsx'
 
 export function Apis() {
   const apis = usePages<AdminApi>('/admin/apis?limit=50')
@@ -14,7 +14,7 @@ export function Apis() {
     </ButtonLink>
   )
   return (
-    <Page title="APIs" bar={<ApplicationsTabs current="APIs" />} actions={declare}>
+    <Page title="APIs" bar={<ApplicationTabs current="APIs" />} actions={declare}>
       <PagedTable
         of={apis}
         label="APIs"
