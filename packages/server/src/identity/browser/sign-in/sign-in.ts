@@ -208,6 +208,12 @@ export async function completeSignIn(
     requestId: context.http.id,
     details: { methods: amr, session: opened.session.id, provider: external?.provider },
   })
+  if (external === undefined && env.providers.localSignIn === 'break_glass')
+    env.audit.record({
+      event: 'identity.break_glass',
+      ...{ actor: user.id, address: context.http.address, requestId: context.http.id },
+      details: { session: opened.session.id },
+    })
   const noted = await noteProgress(flow, { signedIn: opened.session.id, half: undefined }, env.flows)
   return proceed(context.signedIn(opened, user), noted, env)
 }
