@@ -3,6 +3,7 @@ export {
   type Admin,
   type AdminApi,
   type AdminClient,
+  type AdminProvider,
   type AdminRole,
   type AdminUser,
   type ChangeOptions,

@@ -8,6 +8,7 @@ import { CONTROLLER_COMMANDS } from './controller-commands.ts'
 import { FEED_COMMANDS } from './feed-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
+import { PROVIDER_COMMANDS } from './provider-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
 
 export const ADMIN_COMMANDS: readonly Command[] = [
@@ -15,6 +16,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...LINK_COMMANDS,
   ...CLIENT_COMMANDS,
   ...API_COMMANDS,
+  ...PROVIDER_COMMANDS,
   ...CONTROLLER_COMMANDS,
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,
