@@ -33,6 +33,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   streaming: [...DATA, 'http'],
   query: [...DATA, 'http', 'schema'],
   feeds: [...DATA, 'http'],
+  mail: [...BASE, 'store'],
   scim: [...DATA, 'http'],
   console: ['lib', 'http'],
   site: ['lib', 'http', 'identity'],
@@ -41,7 +42,7 @@ const SERVER: Readonly<Record<string, readonly string[]>> = {
   declarative: ['lib', 'schema', 'store', 'config'],
   admin: [...DATA, 'schema', 'http', 'declarative', 'config'],
   server: [
-    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'scim'],
+    ...[...DATA, 'schema', 'http', 'identity', 'site', 'streaming', 'query', 'feeds', 'mail', 'scim'],
     ...['console', 'declarative', 'admin', 'config', 'demo'],
   ],
   supervisor: [...BASE, 'store', 'config', 'server'],

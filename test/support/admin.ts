@@ -97,6 +97,7 @@ export async function startTestAdmin(
     apisChanged: async () => {},
     loadedControllers: [],
     feeds: undefined,
+    mail: undefined,
     stopping: new AbortController().signal,
     ...parts,
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import type { Engine } from '../../packages/server/src/store/database/database.ts'
-import { createPostgresDatabase, stopOwnPostgres } from './postgres.ts'
+import { createPostgresDatabase, type PostgresDatabaseOptions, stopOwnPostgres } from './postgres.ts'
 
 export interface TestPlace {
   readonly engine: Engine
@@ -53,7 +53,7 @@ function runOn(engines: readonly Engine[], ...[name, suite]: Parameters<typeof o
       let place: TestPlace | undefined
       let leave: (() => Promise<void>) | undefined
       before(async () => {
-        const opened = await openPlace(engine)
+        const opened = await openPlace(engine, { isMigrated: true })
         place = opened.place
         leave = opened.leave
       })
@@ -70,9 +70,12 @@ function runOn(engines: readonly Engine[], ...[name, suite]: Parameters<typeof o
   }
 }
 
-export async function openPlace(engine: Engine): Promise<{ place: TestPlace; leave(): Promise<void> }> {
+export async function openPlace(
+  engine: Engine,
+  options: PostgresDatabaseOptions = {},
+): Promise<{ place: TestPlace; leave(): Promise<void> }> {
   const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
-  const database = engine === 'postgres' ? await createPostgresDatabase() : undefined
+  const database = engine === 'postgres' ? await createPostgresDatabase(options) : undefined
   return {
     place: { engine, dataFolder, databaseUrl: database?.url ?? '' },
     async leave() {

@@ -35,6 +35,20 @@ export interface AdminRole {
     readonly require_second_factor: boolean;
     readonly [member: string]: unknown;
 }
+/** An API of your own that takes access tokens of this server, and its scopes. */
+export interface AdminApi {
+    /** An absolute URI, the `aud` of its tokens; or `platform`. */
+    readonly resource: string;
+    readonly name: string;
+    /** Seconds. */
+    readonly access_token_lifetime?: number;
+    readonly claims?: readonly string[];
+    readonly scopes: readonly {
+        readonly name: string;
+        readonly text?: Readonly<Record<string, string>>;
+    }[];
+    readonly [member: string]: unknown;
+}
 /**
  * The things under one path.
  *
@@ -65,6 +79,8 @@ export interface Admin {
     readonly users: Collection<AdminUser>;
     readonly clients: Collection<AdminClient>;
     readonly roles: Collection<AdminRole>;
+    /** APIs of your own, by resource. */
+    readonly apis: Collection<AdminApi>;
     readonly keys: Collection;
     /** Open streaming connections. */
     readonly streams: Collection;

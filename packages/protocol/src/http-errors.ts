@@ -130,6 +130,16 @@ export const HTTP_ERRORS = {
     title: 'The caller has too many waiting requests',
     advice: 'End one of them.',
   },
+  'admin.no_mail': {
+    status: 409,
+    title: 'No mail is set up',
+    advice: 'Set `mail_url` and `mail_from`, or pass links on yourself.',
+  },
+  'admin.mail_failed': {
+    status: 502,
+    title: 'The mail server did not take the mail',
+    advice: 'Correct what `detail` names; `gatehouse doctor` checks the settings.',
+  },
   'admin.busy': { status: 503, title: 'Too many passwords are being hashed', advice: AGAIN },
   'feed.unknown': {
     status: 404,

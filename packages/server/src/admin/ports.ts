@@ -1,5 +1,6 @@
 /** What administration needs from the services of a running server. */
 import type { AttributeValues } from '../store/accounts/user.ts'
+import type { MailPort } from '../store/mail/notify.ts'
 import type { JsonObject } from './request/body.ts'
 
 export interface OpenStream {
@@ -104,6 +105,13 @@ export interface FeedUsage {
   readonly topics: number
   /** Of the messages that are kept. */
   readonly bytes: number
+}
+
+/** E-mail, as far as an administrator has to do with it. */
+export interface MailAdministration {
+  readonly port: MailPort
+  /** Sends a mail at once. Rejects with the reason. */
+  test(to: string): Promise<void>
 }
 
 export interface SettingInForce {

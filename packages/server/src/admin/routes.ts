@@ -9,6 +9,7 @@ import { controllerRoutes } from './controllers.ts'
 import { declarationRoutes } from './declaration.ts'
 import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
+import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
 import { providerRoutes } from './providers.ts'
 import { roleRoutes } from './roles.ts'
@@ -24,6 +25,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...userRightsRoutes,
   ...signedInRoutes,
   ...linkRoutes,
+  ...mailRoutes,
   ...clientRoutes,
   ...roleRoutes,
   ...apiRoutes,

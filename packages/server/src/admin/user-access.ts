@@ -3,6 +3,7 @@
 import { listApplications } from '../store/authorizations/applications.ts'
 import type { Session } from '../store/authorizations/sessions.ts'
 import type { Stores } from '../store/stores.ts'
+import { noticeOf } from './mail.ts'
 import { instant, type JsonObject } from './request/body.ts'
 import { change, type Effects, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
@@ -29,7 +30,12 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     summary: 'Removes a second factor, for a user who has lost it.',
     async run(call, env) {
       const { id } = await findUser(env.stores, part(call, 'user'))
-      const removal = await env.stores.factors.remove(id, part(call, 'factor'))
+      const removal = await change(env, async (stores) => {
+        const result = await stores.factors.remove(id, part(call, 'factor'))
+        if (result.outcome === 'removed')
+          await noticeOf(env, stores, { kind: 'factor-removed', userId: id, subject: result.factor.label })
+        return result
+      })
       if (removal.outcome !== 'removed') throw notFound('second factor', part(call, 'factor'))
       const { factor } = removal
       record(env, call, {

@@ -9,6 +9,7 @@ import type { SearchHit } from '../store/accounts/user-search.ts'
 import { UsernameTaken } from '../store/accounts/users.ts'
 import { limitTokens } from '../store/authorizations/change.ts'
 import type { Stores } from '../store/stores.ts'
+import { noticeOf } from './mail.ts'
 import {
   badBody,
   instant,
@@ -99,7 +100,7 @@ export const userRoutes: readonly AdminRoute[] = [
         const found = await findUser(stores, part(call, 'user'))
         requireMatch(call, presentUser(found))
         const form = declaredForm(found)
-        const wanted = merged(form, withoutPassword(patch))
+        const wanted = withAddress(found, merged(form, withoutPassword(patch)), patch)
         const { roles, ...target } = userTarget(readUser(wanted, await knownNames(stores), form))
         // Removing it sets it to false.
         const mustChangePassword =
@@ -117,6 +118,7 @@ export const userRoutes: readonly AdminRoute[] = [
         }
         const changed = await findUser(stores, found.id)
         await requireBreakGlass(env, stores)
+        await noticeAddress(env, stores, found, changed)
         await limitTokens(found, changed, effects)
         return { before: found, after: changed }
       })
@@ -165,6 +167,7 @@ export const userRoutes: readonly AdminRoute[] = [
         if (passwordHash !== undefined)
           await stores.users.setPassword(found.id, passwordHash, { mustChange: mustChange ?? found.mustChangePassword })
         await revocations.revokeUser(found.id)
+        await noticeOf(env, stores, { kind: 'password-changed', userId: found.id })
         return found
       })
       record(env, call, { event: 'password.reset', target: user.id })
@@ -172,6 +175,20 @@ export const userRoutes: readonly AdminRoute[] = [
     },
   },
 ]
+
+/** A changed address is not verified, unless the operator says so. */
+function withAddress(before: User, wanted: JsonObject, patch: JsonObject): JsonObject {
+  if (wanted.email === before.profile.email || 'email_verified' in patch || !('email_verified' in wanted)) return wanted
+  const { email_verified, ...rest } = wanted
+  return wanted.email === undefined ? rest : { ...rest, email_verified: false }
+}
+
+/** To the old address. */
+async function noticeAddress(env: AdminEnv, stores: Stores, { id: userId, profile }: User, after: User): Promise<void> {
+  const { email: to } = profile
+  if (typeof to === 'string' && profile.email_verified === true && to !== after.profile.email)
+    await noticeOf(env, stores, { kind: 'address-changed', userId, to })
+}
 
 /** The cursor is opaque: its parts come from people's names. */
 async function searchUsers(call: AdminCall, { users }: Stores, text: string, page: Page): Promise<AdminReply> {

@@ -1,5 +1,6 @@
 /** The table of settings, from which flags, environment variables, names in files and the docs are derived. */
 import { IDENTITY_SETTINGS } from './identity-settings.ts'
+import { MAIL_SETTINGS } from './mail-settings.ts'
 import { NODE_SETTINGS } from './node-settings.ts'
 import { QUERY_SETTINGS } from './query-settings.ts'
 import { STREAMING_SETTINGS } from './streaming-settings.ts'
@@ -8,6 +9,7 @@ import { STREAMING_SETTINGS } from './streaming-settings.ts'
 export const SETTINGS = {
   ...NODE_SETTINGS,
   ...IDENTITY_SETTINGS,
+  ...MAIL_SETTINGS,
   ...QUERY_SETTINGS,
   ...STREAMING_SETTINGS,
 } as const

@@ -119,5 +119,11 @@ function check(config: Config): Config {
       `The demonstration data has known passwords and is allowed on loopback only: remove --demo, or listen on 127.0.0.1 instead of ${config.host}`,
     )
   }
+  if (config.mailUrl !== undefined && config.mailFrom === undefined)
+    throw new BadSetting('GATEHOUSE_MAIL_FROM must be set with GATEHOUSE_MAIL_URL: the sender of all mail')
+  if ((config.mailUrl?.user ?? '') === '' && config.mailPassword !== '')
+    throw new BadSetting('GATEHOUSE_MAIL_PASSWORD needs the user in GATEHOUSE_MAIL_URL: smtps://user@mail.example.com')
+  if ((config.mailUrl?.user ?? '') !== '' && config.mailPassword === '')
+    throw new BadSetting('GATEHOUSE_MAIL_PASSWORD must be set for the user in GATEHOUSE_MAIL_URL')
   return config
 }

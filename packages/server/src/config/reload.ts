@@ -27,6 +27,8 @@ const ALWAYS: ReadonlySet<string> = new Set<SettingName>([
   'refreshTokenIdle',
   'refreshTokenLifetime',
   'refreshTokenGrace',
+  'mailRate',
+  'mailPassword',
   'queryRows',
   'queryResultBytes',
   'queryBodyBytes',

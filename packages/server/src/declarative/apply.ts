@@ -6,6 +6,7 @@ import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
 import { toClient } from '../store/clients/client-metadata.ts'
 import { secretDigest } from '../store/clients/clients.ts'
+import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
 import { putRole, removeScimClient } from '../store/scim/provisioned-roles.ts'
@@ -287,7 +288,7 @@ async function applyClient(
     await replaceSecret(name, change.secret, clients)
   }
   if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
-  else await revocations.limitClientScopes(name, toClient(change.target, []).scopes)
+  else await revocations.limitClientScopes(name, await tokenScopes(toClient(change.target, []), stores.apis))
   const attributes = change.action === 'remove' ? [] : changedAttributes(before, change.target.attributes ?? {})
   await events.append({ kind: 'clients-changed', clientId: name, ...(attributes.length > 0 && { attributes }) })
 }

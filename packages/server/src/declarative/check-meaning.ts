@@ -22,6 +22,7 @@ import { nameFault, sharedNames, type TakenNames, takenNames } from './controlle
 import { apiFaults, notOneOf } from './declared-api.ts'
 import { assertionFaults } from './declared-assertions.ts'
 import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
+import { exchangeFaults } from './declared-exchange.ts'
 import { feedFaults } from './declared-feed.ts'
 import { providerFaults } from './declared-provider.ts'
 import type {
@@ -156,6 +157,7 @@ function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[] {
     ...repeated('response_types', client.response_types),
     ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
     ...assertionFaults(client),
+    ...exchangeFaults(client, known),
     ...(client.jwks?.keys ?? []).flatMap((key, index) =>
       'd' in key || 'k' in key
         ? [{ path: `jwks.keys[${index}]`, text: 'contains a private key; give only the public key' }]

@@ -171,10 +171,17 @@ function planAttributes({ attributes = [] }: ResolvedDeclaration, state: Current
   })
 }
 
+/** A file that does not say whether an address is verified leaves it to the links that are mailed. */
+function withVerified(target: UserTarget, before: UserTarget | undefined): UserTarget {
+  const { email, email_verified: isVerified } = before?.profile ?? {}
+  if (isVerified === undefined || 'email_verified' in target.profile || target.profile.email !== email) return target
+  return { ...target, profile: { ...target.profile, email_verified: isVerified } }
+}
+
 function planUsers({ users = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
   return users.flatMap((user): Change[] => {
     const before = state.users.get(rules.foldUsername(user.username))
-    const target = userTarget(user, before?.target)
+    const target = withVerified(userTarget(user, before?.target), before?.target)
     const password = newPassword(user, before, rules)
     const kept = password?.kind === 'kept' ? 'kept, since the user already has one' : 'changed'
     const others = password === undefined ? [] : [`password: ${kept}`]

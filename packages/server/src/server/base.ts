@@ -37,6 +37,7 @@ export interface Base {
   readonly clock: Clock
   readonly worker: WorkerLink | undefined
   readonly brand: StartFiles['brand']
+  readonly mailTemplates: StartFiles['mailTemplates']
   readonly declared: Declared | undefined
   /** Undefined where the server is not a demonstration. */
   readonly market: DemoMarket | undefined
@@ -55,7 +56,7 @@ export interface Base {
 /** Everything that can refuse the start comes first: a refused start changes nothing. */
 export async function openBase(config: Config, port: number, options: BaseOptions, cleanup: Cleanup): Promise<Base> {
   const { logger, clock = systemClock, signal, worker } = options
-  const { brand, controllers, declared } = await readStartFiles(config, worker?.appliesFile ?? true)
+  const { brand, controllers, declared, mailTemplates } = await readStartFiles(config, worker?.appliesFile ?? true)
   const servers = await openServersIfNamed(config, logger, cleanup)
   const unlock = await lockStart({
     dataFolder: config.data,
@@ -91,6 +92,7 @@ export async function openBase(config: Config, port: number, options: BaseOption
   const { bus, cluster } = await joinCluster(config, issuer, resources, logger, cleanup, worker)
   return {
     ...{ config, issuer, logger, clock, worker, brand, declared, market, tracing, resources, bus, cluster, unlock },
+    mailTemplates,
     controllers: startedControllers,
     loadedControllers,
     builtInClients: builtInClients({ ...config, issuer }),

@@ -3,16 +3,20 @@ import { isLoopback } from 'gatehouse-protocol'
 import type { Config } from '../config/config.ts'
 import { issuerOf } from '../config/issuer.ts'
 import type { Declared } from '../declarative/reconcile.ts'
+import type { Templates } from '../mail/templates.ts'
 import { checkStored } from '../store/check-stored.ts'
 import { POOL_SIZE } from '../store/database/database.ts'
 import type { DatabaseServers } from '../store/database/servers/servers.ts'
 import type { Controller } from '../streaming/topics/controller.ts'
+import { readMailTemplates } from './mail.ts'
 import { readBrand } from './options.ts'
 
 export interface StartFiles {
   readonly brand: ReturnType<typeof readBrand>
   readonly controllers: readonly Controller[]
   readonly declared: Declared | undefined
+  /** Undefined where no mail is set up. */
+  readonly mailTemplates: Templates | undefined
 }
 
 /**
@@ -23,7 +27,9 @@ export async function readStartFiles(config: Config, appliesFile: boolean): Prom
   const brand = readBrand(config)
   const controllers = await readControllers(config)
   const loaded = controllers.map(({ name }) => name)
-  return { brand, controllers, declared: config.demo || appliesFile ? await readDeclared(config, loaded) : undefined }
+  const mailTemplates = await readMailTemplates(config)
+  const declared = config.demo || appliesFile ? await readDeclared(config, loaded) : undefined
+  return { brand, controllers, declared, mailTemplates }
 }
 
 async function readControllers({ services, streamControllers }: Config): Promise<readonly Controller[]> {

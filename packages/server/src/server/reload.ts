@@ -7,10 +7,12 @@ import type { RateLimits } from '../http/limits/rate-limits.ts'
 import type { Listener } from '../http/listener.ts'
 import type { ProxyNetworks } from '../http/request/request-head.ts'
 import type { Identity } from '../identity/identity.ts'
+import type { Mail } from '../mail/mail.ts'
 import type { QueryService } from '../query/service.ts'
 import type { Gateway } from '../streaming/gateway/gateway.ts'
 import { changeLevel, type Logger } from '../telemetry/log.ts'
 import type { Feeds } from './feeds.ts'
+import { mailSettingsOf } from './mail.ts'
 import {
   boundOf,
   lifetimesOf,
@@ -36,6 +38,7 @@ export interface ReloadParts {
   readonly query: Pick<QueryService, 'setLimits'> | undefined
   readonly gateway: Pick<Gateway, 'setSettings'> | undefined
   readonly feeds: Pick<Feeds, 'setLimits'> | undefined
+  readonly mail: Pick<Mail, 'setSettings'> | undefined
   readonly logger: Logger
   /** Reads the declarative file and applies it; changes nothing if there is any fault in it. */
   readonly applyDeclared: () => Promise<void>
@@ -64,6 +67,7 @@ export async function reloadSettings(
   parts.query?.setLimits(queryLimitsOf(config), liveLimitsOf(config))
   parts.gateway?.setSettings(streamSettingsOf(config, parts.issuer))
   parts.feeds?.setLimits(config)
+  parts.mail?.setSettings(mailSettingsOf(config))
   changeLevel(logger, config.logLevel, () => {
     logger.info('settings and certificates reloaded')
     if (waiting.length > 0) logger.warn({ settings: waiting.map(fileName) }, 'some changed settings need a restart')

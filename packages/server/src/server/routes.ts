@@ -18,6 +18,7 @@ import { type DiscoveryOptions, discoveryRoutes } from '../identity/endpoints/di
 import { endpointGroups } from '../identity/endpoints/routes.ts'
 import type { Identity } from '../identity/identity.ts'
 import { CONSOLE_FOLDER } from '../lib/program-files.ts'
+import type { Mail } from '../mail/mail.ts'
 import { parseAttributeValues } from '../store/attributes/attribute-values.ts'
 import type { BuiltInClients } from '../store/clients/built-in-clients.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -43,6 +44,8 @@ export interface RouteParts {
   readonly loadedControllers: readonly string[]
   /** Undefined where streaming does not run here. */
   readonly feeds: Feeds | undefined
+  /** Undefined where no mail is set up. */
+  readonly mail: Mail | undefined
   readonly readiness: Readonly<Record<string, ReadinessCheck>>
   /** The effective settings. */
   readonly settings: () => LoadedConfig
@@ -107,7 +110,11 @@ function identityGroups(parts: RouteParts, cors: CorsPolicy): readonly (RouteGro
       routes: discoveryRoutes({ ...identity, issuer: identity.issuer.name, mode: parts.discovery }),
     },
     ...endpointGroups({ ...identity, authenticate: identity.authenticateAny, ...resources, rateLimits, metrics }, cors),
-    { at: BROWSER_PATHS, limit: 'pages', load: () => loadPages(parts) },
+    {
+      at: parts.mail === undefined ? BROWSER_PATHS : [...BROWSER_PATHS, ...MAIL_PATHS],
+      limit: 'pages',
+      load: () => loadPages(parts),
+    },
     ...(parts.scim ? [{ at: ['/scim/v2'], limit: 'scim', load: () => loadScim(parts) }] : []),
     { at: ['/external'], limit: 'pages', load: () => loadProviders(parts) },
   ]
@@ -129,6 +136,9 @@ const BROWSER_PATHS = [
   '/device',
   '/account',
 ]
+
+/** Only where mail is set up. */
+const MAIL_PATHS = ['/forgot-password', '/verify-email']
 
 async function loadPages(parts: RouteParts): Promise<readonly RouteGroup[]> {
   const { browserGroups } = await import('../identity/browser/routes.ts')
@@ -168,6 +178,7 @@ async function browserEnv(parts: RouteParts) {
     rateLimits,
     sealingKey: masterKey.derive('second factors'),
     pages: { ...(await parts.pages.load()).settings, scopes: identity.apis },
+    mail: parts.mail?.port,
   }
 }
 
@@ -237,6 +248,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     activity,
     loadedControllers: parts.loadedControllers,
     feeds: parts.feeds?.service,
+    mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     attributesChanged: parts.attributesChanged,
     providerKey: providerParts(parts).providerKey,

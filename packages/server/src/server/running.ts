@@ -98,11 +98,12 @@ function reload(
   { addresses, connections }: Front,
 ): Promise<LoadedConfig> {
   const { config, issuer, logger } = base
-  const { identity, query, streaming, feeds, rateLimits } = services
+  const { identity, query, streaming, feeds, mail, rateLimits } = services
   return reloadSettings(started, next, {
     ...{ issuer, rateLimits, identity, query, logger },
     gateway: streaming?.gateway,
     feeds,
+    mail,
     listener: ports.listener,
     expiry: ports.expiry,
     setConnectionBound: connections.setBound,

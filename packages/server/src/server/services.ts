@@ -6,6 +6,7 @@ import { watchSessions } from '../identity/browser/sign-out/session-watch.ts'
 import { type Identity, openIdentity } from '../identity/identity.ts'
 import { logAvailability } from '../lib/availability.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
+import type { Mail } from '../mail/mail.ts'
 import { openQuery, type QueryService } from '../query/service.ts'
 import { subjectNames } from '../store/accounts/subject-names.ts'
 import { readAuditAfter } from '../store/audit/read.ts'
@@ -15,6 +16,7 @@ import type { Base } from './base.ts'
 import type { LocalFaults } from './faults.ts'
 import { type Feeds, openFeeds } from './feeds.ts'
 import { createLiveController } from './live-controller.ts'
+import { openMailIfSet, startMail } from './mail.ts'
 import { lifetimesOf, liveLimitsOf, queryLimitsOf, rateLimitsOf, streamSettingsOf } from './options.ts'
 import { openMetrics } from './watch/background-jobs.ts'
 import type { Cleanup } from './watch/cleanup.ts'
@@ -26,6 +28,8 @@ export interface Services {
   readonly streaming: Streaming | undefined
   /** Where streaming runs. */
   readonly feeds: Feeds | undefined
+  /** Where mail is set up. */
+  readonly mail: Mail | undefined
   readonly metrics: Metrics
   /** The metrics of all workers, if there are several. */
   readonly renderMetrics: () => string | Promise<string>
@@ -50,13 +54,15 @@ export async function openServices(
   const query = runs(config, 'query') ? await openQueryService(base, identity) : undefined
   cleanup.add(() => query?.close())
   if (runs(config, 'identity')) endExpiredSessions(base, identity, cleanup)
+  const mail = await openMailIfSet(config, base.issuer, resources, base.mailTemplates)
+  if (mail !== undefined && runs(config, 'identity')) startMail(mail, base, metrics, cleanup)
   const streaming = runs(config, 'streaming')
     ? await openStreamingService(base, { query, identity, metrics, rateLimits })
     : undefined
   const feeds = streaming && openFeeds(base, { identity, metrics, gateway: streaming.gateway })
   cleanup.add(() => feeds?.close())
   cleanup.add(() => streaming?.close())
-  return { query, identity, streaming, feeds, metrics, renderMetrics, window, rateLimits }
+  return { query, identity, streaming, feeds, mail, metrics, renderMetrics, window, rateLimits }
 }
 
 export function runs({ services }: Config, service: Config['services'][number]): boolean {

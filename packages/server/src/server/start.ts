@@ -130,7 +130,7 @@ function answerRequests(
   { state, readiness, settings }: Answering,
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
-  const { query, identity, streaming, feeds, metrics, renderMetrics, rateLimits } = services
+  const { query, identity, streaming, feeds, mail, metrics, renderMetrics, rateLimits } = services
   const { authenticate } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
@@ -172,6 +172,7 @@ function answerRequests(
       },
       loadedControllers: base.loadedControllers,
       feeds,
+      mail,
       stopping: state.stopping,
     }),
     base: basePath,

@@ -51,6 +51,13 @@ export const METRICS = {
     'method',
     'outcome',
   ),
+  gatehouse_mail_total: counter(
+    'Mails by kind and outcome: "sent", "postponed" (one attempt failed), "refused" by the mail server, "expired", "dropped" (not to be sent), "throttled".',
+    'kind',
+    'outcome',
+  ),
+  gatehouse_mail_queue: sharedGauge('Mails that wait for their delivery. Counted every ten seconds.'),
+  gatehouse_mail_queue_age_seconds: sharedGauge('Seconds since the oldest mail that waits was queued; 0 without any.'),
   gatehouse_provider_signins_total: counter(
     'Sign-ins through other providers by outcome: "good", or the code that the person was shown.',
     'provider',

@@ -32,6 +32,10 @@ export const INVITED_SCHEMA: JsonSchema = {
   ...without(users.items, ['password', 'password_hash', 'reset_password', 'must_change_password'], {
     user: { type: 'string', description: 'An existing user, by name or id; then there are no members of a new user.' },
     first_administrator: { type: 'boolean', description: 'Allowed as long as there is no administrator.' },
+    send: {
+      type: 'boolean',
+      description: 'Mail the link to the address of the user; the reply then does not contain it. Needs mail_url.',
+    },
     expires_in: { type: 'integer', minimum: 60, maximum: 2_592_000, description: 'Seconds. Default: three days.' },
   }),
   required: [],

@@ -7,6 +7,7 @@ import { CONFIG_COMMANDS } from './config-commands.ts'
 import { CONTROLLER_COMMANDS } from './controller-commands.ts'
 import { FEED_COMMANDS } from './feed-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
+import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
 import { PROVIDER_COMMANDS } from './provider-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
@@ -14,6 +15,7 @@ import { USER_COMMANDS } from './user-commands.ts'
 export const ADMIN_COMMANDS: readonly Command[] = [
   ...USER_COMMANDS,
   ...LINK_COMMANDS,
+  ...MAIL_COMMANDS,
   ...CLIENT_COMMANDS,
   ...API_COMMANDS,
   ...PROVIDER_COMMANDS,

@@ -6,6 +6,9 @@ import { listPage, removeOr } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS } from './admin-command.ts'
 import { NEW_USER, ofUser, readNewUser } from './user-commands.ts'
 
+const SEND = {
+  '--send': { help: 'mail the link to the address of the user instead of printing it' },
+} as const
 const EXPIRES = {
   '--expires': { value: 'TIME', help: 'how long it is valid: 90m, 12h or 3d (default 3d, at most 30d)' },
 } as const
@@ -14,18 +17,18 @@ export const LINK_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user invite',
     positionals: ['USERNAME'],
-    options: { ...NEW_USER, ...EXPIRES },
+    options: { ...NEW_USER, ...EXPIRES, ...SEND },
     summary: 'Creates a user without a password, and prints a one-time link for choosing one.',
     examples: ['user invite bob --role trader', 'user invite bob --name "Bob Jones" --expires 12h --json'],
-    run: createLink((args) => ({ ...readNewUser(args), ...readExpiry(args) })),
+    run: createLink((args) => ({ ...readNewUser(args), ...readExpiry(args), ...readSend(args) })),
   },
   {
     name: 'user reset-link',
     positionals: ['USER'],
-    options: EXPIRES,
+    options: { ...EXPIRES, ...SEND },
     summary: 'Prints a one-time link for choosing a password, for a user who forgot it or was invited.',
     examples: ['user reset-link alice', 'user reset-link alice --expires 1h'],
-    run: createLink((args) => ({ ...ofUser(args), ...readExpiry(args) })),
+    run: createLink((args) => ({ ...ofUser(args), ...readExpiry(args), ...readSend(args) })),
   },
   {
     name: 'user first-admin',
@@ -51,10 +54,16 @@ export const LINK_COMMANDS: readonly AdminCommand[] = [
 function createLink(bodyOf: (args: Arguments) => JsonObject): AdminCommand['run'] {
   return async ({ args, request }) => {
     const { body } = await request('POST', '/admin/links', { body: bodyOf(args) })
-    const { url, username, expires_at: expiresAt } = membersOf(body)
+    const { url, username, expires_at: expiresAt, sent_to: sentTo } = membersOf(body)
+    if (typeof sentTo === 'string')
+      return { kind: 'text', text: `A link for ${username}, valid until ${expiresAt}, is mailed to ${sentTo}.`, body }
     const whom = username === null ? 'the first administrator' : username
     return { kind: 'text', text: `The link for ${whom} is valid once, until ${expiresAt}:\n${url}`, body }
   }
+}
+
+function readSend(args: Arguments): JsonObject {
+  return args.has('--send') ? { send: true } : {}
 }
 
 const SECONDS = new Map([

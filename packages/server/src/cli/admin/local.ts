@@ -8,6 +8,7 @@ import { showSettings } from '../../admin/settings.ts'
 import { issuerOf } from '../../config/issuer.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { readDefinitions } from '../../declarative/export.ts'
+import { openMailIfSet } from '../../server/mail.ts'
 import { type Offline, withData } from '../../server/offline.ts'
 import { hashPassword } from '../../store/accounts/password-hash.ts'
 import { builtInClients } from '../../store/clients/built-in-clients.ts'
@@ -16,10 +17,11 @@ import type { AdminRequest } from './admin-command.ts'
 export async function connectLocally(loaded: LoadedConfig): Promise<{ request: AdminRequest; close(): Promise<void> }> {
   const { data, close } = await openData(loaded)
   const caller = localOperator()
+  // The server may have been started with other settings than this command.
+  const issuer = (await data.stores.nodes.running())[0]?.issuer ?? issuerOf(loaded.config, loaded.config.port)
   const env = {
     ...data,
-    // The server may have been started with other settings than this command.
-    issuer: (await data.stores.nodes.running())[0]?.issuer ?? issuerOf(loaded.config, loaded.config.port),
+    issuer,
     publish: (event: Parameters<typeof data.stores.events.append>[0]) => data.stores.events.append(event),
     // A running server reads it from the event log.
     receive: () => {},
@@ -41,6 +43,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     // Only a server loads their modules; it does not use a declared controller or feed with the name of one of them.
     loadedControllers: [],
     feeds: undefined,
+    mail: await openMailIfSet(loaded.config, issuer, data),
     stopping: new AbortController().signal,
   }
   return {

@@ -14,6 +14,7 @@ import { checkDatabase, checkUnused } from './database.ts'
 import { collect, type Finding, fault } from './finding.ts'
 import { checkFolder } from './folder.ts'
 import { checkInstallation } from './installation.ts'
+import { checkMail } from './mail.ts'
 import { checkOpenFiles } from './open-files.ts'
 import { readableFolder } from './readable-folder.ts'
 import { checkServers } from './servers.ts'
@@ -55,6 +56,7 @@ export async function examine(config: Config, now: () => number = Date.now): Pro
       ...checkCertificate(config, now()),
       checkUnused(config),
       ...(await checkServers(config)),
+      ...(await checkMail(config)),
       ...stored.map((finding) => ({ ...finding, message: finding.message.replaceAll(readable.path, config.data) })),
     ])
   } finally {

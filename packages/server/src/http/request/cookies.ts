@@ -5,6 +5,8 @@ export interface CookieKind {
   readonly secure: boolean
   readonly httpOnly: boolean
   readonly sameSite: 'Lax' | 'None' | 'Strict'
+  /** Seconds; without it the cookie ends with the browser. */
+  readonly maxAge?: number
 }
 
 export function readCookie(header: string | undefined, { name }: CookieKind): string | undefined {
@@ -23,7 +25,7 @@ export function setCookie(kind: CookieKind, value: string | undefined): string {
   return [
     `${kind.name}=${value ?? ''}`,
     'Path=/',
-    ...(value === undefined ? ['Max-Age=0'] : []),
+    ...(value === undefined ? ['Max-Age=0'] : kind.maxAge === undefined ? [] : [`Max-Age=${kind.maxAge}`]),
     ...(kind.secure ? ['Secure'] : []),
     ...(kind.httpOnly ? ['HttpOnly'] : []),
     `SameSite=${kind.sameSite}`,

@@ -5,6 +5,7 @@ import type { Bus } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import type { Revocations } from '../../store/authorizations/revocations.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
+import type { MailPort } from '../../store/mail/notify.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
@@ -32,6 +33,7 @@ type UsedStores = Pick<
   | 'factors'
   | 'deviceCodes'
   | 'setUpLinks'
+  | 'addressLinks'
   | 'throttles'
   | 'identities'
   | 'providerSignIns'
@@ -58,6 +60,8 @@ export interface BrowserEnv extends UsedStores {
   /** Seals the secrets of authenticator apps at rest. */
   readonly sealingKey: Buffer
   readonly lifetimes: TokenLifetimes
+  /** Undefined where no mail is set up. */
+  readonly mail: MailPort | undefined
   /** Where a sign-out continues, if the session came from another provider that is to be told. */
   readonly signOutThere: SignOutThere
 }

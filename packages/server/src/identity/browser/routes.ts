@@ -10,6 +10,7 @@ import { accountAccessRoutes } from './account/access.ts'
 import { accountRoutes } from './account/account.ts'
 import { accountFactorRoutes } from './account/factors.ts'
 import { accountProfileRoutes } from './account/profile.ts'
+import { verifyAddressRoutes } from './account/verify-address.ts'
 import { authorizeRoutes } from './authorize.ts'
 import { consentRoutes } from './consent.ts'
 import { browserCookies } from './cookies.ts'
@@ -17,6 +18,7 @@ import { deviceRoutes } from './device.ts'
 import type { BrowserEnv } from './env.ts'
 import { anonymousFrame, BROWSER_HEADERS, type PageSettings, sendPage } from './page-reply.ts'
 import { factorSetUpRoutes } from './sign-in/factor-set-up.ts'
+import { forgotPasswordRoutes } from './sign-in/forgot-password.ts'
 import { forcedChangeRoutes } from './sign-in/new-password.ts'
 import { secondFactorRoutes } from './sign-in/second-factor.ts'
 import { setUpRoutes } from './sign-in/set-up.ts'
@@ -42,6 +44,9 @@ export function browserGroups(parts: Omit<BrowserEnv, 'cookies'>): readonly Rout
         ...factorSetUpRoutes(env),
         ...forcedChangeRoutes(env),
         ...setUpRoutes(env),
+        ...(env.mail === undefined
+          ? []
+          : [...forgotPasswordRoutes(env, env.mail), ...verifyAddressRoutes(env, env.mail)]),
         ...consentRoutes(env),
         ...deviceRoutes(env),
         ...accountProfileRoutes(env),

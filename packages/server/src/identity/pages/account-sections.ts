@@ -34,6 +34,15 @@ export interface ProfileData {
   /** The scopes of the roles. */
   readonly rights: Iterable<string>
   readonly formError: FormError | undefined
+  /** Undefined where no mail is set up. */
+  readonly address: AddressState | undefined
+}
+
+export interface AddressState {
+  /** Undefined without an address. */
+  readonly isVerified: boolean | undefined
+  /** An address to which a link was sent, and which counts once it is used. */
+  readonly pending: string | undefined
 }
 
 export function profileSection(frame: PageFrame, data: ProfileData): Html {
@@ -55,15 +64,24 @@ ${postForm(
   '/account/profile',
   {},
   html`<div class="pair">${(['name', 'nickname', 'given_name', 'family_name'] as const).map((name) => field({ ...part(name), maxlength: 200 }))}
-${field({ ...part('email'), type: 'email', maxlength: 200 })}
+${field({ ...part('email'), type: 'email', maxlength: 200, ...addressHint(frame, data.address) })}
 ${field({ ...part('website'), type: 'url', maxlength: 200 })}
 ${selectField({ ...part('locale'), hint: messages.localeHint, choices: languageChoices(frame, profile.locale) })}
 ${selectField({ ...part('zoneinfo'), hint: messages.zoneinfoHint, choices: zoneChoices(frame, profile.zoneinfo) })}</div>
 <button type="submit" class="small" id="profile-submit">${messages.save}</button>`,
-)}</section>
+)}
+${data.address?.isVerified === false && postForm(frame, 'verify-address', '/account/email/verify', {}, html`<button type="submit" class="plain small" id="verify-address-submit">${messages.mail.sendVerification}</button>`)}</section>
 <section class="card" aria-labelledby="rights-title"><h2 id="rights-title">${messages.rights}</h2>
 <p class="quiet">${rights.length === 0 ? messages.noRights : messages.rightsOfRoles(data.roles)}</p>
 ${rights.length > 0 && rightList(frame, rights)}</section>`
+}
+
+function addressHint({ language }: PageFrame, address: AddressState | undefined): { hint?: string } {
+  const { mail } = language.messages
+  if (address === undefined) return {}
+  if (address.pending !== undefined) return { hint: mail.pending(address.pending) }
+  if (address.isVerified === undefined) return {}
+  return { hint: address.isVerified ? mail.verified : mail.unverified }
 }
 
 /** A value of the profile that the list lacks is kept as a choice. */

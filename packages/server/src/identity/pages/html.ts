@@ -1,5 +1,7 @@
 /** The `html` tag: a template literal that escapes every value. All pages are built with it. */
 
+import { escapeHtml } from '../../lib/escape-html.ts'
+
 /** Text that is already HTML, normally made by the `html` tag. */
 export class Html {
   readonly #text: string
@@ -32,17 +34,4 @@ function render(value: HtmlValue): string {
   if (value instanceof Html) return value.toString()
   if (typeof value === 'object') return value.map(render).join('')
   return escapeHtml(String(value))
-}
-
-const ENTITIES: ReadonlyMap<string, string> = new Map([
-  ['&', '&amp;'],
-  ['<', '&lt;'],
-  ['>', '&gt;'],
-  ['"', '&quot;'],
-  ["'", '&#39;'],
-])
-
-/** Safe in text and in quoted attributes, the only places where templates put values. */
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES.get(character) ?? character)
 }

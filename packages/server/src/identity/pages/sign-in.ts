@@ -17,6 +17,8 @@ export interface SignInData {
   readonly again: boolean
   /** Options for `navigator.credentials.get` as JSON. */
   readonly passkeyOptions: string
+  /** Whether a link for a new password can be mailed. */
+  readonly hasMail: boolean
   /** A password is asked for, whatever the name: `/sign-in?local`. */
   readonly isLocal: boolean
   /** Whether the page asks for a password at all. */
@@ -38,7 +40,7 @@ ${errorSummary(frame, data.formError)}
 ${
   data.hasPassword
     ? html`${passwordForm(frame, data, values)}
-<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>
+${forgotPassword(frame, data)}
 ${passkeyForm(frame, { flow: data.flow, path: '/sign-in/passkey', label: messages.withPasskey, options: data.passkeyOptions })}
 ${data.providers.length > 0 && html`<p class="or">${messages.or}</p>`}`
     : postForm(frame, 'sign-in', '/sign-in', values, html``)
@@ -47,6 +49,13 @@ ${providerLinks(data.providers, messages, data.hasPassword)}
 ${!data.hasPassword && html`<p class="secondary"><a id="sign-in-local" href="${frame.base}/sign-in?${new URLSearchParams({ flow: data.flow, local: '1' }).toString()}">${messages.signInLocally}</a></p>`}
 ${data.client !== undefined && html`<p class="secondary"><button type="submit" form="sign-in" class="text" id="sign-in-cancel" name="action" value="cancel" formnovalidate>${messages.cancel}</button></p>`}`
   return page(frame, { title: messages.signIn, body, scripts: [assets.controlsScript, assets.passkeyScript] })
+}
+
+function forgotPassword(frame: PageFrame, { hasMail }: SignInData): Html {
+  const { messages } = frame.language
+  return hasMail
+    ? html`<p class="secondary"><a id="forgot-password" href="${frame.base}/forgot-password">${messages.mail.forgotPassword}</a></p>`
+    : html`<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>`
 }
 
 function passwordForm(frame: PageFrame, data: SignInData, values: Readonly<Record<string, string>>): Html {

@@ -8,6 +8,7 @@ import { type PublishInside, transactWithEvents } from '../../store/cluster/even
 import type { Stores } from '../../store/stores.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
 import { applyRules } from './claims.ts'
+import { whereOf } from '../browser/sign-in/known-browser.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
 import { findPerson, labelOf, type Person } from './person.ts'
@@ -29,6 +30,11 @@ export async function settle(
   try {
     const userId = await transactWithEvents(env, async (stores, publish) => {
       const id = await userOf(proof, person, stores)
+      if (person.kind === 'linked-now' || person.kind === 'invited')
+        await env.mail?.notify(stores, {
+          ...{ kind: 'identity-linked', userId: id, subject: proof.provider.name },
+          ...whereOf(context),
+        })
       await follow(proof, id, stores, publish, env)
       return id
     })

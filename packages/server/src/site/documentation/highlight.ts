@@ -1,5 +1,5 @@
 /** Colours code on the pages of the documentation: comments, texts, numbers and keywords, marked by classes. */
-import { escapeHtml } from '../../identity/pages/html.ts'
+import { escapeHtml } from '../../lib/escape-html.ts'
 
 interface Grammar {
   /** Alternatives of a regular expression. */

@@ -1,6 +1,6 @@
 /** Markdown as safe HTML: headings with anchors, links within the documentation, tables and code that scroll. */
 import { Marked, type Token, type Tokens } from 'marked'
-import { escapeHtml } from '../../identity/pages/html.ts'
+import { escapeHtml } from '../../lib/escape-html.ts'
 import { highlight } from './highlight.ts'
 
 export interface Heading {

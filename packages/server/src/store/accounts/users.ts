@@ -4,7 +4,7 @@ import type { Clock } from 'gatehouse-protocol'
 import type { Kysely } from 'kysely'
 import { prepare } from '../database/prepared-query.ts'
 import type { Schema } from '../database/schema.ts'
-import { searchKeys } from '../database/search-keys.ts'
+import { foldText, searchKeys } from '../database/search-keys.ts'
 import {
   type AttributeValues,
   type Profile,
@@ -65,6 +65,15 @@ function findUsers(db: Kysely<Schema>) {
 
     async findByUsername(username: string): Promise<User | undefined> {
       return toUsers(await byName({ key: usernameKey(username) }))[0]
+    },
+
+    /** Those who have this e-mail address, verified or not; case is ignored. At most `most`. */
+    async findByEmail(address: string, most: number): Promise<User[]> {
+      const key = foldText(address)
+      if (key === undefined) return []
+      const ids = db.selectFrom('users').select('id').where('email_key', '=', key).limit(most)
+      const found = toUsers(await selectUsers(db).where('users.id', 'in', ids).execute())
+      return found.filter(({ profile }) => String(profile.email).toLowerCase() === address.toLowerCase())
     },
 
     /** Those of these ids that exist. */

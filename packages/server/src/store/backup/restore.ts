@@ -42,6 +42,7 @@ export async function restoreBackup(
       if (name.endsWith('.db') && checkSqlite(join(location.dataFolder, name)) !== rows)
         throw new BadBackup(`${name} does not have the ${rows} rows that the backup lists`)
       if (name === 'feeds.db') beginEpochs(join(location.dataFolder, name))
+      if (name === 'identity.db') emptyMailQueue(join(location.dataFolder, name))
     }
   } catch (error) {
     for (const { name } of files) await rm(join(location.dataFolder, name), { force: true })
@@ -57,6 +58,17 @@ function beginEpochs(file: string): void {
   const database = new SqliteDatabase(file)
   try {
     database.exec('update feeds set epoch = lower(hex(randomblob(6)))')
+  } finally {
+    database.close()
+  }
+}
+
+/** What waited then was sent or given up since, and its links may be void. A backup of an earlier version has no queue. */
+function emptyMailQueue(file: string): void {
+  const database = new SqliteDatabase(file)
+  try {
+    const has = database.prepare("select 1 from sqlite_schema where type = 'table' and name = 'mail_queue'").get()
+    if (has !== undefined) database.exec('delete from mail_queue')
   } finally {
     database.close()
   }

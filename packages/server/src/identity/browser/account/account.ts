@@ -13,7 +13,7 @@ import type { BrowserEnv } from '../env.ts'
 import { type OwnNeeds, type OwnPage, pathOf } from '../flow.ts'
 import { type FormErrorIn, type FormReply, frameFor, replyLater, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
-import { hashNew, lengthFault, recordReplaced, replacePassword } from '../sign-in/new-password.ts'
+import { hashNew, lengthFault, noticePassword, recordReplaced, replacePassword } from '../sign-in/new-password.ts'
 import { signOut } from '../sign-out/end-session.ts'
 
 export function accountRoutes(env: BrowserEnv): readonly Route[] {
@@ -78,6 +78,7 @@ const DONE: ReadonlySet<string> = new Set<Done>([
   'access',
   'factor',
   'factor-added',
+  'address-asked',
   'linked',
   'unlinked',
 ])
@@ -154,9 +155,11 @@ async function changePassword(context: SignedInBrowser, form: Parameters, env: B
   if (verdict.outcome !== 'good') return showPassword(context, env, replyLater(http, verdict))
   const hashed = await hashNew(context, password, undefined, env)
   if ('error' in hashed) return showPassword(context, env, hashed)
-  const ended = await env.revocations.inTransaction((revocations, stores) =>
-    replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt),
-  )
+  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
+    const replaced = await replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt)
+    if (replaced !== undefined) await noticePassword(context, user.id, stores, env)
+    return replaced
+  })
   // The password that was checked is no longer the current one.
   if (ended === undefined) return showPassword(context, env, WRONG)
   recordReplaced(context, user.id, ended, {}, env)

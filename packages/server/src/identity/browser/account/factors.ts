@@ -16,6 +16,7 @@ import { beginFlow, type OwnNeeds } from '../flow.ts'
 import { frameFor, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
 import {
+  addFactor,
   factorAdded,
   isFresh,
   type SetUpPlace,
@@ -23,6 +24,7 @@ import {
   showSetUp,
   takeSetUp,
 } from '../sign-in/factor-set-up.ts'
+import { whereOf } from '../sign-in/known-browser.ts'
 import {
   type AccountAction,
   accountFormRoute,
@@ -140,7 +142,7 @@ async function addPasskey(context: SignedInBrowser, form: Parameters, env: Brows
     : undefined
   if (passkey === undefined) return showPasskeySetUp(context, env, true)
   const label = form.get('label')?.slice(0, 60) ?? 'Passkey'
-  const id = await env.factors.add({ userId: context.user.id, kind: 'passkey', label, ...passkey })
+  const id = await addFactor(context, { kind: 'passkey', label, ...passkey }, env)
   return factorAdded(
     context,
     { id, kind: 'passkey', label, methods: ['pop', 'user'] },
@@ -183,8 +185,14 @@ async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env:
 /** Where the role of a person requires a second factor, the last one cannot be removed. */
 async function removeFactor(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const { user } = context
-  const removal = await env.factors.remove(user.id, form.get('factor') ?? '', {
-    keepLast: user.roleRequiresSecondFactor,
+  const removal = await env.revocations.inTransaction(async (_revocations, stores) => {
+    const keepLast = user.roleRequiresSecondFactor
+    const result = await stores.factors.remove(user.id, form.get('factor') ?? '', { keepLast })
+    if (result.outcome === 'removed') {
+      const { label: subject } = result.factor
+      await env.mail?.notify(stores, { kind: 'factor-removed', userId: user.id, subject, ...whereOf(context) })
+    }
+    return result
   })
   switch (removal.outcome) {
     case 'kept':

@@ -2,19 +2,23 @@
 import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { languageTag } from '../../../lib/language-tags.ts'
+import { isMailAddress } from '../../../lib/mail-address.ts'
 import { isTimeZone } from '../../../lib/time-zones.ts'
 import type { Profile, User } from '../../../store/accounts/user.ts'
+import type { MailPort, MailStores } from '../../../store/mail/notify.ts'
 import { PROFILE_FIELDS, type ProfileField, profileSection } from '../../pages/account-sections.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import type { SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
+import { whereOf } from '../sign-in/known-browser.ts'
 import { accountFormRoute, ownPageRoute, redirectDone, type SectionReply, sendSection } from './account.ts'
+import { askForAddress } from './verify-address.ts'
 
 export function accountProfileRoutes(env: BrowserEnv): readonly Route[] {
   return [
     ownPageRoute(
       { name: 'account' },
-      async (context, query) => showProfile(context, profileOf(context.user), { query }, env),
+      (context, query) => showProfile(context, profileOf(context.user), { query }, env),
       env,
     ),
     accountFormRoute('/account/profile', saveProfile, env),
@@ -23,16 +27,32 @@ export function accountProfileRoutes(env: BrowserEnv): readonly Route[] {
 
 type ProfileTexts = Record<ProfileField, string>
 
-function showProfile(context: SignedInBrowser, profile: ProfileTexts, reply: SectionReply, env: BrowserEnv): void {
+async function showProfile(
+  context: SignedInBrowser,
+  profile: ProfileTexts,
+  reply: SectionReply,
+  env: BrowserEnv,
+): Promise<void> {
   const { roles, rights } = context.user
   const section = 'profile'
+  const address = env.mail && (await addressState(context.user, env))
   sendSection(
     context,
     section,
-    (frame, formError) => profileSection(frame, { profile, roles, rights, formError }),
+    (frame, formError) => profileSection(frame, { profile, roles, rights, formError, address }),
     reply,
     env,
   )
+}
+
+/** Where mail is set up: whether the address is verified, and the one that waits for it. */
+async function addressState({ id, profile }: User, { addressLinks }: Pick<BrowserEnv, 'addressLinks'>) {
+  const link = await addressLinks.findOfUser(id)
+  const email = typeof profile.email === 'string' && profile.email !== '' ? profile.email : undefined
+  return {
+    isVerified: email === undefined ? undefined : profile.email_verified === true,
+    pending: link !== undefined && link.replaces === email ? link.address : undefined,
+  }
 }
 
 function profileOf({ profile }: User): ProfileTexts {
@@ -59,7 +79,8 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   const { user } = context
   const given = mapFields((name) => form.get(name)?.trim().slice(0, LONGEST_VALUE) ?? '')
   const before = profileOf(user)
-  for (const [name, { isValid, message }] of CHECKS) {
+  const checks: ReadonlyMap<ProfileField, Check> = env.mail === undefined ? CHECKS : new Map([...CHECKS, MAIL_CHECK])
+  for (const [name, { isValid, message }] of checks) {
     // A value set by an administrator is kept unchanged.
     if (given[name] === '' || given[name] === before[name] || isValid(given[name])) continue
     return showProfile(context, given, { error: (text) => ({ text: message(text), field: name }) }, env)
@@ -69,13 +90,34 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   for (const name of Object.keys(PROFILE_FIELDS)) members.delete(name)
   for (const [name, value] of Object.entries(texts)) if (value !== '') members.set(name, value)
   const profile = Object.fromEntries(members)
+  const { email } = profile
+  const isNew = email !== user.profile.email
+  const { mail } = env
+  const wanted = mail !== undefined && isNew && typeof email === 'string' ? email : undefined
+  if (wanted !== undefined) Object.assign(profile, { email: user.profile.email })
   // A new address is not verified.
-  if (profile.email !== user.profile.email) profile.email_verified = false
-  if (profile.email === undefined) delete profile.email_verified
-  await env.users.update(user.id, { profile: profile satisfies Profile })
+  else if (isNew) profile.email_verified = false
+  if (profile.email === undefined) {
+    delete profile.email
+    delete profile.email_verified
+  }
+  await env.revocations.inTransaction(async (_revocations, stores) => {
+    await stores.users.update(user.id, { profile: profile satisfies Profile })
+    if (mail === undefined || !isNew) return
+    if (wanted !== undefined) await askForAddress(context, wanted, mail, stores, env)
+    else await noticeRemoval(context, mail, stores)
+  })
   await env.publish({ kind: 'user-changed', subject: user.id })
   env.audit.record({ event: 'user.changed', actor: user.id, target: user.id, details: { changed: ['profile'] } })
-  return redirectDone(context, 'profile', 'profile', env)
+  return redirectDone(context, 'profile', wanted === undefined ? 'profile' : 'address-asked', env)
+}
+
+/** An address that is removed counts no longer at once; whoever reads its mail is told. */
+async function noticeRemoval(context: SignedInBrowser, mail: MailPort, stores: MailStores): Promise<void> {
+  const { id: userId, profile } = context.user
+  await stores.addressLinks.revokeOf(userId)
+  if (typeof profile.email === 'string' && profile.email_verified === true)
+    await mail.notify(stores, { kind: 'address-changed', userId, to: profile.email, ...whereOf(context) })
 }
 
 interface Check {
@@ -89,3 +131,8 @@ const CHECKS: ReadonlyMap<ProfileField, Check> = new Map([
   ['locale', { isValid: (text) => languageTag(text) !== undefined, message: (text) => text.badLocale }],
   ['zoneinfo', { isValid: isTimeZone, message: (text) => text.badZoneinfo }],
 ] satisfies [ProfileField, Check][])
+
+const MAIL_CHECK: [ProfileField, Check] = [
+  'email',
+  { isValid: isMailAddress, message: (text) => text.mail.asciiAddress },
+]

@@ -1,6 +1,7 @@
 /** Setting up an authenticator app, on the account page or during a sign-in that requires one. */
 import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
+import type { NewFactor } from '../../../store/accounts/factors.ts'
 import type { User } from '../../../store/accounts/user.ts'
 import { seal, unseal } from '../../../store/keys/opaque.ts'
 import { newRecoveryCodes, recoveryDigest } from '../../factors/recovery-codes.ts'
@@ -12,6 +13,7 @@ import type { BrowserEnv } from '../env.ts'
 import { claimFlow, expired } from '../flow.ts'
 import { type FormErrorIn, frameFor, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
+import { whereOf } from './known-browser.ts'
 import { SEALED_TOTP } from './second-factor.ts'
 
 export function factorSetUpRoutes(env: BrowserEnv): readonly Route[] {
@@ -96,8 +98,22 @@ export async function takeSetUp(
   }
   const label = form.get('label')?.slice(0, 60) ?? 'Authenticator'
   const sealed = seal(secret, env.sealingKey, SEALED_TOTP)
-  const id = await env.factors.add({ userId: context.user.id, kind: 'totp', label, secret: sealed, counter: step })
+  const id = await addFactor(context, { kind: 'totp', label, secret: sealed, counter: step }, env)
   return factorAdded(context, { id, kind: 'totp', label, methods: ['otp'] }, place.next, env)
+}
+
+/** The person is told of it by mail, where it is set up. */
+export function addFactor(
+  context: SignedInBrowser,
+  factor: Omit<NewFactor, 'userId'>,
+  env: BrowserEnv,
+): Promise<string> {
+  const { id: userId } = context.user
+  return env.revocations.inTransaction(async (_revocations, stores) => {
+    const id = await stores.factors.add({ ...factor, userId })
+    await env.mail?.notify(stores, { kind: 'factor-added', userId, subject: factor.label, ...whereOf(context) })
+    return id
+  })
 }
 
 /** The session now has two factors: it gets a new cookie, and with the first factor come recovery codes. */

@@ -4,6 +4,7 @@ import type { Route } from '../../../http/route.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
 import type { Session } from '../../../store/authorizations/sessions.ts'
+import type { MailStores } from '../../../store/mail/notify.ts'
 import type { Stores } from '../../../store/stores.ts'
 import type { Messages } from '../../pages/messages/en.ts'
 import { forcedChangePage } from '../../pages/new-password.ts'
@@ -13,6 +14,7 @@ import { claimFlow, expired, type FlowInteraction, noteProgress } from '../flow.
 import { type FormReply, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed } from '../proceed.ts'
 import { isFresh, signInFirst } from './factor-set-up.ts'
+import { whereOf } from './known-browser.ts'
 import { clientIdOf } from './sign-in.ts'
 
 export function forcedChangeRoutes(env: BrowserEnv): readonly Route[] {
@@ -69,9 +71,11 @@ async function takeForcedChange(
   const { user, session } = context
   const hashed = await hashNew(context, form.get('new_password'), user.passwordHash, env)
   if ('error' in hashed) return showForcedChange(context, flow, env, hashed)
-  const ended = await env.revocations.inTransaction((revocations, stores) =>
-    replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt),
-  )
+  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
+    const replaced = await replacePassword(user.id, hashed.hash, revocations, stores, user.passwordChangedAt)
+    if (replaced !== undefined) await noticePassword(context, user.id, stores, env)
+    return replaced
+  })
   // Hashing takes time: the password was replaced during it, perhaps to lock this browser out.
   if (ended === undefined) throw expired()
   recordReplaced(context, user.id, ended, { client: clientIdOf(flow), reason: 'required' }, env)
@@ -122,6 +126,16 @@ export async function replacePassword(
   for (const { id } of ended) await revocations.revokeSession(id)
   await revocations.revokeUser(userId)
   return ended
+}
+
+/** In the transaction: the person is told by mail, where it is set up. */
+export async function noticePassword(
+  context: BrowserContext,
+  userId: string,
+  stores: MailStores,
+  { mail }: Pick<BrowserEnv, 'mail'>,
+): Promise<void> {
+  await mail?.notify(stores, { kind: 'password-changed', userId, ...whereOf(context) })
 }
 
 /** After the transaction. */

@@ -15,7 +15,8 @@ import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts
 import type { BrowserEnv } from '../env.ts'
 import { beginFlow, expired } from '../flow.ts'
 import { type FormReply, frameFor, sendPage } from '../page-reply.ts'
-import { hashNew, recordReplaced, replacePassword } from './new-password.ts'
+import { meetBrowser } from './known-browser.ts'
+import { hashNew, noticePassword, recordReplaced, replacePassword } from './new-password.ts'
 import { passFirstFactor } from './sign-in.ts'
 
 /** Opening a link does not use it: programs that preview links open them too. */
@@ -50,15 +51,30 @@ async function takeLink(context: BrowserContext, form: Parameters, env: BrowserE
   if ('error' in hashed) return showLink(context, open, env, { ...hashed, username })
   const { user } = open
   if (user === undefined) return createAdministrator(context, open, { username, hash: hashed.hash }, env)
-  const ended = await env.revocations.inTransaction(async (revocations, stores) =>
-    (await stores.setUpLinks.spend(open.token)) === undefined
-      ? undefined
-      : replacePassword(user.id, hashed.hash, revocations, stores),
-  )
+  const ended = await env.revocations.inTransaction(async (revocations, stores) => {
+    const link = await stores.setUpLinks.spend(open.token)
+    const current = link && (await stores.users.findById(user.id))
+    if (current === undefined || isForOtherAddress(open.link, current)) return undefined
+    if (open.link.kind === 'reset') await noticePassword(context, user.id, stores, env)
+    if (open.link.mailedTo !== undefined) await verifyAddress(current, stores)
+    return replacePassword(user.id, hashed.hash, revocations, stores)
+  })
   if (ended === undefined) return showUnusable(context, env)
+  if (open.link.mailedTo !== undefined) await env.publish({ kind: 'user-changed', subject: user.id })
   recordLink(context, 'link.used', open.link, env)
   recordReplaced(context, user.id, ended, { reason: open.link.kind }, env)
+  await meetBrowser(context, user, env, { isTold: true })
   return signInWithPassword(context, user.id, env)
+}
+
+/** Who has a mailed link reads the mail of its address. */
+async function verifyAddress({ id, profile }: User, { users }: Pick<BrowserEnv, 'users'>): Promise<void> {
+  if (profile.email_verified !== true) await users.update(id, { profile: { ...profile, email_verified: true } })
+}
+
+/** A mailed link is void once the user has another address. */
+function isForOtherAddress({ mailedTo }: SetUpLink, user: User | undefined): boolean {
+  return mailedTo !== undefined && user?.profile.email !== mailedTo
 }
 
 /** The link if it can be used; every other one gets the same reply. */
@@ -79,7 +95,8 @@ async function findOpen(
 async function reasonAgainst(link: SetUpLink, user: User | undefined, env: BrowserEnv): Promise<string | undefined> {
   if (link.state !== 'open') return link.state
   if (link.kind === 'administrator') return (await hasAdministrator(env)) ? 'there is an administrator' : undefined
-  return user === undefined || user.disabled ? 'disabled' : undefined
+  if (user === undefined || user.disabled) return 'disabled'
+  return isForOtherAddress(link, user) ? 'address changed' : undefined
 }
 
 function showLink(

@@ -23,6 +23,7 @@ import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
 import { endSession } from '../sign-out/session-end.ts'
+import { meetBrowser, whereOf } from './known-browser.ts'
 
 export function signInRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -88,6 +89,7 @@ async function showSignIn(
     formError: shown.error?.(frame.language.messages),
     again: context.user !== undefined && shown.username !== '',
     passkeyOptions: options,
+    hasMail: env.mail !== undefined,
     isLocal: shown.isLocal === true,
     hasPassword: shown.isLocal === true || env.providers.localSignIn === 'all',
     isPasswordOptional: shown.isLocal !== true && env.providers.hasDomains(),
@@ -194,6 +196,7 @@ export async function completeSignIn(
   external?: ExternalSignIn,
 ): Promise<void> {
   const { session } = context
+  await meetBrowser(context, user, env)
   if (session !== undefined && session.userId !== user.id) await endSession(session.id, 'another user signed in', env)
   const { authTime, boundedUntil } = external ?? {}
   const proof = { ...context.proof(amr), authTime, boundedUntil }
@@ -209,13 +212,18 @@ export async function completeSignIn(
     details: { methods: amr, session: opened.session.id, provider: external?.provider },
   })
   if (external === undefined && env.providers.localSignIn === 'break_glass')
-    env.audit.record({
-      event: 'identity.break_glass',
-      ...{ actor: user.id, address: context.http.address, requestId: context.http.id },
-      details: { session: opened.session.id },
-    })
+    await recordBreakGlass(context, user, opened.session.id, env)
   const noted = await noteProgress(flow, { signedIn: opened.session.id, half: undefined }, env.flows)
   return proceed(context.signedIn(opened, user), noted, env)
+}
+
+/** Every use is recorded, and mailed to administrators. */
+async function recordBreakGlass(context: BrowserContext, user: User, session: string, env: BrowserEnv): Promise<void> {
+  const { address, id: requestId } = context.http
+  env.audit.record({ event: 'identity.break_glass', actor: user.id, address, requestId, details: { session } })
+  await env.revocations.inTransaction(async (_, stores) =>
+    env.mail?.notify(stores, { kind: 'break-glass', userId: user.id, ...whereOf(context) }),
+  )
 }
 
 async function cancel(context: BrowserContext, flow: FlowInteraction, env: BrowserEnv): Promise<void> {

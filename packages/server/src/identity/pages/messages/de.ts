@@ -124,6 +124,8 @@ export const de: Messages = {
     access: 'Die Anwendung hat keinen Zugriff mehr auf Ihr Konto.',
     factor: 'Die Methode wurde entfernt.',
     'factor-added': 'Die Methode wurde hinzugefügt.',
+    'address-asked':
+      'Ihr Profil wurde gespeichert. Falls die Adresse verwendbar ist, wurde ein Link zur Bestätigung dorthin gesendet; bis dahin gilt die alte.',
     linked: 'Das Konto wurde verknüpft.',
     unlinked: 'Das Konto wurde getrennt.',
   },
@@ -370,6 +372,34 @@ export const de: Messages = {
   linkUnusable: 'Dieser Link kann nicht verwendet werden',
   linkUnusableLead: (contact) =>
     `Er ist abgelaufen, wurde bereits verwendet oder durch einen neueren ersetzt. Wenn Sie schon ein Passwort gewählt haben, melden Sie sich an. Sonst bitten Sie ${contact} um einen neuen Link.`,
+
+  mail: {
+    forgotPassword: 'Passwort vergessen?',
+    forgotPasswordLead:
+      'Geben Sie Ihren Benutzernamen oder Ihre bestätigte E-Mail-Adresse ein. Sie erhalten einen Link, mit dem Sie ein neues Passwort wählen.',
+    usernameOrEmail: 'Benutzername oder E-Mail-Adresse',
+    sendLink: 'Link senden',
+    backToSignIn: 'Zurück zur Anmeldung',
+    checkMail: 'Sehen Sie in Ihrem Postfach nach',
+    checkMailLead:
+      'Wenn es zu Ihrer Eingabe ein Konto mit bestätigter E-Mail-Adresse gibt, ist ein Link unterwegs. Er gilt 30 Minuten lang.',
+    checkMailHelp: (contact) =>
+      `Keine E-Mail erhalten? Sehen Sie im Ordner für unerwünschte E-Mails nach, warten Sie einige Minuten, bevor Sie es erneut versuchen, oder fragen Sie ${contact}.`,
+    confirmAddress: 'E-Mail-Adresse bestätigen',
+    confirmAddressLead: (address, username) => `${address} wird die E-Mail-Adresse von ${username}.`,
+    confirm: 'Bestätigen',
+    addressConfirmed: 'Ihre E-Mail-Adresse ist bestätigt',
+    addressConfirmedLead: (address) => `Von jetzt an gehen E-Mails zu Ihrem Konto an ${address}.`,
+    addressUnusableLead:
+      'Der Link ist abgelaufen, wurde bereits verwendet oder durch einen neueren ersetzt. Auf Ihrer Kontoseite können Sie einen neuen anfordern.',
+    toAccount: 'Ihr Konto',
+    verified: 'Bestätigt',
+    unverified: 'Nicht bestätigt',
+    pending: (address) =>
+      `An ${address} wurde ein Link gesendet. Die Adresse wird verwendet, sobald Sie ihn geöffnet und bestätigt haben.`,
+    sendVerification: 'Link zur Bestätigung senden',
+    asciiAddress: 'Geben Sie eine Adresse wie name@example.com ein, ohne Umlaute und andere besondere Zeichen.',
+  },
 
   scope: {
     openid: 'wissen, wer Sie sind',

@@ -120,6 +120,8 @@ export const en = {
     access: 'The application no longer has access to your account.',
     factor: 'The method has been removed.',
     'factor-added': 'The method has been added.',
+    'address-asked':
+      'Your profile has been saved. If the address can be used, a link to confirm it has been sent there; until then the old one counts.',
     linked: 'The account has been linked.',
     unlinked: 'The account has been unlinked.',
   },
@@ -365,6 +367,35 @@ export const en = {
   linkUnusable: 'This link cannot be used',
   linkUnusableLead: (contact: string) =>
     `It has expired, has been used, or has been replaced by a newer one. If you have chosen a password already, sign in. Otherwise ask ${contact} for a new link.`,
+
+  /** Where mail is set up. */
+  mail: {
+    forgotPassword: 'Forgotten your password?',
+    forgotPasswordLead:
+      'Enter your username or the email address that you have confirmed. You get a link with which you choose a new password.',
+    usernameOrEmail: 'Username or email',
+    sendLink: 'Send link',
+    backToSignIn: 'Back to sign-in',
+    checkMail: 'Check your mail',
+    checkMailLead:
+      'If there is an account with a confirmed email address for what you entered, a link is on its way. It is valid for 30 minutes.',
+    checkMailHelp: (contact: string) =>
+      `No mail? Look in the folder for unwanted mail, wait a few minutes before you try again, or ask ${contact}.`,
+    confirmAddress: 'Confirm your email address',
+    confirmAddressLead: (address: string, username: string) => `${address} becomes the email address of ${username}.`,
+    confirm: 'Confirm',
+    addressConfirmed: 'Your email address is confirmed',
+    addressConfirmedLead: (address: string) => `From now on mail about your account is sent to ${address}.`,
+    addressUnusableLead:
+      'The link has expired, has been used, or has been replaced by a newer one. You can ask for another on your account page.',
+    toAccount: 'Your account',
+    verified: 'Confirmed',
+    unverified: 'Not confirmed',
+    pending: (address: string) =>
+      `A link has been sent to ${address}. The address is used once you have opened it and confirmed.`,
+    sendVerification: 'Send a link to confirm it',
+    asciiAddress: 'Enter an address such as name@example.com, without accents or other special characters.',
+  },
 
   scope: {
     openid: 'Know who you are',

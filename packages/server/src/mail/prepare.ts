@@ -1,0 +1,134 @@
+/** From a queued row to a mail that can be sent now: the recipient is looked up, limits are applied, a link is made where there is none yet. */
+import type { Clock } from 'gatehouse-protocol'
+import { isMailAddress, mailboxKey } from '../lib/mail-address.ts'
+import { linkUrl } from '../store/accounts/set-up-links.ts'
+import type { User } from '../store/accounts/user.ts'
+import { MAIL_KINDS } from '../store/mail/kinds.ts'
+import type { QueuedMail } from '../store/mail/mail-queue.ts'
+import type { Stores } from '../store/stores.ts'
+import type { Payload, PayloadSealing } from './payload.ts'
+import { addressOf, verifiedAddress } from './queueing.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+/** Mails to one mailbox: those that anybody can cause, and the others, each. */
+const PER_MAILBOX = [
+  { withinMs: HOUR, most: 5 },
+  { withinMs: 24 * HOUR, most: 20 },
+] as const
+
+export type Prepared =
+  | { readonly outcome: 'ready'; readonly ready: Ready }
+  /** Nothing is to be sent. The reason is for operators. */
+  | { readonly outcome: 'dropped'; readonly reason: string }
+  | { readonly outcome: 'throttled'; readonly reason: string }
+  /** All nodes together have sent as many as they may. */
+  | { readonly outcome: 'paced' }
+  /** Another node has it, or it was removed. */
+  | { readonly outcome: 'lost' }
+
+export interface Ready {
+  readonly to: string
+  readonly user: User
+  readonly payload: Payload
+  readonly link: string | undefined
+}
+
+export interface PrepareEnv {
+  readonly node: string
+  readonly issuer: string
+  readonly clock: Clock
+  readonly sealing: PayloadSealing
+  readonly rate: () => number
+}
+
+/** In a transaction: what it makes and counts is there if the attempt is. */
+export async function prepare(mail: QueuedMail, stores: Stores, env: PrepareEnv): Promise<Prepared> {
+  const { mailQueue } = stores
+  await mailQueue.lock()
+  if (mail.sealed === undefined) return { outcome: 'lost' }
+  const payload = env.sealing.open(mail.id, mail.sealed)
+  if (payload === undefined) return { outcome: 'dropped', reason: 'it was sealed with another master key' }
+  const addressee = await findAddressee(mail, payload, stores)
+  if ('reason' in addressee) return { outcome: 'dropped', reason: addressee.reason }
+  const now = env.clock()
+  if ((await mailQueue.countTried(now - MINUTE, { except: mail.id })) >= env.rate()) return { outcome: 'paced' }
+  const mailbox = `${MAIL_KINDS[mail.kind].anyone ? 'anyone' : 'own'} ${mailboxKey(addressee.to)}`
+  if (mail.attempts === 0)
+    for (const { withinMs, most } of PER_MAILBOX)
+      if ((await mailQueue.countTried(now - withinMs, { mailbox, except: mail.id })) >= most)
+        return { outcome: 'throttled', reason: `the mailbox has got ${most} mails within ${withinMs / HOUR} h` }
+  const { to, user } = addressee
+  const withLink = await makeLink(mail, payload, addressee, stores, now)
+  const attempt = { userId: user.id, recipient: to, mailbox, sealed: env.sealing.seal(mail.id, withLink) }
+  if (!(await mailQueue.begin(mail.id, env.node, attempt))) return { outcome: 'lost' }
+  return { outcome: 'ready', ready: { to, user, payload: withLink, link: linkOf(mail, withLink, env.issuer) } }
+}
+
+interface Addressee {
+  readonly to: string
+  readonly user: User
+}
+
+type Found = Addressee | { readonly reason: string }
+
+async function findAddressee(mail: QueuedMail, payload: Payload, stores: Stores): Promise<Found> {
+  if (mail.kind === 'forgot-password' && payload.token === undefined) return lookUp(payload.typed ?? '', stores)
+  const user = mail.userId === undefined ? undefined : await stores.users.findById(mail.userId)
+  if (user === undefined) return { reason: 'the user was deleted' }
+  const to = mail.recipient ?? verifiedAddress(user)
+  if (to === undefined || !isMailAddress(to)) return { reason: 'the user has no verified address' }
+  const reason = await reasonAgainst(mail, payload, to, user, stores)
+  return reason === undefined ? { to, user } : { reason }
+}
+
+/** A username, or an address that one user has confirmed. */
+async function lookUp(typed: string, { users }: Stores): Promise<Found> {
+  const byName = await users.findByUsername(typed)
+  const candidates = byName === undefined ? await users.findByEmail(typed.trim(), 2) : [byName]
+  const [user, ...others] = candidates.filter((found) => verifiedAddress(found) !== undefined)
+  if (user === undefined || others.length > 0) return { reason: 'no user with a verified address is meant' }
+  if (user.disabled) return { reason: 'the user is disabled' }
+  if (user.passwordHash === undefined) return { reason: 'the user has no password' }
+  return { user, to: verifiedAddress(user) ?? '' }
+}
+
+/** A mail whose link is void is not sent any more. */
+async function reasonAgainst(
+  { kind }: QueuedMail,
+  { token }: Payload,
+  to: string,
+  user: User,
+  { setUpLinks, addressLinks }: Stores,
+): Promise<string | undefined> {
+  if (!MAIL_KINDS[kind].link) return undefined
+  if (user.disabled) return 'the user is disabled'
+  if (kind === 'verification')
+    return (await addressLinks.find(token ?? '')) === undefined ? 'the link is void' : undefined
+  const link = await setUpLinks.find(token ?? '')
+  return link?.state === 'open' && addressOf(user) === to ? undefined : 'the link is void'
+}
+
+/** The link of a forgotten password is made when its user has been found. It voids earlier ones. */
+async function makeLink(
+  mail: QueuedMail,
+  payload: Payload,
+  { user, to }: Addressee,
+  { setUpLinks }: Stores,
+  now: number,
+): Promise<Payload> {
+  if (mail.kind !== 'forgot-password' || payload.token !== undefined) return payload
+  const lifetimeMs = mail.expiresAt - now
+  const link = { kind: 'reset', userId: user.id, createdBy: user.id, lifetimeMs, mailedTo: to } as const
+  return { token: (await setUpLinks.create(link)).token }
+}
+
+/** Where the link of a verification leads. */
+export function verificationUrl(issuer: string, token: string): string {
+  return `${issuer}/verify-email?token=${token}`
+}
+
+function linkOf({ kind }: QueuedMail, { token }: Payload, issuer: string): string | undefined {
+  if (token === undefined) return undefined
+  return kind === 'verification' ? verificationUrl(issuer, token) : linkUrl(issuer, token)
+}

@@ -1,0 +1,69 @@
+/** Opens e-mail where `mail_url` is set; nothing of it is loaded otherwise. */
+import type { Config } from '../config/config.ts'
+import { BadSetting } from '../config/parsers.ts'
+import { describeBrowser } from '../identity/browser/browser-name.ts'
+import { displayNameOf } from '../identity/tokens/claims.ts'
+import { exceptOutages } from '../lib/unavailable.ts'
+import type { Mail, MailSettings } from '../mail/mail.ts'
+import type { Templates } from '../mail/templates.ts'
+import type { Metrics } from '../telemetry/metrics.ts'
+import type { Base } from './base.ts'
+import type { Resources } from './resources.ts'
+import type { Cleanup } from './watch/cleanup.ts'
+
+/** Read before the start: a template that cannot be used refuses it. Undefined where no mail is set up. */
+export async function readMailTemplates({ mailUrl, mailTemplates }: Config): Promise<Templates | undefined> {
+  if (mailUrl === undefined) return undefined
+  const { loadTemplates } = await import('../mail/templates.ts')
+  try {
+    return loadTemplates(mailTemplates)
+  } catch (error) {
+    if (error instanceof Error && error.name === 'BadTemplate')
+      throw new BadSetting(`GATEHOUSE_MAIL_TEMPLATES: ${error.message}`)
+    throw error
+  }
+}
+
+/** Sends nothing by itself. Undefined where no mail is set up. */
+export async function openMailIfSet(
+  config: Config,
+  issuer: string,
+  resources: Resources,
+  templates?: Templates,
+): Promise<Mail | undefined> {
+  const { mailUrl: server, mailFrom: from } = config
+  if (server === undefined || from === undefined) return undefined
+  const { openMail } = await import('../mail/mail.ts')
+  const { database, stores, audit, clock, masterKey } = resources
+  return openMail({
+    ...{ server, from, issuer, database, stores, audit, clock },
+    ...mailSettingsOf(config),
+    templates: templates ?? (await import('../mail/templates.ts')).loadTemplates(config.mailTemplates),
+    sealingKey: masterKey.derive('mail'),
+    style: { brand: config.brandName, colour: config.brandColour },
+    contact: config.supportContact,
+    nameOf: displayNameOf,
+    browserOf: describeBrowser,
+  })
+}
+
+/** Connects and authenticates. Rejects with the reason. */
+export async function checkMailServer({ mailUrl, mailFrom, mailPassword }: Config): Promise<void> {
+  if (mailUrl === undefined || mailFrom === undefined) return
+  const { createTransport } = await import('../mail/transport.ts')
+  await createTransport(mailUrl, () => mailPassword, mailFrom).verify()
+}
+
+export function mailSettingsOf({ mailPassword: password, mailRate: rate }: Config): MailSettings {
+  return { password, rate }
+}
+
+/** This node sends what is queued, until it is closed. */
+export function startMail(mail: Mail, { logger }: Pick<Base, 'logger'>, metrics: Metrics, cleanup: Cleanup): void {
+  const delivery = mail.start({
+    metrics,
+    onFailure: (facts) => logger.warn(facts, 'a mail could not be delivered'),
+    onError: exceptOutages((error) => logger.error({ err: error }, 'mail error')),
+  })
+  cleanup.add(() => delivery.close())
+}
