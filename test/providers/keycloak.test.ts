@@ -93,7 +93,22 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     assert.equal(status, 201, JSON.stringify(body))
   }
 
-  const address = (changes = {}) => authorizeUrl(place.server.issuer, { ...TRUSTED, ...changes }).href
+  const address = (changes = {}) =>
+    authorizeUrl(place.server.issuer, { ...TRUSTED, response_type: 'code', ...changes }).href
+
+  /** The tokens for the code that the application gets. */
+  async function redeem(end: URL): Promise<Record<string, string>> {
+    const response = await fetch(`${place.server.issuer}/connect/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa(`trusted:${SECRET.replaceAll(' ', '+')}`)}` },
+      body: new URLSearchParams({
+        ...{ grant_type: 'authorization_code', code: end.searchParams.get('code') ?? '' },
+        redirect_uri: TRUSTED.redirect_uri,
+      }),
+    })
+    assert.equal(response.status, 200)
+    return Object(await response.json())
+  }
 
   async function signInThere(page: Page, username: string): Promise<void> {
     await page.locator('#username').fill(username)
@@ -117,7 +132,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     await page.goto(address())
     await page.getByText('Sign in with Corp').click()
     const end = await arrived(page, () => signInThere(page, 'ann'))
-    const claims = claimsOf(new URLSearchParams(end.hash.slice(1)).get('id_token') ?? '')
+    const claims = claimsOf((await redeem(end)).id_token ?? '')
     const user = await place.stores.users.findById(String(claims.sub))
     assert.deepEqual([user?.username, user?.roles], ['ann', ['trader']])
   })
@@ -142,7 +157,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     await page.locator('#password').fill(ALICE.password)
     await page.locator('#sign-in-submit').click()
     const end = await arrived(page, () => page.locator('#link-confirm').click())
-    assert.equal(claimsOf(new URLSearchParams(end.hash.slice(1)).get('id_token') ?? '').sub, place.aliceId)
+    assert.equal(claimsOf((await redeem(end)).id_token ?? '').sub, place.aliceId)
     const [identity] = await place.stores.identities.listOfUser(place.aliceId)
     assert.equal(identity?.issuer, `${origin}/realms/main`)
   })
@@ -160,23 +175,14 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
   test('its logout ends the stream within a second; then a rotated key is found, and an outage has a page', async (t) => {
     await declare({})
     const page = await newPage()
-    await page.goto(address({ response_type: 'code', scope: 'openid Platform/Market' }))
+    await page.goto(address({ scope: 'openid Platform/Market' }))
     await page.getByText('Sign in with Corp').click()
-    const end = await arrived(page, () => signInThere(page, 'ann'))
-    const response = await fetch(`${place.server.issuer}/connect/token`, {
-      method: 'POST',
-      headers: { authorization: `Basic ${btoa(`trusted:${SECRET.replaceAll(' ', '+')}`)}` },
-      body: new URLSearchParams({
-        ...{ grant_type: 'authorization_code', code: end.searchParams.get('code') ?? '' },
-        redirect_uri: TRUSTED.redirect_uri,
-      }),
-    })
-    const { access_token: token } = Object(await response.json())
-    assert.equal(response.status, 200)
+    const end = await arrived(page, () => signInThere(page, 'dora'))
+    const { access_token: token } = await redeem(end)
     const client = await connect(Number(new URL(place.server.issuer).port), {
       headers: { authorization: `Bearer ${token}` },
     })
-    const users = await call('GET', '/admin/realms/main/users?username=ann&exact=true')
+    const users = await call('GET', '/admin/realms/main/users?username=dora&exact=true')
     const began = performance.now()
     await call('POST', `/admin/realms/main/users/${Object(users)[0].id}/logout`)
     const { code } = await client.closed
@@ -191,7 +197,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
       parentId: Object(realms).id,
       config: { priority: ['1000'], enabled: ['true'], active: ['true'], algorithm: ['RS256'], keySize: ['2048'] },
     })
-    const before = await place.stores.identities.listOfUser(String((await place.stores.users.findByUsername('ann'))?.id))
+    const before = await place.stores.identities.listOfUser(String((await place.stores.users.findByUsername('dora'))?.id))
     assert.equal(before.length, 1)
     // The keys were fetched less than a minute ago.
     clearInterval(ticking)
@@ -201,7 +207,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
       await other.goto(address())
       await other.getByText('Sign in with Corp').click()
       const answer = other.waitForRequest((each) => each.url().startsWith('https://trusted.example.com/cb'), { timeout: 8000 })
-      await signInThere(other, 'ann')
+      await signInThere(other, 'dora')
       const isIn = await answer.then(() => true, () => false)
       await other.context().close()
       return isIn
@@ -232,7 +238,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     return {
       ...{ realm: 'main', enabled: true, sslRequired: 'none' },
       groups: [{ name: 'gatehouse' }, { name: 'fx' }],
-      users: [user('ann', '/gatehouse', '/fx'), user('ben', '/gatehouse'), user('carl', '/gatehouse'), user('stranger')],
+      users: [user('ann', '/gatehouse', '/fx'), user('dora', '/gatehouse', '/fx'), user('ben', '/gatehouse'), user('carl', '/gatehouse'), user('stranger')],
       clients: [
         {
           ...{ clientId: 'gatehouse', secret: 'kc-secret', enabled: true, standardFlowEnabled: true },

@@ -5,6 +5,7 @@ import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { Links } from './links.tsx'
 import { NewUser } from './new-user.tsx'
+import { NewProvider, ProviderPage, Providers } from './providers.tsx'
 import { NewRole, RolePage } from './role.tsx'
 import { Roles } from './roles.tsx'
 import { SignedIn } from './signed-in.tsx'
@@ -30,6 +31,10 @@ export default function People({ path: [first, second], query }: AreaProps) {
   if (first === 'roles') {
     if (second === undefined) return <Roles />
     return second === 'new' ? <NewRole /> : <RolePage key={second} name={second} />
+  }
+  if (first === 'providers') {
+    if (second === undefined) return <Providers />
+    return second === 'new' ? <NewProvider /> : <ProviderPage key={second} id={second} />
   }
   return <UserPage key={first} id={first} part={second} />
 }
