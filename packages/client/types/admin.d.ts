@@ -49,6 +49,20 @@ export interface AdminApi {
     }[];
     readonly [member: string]: unknown;
 }
+/** Another OpenID provider, with the names of the declarative file. */
+export interface AdminProvider {
+    readonly id: string;
+    readonly name: string;
+    readonly issuer: string;
+    readonly client_id: string;
+    /** Written, and never shown. */
+    readonly client_secret?: string;
+    readonly provision: 'never' | 'invited' | 'create';
+    readonly disabled: boolean;
+    /** To be registered at the provider. */
+    readonly redirect_uri: string;
+    readonly [member: string]: unknown;
+}
 /**
  * The things under one path.
  *
@@ -81,6 +95,8 @@ export interface Admin {
     readonly roles: Collection<AdminRole>;
     /** APIs of your own, by resource. */
     readonly apis: Collection<AdminApi>;
+    /** Other OpenID providers through which people sign in. */
+    readonly providers: Collection<AdminProvider>;
     readonly keys: Collection;
     /** Open streaming connections. */
     readonly streams: Collection;
@@ -100,8 +116,8 @@ export interface Admin {
     readonly links: Collection;
     /** How many users, clients, roles, sessions and grants there are, up to a bound. */
     readonly counts: Collection;
-    /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
-    of(user: string, what: 'sessions' | 'factors' | 'consents'): Collection;
+    /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`, `identities`. */
+    of(user: string, what: 'sessions' | 'factors' | 'consents' | 'identities'): Collection;
     setPassword(user: string, password: string, options?: CallOptions): Promise<void>;
 }
 /**
