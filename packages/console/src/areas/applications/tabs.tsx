@@ -12,6 +12,12 @@ const PAGES = [
 export type PageTitle = (typeof PAGES)[number][0]
 
 export function ApplicationsTabs({ current }: { readonly current: PageTitle }) {
+const PAGES = [
+  ['Applications', []],
+  ['APIs', ['apis']],
+] as const
+
+export function ApplicationTabs({ current }: { readonly current: (typeof PAGES)[number][0] }) {
   const tabs = PAGES.map(([title, path]) => ({
     title,
     href: href('applications', ...path),
