@@ -6,18 +6,13 @@ export const SCIM_PAGE = 'scim-clients'
 
 const PAGES = [
   ['Applications', []],
+  ['APIs', ['apis']],
   ['Provisioning', [SCIM_PAGE]],
 ] as const
 
 export type PageTitle = (typeof PAGES)[number][0]
 
-export function ApplicationsTabs({ current }: { readonly current: PageTitle }) {
-const PAGES = [
-  ['Applications', []],
-  ['APIs', ['apis']],
-] as const
-
-export function ApplicationTabs({ current }: { readonly current: (typeof PAGES)[number][0] }) {
+export function ApplicationTabs({ current }: { readonly current: PageTitle }) {
   const tabs = PAGES.map(([title, path]) => ({
     title,
     href: href('applications', ...path),
