@@ -130,6 +130,8 @@ export interface Admin {
     readonly grants: Collection;
     /** One-time links with which people choose a password: `create({ user })`, or `create({ username, roles })` for a new user. */
     readonly links: Collection;
+    /** Mails that wait, and those that ended during the last week: `list({ state: 'waiting' })`. */
+    readonly mail: Collection;
     /** How many users, clients, roles, sessions and grants there are, up to a bound. */
     readonly counts: Collection;
     /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
