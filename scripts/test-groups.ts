@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 /** Folders whose files mostly call a server or functions of this process; the others start browsers and other programs. */
 const SHARED = ['admin', 'csv', 'declarative', 'http', 'identity', 'lib', 'query', 'store', 'streaming']
 
-/** These measure their process, or change it for good. */
+/** These measure their process, or change its environment. */
 const SEPARATE = [
   'query/arrow-encoder',
   'query/iql/hostile',
