@@ -1,9 +1,11 @@
-/** People: users, roles, set-up links, and the users who are signed in now. */
+/** People: users, roles, attributes, set-up links, and the users who are signed in now. */
 import './people.css'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
+import { AttributePage, Attributes, NewAttribute } from './attributes.tsx'
 import { Links } from './links.tsx'
+import { MailQueue } from './mail.tsx'
 import { NewUser } from './new-user.tsx'
 import { NewRole, RolePage } from './role.tsx'
 import { Roles } from './roles.tsx'
@@ -27,9 +29,14 @@ export default function People({ path: [first, second], query }: AreaProps) {
   if (first === 'new') return <NewUser />
   if (first === 'signed-in') return <SignedIn what={second} query={query} />
   if (first === 'links') return <Links />
+  if (first === 'mail') return <MailQueue state={second} />
   if (first === 'roles') {
     if (second === undefined) return <Roles />
     return second === 'new' ? <NewRole /> : <RolePage key={second} name={second} />
+  }
+  if (first === 'attributes') {
+    if (second === undefined) return <Attributes />
+    return second === 'new' ? <NewAttribute /> : <AttributePage key={second} name={second} />
   }
   return <UserPage key={first} id={first} part={second} />
 }

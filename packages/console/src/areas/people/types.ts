@@ -1,10 +1,12 @@
 /** People, as the administration describes them. */
 import type { AdminUser } from '../../../../client/src/index.ts'
+import type { Values } from '../../admin/attributes.tsx'
 
 export interface Person extends AdminUser {
   readonly has_password: boolean
   readonly has_second_factor: boolean
   readonly must_change_password: boolean
+  readonly attributes?: Values
   readonly created_at: string
   readonly updated_at: string
 }
@@ -28,6 +30,21 @@ export interface Link {
   readonly created_at: string
   readonly expires_at: string
   readonly url?: string
+  /** Where it was mailed; then there is no `url`. */
+  readonly sent_to: string | null
+}
+
+export interface Mail {
+  readonly id: string
+  readonly kind: string
+  readonly state: 'waiting' | 'sent' | 'failed' | 'dropped' | 'removed'
+  readonly user: string | null
+  readonly to: string | null
+  readonly attempts: number
+  readonly error: string | null
+  readonly created_at: string
+  readonly next_at: string | null
+  readonly ended_at: string | null
 }
 
 export interface Session {
