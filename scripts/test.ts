@@ -69,10 +69,12 @@ const LONG = [
   'client/reconnects',
   'clients/express-openid-connect',
   'clients/oauth4webapi',
+  'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
   'conformance/throttle',
   'feeds/loss',
   'identity/hash-queue',
+  'mail/other-servers',
   'operate/installation',
   'operate/rolling-restart',
   'query/aggregate-memory',
@@ -80,6 +82,8 @@ const LONG = [
   'query/live/crowd',
   'query/live/heavy',
   'query/live/load',
+  'scim/many-users',
+  'scim/scim2-tester',
   'streaming/memory',
 ]
 

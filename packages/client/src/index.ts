@@ -5,6 +5,7 @@ export {
   type AdminAttribute,
   type AdminClient,
   type AdminRole,
+  type AdminScimClient,
   type AdminUser,
   type ChangeOptions,
   Collection,

@@ -49,6 +49,20 @@ export interface AdminApi {
     }[];
     readonly [member: string]: unknown;
 }
+/** A client that provisions users over SCIM, and its provisioning tokens without their values. */
+export interface AdminScimClient {
+    readonly client_id: string;
+    readonly client_name: string;
+    readonly disabled: boolean;
+    /** To the minute. */
+    readonly last_seen_at: string | null;
+    readonly tokens: readonly {
+        readonly id: string;
+        readonly created_at: string;
+        readonly expires_at: string;
+        readonly last_used_at: string | null;
+    }[];
+}
 /** An attribute that users and clients can have, such as a desk. */
 export interface AdminAttribute {
     readonly name: string;
@@ -94,6 +108,9 @@ export interface Admin {
     readonly roles: Collection<AdminRole>;
     /** APIs of your own, by resource. */
     readonly apis: Collection<AdminApi>;
+    /** Clients that provision users over SCIM. Their tokens are at `scim/CLIENT/tokens`: `admin['scim/hr-sync/tokens'].create({})`. */
+    readonly scim: Collection<AdminScimClient>;
+    readonly [path: `scim/${string}/tokens`]: Collection;
     /** What users and clients can have besides the standard claims. */
     readonly attributes: Collection<AdminAttribute>;
     readonly keys: Collection;
@@ -113,6 +130,8 @@ export interface Admin {
     readonly grants: Collection;
     /** One-time links with which people choose a password: `create({ user })`, or `create({ username, roles })` for a new user. */
     readonly links: Collection;
+    /** Mails that wait, and those that ended during the last week: `list({ state: 'waiting' })`. */
+    readonly mail: Collection;
     /** How many users, clients, roles, sessions and grants there are, up to a bound. */
     readonly counts: Collection;
     /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */

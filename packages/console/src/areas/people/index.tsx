@@ -5,6 +5,7 @@ import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { AttributePage, Attributes, NewAttribute } from './attributes.tsx'
 import { Links } from './links.tsx'
+import { MailQueue } from './mail.tsx'
 import { NewUser } from './new-user.tsx'
 import { NewRole, RolePage } from './role.tsx'
 import { Roles } from './roles.tsx'
@@ -28,6 +29,7 @@ export default function People({ path: [first, second], query }: AreaProps) {
   if (first === 'new') return <NewUser />
   if (first === 'signed-in') return <SignedIn what={second} query={query} />
   if (first === 'links') return <Links />
+  if (first === 'mail') return <MailQueue state={second} />
   if (first === 'roles') {
     if (second === undefined) return <Roles />
     return second === 'new' ? <NewRole /> : <RolePage key={second} name={second} />

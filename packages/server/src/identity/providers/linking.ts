@@ -2,6 +2,7 @@
 import type { Parameters } from '../../http/request/body.ts'
 import { createRevocations } from '../../store/authorizations/revocations.ts'
 import { transactWithEvents } from '../../store/cluster/event-transaction.ts'
+import type { MailStores } from '../../store/mail/notify.ts'
 import type { Identity } from '../../store/providers/identities.ts'
 import { addressOf } from '../browser/account/account.ts'
 import { type BrowserContext, isSignedIn, type SignedInBrowser } from '../browser/browser-context.ts'
@@ -9,6 +10,7 @@ import { claimFlow, expired, type FlowInteraction, noteProgress, type PendingIde
 import { frameFor, frameOfFlow, sendPage } from '../browser/page-reply.ts'
 import { isToBeLinked, proceed, redirectedFirst } from '../browser/proceed.ts'
 import { isFresh } from '../browser/sign-in/factor-set-up.ts'
+import { whereOf } from '../browser/sign-in/known-browser.ts'
 import { endSession } from '../browser/sign-out/session-end.ts'
 import { confirmPage } from '../pages/confirm.ts'
 import { linkPage } from '../pages/identities.ts'
@@ -44,7 +46,11 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
   const cleared = await noteProgress(flow, { identity: undefined, linking: undefined }, env.flows)
   if (form.get('decision') !== 'link') return proceed(context, cleared, env)
   const { provider, issuer, subject, label } = identity
-  const added = await env.identities.add({ provider, issuer, subject, label, userId: user.id })
+  const added = await env.revocations.inTransaction(async (_revocations, stores) => {
+    const made = await stores.identities.add({ provider, issuer, subject, label, userId: user.id })
+    if (made !== undefined) await noticeIdentity('identity-linked', found.context, provider, stores, env)
+    return made
+  })
   const holder = added ?? (await env.identities.find(issuer, subject))
   if (holder?.userId !== user.id) {
     const way = {
@@ -107,7 +113,7 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
     const back = { path: '/account/security', text: frameFor(env.pages, context).language.messages.section.security }
     return showFault(context, providerFault('identity.last_way', 'It is the last way in'), back, env)
   }
-  await removeIdentity(user.id, identity, env)
+  await removeIdentity(context, identity, env)
   for (const id of await env.providerSignIns.sessionsOf(identity.provider, identity.issuer, {
     subject: identity.subject,
   }))
@@ -120,10 +126,24 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
   return http.redirect(addressOf('security', 'unlinked', env))
 }
 
+/** The person is told by mail, where it is set up. */
+async function noticeIdentity(
+  kind: 'identity-linked' | 'identity-unlinked',
+  context: SignedInBrowser,
+  provider: string,
+  stores: MailStores,
+  { mail, providers }: ProvidersEnv,
+): Promise<void> {
+  const subject = providers.nameOf(provider)
+  await mail?.notify(stores, { kind, userId: context.user.id, subject, ...whereOf(context) })
+}
+
 /** With the roles that the provider gave, unless the user has another identity there. */
-async function removeIdentity(userId: string, identity: Identity, env: ProvidersEnv): Promise<void> {
+async function removeIdentity(context: SignedInBrowser, identity: Identity, env: ProvidersEnv): Promise<void> {
+  const { id: userId } = context.user
   await transactWithEvents(env, async (stores, publish) => {
     if ((await stores.identities.remove(userId, identity.id)) === undefined) return
+    await noticeIdentity('identity-unlinked', context, identity.provider, stores, env)
     const others = await stores.identities.listOfUser(userId)
     if (others.some(({ provider }) => provider === identity.provider)) return
     if (!(await stores.users.setRoles(userId, [], sourceOf(identity.provider)))) return

@@ -7,6 +7,7 @@ import { createRevocations } from '../../store/authorizations/revocations.ts'
 import { type PublishInside, transactWithEvents } from '../../store/cluster/event-transaction.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
+import { whereOf } from '../browser/sign-in/known-browser.ts'
 import { applyRules } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
@@ -30,6 +31,14 @@ export async function settle(
     const userId = await transactWithEvents(env, async (stores, publish) => {
       const id = await userOf(proof, person, stores)
       await follow(proof, id, stores, publish, env)
+      if (person.kind === 'linked-now') {
+        const notice = {
+          kind: 'identity-linked',
+          userId: id,
+          subject: env.providers.nameOf(proof.provider.id),
+        } as const
+        await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
+      }
       return id
     })
     record(context, proof, person, userId, env)
