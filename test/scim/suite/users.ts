@@ -1,20 +1,13 @@
 /** Users over SCIM 2.0: each clause of what is stored, found, changed and refused (RFC 7643, RFC 7644, RFC 9865). */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
-import { openEvents } from '../support/event-client.ts'
-import { connect } from '../support/stream-client.ts'
-import { until } from '../support/until.ts'
-import { ENTERPRISE, type ScimServer, startScimServer, USER } from './scim-server.ts'
+import { test } from 'node:test'
+import { ADMIN, bearer, signIn } from '../../support/demo-user.ts'
+import { openEvents } from '../../support/event-client.ts'
+import { connect } from '../../support/stream-client.ts'
+import { until } from '../../support/until.ts'
+import { ENTERPRISE, type ScimServer, USER } from '../scim-server.ts'
 
-onEveryEngine('users over SCIM', (place) => {
-  let server: ScimServer
-  before(async () => {
-    server = await startScimServer(place())
-  })
-  after(() => server.stop())
-
+export function usersOverScim(server: ScimServer): void {
   const find = async (filter: string, query = '') => {
     const reply = await server.scim('GET', `/Users?filter=${encodeURIComponent(filter)}${query}`)
     assert.equal(reply.status, 200, JSON.stringify(reply.body))
@@ -323,4 +316,4 @@ onEveryEngine('users over SCIM', (place) => {
     >
     assert.deepEqual([stored.email, stored.email_verified, stored.nickname], ['new@example.com', undefined, 'mo'])
   })
-})
+}
