@@ -69,6 +69,7 @@ const LONG = [
   'client/reconnects',
   'clients/express-openid-connect',
   'clients/oauth4webapi',
+  'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
   'conformance/throttle',
   'feeds/loss',

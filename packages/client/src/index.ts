@@ -2,6 +2,7 @@
 export {
   type Admin,
   type AdminApi,
+  type AdminAttribute,
   type AdminClient,
   type AdminRole,
   type AdminScimClient,

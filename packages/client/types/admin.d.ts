@@ -63,6 +63,19 @@ export interface AdminScimClient {
         readonly last_used_at: string | null;
     }[];
 }
+/** An attribute that users and clients can have, such as a desk. */
+export interface AdminAttribute {
+    readonly name: string;
+    readonly type: 'Text' | 'Integer' | 'Boolean' | 'Date';
+    /** Whether there can be several values. */
+    readonly many: boolean;
+    /** The claim in tokens and at userinfo, and the scope with which it comes. */
+    readonly claim?: string;
+    readonly scope?: string;
+    /** The SCIM attribute that writes it. */
+    readonly scim?: string;
+    readonly [member: string]: unknown;
+}
 /**
  * The things under one path.
  *
@@ -98,6 +111,8 @@ export interface Admin {
     /** Clients that provision users over SCIM. Their tokens are at `scim/CLIENT/tokens`: `admin['scim/hr-sync/tokens'].create({})`. */
     readonly scim: Collection<AdminScimClient>;
     readonly [path: `scim/${string}/tokens`]: Collection;
+    /** What users and clients can have besides the standard claims. */
+    readonly attributes: Collection<AdminAttribute>;
     readonly keys: Collection;
     /** Open streaming connections. */
     readonly streams: Collection;

@@ -17,6 +17,11 @@ interface DeferrableSection {
 const SECTIONS: readonly DeferrableSection[] = [
   { section: 'apis', isIn: ({ apis = [] }) => apis.length > 0, without: withoutApis },
   { section: 'attributes', isIn: ({ attributes = [] }) => attributes.length > 0, without: withoutAttributes },
+  {
+    section: 'providers',
+    isIn: ({ providers = [] }) => providers.length > 0,
+    without: ({ providers, ...rest }) => rest,
+  },
   { section: 'clients', isIn: ({ clients = [] }) => clients.some(isNewClient), without: withoutNewClients },
 ]
 

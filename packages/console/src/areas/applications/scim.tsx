@@ -24,7 +24,7 @@ import {
   useLoad,
   useSubmit,
 } from '../../ui/index.ts'
-import { ApplicationsTabs } from './tabs.tsx'
+import { ApplicationTabs } from './tabs.tsx'
 
 interface ScimClient {
   readonly client_id: string
@@ -55,7 +55,7 @@ export function ScimClients() {
     [],
   )
   return (
-    <Page title="Applications" bar={<ApplicationsTabs current="Provisioning" />}>
+    <Page title="Applications" bar={<ApplicationTabs current="Provisioning" />}>
       <Await of={clients} title="The clients could not be listed">
         {(items) =>
           items.length === 0 ? (

@@ -6,12 +6,13 @@ export const SCIM_PAGE = 'scim-clients'
 
 const PAGES = [
   ['Applications', []],
+  ['APIs', ['apis']],
   ['Provisioning', [SCIM_PAGE]],
 ] as const
 
 export type PageTitle = (typeof PAGES)[number][0]
 
-export function ApplicationsTabs({ current }: { readonly current: PageTitle }) {
+export function ApplicationTabs({ current }: { readonly current: PageTitle }) {
   const tabs = PAGES.map(([title, path]) => ({
     title,
     href: href('applications', ...path),

@@ -7,6 +7,7 @@ const PAGES = [
   ['Signed in', ['signed-in']],
   ['Set-up links', ['links']],
   ['Roles', ['roles']],
+  ['Attributes', ['attributes']],
 ] as const
 
 export type PageTitle = (typeof PAGES)[number][0]

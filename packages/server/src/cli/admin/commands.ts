@@ -2,6 +2,7 @@
 import type { Command } from '../command.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { API_COMMANDS } from './api-commands.ts'
+import { ATTRIBUTE_COMMANDS } from './attribute-commands.ts'
 import { CLIENT_COMMANDS } from './client-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { CONTROLLER_COMMANDS } from './controller-commands.ts'
@@ -19,6 +20,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...CLIENT_COMMANDS,
   ...API_COMMANDS,
   ...SCIM_COMMANDS,
+  ...ATTRIBUTE_COMMANDS,
   ...CONTROLLER_COMMANDS,
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,
