@@ -157,7 +157,9 @@ function answerRequests(
       runsIdentity: runs(config, 'identity'),
       scim: config.scim,
       discovery: config.discovery,
-      console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
+      console: config.console
+        ? { issuer, services: config.services, demo: config.demo, mail: mail !== undefined }
+        : undefined,
       tables: query?.tables,
       query: query?.routes({
         metrics,

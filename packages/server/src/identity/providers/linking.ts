@@ -9,6 +9,7 @@ import { claimFlow, expired, type FlowInteraction, noteProgress, type PendingIde
 import { frameFor, frameOfFlow, sendPage } from '../browser/page-reply.ts'
 import { isToBeLinked, proceed, redirectedFirst } from '../browser/proceed.ts'
 import { isFresh } from '../browser/sign-in/factor-set-up.ts'
+import { whereOf } from '../browser/sign-in/known-browser.ts'
 import { endSession } from '../browser/sign-out/session-end.ts'
 import { confirmPage } from '../pages/confirm.ts'
 import { linkPage } from '../pages/identities.ts'
@@ -44,7 +45,12 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
   const cleared = await noteProgress(flow, { identity: undefined, linking: undefined }, env.flows)
   if (form.get('decision') !== 'link') return proceed(context, cleared, env)
   const { provider, issuer, subject, label } = identity
-  const added = await env.identities.add({ provider, issuer, subject, label, userId: user.id })
+  const added = await env.revocations.inTransaction(async (_, stores) => {
+    const identities = await stores.identities.add({ provider, issuer, subject, label, userId: user.id })
+    const notice = { kind: 'identity-linked', userId: user.id, subject: env.providers.nameOf(provider) } as const
+    if (identities !== undefined) await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
+    return identities
+  })
   const holder = added ?? (await env.identities.find(issuer, subject))
   if (holder?.userId !== user.id) {
     const way = {
@@ -107,7 +113,7 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
     const back = { path: '/account/security', text: frameFor(env.pages, context).language.messages.section.security }
     return showFault(context, providerFault('identity.last_way', 'It is the last way in'), back, env)
   }
-  await removeIdentity(user.id, identity, env)
+  await removeIdentity(context, identity, env)
   for (const id of await env.providerSignIns.sessionsOf(identity.provider, identity.issuer, {
     subject: identity.subject,
   }))
@@ -121,9 +127,12 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
 }
 
 /** With the roles that the provider gave, unless the user has another identity there. */
-async function removeIdentity(userId: string, identity: Identity, env: ProvidersEnv): Promise<void> {
+async function removeIdentity(context: SignedInBrowser, identity: Identity, env: ProvidersEnv): Promise<void> {
+  const userId = context.user.id
   await transactWithEvents(env, async (stores, publish) => {
     if ((await stores.identities.remove(userId, identity.id)) === undefined) return
+    const notice = { kind: 'identity-unlinked', userId, subject: env.providers.nameOf(identity.provider) } as const
+    await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
     const others = await stores.identities.listOfUser(userId)
     if (others.some(({ provider }) => provider === identity.provider)) return
     if (!(await stores.users.setRoles(userId, [], sourceOf(identity.provider)))) return
