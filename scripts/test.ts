@@ -69,6 +69,7 @@ const LONG = [
   'client/reconnects',
   'clients/express-openid-connect',
   'clients/oauth4webapi',
+  'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
   'conformance/throttle',
   'feeds/loss',
@@ -80,6 +81,8 @@ const LONG = [
   'query/live/crowd',
   'query/live/heavy',
   'query/live/load',
+  'scim/many-users',
+  'scim/scim2-tester',
   'streaming/memory',
 ]
 

@@ -28,7 +28,11 @@ const DEFINITION = { id: 'corp', issuer: 'https://id.example.com', client_id: 'g
 
 test('a definition is checked as a whole, and its secret is sealed and never shown', async () => {
   const faults = async (members: object) => {
-    const { status, body } = await place.admin('POST', '/admin/providers', { ...DEFINITION, client_secret: 's', ...members })
+    const { status, body } = await place.admin('POST', '/admin/providers', {
+      ...DEFINITION,
+      client_secret: 's',
+      ...members,
+    })
     assert.equal(status, 422, JSON.stringify(body))
     return (body.Faults as { path: string }[]).map(({ path }) => path)
   }

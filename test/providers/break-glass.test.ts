@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { fromBase32 } from '../support/base32.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
 import { ALICE } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
-import { fromBase32 } from '../support/base32.ts'
 import { createUserAgent, pageOf } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
 
@@ -50,7 +50,12 @@ test('the start is refused until somebody can break the glass; then only they ha
   assert.equal(refused.status, 401)
   const grant = await fetch(`${place.server.issuer}/connect/token`, {
     method: 'POST',
-    body: new URLSearchParams({ grant_type: 'password', client_id: 'admin', username: 'olivia', password: 'the password of an operator' }),
+    body: new URLSearchParams({
+      grant_type: 'password',
+      client_id: 'admin',
+      username: 'olivia',
+      password: 'the password of an operator',
+    }),
   })
   assert.equal(grant.status, 400)
   // The emergency user signs in with both factors, and it is recorded.

@@ -2,9 +2,11 @@
 export {
   type Admin,
   type AdminApi,
+  type AdminAttribute,
   type AdminClient,
   type AdminProvider,
   type AdminRole,
+  type AdminScimClient,
   type AdminUser,
   type ChangeOptions,
   Collection,

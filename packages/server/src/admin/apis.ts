@@ -138,6 +138,7 @@ async function refuseUsed(before: Api, after: Api | undefined, stores: Stores, t
   const users = usersOfScopes(removed, {
     roles: await stores.roles.list(),
     clients,
+    attributes: await stores.attributes.list(),
     feeds: await stores.feeds.list(),
     controllers: await stores.controllers.list(),
     tables,

@@ -14,6 +14,7 @@ import { platformRoutes } from './platform.ts'
 import { providerRoutes } from './providers.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
+import { scimRoutes } from './scim.ts'
 import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
@@ -27,6 +28,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...linkRoutes,
   ...mailRoutes,
   ...clientRoutes,
+  ...scimRoutes,
   ...roleRoutes,
   ...apiRoutes,
   ...attributeRoutes,

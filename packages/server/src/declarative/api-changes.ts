@@ -36,6 +36,7 @@ export function apiChangeFaults(declaration: Declaration, existing: Iterable<Api
 export interface ScopeUsers {
   readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
   readonly clients: readonly Pick<ClientMetadata, 'client_id' | 'scope' | 'exchange_scope' | 'api'>[]
+  readonly attributes: readonly { readonly name: string; readonly scope: string | undefined }[]
   readonly feeds: readonly { readonly name: string; readonly read: string; readonly write: string }[]
   readonly controllers: readonly { readonly name: string; readonly topics: readonly { readonly needs: string }[] }[]
   readonly tables: readonly {
@@ -53,6 +54,7 @@ export function usersOfScopes(scopes: ReadonlySet<string>, users: ScopeUsers): s
     ...users.clients
       .filter(({ scope, exchange_scope: exchanged }) => names(...wordsOf(scope ?? ''), ...wordsOf(exchanged ?? '')))
       .map((one) => `the client ${one.client_id}`),
+    ...users.attributes.filter(({ scope }) => names(scope)).map(({ name }) => `the attribute ${name}`),
     ...users.feeds.filter(({ read, write }) => names(read, write)).map(({ name }) => `the feed ${name}`),
     ...users.controllers
       .filter(({ topics }) => names(...topics.map(({ needs }) => needs)))
@@ -107,6 +109,7 @@ export function scopeRemovalFaults(
   const users = usersOfScopes(removed, {
     roles: byName(state.roles.values(), declaration.roles),
     clients: otherClients,
+    attributes: byName(state.attributes.values(), declaration.attributes),
     feeds: byName(state.feeds.values(), declaration.feeds),
     controllers: byName(state.controllers.values(), declaration.controllers),
     tables: [

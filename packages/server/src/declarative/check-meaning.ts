@@ -83,7 +83,7 @@ export function checkMeaning(
     ...apis.flatMap((api, index) => within(`apis[${index}]`, apiFaults(api, definitions.values()))),
     ...(apis.length === 0 ? [] : apiChangeFaults(declaration, existingApis)),
     ...roles.flatMap((role, index) => within(`roles[${index}]`, roleFaults(role, known))),
-    ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each))),
+    ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each, known))),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client, known))),

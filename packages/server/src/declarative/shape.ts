@@ -209,7 +209,12 @@ const TABLE = closed(['name', 'columns'], {
   columns: { ...list(COLUMN), minItems: 1 },
   read_scope: either(text({ description: 'Default: any Platform/ scope.' }), NULL),
   write_scope: either(text({ description: 'Default: Platform/Admin.' }), NULL),
-  row_filter: either(text({ description: 'An IQL predicate over :sub, :username, :client and :roles.' }), NULL),
+  row_filter: either(
+    text({
+      description: 'An IQL predicate over :sub, :username, :client, :roles and attributes such as :attribute.desk.',
+    }),
+    NULL,
+  ),
   live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
   csv: text({
     minLength: 1,

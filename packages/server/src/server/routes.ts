@@ -254,6 +254,7 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     providerKey: providerParts(parts).providerKey,
     providersChanged: identity.providers.load,
     apisChanged: identity.apis.reload,
+    provisioning: parts.scim,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

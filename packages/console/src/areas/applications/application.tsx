@@ -1,11 +1,13 @@
 /** The page of one application: how it is registered, its secrets, and the code to connect it. */
 import { useEffect } from 'preact/hooks'
+import { AttributeValues } from '../../admin/attributes.tsx'
 import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { Await, Menu, Notice, Page, Tabs } from '../../ui/index.ts'
+import { Authentication } from './authentication.tsx'
 import { CodePage } from './code.tsx'
-import { type Application, infoOf, kindOf } from './kinds.ts'
+import { type Application, hasSecret, infoOf, kindOf } from './kinds.ts'
 import { ApplicationBadges } from './list.tsx'
 import { forgetSecret } from './secret.ts'
 import { Secrets } from './secrets.tsx'
@@ -26,6 +28,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
       </Page>
     )
   const isOwn = data.built_in === true
+  const isConfidential = infoOf(kindOf(data)).confidential && !isOwn
   return (
     <Page
       title={data.client_name ?? data.client_id}
@@ -53,7 +56,16 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
       ) : (
         <>
           <Settings key={JSON.stringify(data)} application={client} client={data} />
-          {infoOf(kindOf(data)).confidential && !isOwn && <Secrets client={data} onChange={client.reload} />}
+          {infoOf(kindOf(data)).kind === 'service' && !isOwn && (
+            <AttributeValues
+              of={client}
+              values={data.attributes ?? {}}
+              about="For its tokens without a user. Changes take effect at once."
+              done={`The attributes of ${data.client_id} were changed`}
+            />
+          )}
+          {isConfidential && <Authentication key={data.client_id} application={client} client={data} />}
+          {isConfidential && hasSecret(data) && <Secrets client={data} onChange={client.reload} />}
         </>
       )}
     </Page>

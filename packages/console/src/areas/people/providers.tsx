@@ -118,13 +118,7 @@ const SHOWN_ELSEWHERE = [
   ...['jwks_uri', 'public_key'],
 ]
 
-function Definition({
-  provider,
-  found,
-}: {
-  readonly provider: Tagged<AdminProvider>
-  readonly found: AdminProvider
-}) {
+function Definition({ provider, found }: { readonly provider: Tagged<AdminProvider>; readonly found: AdminProvider }) {
   const shown = Object.fromEntries(Object.entries(found).filter(([name]) => !SHOWN_ELSEWHERE.includes(name)))
   const [text, setText] = useState(JSON.stringify(shown, undefined, 2))
   const [secret, setSecret] = useState('')

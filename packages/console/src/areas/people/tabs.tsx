@@ -8,6 +8,7 @@ const PAGES = [
   ['Set-up links', ['links']],
   ['Roles', ['roles']],
   ['Providers', ['providers']],
+  ['Attributes', ['attributes']],
 ] as const
 
 export type PageTitle = (typeof PAGES)[number][0]

@@ -140,8 +140,8 @@ export function readApi(value: unknown, declared: readonly AttributeDefinition[]
   return one('apis', check({ apis: [value] }, [], undefined, declared, known).apis)
 }
 
-export function readAttribute(value: unknown): DeclaredAttribute {
-  return one('attributes', check({ attributes: [value] }, []).attributes)
+export function readAttribute(value: unknown, known: KnownApis): DeclaredAttribute {
+  return one('attributes', check({ attributes: [value] }, [], undefined, undefined, known).attributes)
 }
 
 /** Without the secret, which is read separately. */

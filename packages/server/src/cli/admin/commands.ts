@@ -2,6 +2,7 @@
 import type { Command } from '../command.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { API_COMMANDS } from './api-commands.ts'
+import { ATTRIBUTE_COMMANDS } from './attribute-commands.ts'
 import { CLIENT_COMMANDS } from './client-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { CONTROLLER_COMMANDS } from './controller-commands.ts'
@@ -10,6 +11,7 @@ import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
 import { PROVIDER_COMMANDS } from './provider-commands.ts'
+import { SCIM_COMMANDS } from './scim-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
 
 export const ADMIN_COMMANDS: readonly Command[] = [
@@ -19,6 +21,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...CLIENT_COMMANDS,
   ...API_COMMANDS,
   ...PROVIDER_COMMANDS,
+  ...SCIM_COMMANDS,
+  ...ATTRIBUTE_COMMANDS,
   ...CONTROLLER_COMMANDS,
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,

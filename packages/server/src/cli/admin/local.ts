@@ -40,6 +40,7 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     providerKey: data.masterKey.derive('providers'),
     providersChanged: async () => {},
     apisChanged: async () => {},
+    provisioning: loaded.config.scim,
     // Only a server loads their modules; it does not use a declared controller or feed with the name of one of them.
     loadedControllers: [],
     feeds: undefined,

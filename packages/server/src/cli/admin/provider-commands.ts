@@ -73,7 +73,11 @@ export const PROVIDER_COMMANDS: readonly AdminCommand[] = [
       '--default': { value: 'MEMBER', repeatable: true, help: 'return to the default of a member; repeatable' },
     },
     summary: 'Changes a provider, for all sign-ins from now on.',
-    examples: ['provider set corp --lifetime "7 days"', 'provider set corp --secret', 'provider set corp --default rules'],
+    examples: [
+      'provider set corp --lifetime "7 days"',
+      'provider set corp --secret',
+      'provider set corp --default rules',
+    ],
     async run(call) {
       const secret = await readSecret(call)
       const defaults = Object.fromEntries(call.args.values('--default').map((member) => [member, null]))

@@ -1,10 +1,10 @@
 /** What sign-ins through other providers use of the rest of the server. */
 import type { Bus } from '../../events/bus.ts'
 import type { Resolve } from '../../http/outgoing/guarded-request.ts'
-import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import type { Database } from '../../store/database/database.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import type { BrowserEnv } from '../browser/env.ts'
 import type { RemoteKeys } from '../remote-keys/remote-keys.ts'
 
@@ -18,7 +18,7 @@ export interface ProvidersEnv extends Omit<BrowserEnv, 'metrics'> {
   /** Who has which `externalId`. */
   readonly scim: Pick<Stores['scim'], 'userByExternalId'>
   /** The attributes that are declared. */
-  readonly attributes: { readonly definitions: ReadonlyMap<string, AttributeDefinition> }
+  readonly attributes: Pick<AttributeDirectory, 'claims' | 'definitions'>
   /** Resolves host names; the system's resolver where absent. */
   readonly resolve?: Resolve | undefined
 }
