@@ -49,6 +49,20 @@ export interface AdminApi {
     }[];
     readonly [member: string]: unknown;
 }
+/** Another OpenID provider, with the names of the declarative file. */
+export interface AdminProvider {
+    readonly id: string;
+    readonly name: string;
+    readonly issuer: string;
+    readonly client_id: string;
+    /** Written, and never shown. */
+    readonly client_secret?: string;
+    readonly provision: 'never' | 'invited' | 'create';
+    readonly disabled: boolean;
+    /** To be registered at the provider. */
+    readonly redirect_uri: string;
+    readonly [member: string]: unknown;
+}
 /** A client that provisions users over SCIM, and its provisioning tokens without their values. */
 export interface AdminScimClient {
     readonly client_id: string;
@@ -108,6 +122,8 @@ export interface Admin {
     readonly roles: Collection<AdminRole>;
     /** APIs of your own, by resource. */
     readonly apis: Collection<AdminApi>;
+    /** Other OpenID providers through which people sign in. */
+    readonly providers: Collection<AdminProvider>;
     /** Clients that provision users over SCIM. Their tokens are at `scim/CLIENT/tokens`: `admin['scim/hr-sync/tokens'].create({})`. */
     readonly scim: Collection<AdminScimClient>;
     readonly [path: `scim/${string}/tokens`]: Collection;
