@@ -74,6 +74,7 @@ const LONG = [
   'conformance/throttle',
   'feeds/loss',
   'identity/hash-queue',
+  'mail/other-servers',
   'operate/installation',
   'operate/rolling-restart',
   'query/aggregate-memory',

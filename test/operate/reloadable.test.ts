@@ -6,9 +6,11 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileName, type SettingName, settingNames } from '../../packages/server/src/config/config.ts'
 import { reloadOf } from '../../packages/server/src/config/reload.ts'
+import { trustedCertificate, writeCertificate } from '../support/certificate.ts'
 import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
 import { freshRequest, type RequestOptions } from '../support/fresh-request.ts'
 import { type RunningProcess, servePlainly } from '../support/process.ts'
+import { MAIL_PASSWORD, startSmtpServer } from '../support/smtp-server.ts'
 import { connect, type StreamClient } from '../support/stream-client.ts'
 import { until } from '../support/until.ts'
 
@@ -73,6 +75,33 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
       const body = JSON.stringify([1, 2].map((Data) => ({ Topic: 'probe', Data })))
       const publish = async () => send('/feeds/Probe', { token: await token('c6'), body, type: 'application/json' })
       return [(await publish()).status, (await publish()).status]
+    },
+  },
+  mailPassword: {
+    values: ['another password', MAIL_PASSWORD],
+    seen: [502, 204],
+    async see({ send, token }) {
+      const body = JSON.stringify({ to: 'ops@example.com' })
+      const sent = await send('/admin/mail/test', { token: await token('c5'), body, type: 'application/json' })
+      return sent.status
+    },
+  },
+  /** Of three requests for a new password within a minute, those that are queued. */
+  mailRate: {
+    values: ['1', '50'],
+    seen: [1, 3],
+    async see({ send, token }) {
+      const from = '127.0.0.9'
+      const admin = await token('c5')
+      const count = async () => JSON.parse((await send('/admin/mail', { token: admin })).body).items.length
+      const before = await count()
+      const { body: page, headers } = await send('/forgot-password', { from })
+      const form_token = /name="form_token" value="([^"]+)"/.exec(page)?.[1] ?? ''
+      const cookie = (headers['set-cookie'] ?? []).map((text) => text.split(';', 1)[0]).join('; ')
+      const body = new URLSearchParams({ form_token, username: 'nobody' }).toString()
+      for (let index = 0; index < 3; index++)
+        await send('/forgot-password', { from, body, type: 'application/x-www-form-urlencoded', headers: { cookie } })
+      return (await count()) - before
     },
   },
   limitExempt: {
@@ -346,6 +375,9 @@ for (const workers of [1, 2])
     test('applies each setting of the list, and names those that need a restart', async (t) => {
       const { place, leave } = await openPlace('sqlite')
       const file = join(place.dataFolder, 'gatehouse.json')
+      const smtp = await startSmtpServer()
+      const { certFile } = await writeCertificate(trustedCertificate(), place.dataFolder)
+      const mail = { mail_url: smtp.flags['--mail-url'], mail_from: smtp.flags['--mail-from'] }
       const declare = (which: 0 | 1, others: object, declared: object = DECLARED) => {
         const settings = Object.entries(PROBES).map(([name, { values }]) => [
           fileName(name as SettingName),
@@ -353,21 +385,18 @@ for (const workers of [1, 2])
         ])
         return writeFile(
           file,
-          JSON.stringify({ ...declared, settings: { ...Object.fromEntries(settings), ...others } }),
+          JSON.stringify({ ...declared, settings: { ...Object.fromEntries(settings), ...mail, ...others } }),
         )
       }
       await declare(0, { stream_drain_time: 30, stop_delay: 0 })
-      const server = await servePlainly([
-        '--config',
-        file,
-        '--data',
-        join(place.dataFolder, 'data'),
-        '--workers',
-        `${workers}`,
-      ])
+      const server = await servePlainly(
+        ['--config', file, '--data', join(place.dataFolder, 'data'), '--workers', `${workers}`],
+        { environment: { NODE_EXTRA_CA_CERTS: certFile } },
+      )
       await until('all have started', 5000, () => workers === 1 || server.output().stdout.includes('all workers have'))
       t.after(async () => {
         await server.stop('SIGKILL')
+        await smtp.close()
         await leave()
       })
       const subject = createSubject(server)

@@ -49,20 +49,6 @@ export interface AdminApi {
     }[];
     readonly [member: string]: unknown;
 }
-/** Another OpenID provider, with the names of the declarative file. */
-export interface AdminProvider {
-    readonly id: string;
-    readonly name: string;
-    readonly issuer: string;
-    readonly client_id: string;
-    /** Written, and never shown. */
-    readonly client_secret?: string;
-    readonly provision: 'never' | 'invited' | 'create';
-    readonly disabled: boolean;
-    /** To be registered at the provider. */
-    readonly redirect_uri: string;
-    readonly [member: string]: unknown;
-}
 /** A client that provisions users over SCIM, and its provisioning tokens without their values. */
 export interface AdminScimClient {
     readonly client_id: string;
@@ -88,6 +74,20 @@ export interface AdminAttribute {
     readonly scope?: string;
     /** The SCIM attribute that writes it. */
     readonly scim?: string;
+    readonly [member: string]: unknown;
+}
+/** Another OpenID provider, with the names of the declarative file. */
+export interface AdminProvider {
+    readonly id: string;
+    readonly name: string;
+    readonly issuer: string;
+    readonly client_id: string;
+    /** Written, and never shown. */
+    readonly client_secret?: string;
+    readonly provision: 'never' | 'invited' | 'create';
+    readonly disabled: boolean;
+    /** To be registered at the provider. */
+    readonly redirect_uri: string;
     readonly [member: string]: unknown;
 }
 /**
@@ -122,13 +122,13 @@ export interface Admin {
     readonly roles: Collection<AdminRole>;
     /** APIs of your own, by resource. */
     readonly apis: Collection<AdminApi>;
-    /** Other OpenID providers through which people sign in. */
-    readonly providers: Collection<AdminProvider>;
     /** Clients that provision users over SCIM. Their tokens are at `scim/CLIENT/tokens`: `admin['scim/hr-sync/tokens'].create({})`. */
     readonly scim: Collection<AdminScimClient>;
     readonly [path: `scim/${string}/tokens`]: Collection;
     /** What users and clients can have besides the standard claims. */
     readonly attributes: Collection<AdminAttribute>;
+    /** Other OpenID providers through which people sign in. */
+    readonly providers: Collection<AdminProvider>;
     readonly keys: Collection;
     /** Open streaming connections. */
     readonly streams: Collection;
@@ -146,6 +146,8 @@ export interface Admin {
     readonly grants: Collection;
     /** One-time links with which people choose a password: `create({ user })`, or `create({ username, roles })` for a new user. */
     readonly links: Collection;
+    /** Mails that wait, and those that ended during the last week: `list({ state: 'waiting' })`. */
+    readonly mail: Collection;
     /** How many users, clients, roles, sessions and grants there are, up to a bound. */
     readonly counts: Collection;
     /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`, `identities`. */

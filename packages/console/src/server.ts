@@ -7,6 +7,8 @@ export interface ServerInfo {
   readonly version: string
   readonly services: readonly string[]
   readonly demo: boolean
+  /** Whether mail is set up. */
+  readonly mail: boolean
   /** The operator's name for the product. */
   readonly name: string
   /** URL of the operator's logo; undefined for that of Gatehouse. */

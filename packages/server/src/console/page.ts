@@ -9,6 +9,8 @@ export interface PageData {
   /** The services of this node. */
   readonly services: readonly string[]
   readonly demo: boolean
+  /** Whether mail is set up. */
+  readonly mail: boolean
   readonly name: string
   /** URL of the operator's logo; undefined for ours. */
   readonly logo: string | undefined
@@ -18,10 +20,10 @@ export interface PageData {
 
 /** The script reads the element `gatehouse`: the policy forbids inline scripts. */
 export function consolePage(data: PageData, manifest: Manifest): string {
-  const { base, issuer, version, services, demo, name, logo, tokens } = data
+  const { base, issuer, version, services, demo, mail, name, logo, tokens } = data
   const url = (file: string) => `${base}/console/assets/${file}`
   const areaStyles = Object.fromEntries(Object.entries(manifest.areaStyles).map(([area, file]) => [area, url(file)]))
-  const settings = JSON.stringify({ base, issuer, version, services, demo, name, logo, areaStyles })
+  const settings = JSON.stringify({ base, issuer, version, services, demo, mail, name, logo, areaStyles })
   const tags = [
     ...[tokens, ...manifest.styles.map(url)].map((href) => `<link rel="stylesheet" href="${escapeHtml(href)}">`),
     `<script src="${escapeHtml(url(manifest.theme))}"></script>`,

@@ -6,8 +6,8 @@ import { displayNameOf } from '../identity/tokens/claims.ts'
 import { exceptOutages } from '../lib/unavailable.ts'
 import type { Mail, MailSettings } from '../mail/mail.ts'
 import type { Templates } from '../mail/templates.ts'
+import type { Logger } from '../telemetry/log.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Base } from './base.ts'
 import type { Resources } from './resources.ts'
 import type { Cleanup } from './watch/cleanup.ts'
 
@@ -59,7 +59,12 @@ export function mailSettingsOf({ mailPassword: password, mailRate: rate }: Confi
 }
 
 /** This node sends what is queued, until it is closed. */
-export function startMail(mail: Mail, { logger }: Pick<Base, 'logger'>, metrics: Metrics, cleanup: Cleanup): void {
+export function startMail(
+  mail: Mail,
+  { logger }: { readonly logger: Logger },
+  metrics: Metrics,
+  cleanup: Cleanup,
+): void {
   const delivery = mail.start({
     metrics,
     onFailure: (facts) => logger.warn(facts, 'a mail could not be delivered'),

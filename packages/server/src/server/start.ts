@@ -131,7 +131,7 @@ function answerRequests(
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
   const { query, identity, streaming, feeds, mail, metrics, renderMetrics, rateLimits } = services
-  const { authenticate } = identity
+  const { authenticate, checkProof } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
   const pages = lazyPages(basePath, base.brand, placesOf(config))
@@ -157,7 +157,9 @@ function answerRequests(
       runsIdentity: runs(config, 'identity'),
       scim: config.scim,
       discovery: config.discovery,
-      console: config.console ? { issuer, services: config.services, demo: config.demo } : undefined,
+      console: config.console
+        ? { issuer, services: config.services, demo: config.demo, mail: mail !== undefined }
+        : undefined,
       tables: query?.tables,
       query: query?.routes({
         metrics,
@@ -182,7 +184,7 @@ function answerRequests(
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     addressOf: (request) => addresses.of(request),
     admit: connections.admit,
-    ...{ authenticate, rateLimits, metrics, logger, tracing },
+    ...{ authenticate, checkProof, rateLimits, metrics, logger, tracing },
   })
   listener.server.on('clientError', createClientErrorHandler(logger, metrics))
   listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)

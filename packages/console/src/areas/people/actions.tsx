@@ -1,6 +1,7 @@
 /** What can be done about a user. Each action asks first if it takes something away, and says what happened. */
 import { attempt, type Tagged } from '../../admin/tagged.ts'
 import { gate, user as me } from '../../gate.ts'
+import { server } from '../../server.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast, toastError } from '../../shell/toasts.tsx'
@@ -28,6 +29,16 @@ export function actionsOf(context: Context): {
       act: () => void makeLink(context),
     },
     items: [
+      ...(server.mail
+        ? [
+            {
+              title: person.has_password ? 'Mail a reset link' : 'Mail an invitation',
+              icon: 'link',
+              disabled: (person.email ?? '') === '',
+              act: () => void makeLink(context, { send: true }),
+            } as const,
+          ]
+        : []),
       {
         title: isDue ? 'Do not require a new password' : 'Require a new password at sign-in',
         icon: 'key',
@@ -53,9 +64,9 @@ export function actionsOf(context: Context): {
   }
 }
 
-async function makeLink({ person, onLink }: Context): Promise<void> {
+async function makeLink({ person, onLink }: Context, how: { readonly send?: boolean } = {}): Promise<void> {
   try {
-    onLink((await gate.admin.links.create({ user: person.id })) as unknown as Link)
+    onLink((await gate.admin.links.create({ user: person.id, ...how })) as unknown as Link)
   } catch (error) {
     toastError(error)
   }

@@ -5,6 +5,7 @@ import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
 import { AttributePage, Attributes, NewAttribute } from './attributes.tsx'
 import { Links } from './links.tsx'
+import { MailQueue } from './mail.tsx'
 import { NewUser } from './new-user.tsx'
 import { NewProvider, ProviderPage, Providers } from './providers.tsx'
 import { NewRole, RolePage } from './role.tsx'
@@ -29,17 +30,18 @@ export default function People({ path: [first, second], query }: AreaProps) {
   if (first === 'new') return <NewUser />
   if (first === 'signed-in') return <SignedIn what={second} query={query} />
   if (first === 'links') return <Links />
+  if (first === 'mail') return <MailQueue state={second} />
   if (first === 'roles') {
     if (second === undefined) return <Roles />
     return second === 'new' ? <NewRole /> : <RolePage key={second} name={second} />
   }
-  if (first === 'providers') {
-    if (second === undefined) return <Providers />
-    return second === 'new' ? <NewProvider /> : <ProviderPage key={second} id={second} />
-  }
   if (first === 'attributes') {
     if (second === undefined) return <Attributes />
     return second === 'new' ? <NewAttribute /> : <AttributePage key={second} name={second} />
+  }
+  if (first === 'providers') {
+    if (second === undefined) return <Providers />
+    return second === 'new' ? <NewProvider /> : <ProviderPage key={second} id={second} />
   }
   return <UserPage key={first} id={first} part={second} />
 }

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import type { AdminUser } from '../../../../client/src/index.ts'
 import { faultsOf } from '../../admin/tagged.ts'
 import { gate } from '../../gate.ts'
+import { server } from '../../server.ts'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import {
@@ -60,11 +61,13 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
   const [roles, setRoles] = useState<readonly string[]>([])
   const [lifetime, setLifetime] = useState<string>('259200')
   const [password, setPassword] = useState('')
+  const [isMailed, setMailed] = useState(server.mail)
   const [mustChange, setMustChange] = useState(true)
   const { isBusy, error, submit } = useSubmit(async () => {
     const profile = { username: username.trim(), roles, ...filled({ name, email }) }
     if (how === 'invite') {
-      onLink((await gate.admin.links.create({ ...profile, expires_in: Number(lifetime) })) as unknown as Link)
+      const send = isMailed && email.trim() !== '' ? { send: true } : {}
+      onLink((await gate.admin.links.create({ ...profile, expires_in: Number(lifetime), ...send })) as unknown as Link)
       toast(`${profile.username} was invited`)
       return
     }
@@ -89,7 +92,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
       />
       <p class="quiet">
         {how === 'invite'
-          ? 'You get a link to pass on, on paper or by any messenger. They use it to choose their own password.'
+          ? `You get a link to pass on, on paper or by any messenger${server.mail ? ', or it is mailed' : ''}. They use it to choose their own password.`
           : 'You choose the first password and give it to them.'}
       </p>
       <TextField
@@ -114,7 +117,7 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
         value={email}
         onValue={setEmail}
         error={faults?.get('email')}
-        hint="Optional: nothing is sent there."
+        hint={server.mail ? 'Optional.' : 'Optional: nothing is sent there.'}
       />
       {how === 'password' ? (
         <>
@@ -134,7 +137,10 @@ function NewUserForm({ onLink }: { readonly onLink: (link: Link) => void }) {
           />
         </>
       ) : (
-        <Select label="The link works for" value={lifetime} onValue={setLifetime} choices={LIFETIMES} />
+        <>
+          <Select label="The link works for" value={lifetime} onValue={setLifetime} choices={LIFETIMES} />
+          {server.mail && <Checkbox label="Mail the link to this address" checked={isMailed} onChecked={setMailed} />}
+        </>
       )}
       <RoleChoice roles={roles} onRoles={setRoles} />
       {isElsewhere && (

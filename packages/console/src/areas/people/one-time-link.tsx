@@ -1,16 +1,24 @@
 /** A one-time link: shown once, to copy, to print, or to scan. */
 import { useEffect, useState } from 'preact/hooks'
 import { server } from '../../server.ts'
+import { href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
 import { Button, copyText, Notice, Time } from '../../ui/index.ts'
 import type { Link } from './types.ts'
 
 export function OneTimeLink({ link }: { readonly link: Link }) {
-  const { url = '', username, expires_at: expires, kind } = link
+  const { url = '', username, expires_at: expires, kind, sent_to: sentTo } = link
   const copy = async () => {
     await copyText(url)
     toast('The link was copied')
   }
+  if (sentTo !== null)
+    return (
+      <p>
+        A link for <strong>{username}</strong> is mailed to <strong>{sentTo}</strong>. It works once, until{' '}
+        <Time at={expires} />. <a href={href('people', 'mail')}>Mail</a> shows whether it was delivered.
+      </p>
+    )
   return (
     <div class="one-time-link">
       <h2 class="print-only">{server.name}</h2>

@@ -1,4 +1,5 @@
 /** The pages of the area. */
+import { server } from '../../server.ts'
 import { href } from '../../shell/router.ts'
 import { Tabs } from '../../ui/index.ts'
 
@@ -7,13 +8,15 @@ const PAGES = [
   ['Signed in', ['signed-in']],
   ['Set-up links', ['links']],
   ['Roles', ['roles']],
-  ['Providers', ['providers']],
   ['Attributes', ['attributes']],
+  ['Mail', ['mail']],
+  ['Providers', ['providers']],
 ] as const
 
 export type PageTitle = (typeof PAGES)[number][0]
 
 export function PeopleTabs({ current }: { readonly current: PageTitle }) {
-  const tabs = PAGES.map(([title, path]) => ({ title, href: href('people', ...path), current: title === current }))
+  const pages = server.mail ? PAGES : PAGES.filter(([title]) => title !== 'Mail')
+  const tabs = pages.map(([title, path]) => ({ title, href: href('people', ...path), current: title === current }))
   return <Tabs label="People" tabs={tabs} />
 }

@@ -30,6 +30,21 @@ export interface Link {
   readonly created_at: string
   readonly expires_at: string
   readonly url?: string
+  /** Where it was mailed; then there is no `url`. */
+  readonly sent_to: string | null
+}
+
+export interface Mail {
+  readonly id: string
+  readonly kind: string
+  readonly state: 'waiting' | 'sent' | 'failed' | 'dropped' | 'removed'
+  readonly user: string | null
+  readonly to: string | null
+  readonly attempts: number
+  readonly error: string | null
+  readonly created_at: string
+  readonly next_at: string | null
+  readonly ended_at: string | null
 }
 
 export interface Session {

@@ -1,0 +1,171 @@
+/** The mail queue: what waits, what was sent or given up, and a test of the mail server. */
+import { useState } from 'preact/hooks'
+import { PagedTable } from '../../admin/list.tsx'
+import { usePages } from '../../admin/pages.ts'
+import { withQuery } from '../../admin/requests.ts'
+import { attempt, confirmAndAttempt } from '../../admin/tagged.ts'
+import { gate } from '../../gate.ts'
+import { go, href } from '../../shell/router.ts'
+import {
+  Badge,
+  Button,
+  Dialog,
+  dangerColumn,
+  Empty,
+  ErrorNotice,
+  Form,
+  IconButton,
+  Page,
+  Segments,
+  TextField,
+  Time,
+  useSubmit,
+} from '../../ui/index.ts'
+import { PeopleTabs } from './tabs.tsx'
+import type { Mail } from './types.ts'
+
+const STATES = ['all', 'waiting', 'failed', 'sent'] as const
+type Shown = (typeof STATES)[number]
+
+const KINDS: Readonly<Record<string, string>> = {
+  invitation: 'Invitation',
+  reset: 'New password',
+  'forgot-password': 'Forgotten password',
+  verification: 'Confirm the address',
+  'new-browser': 'Notice: new browser',
+  'password-changed': 'Notice: password changed',
+  'factor-added': 'Notice: second factor added',
+  'factor-removed': 'Notice: second factor removed',
+  'address-changed': 'Notice: address changed',
+  'identity-linked': 'Notice: identity linked',
+  'identity-unlinked': 'Notice: identity unlinked',
+  'break-glass': 'Notice: emergency sign-in',
+}
+
+const BADGES = { waiting: 'accent', failed: 'danger' } as const
+
+export function MailQueue({ state }: { readonly state: string | undefined }) {
+  const shown = STATES.find((known) => known === state) ?? 'all'
+  const [isTesting, setTesting] = useState(false)
+  const [round, setRound] = useState(0)
+  return (
+    <Page
+      title="Mail"
+      bar={<PeopleTabs current="Mail" />}
+      actions={
+        <>
+          <IconButton icon="refresh" label="Load again" onClick={() => setRound((was) => was + 1)} />
+          <Button onClick={() => setTesting(true)}>Send a test mail</Button>
+        </>
+      }
+    >
+      <div class="people-search">
+        <Segments<Shown>
+          label="Which mails are listed"
+          value={shown}
+          onValue={(value) => go(value === 'all' ? href('people', 'mail') : href('people', 'mail', value))}
+          choices={[
+            { value: 'all', title: 'All' },
+            { value: 'waiting', title: 'Waiting' },
+            { value: 'failed', title: 'Failed' },
+            { value: 'sent', title: 'Sent' },
+          ]}
+        />
+      </div>
+      <MailTable
+        key={`${shown} ${round}`}
+        path={withQuery('/admin/mail', { state: shown === 'all' ? undefined : shown, limit: 50 })}
+      />
+      {isTesting && <TestDialog onClose={() => setTesting(false)} />}
+    </Page>
+  )
+}
+
+function MailTable({ path }: { readonly path: string }) {
+  const mails = usePages<Mail>(path)
+  const retry = async ({ id }: Mail) => {
+    const isDone = await attempt(
+      async () => void (await gate.json(`/admin/mail/${encodeURIComponent(id)}/retry`, { method: 'POST' })),
+      'The mail is tried again',
+    )
+    if (isDone) mails.reload()
+  }
+  const remove = async ({ id }: Mail) => {
+    const isRemoved = await confirmAndAttempt(
+      { title: 'Remove this mail?', text: 'It is not sent. A link in it stays valid.', action: 'Remove' },
+      () => gate.admin.mail.delete(id),
+      'The mail was removed',
+    )
+    if (isRemoved) mails.reload()
+  }
+  return (
+    <PagedTable
+      of={mails}
+      label="Mail"
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'To',
+          cell: ({ to, user }) => {
+            const text = to ?? (user === null ? '–' : 'Verified address')
+            return user === null ? text : <a href={href('people', user)}>{text}</a>
+          },
+        },
+        { title: 'Kind', cell: ({ kind }) => KINDS[kind] ?? kind },
+        {
+          title: 'State',
+          cell: ({ state, error }) => (
+            <>
+              <Badge kind={state === 'waiting' || state === 'failed' ? BADGES[state] : undefined}>{state}</Badge>
+              {error !== null && <p class="quiet">{error}</p>}
+            </>
+          ),
+        },
+        { title: 'Attempts', wide: true, cell: ({ attempts }) => attempts },
+        { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
+        {
+          title: 'Next attempt',
+          cell: (mail) =>
+            mail.next_at === null ? (
+              '–'
+            ) : (
+              <>
+                <Time at={mail.next_at} as="relative" />{' '}
+                <Button kind="plain" onClick={() => void retry(mail)}>
+                  Try now
+                </Button>
+              </>
+            ),
+        },
+        dangerColumn(({ state }) => (state === 'waiting' ? 'Remove' : undefined), remove),
+      ]}
+      empty={
+        <Empty icon="link" title="There are no mails">
+          Mails that wait are listed here, and those that were sent or given up during the last week.
+        </Empty>
+      }
+    />
+  )
+}
+
+function TestDialog({ onClose }: { readonly onClose: () => void }) {
+  const [to, setTo] = useState('')
+  const [isSent, setSent] = useState(false)
+  const { isBusy, error, submit } = useSubmit(async () => {
+    setSent(false)
+    await gate.json('/admin/mail/test', { method: 'POST', body: { to: to.trim() } })
+    setSent(true)
+  })
+  return (
+    <Dialog title="Send a test mail" onClose={onClose} actions={<Button onClick={onClose}>Done</Button>}>
+      <Form onSubmit={submit}>
+        <TextField label="E-mail address" type="email" value={to} onValue={setTo} required autofocus />
+        {error !== undefined && <ErrorNotice error={error} title="The mail was not sent" />}
+        {isSent && <p role="status">The mail server took the mail.</p>}
+        <Button type="submit" kind="primary" busy={isBusy} disabled={to.trim() === ''}>
+          Send
+        </Button>
+      </Form>
+    </Dialog>
+  )
+}
