@@ -1,27 +1,39 @@
 /** `npm test`: type check, lint, then the tests on SQLite and on a real PostgreSQL. `--all` includes the long ones.
- *  Files can be named; `--retry` runs those that fail again one at a time, as a whole run does. `--durations` shows the time and the
- *  processor time of every file. */
+ *  Files can be named; `--retry` runs those that fail again one at a time, and `--grouped` lets them share processes, as a whole run does.
+ *  `--durations` shows the time and the processor time of every process. */
 import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { glob, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, relative, resolve } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
-import { SHARED_SERVER, startPostgres } from '../test/support/postgres.ts'
+import { openDatabase } from '../packages/server/src/store/database/database.ts'
+import {
+  createPostgresDatabase,
+  type PostgresDatabase,
+  SHARED_SERVER,
+  startPostgres,
+  TEMPLATE,
+} from '../test/support/postgres.ts'
 import { readTimes, TIMES_FOLDER } from '../test/support/processor-time.ts'
 import { makeWrittenFolder, searchWritten, WRITTEN_FOLDER } from '../test/support/written.ts'
+import { groupFiles } from './test-groups.ts'
 
 const root = new URL('..', import.meta.url).pathname
 const wanted = process.argv.slice(2).filter((word) => !word.startsWith('--'))
 const isLongRun = process.argv.includes('--all')
 const isMeasuring = process.argv.includes('--durations')
+// In a long run each file has a process of its own: that shows which of them depend on their group.
+const isGrouped = !isLongRun && (wanted.length === 0 || process.argv.includes('--grouped'))
 
 /** Keeps two processors busy, because most tests wait for a timeout, a browser or another process much of the time. */
 const FILES_AT_A_TIME = 4
 /** Of a file. */
 const TIMEOUT_MS = isLongRun ? 900_000 : 90_000
+/** Of a group of files. */
+const GROUP_TIMEOUT_MS = 240_000
 /** More failures than this have another reason than a busy machine. */
 const MOST_RETRIED = 15
 const MOST_SHOWN = 40
@@ -57,6 +69,7 @@ const LONG = [
   'client/reconnects',
   'clients/express-openid-connect',
   'clients/oauth4webapi',
+  'clients/oauth4webapi-apis',
   'clients/passport-openidconnect',
   'conformance/throttle',
   'feeds/loss',
@@ -69,6 +82,8 @@ const LONG = [
   'query/live/crowd',
   'query/live/heavy',
   'query/live/load',
+  'scim/many-users',
+  'scim/scim2-tester',
   'streaming/memory',
 ]
 
@@ -87,19 +102,22 @@ async function runAll(): Promise<number> {
     if (checks.some((status) => status !== 0)) return 1
   }
   const files = await findFiles()
+  let template: PostgresDatabase | undefined
   const postgres = process.env[SHARED_SERVER] === undefined ? await startPostgres() : undefined
   const written = await makeWrittenFolder()
   try {
     // The processes of the tests inherit them.
+    if (postgres !== undefined) process.env[SHARED_SERVER] = postgres.url
+    template = await createTemplate()
     Object.assign(process.env, {
-      ...(postgres === undefined ? {} : { [SHARED_SERVER]: postgres.url }),
+      [TEMPLATE]: new URL(template.url).pathname.slice(1),
       [WRITTEN_FOLDER]: written,
       // Each file is a process of its own, and most load the whole server: compiled once, it loads in half the time.
       NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...(isLongRun ? { TEST_LONG: 'true' } : {}),
     })
     const [alone, together] = isLongRun ? split(files) : [[], files]
-    let failed = await runFiles('tests', ordered(together), FILES_AT_A_TIME)
+    let failed = await (isGrouped ? runGrouped(together) : runFiles('tests', ordered(together), FILES_AT_A_TIME))
     if (alone.length > 0) failed.push(...(await runFiles('tests that run alone', ordered(alone), 1)))
     const isRetrying = wanted.length === 0 || process.argv.includes('--retry')
     if (isRetrying && failed.length > 0 && failed.length <= MOST_RETRIED) {
@@ -113,8 +131,18 @@ async function runAll(): Promise<number> {
     const status = failed.length > 0 || python !== 0 ? 1 : 0
     return (await holdsNoSecret(written)) ? status : 1
   } finally {
+    await template?.drop()
     await postgres?.stop()
   }
+}
+
+/** A database with our tables, without rows, from which those of the tests are copied. */
+async function createTemplate(): Promise<PostgresDatabase> {
+  const template = await createPostgresDatabase()
+  const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-template-'))
+  await (await openDatabase({ dataFolder, url: template.url })).close()
+  await rm(dataFolder, { recursive: true })
+  return template
 }
 
 async function findFiles(): Promise<string[]> {
@@ -140,50 +168,86 @@ function ordered(files: readonly string[]): string[] {
   return files.toSorted((one, other) => (place(one) < place(other) ? -1 : 1)).map((file) => resolve(root, file))
 }
 
+/** The groups come after the longest files: each takes longer than a file. */
+async function runGrouped(names: readonly string[]): Promise<string[]> {
+  const isLong = (name: string): boolean => LONGEST.some((each) => name === `test/${each}.test.ts`)
+  const groups = await groupFiles(root, names, { isLong, timeoutMs: TIMEOUT_MS })
+  const [longest, others] = [groups.separate.filter(isLong), groups.separate.filter((name) => !isLong(name))]
+  const processes = [...ordered(longest), ...groups.files, ...ordered(others)]
+  try {
+    return await runFiles('tests', processes, FILES_AT_A_TIME, groups.membersOf)
+  } finally {
+    await groups.remove()
+  }
+}
+
 interface FileResult {
   readonly file: string
   readonly passed: boolean
   readonly milliseconds: number
 }
 
-/** Resolves with the files that failed, or ended without a summary. */
-async function runFiles(name: string, files: readonly string[], concurrency: number): Promise<string[]> {
+/** Resolves with the files that failed, or ended without a summary. A file that `membersOf` knows stands for a group of files. */
+async function runFiles(
+  name: string,
+  files: readonly string[],
+  concurrency: number,
+  membersOf: (file: string) => readonly string[] | undefined = () => undefined,
+): Promise<string[]> {
   if (files.length === 0) return []
   process.stdout.write(`# ${name}\n`)
   const results: FileResult[] = []
   const times = isMeasuring ? await mkdtemp(join(tmpdir(), 'gatehouse-times-')) : undefined
   if (times !== undefined) process.env[TIMES_FOLDER] = times
   const execArgv = times === undefined ? [] : ['--import', join(root, 'test/support/processor-time.ts')]
-  const events = run({ files, concurrency, timeout: TIMEOUT_MS, cwd: root, execArgv })
+  const timeout = files.some((file) => membersOf(file) !== undefined) ? GROUP_TIMEOUT_MS : TIMEOUT_MS
+  const events = run({ files, concurrency, timeout, cwd: root, execArgv })
   events.on('test:summary', ({ file, success, duration_ms }) => {
     // The last summary is that of the whole run.
     if (file !== undefined) results.push({ file, passed: success, milliseconds: duration_ms })
   })
+  // The suites of a group have the names of its files.
+  const passedSuites = new Set<string>()
+  events.on('test:pass', (suite) => suite.nesting === 0 && passedSuites.add(suite.name))
   await pipeline(events, new spec(), process.stdout, { end: false })
   if (times !== undefined) {
     showDurations(results, readTimes(times))
     await rm(times, { recursive: true })
   } else if (files.length > MOST_SHOWN) showSlowest(results)
   const passed = new Set(results.filter((result) => result.passed).map(({ file }) => file))
-  return files.filter((file) => !passed.has(file))
+  return files
+    .filter((file) => !passed.has(file))
+    .flatMap((file) => failedMembers(membersOf(file) ?? [], passedSuites) ?? [file])
+}
+
+/** All of a group that failed as a whole; undefined for a file that is no group. */
+function failedMembers(members: readonly string[], passedSuites: ReadonlySet<string>): string[] | undefined {
+  if (members.length === 0) return undefined
+  const failed = members.filter((name) => !passedSuites.has(name))
+  return (failed.length > 0 ? failed : members).map((name) => resolve(root, name))
 }
 
 function showSlowest(results: readonly FileResult[]): void {
   const slowest = results.toSorted((one, other) => other.milliseconds - one.milliseconds).slice(0, MOST_SHOWN)
   process.stdout.write('# the slowest files\n')
   for (const { file, milliseconds } of slowest)
-    process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${relative(root, file)}\n`)
+    process.stdout.write(`${(milliseconds / 1000).toFixed(1).padStart(6)} s  ${nameOf(file)}\n`)
 }
 
 function showDurations(results: readonly FileResult[], processorTimes: ReadonlyMap<string, number>): void {
   const secondsOf = ({ file }: FileResult) => processorTimes.get(file) ?? 0
-  process.stdout.write('# processor time, and time, of each file\n')
+  process.stdout.write('# processor time, and time, of each process\n')
   for (const result of results.toSorted((one, other) => secondsOf(other) - secondsOf(one))) {
     const [used, took] = [secondsOf(result), result.milliseconds / 1000].map((n) => `${n.toFixed(1).padStart(6)} s`)
-    process.stdout.write(`${used} ${took}  ${relative(root, result.file)}\n`)
+    process.stdout.write(`${used} ${took}  ${nameOf(result.file)}\n`)
   }
   const sum = results.reduce((total, result) => total + secondsOf(result), 0)
   process.stdout.write(`${sum.toFixed(1).padStart(6)} s of processor time, without PostgreSQL\n`)
+}
+
+/** Groups are outside the project. */
+function nameOf(file: string): string {
+  return file.startsWith(root) ? relative(root, file) : `the group ${basename(file, '.test.mts')}`
 }
 
 /** No server may have logged a secret, whatever the test was about. */

@@ -79,7 +79,8 @@ error, regardless of its \`WHERE\`. An UPDATE checks keys row by row, in the phy
 **Rights.** You cannot see a table that you are not allowed to read: statements say that there is no such table. With \`Platform/Admin\`, the right that defining tables requires, you can see and change
 the definition of every table; its rows still need the read scope. A table can have a \`ROW FILTER\` over its columns and the
 caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles;
-\`:role\` is the same; [all of them](configuration.md#tables)). The caller
+\`:role\` is the same; [all of them](configuration.md#tables)), and the caller’s
+[attributes](attributes.md#row-filters), as in \`desk = :attribute.desk\`. The caller
 can neither see nor write rows for which it is not true. \`ALTER TABLE trades SET READ SCOPE
 'Platform/Trading' ROW FILTER NULL\` changes scopes, row filter and comment; \`NULL\` removes one. The change applies to every
 later statement on every node, and is recorded in the audit log.

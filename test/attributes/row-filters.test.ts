@@ -49,7 +49,7 @@ onEveryEngine('row filters over attributes', (place) => {
     return reply.json.Rows.map(({ id }) => id)
   }
 
-  test('random filters show the rows that three-valued logic makes true, for every set of values', async () => {
+  test('random filters show the rows that three-valued logic makes true, for every set of values', async (t) => {
     const seed = Date.now() % 2 ** 31
     const choice = new Choice(seed)
     const rows = randomRows(choice, 25)
@@ -67,6 +67,7 @@ onEveryEngine('row filters over attributes', (place) => {
         visible += wanted.length
       }
     }
+    t.diagnostic(`${filters} filters, ${visible} visible rows`)
     assert.ok(filters > 2 && visible > 0, `${filters} filters, ${visible} rows`)
   })
 

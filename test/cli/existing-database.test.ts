@@ -8,8 +8,9 @@ import { after, before, describe, test } from 'node:test'
 import pg from 'pg'
 import { MIGRATIONS } from '../../packages/server/src/store/database/migrations.ts'
 import { changeDatabase } from '../support/change-database.ts'
-import { onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
+import { EMPTY, onEveryEngineInLongRuns, openPlace, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
+import { createOlderSchema } from '../support/older-schema.ts'
 import { createPostgresDatabase, stopOwnPostgres } from '../support/postgres.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { takeSnapshot } from '../support/snapshot.ts'
@@ -96,7 +97,7 @@ test('a PostgreSQL database without our tables is another one than that of the s
   await drop()
 })
 
-onEveryEngineInLongRuns('migrate --create', (place) => {
+onEveryEngineInLongRuns('migrate --create', EMPTY, (place) => {
   test('creates a database, which other commands then use as it is', async () => {
     const flags = flagsOf(place())
     const rehearsed = await runInProcess(['migrate', '--create', '--dry-run', ...flags])
@@ -137,15 +138,16 @@ onEveryEngineInLongRuns('migrate --create', (place) => {
       assert.equal(status, 1, command.join(' '))
       assert.match(
         stderr,
-        /^gatehouse: The migration \d+ \(feeds\) of the database \S+ failed: .*(duplicate|exists).* Nothing was changed\. .*\n$/,
+        /^gatehouse: The migration \d+ \([\w-]+\) of the database \S+ failed: .*(duplicate|exists).* Nothing was changed\. .*\n$/,
         command.join(' '),
       )
+      assert.ok(stderr.includes(`The migration ${MIGRATIONS.length} (${MIGRATIONS.at(-1)?.name}) of`), stderr)
     }
     assert.deepEqual(await takeSnapshot(place()), before)
   })
 
   test('a server that migrates says so in its log', async () => {
-    await changeDatabase(place(), 'drop table feeds')
+    await createOlderSchema(place(), MIGRATIONS.length - 1)
     const migrated = ({ log }: TestServer) => log.filter((line) => line.includes('the database was migrated'))
     const server = await startTestServer(place())
     await server.stop()

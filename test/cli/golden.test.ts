@@ -57,6 +57,18 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'client remove robot --yes', status: 1 },
   { args: 'client list' },
   { args: 'scope list' },
+  { args: 'attribute add desk --many --claim desk --scope profile' },
+  { args: 'attribute add level --type Integer --scope profile', status: 1 },
+  { args: 'attribute add level --type Integer' },
+  { args: 'attribute set desk --scim-path department --without scope' },
+  { args: 'attribute show desk' },
+  { args: 'attribute list' },
+  { args: 'user set alice --attribute desk=Rates --attribute desk=FX --attribute level=3' },
+  { args: 'user set alice --attribute level=' },
+  { args: 'user set alice --attribute level=high', status: 1 },
+  { args: 'client set desk --attribute desk=FX' },
+  { args: 'attribute remove desk --yes', status: 1 },
+  { args: 'attribute remove level --yes' },
   {
     args: 'controller add Orders --url https://oms.internal/gatehouse --topic Place=Platform/Trading --concurrency 8',
   },
@@ -74,6 +86,18 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
   { args: 'feed remove News --yes' },
   { args: 'feed purge Prices --yes', status: 1 },
   { args: 'feed list' },
+  { args: 'scim token robot', status: 1 },
+  { args: 'role add fx --provisioned true' },
+  { args: 'client add hr-sync --grant client_credentials --scope Identity/Provisioning', status: 1 },
+  { args: 'client add hr-sync --grant client_credentials --scope Identity/Provisioning --scim' },
+  { args: 'scim token hr-sync', status: 1 },
+  { args: 'scim token hr-sync --days 90 --scim', keep: { PROVISIONING: /"id": "([\w-]+)"/ } },
+  { args: 'scim show hr-sync' },
+  { args: 'scim list' },
+  { args: 'scim revoke hr-sync PROVISIONING --yes' },
+  { args: 'scim revoke hr-sync PROVISIONING --yes', status: 1 },
+  { args: 'client remove hr-sync --yes' },
+  { args: 'role remove fx --yes' },
   { args: 'keys rotate --active-in 0', keep: { KID: /"kid": "([\w-]{43})"/ } },
   { args: 'keys retire KID --yes', status: 1 },
   { args: 'keys retire KID --compromised --yes' },
@@ -97,7 +121,12 @@ const STEPS: readonly { args: string; stdin?: string; status?: number; keep?: Re
 ]
 
 /** Their output changes with every new setting or event. */
-const UNSTEADY = new Set(['settings list', 'audit list --event nonsense'])
+const UNSTEADY = new Set([
+  'settings list',
+  'audit list --event nonsense',
+  'scim token hr-sync --days 90 --scim',
+  'scim revoke hr-sync PROVISIONING --yes',
+])
 
 test('every administration command prints JSON with --json', async () => {
   await runInProcess(['user', 'add', 'alice', ...data], { stdin: 'long enough 1\n' })
@@ -113,7 +142,7 @@ test('every administration command prints JSON with --json', async () => {
   }
   await matchesGolden('administration.txt', written.join('\n'))
   const named = new Set(STEPS.map(({ args }) => args.split(' ').slice(0, 2).join(' ')))
-  const groups = /^(user|role|client|scope|feed|controller|keys|session|queries|audit|settings|nodes|backups) /
+  const groups = /^(user|role|client|scope|scim|feed|controller|keys|session|queries|audit|settings|nodes|backups) /
   const untried = COMMANDS.map(({ name }) => name).filter((name) => groups.test(name) && !named.has(name))
   assert.deepEqual(untried.sort(), ['audit export', 'audit follow', 'user add'])
 })

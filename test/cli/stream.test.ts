@@ -163,6 +163,15 @@ test('in a pipe a request that is refused makes the exit status 1', async () => 
   assert.equal(status, 1)
 })
 
+test('in a pipe a subscription that is refused makes the exit status 1, with and without a TransactionID', async () => {
+  for (const id of ['', ',"TransactionID":1']) {
+    const stdin = `{"Controller":"Platform","Topic":"Nonsense","Action":"Sub"${id}}\n`
+    const { status, stdout } = await runInProcess(['stream', address], { stdin })
+    assert.match(stdout, /"Action":"Error"/)
+    assert.equal(status, 1, stdin)
+  }
+})
+
 test('a session that ends normally writes nothing to stderr', async () => {
   const { status, stdout, stderr } = await runInProcess(['stream', address], { stdin: 'Platform/QueryServerInfo\n' })
   assert.deepEqual([status, stderr], [0, ''])

@@ -1,6 +1,8 @@
 /** The server for tests of client libraries: plain http on loopback, one user, several clients. */
+import { generateKeyPairSync, type webcrypto } from 'node:crypto'
 import type { Declaration } from '../../packages/server/src/declarative/shape.ts'
 import { openPlace } from '../support/engines.ts'
+import { ecPair, jwkOf, rsaPair } from '../support/foreign-issuer.ts'
 import { type Gatehouse, type GatehouseOptions, startGatehouse } from '../support/providers/gatehouse.ts'
 import { requestKey } from '../support/providers/provider.ts'
 import { createUserAgent, type Departure } from '../support/user-agent.ts'
@@ -21,12 +23,14 @@ export interface OpenGatehouse extends Gatehouse {
 /** On SQLite: client libraries do not depend on the database. */
 export async function openGatehouse(
   clients: readonly Client[],
-  options: Omit<GatehouseOptions, 'declaration'> = {},
+  { apis, ...options }: Omit<GatehouseOptions, 'declaration'> & Pick<Declaration, 'apis'> = {},
 ): Promise<OpenGatehouse> {
   const { place, leave } = await openPlace('sqlite')
+  const own = apis?.flatMap(({ scopes = [] }) => scopes.map(({ name }) => name)) ?? []
   const declaration: Declaration = {
-    roles: [{ name: 'trader', scopes: ['Platform/Market', 'Platform/Trading'] }],
+    roles: [{ name: 'trader', scopes: ['Platform/Market', 'Platform/Trading', ...own] }],
     users: [{ ...ALICE, roles: ['trader'], name: 'Alice Liddell', email: 'alice@example.com', email_verified: true }],
+    ...(apis && { apis }),
     clients: [...clients],
   }
   const gatehouse = await startGatehouse(place, { ...options, declaration })
@@ -60,6 +64,32 @@ export const deviceClient: Client = {
   grant_types: [DEVICE_GRANT, 'refresh_token'],
   response_types: [],
   scope: 'openid profile offline_access Platform/Market',
+}
+
+const assertionKeys = { ES256: ecPair(), PS256: rsaPair(), EdDSA: generateKeyPairSync('ed25519') }
+
+/** Authenticates by private_key_jwt. */
+export const keyClient: Client = {
+  client_id: 'keys',
+  token_endpoint_auth_method: 'private_key_jwt',
+  redirect_uris: [CALLBACK],
+  grant_types: ['authorization_code', 'client_credentials', DEVICE_GRANT],
+  scope: 'openid Platform/Market',
+  jwks: {
+    keys: Object.entries(assertionKeys).map(([alg, { publicKey }]) => jwkOf(publicKey, { kid: `key-${alg}`, alg })),
+  },
+}
+
+const PARAMETERS = {
+  ES256: { name: 'ECDSA', namedCurve: 'P-256' },
+  PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
+  EdDSA: { name: 'Ed25519' },
+} as const
+
+/** The private keys of `keyClient`. */
+export const ASSERTION_ALGS = ['ES256', 'PS256', 'EdDSA'] as const
+export function assertionKey(alg: (typeof ASSERTION_ALGS)[number]): { key: webcrypto.CryptoKey; kid: string } {
+  return { key: assertionKeys[alg].privateKey.toCryptoKey(PARAMETERS[alg], false, ['sign']), kid: `key-${alg}` }
 }
 
 /** Opens a URL of the client as Alice, signs in and consents; returns the redirect back to the client. */

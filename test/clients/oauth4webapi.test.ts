@@ -3,10 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import * as oauth from 'oauth4webapi'
 import {
+  ASSERTION_ALGS,
   approveDevice,
+  assertionKey,
   CALLBACK,
   deviceClient,
   followAsAlice,
+  keyClient,
   type OpenGatehouse,
   openGatehouse,
   SECRET,
@@ -17,11 +20,24 @@ const insecure = { [oauth.allowInsecureRequests]: true }
 const web: oauth.Client = { client_id: 'web' }
 const basic = oauth.ClientSecretBasic(SECRET)
 
+const ORDERS = 'https://orders.example'
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const shop = { ...webClient, client_id: 'shop', scope: 'orders:read' }
+const orders: typeof webClient = {
+  client_id: 'orders',
+  client_secret: SECRET,
+  grant_types: [EXCHANGE],
+  response_types: [],
+  api: ORDERS,
+  exchange_scope: 'Platform/Market',
+}
+
 describe('oauth4webapi', () => {
   let gatehouse: OpenGatehouse
   let server: oauth.AuthorizationServer
   before(async () => {
-    gatehouse = await openGatehouse([webClient, deviceClient])
+    const apis = [{ resource: ORDERS, scopes: [{ name: 'orders:read' }] }]
+    gatehouse = await openGatehouse([webClient, deviceClient, keyClient, shop, orders], { apis })
     const issuer = new URL(gatehouse.issuer)
     server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure))
   })
@@ -33,14 +49,22 @@ describe('oauth4webapi', () => {
     return (await followAsAlice(gatehouse, start)).url
   }
 
-  test('RFC 8414 discovery returns the same document, with the method of public clients', async () => {
+  test('RFC 8414 discovery returns the same document, with every method of client authentication', async () => {
     const issuer = new URL(gatehouse.issuer)
     const response = await oauth.discoveryRequest(issuer, { ...insecure, algorithm: 'oauth2' })
-    const methods = [...(server.token_endpoint_auth_methods_supported ?? []), 'none']
+    const methods = [...(server.token_endpoint_auth_methods_supported ?? []), 'private_key_jwt']
+    const algs = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
     assert.deepEqual(await oauth.processDiscoveryResponse(issuer, response), {
       ...server,
-      token_endpoint_auth_methods_supported: methods,
-      revocation_endpoint_auth_methods_supported: methods,
+      grant_types_supported: [...(server.grant_types_supported ?? []), EXCHANGE],
+      scopes_supported: [...(server.scopes_supported ?? []), 'orders:read'],
+      protected_resources: [issuer.origin, `${issuer.origin}/query`, `${issuer.origin}/Platform`, ORDERS],
+      token_endpoint_auth_methods_supported: [...methods, 'none'],
+      revocation_endpoint_auth_methods_supported: [...methods, 'none'],
+      introspection_endpoint_auth_methods_supported: methods,
+      token_endpoint_auth_signing_alg_values_supported: algs,
+      revocation_endpoint_auth_signing_alg_values_supported: algs,
+      introspection_endpoint_auth_signing_alg_values_supported: algs,
     })
   })
 
@@ -119,6 +143,60 @@ describe('oauth4webapi', () => {
       await oauth.revocationRequest(server, web, basic, tokens.access_token, insecure),
     )
     assert.equal((await introspect()).active, false)
+  })
+
+  for (const alg of ASSERTION_ALGS)
+    test(`private_key_jwt with ${alg}: token, introspection, revocation, device authorization`, async () => {
+      const robot: oauth.Client = { client_id: 'keys' }
+      const keys = oauth.PrivateKeyJwt(assertionKey(alg))
+      const parameters = new URLSearchParams({ scope: 'Platform/Market' })
+      const granted = await oauth.clientCredentialsGrantRequest(server, robot, keys, parameters, insecure)
+      const { access_token: token } = await oauth.processClientCredentialsResponse(server, robot, granted)
+      const introspect = async () => {
+        const asked = await oauth.introspectionRequest(server, robot, keys, token, insecure)
+        return oauth.processIntrospectionResponse(server, robot, asked)
+      }
+      assert.equal((await introspect()).active, true)
+      await oauth.processRevocationResponse(await oauth.revocationRequest(server, robot, keys, token, insecure))
+      assert.equal((await introspect()).active, false)
+      const device = await oauth.deviceAuthorizationRequest(server, robot, keys, new URLSearchParams(), insecure)
+      assert.ok((await oauth.processDeviceAuthorizationResponse(server, robot, device)).user_code)
+    })
+
+  test('RFC 8693: an API exchanges the token of its caller', async () => {
+    const verifier = oauth.generateRandomCodeVerifier()
+    const url = await authorize({
+      client_id: 'shop',
+      response_type: 'code',
+      scope: 'orders:read',
+      resource: ORDERS,
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    })
+    const answer = oauth.validateAuthResponse(server, { client_id: 'shop' }, url)
+    const caller: oauth.Client = { client_id: 'shop' }
+    const response = await oauth.authorizationCodeGrantRequest(
+      server,
+      caller,
+      basic,
+      answer,
+      CALLBACK,
+      verifier,
+      insecure,
+    )
+    const tokens = await oauth.processAuthorizationCodeResponse(server, caller, response)
+    const api: oauth.Client = { client_id: 'orders' }
+    const parameters = {
+      subject_token: tokens.access_token,
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+      resource: `${gatehouse.issuer}/query`,
+    }
+    const asked = await oauth.genericTokenEndpointRequest(server, api, basic, EXCHANGE, parameters, insecure)
+    const exchanged = await oauth.processGenericTokenEndpointResponse(server, api, asked)
+    const authorization = `Bearer ${exchanged.access_token}`
+    const call = new Request('https://api.example.com/', { headers: { authorization } })
+    const claims = await oauth.validateJwtAccessToken(server, call, 'platform', insecure)
+    assert.deepEqual([claims.scope, claims.act], ['Platform/Market', { sub: 'orders' }])
   })
 
   test('device flow and refresh', async () => {

@@ -4,10 +4,13 @@ import { after, before, describe, test } from 'node:test'
 import * as client from 'openid-client'
 import { requestKey } from '../support/providers/provider.ts'
 import {
+  ASSERTION_ALGS,
   approveDevice,
+  assertionKey,
   CALLBACK,
   deviceClient,
   followAsAlice,
+  keyClient,
   type OpenGatehouse,
   openGatehouse,
   SECRET,
@@ -19,7 +22,7 @@ describe('openid-client', () => {
   let gatehouse: OpenGatehouse
   let web: client.Configuration
   before(async () => {
-    gatehouse = await openGatehouse([webClient, deviceClient])
+    gatehouse = await openGatehouse([webClient, deviceClient, keyClient])
     web = await discover(client.ClientSecretBasic(SECRET))
   })
   after(() => gatehouse.close())
@@ -66,6 +69,16 @@ describe('openid-client', () => {
     assert.equal(userinfo.name, 'Alice Liddell')
     assert.equal(userinfo.email_verified, true)
   })
+
+  for (const alg of ASSERTION_ALGS)
+    test(`private_key_jwt with ${alg}`, async () => {
+      const keys = await discover(client.PrivateKeyJwt(assertionKey(alg)), 'keys')
+      const tokens = await client.clientCredentialsGrant(keys, { scope: 'Platform/Market' })
+      assert.equal((await client.tokenIntrospection(keys, tokens.access_token)).active, true)
+      await client.tokenRevocation(keys, tokens.access_token)
+      assert.equal((await client.tokenIntrospection(keys, tokens.access_token)).active, false)
+      assert.ok((await signIn(keys, { scope: 'openid Platform/Market' })).id_token)
+    })
 
   test('code flow with the secret in the body', async () => {
     const config = await discover(client.ClientSecretPost(SECRET))

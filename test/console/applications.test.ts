@@ -226,9 +226,52 @@ test('settings are edited, and a scope that is taken away is gone', async () => 
   await view.context.close()
 })
 
+test('an API is declared with its scopes, which a role can give, changed, and not deleted while it is used', async () => {
+  const resource = 'https://orders.example.com'
+  const view = await scene.open('/applications/apis')
+  const { page } = view
+  await page.getByRole('link', { name: 'New API' }).first().click()
+  await page.getByLabel('Resource').fill(`${resource}#x`)
+  await page.getByRole('textbox', { name: 'Scope 1' }).fill('orders:write')
+  await page.getByLabel('English').fill('Place orders')
+  await page.getByLabel('German').fill('Orders aufgeben')
+  await page.getByRole('button', { name: 'Declare the API' }).click()
+  await page.getByText('must be an absolute URI without a fragment').waitFor()
+  await page.getByLabel('Resource').fill(resource)
+  await page.getByRole('button', { name: 'Declare the API' }).click()
+  await page.waitForURL(`**/apis/${encodeURIComponent(resource)}`)
+  const text = { en: 'Place orders', de: 'Orders aufgeben' }
+  assert.deepEqual((await admin.admin.apis.get(resource)).scopes, [{ name: 'orders:write', text }])
+  await page.getByLabel('Name').fill('Order desk')
+  await page.getByLabel('Claims').fill('role')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('was changed').waitFor()
+  assert.deepEqual((await admin.admin.apis.get(resource)).claims, ['role'])
+  await admin.admin.roles.create({ name: 'order-desk', scopes: ['orders:write'] })
+  const remove = async () => {
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  }
+  await remove()
+  await page.getByText('the role order-desk').waitFor()
+  await admin.admin.roles.delete('order-desk')
+  await remove()
+  await page.getByText('was deleted').waitFor()
+  await view.context.close()
+})
+
 test('dark and at 390 px, axe-core finds nothing and nothing is wider than the window', async () => {
   const view = await scene.open('/applications', { dark: true, width: 390 })
-  for (const path of ['', '/new', '/new?kind=spa', '/demo-web', '/demo-web/code', '/demo-cli/code']) {
+  for (const path of [
+    '',
+    '/apis',
+    '/apis/new',
+    '/new',
+    '/new?kind=spa',
+    '/demo-web',
+    '/demo-web/code',
+    '/demo-cli/code',
+  ]) {
     await view.page.goto(`${scene.server.issuer}/console/applications${path}`)
     await view.page.locator('.table, .section, .form, .cards, .code, .empty').first().waitFor()
     assert.deepEqual(await view.axe(), [], path)

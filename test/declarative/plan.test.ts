@@ -24,6 +24,7 @@ const NOTHING: CurrentState = {
   views: new Map(),
   controllers: new Map(),
   feeds: new Map(),
+  providers: new Map(),
 }
 
 const EXISTING: CurrentState = {
@@ -36,7 +37,14 @@ const EXISTING: CurrentState = {
     [
       'alice',
       {
-        target: { username: 'alice', profile: { name: 'Alice' }, roles: ['trader'], attributes: {}, disabled: false },
+        target: {
+          username: 'alice',
+          profile: { name: 'Alice' },
+          breakGlass: false,
+          roles: ['trader'],
+          attributes: {},
+          disabled: false,
+        },
         hasPassword: true,
         declaredDigest: 'digest of alice one',
       },
@@ -68,6 +76,7 @@ const EXISTING: CurrentState = {
   views: new Map(),
   controllers: new Map(),
   feeds: new Map(),
+  providers: new Map(),
 }
 
 const SAME: ResolvedDeclaration = {

@@ -45,7 +45,7 @@ onEveryEngine('reconciling', (place) => {
     const digestKey = Buffer.alloc(32, 7)
     const changes = await reconcile(
       declared,
-      { database, clock, environment: {}, tables: undefined, digestKey },
+      { database, clock, environment: {}, tables: undefined, digestKey, providerKey: digestKey },
       dryRun,
     )
     return changes.map(({ action, what, name }) => `${action} ${what} ${name}`)
@@ -220,6 +220,7 @@ onEveryEngine('reconciling', (place) => {
       environment: {},
       tables: undefined,
       digestKey: Buffer.alloc(32),
+      providerKey: Buffer.alloc(32),
     })
     assert.deepEqual(summarise(changes), { created: 10, changed: 0, deleted: 0 })
     assert.deepEqual([...declared.rows.keys()], ['instruments', 'quotes'])

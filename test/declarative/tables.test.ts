@@ -59,7 +59,14 @@ onEveryEngine('declared tables', (place) => {
     writeFileSync(join(folder, 'file.json'), JSON.stringify(declaration))
     const declared = await findDeclared({ config: join(folder, 'file.json'), demo: false })
     assert.ok(declared)
-    const env = { database, clock, environment: {}, tables: query.tables, digestKey: Buffer.alloc(32) }
+    const env = {
+      database,
+      clock,
+      environment: {},
+      tables: query.tables,
+      digestKey: Buffer.alloc(32),
+      providerKey: Buffer.alloc(32),
+    }
     return (await reconcile(declared, env)).map(({ action, what, name }) => `${action} ${what} ${name}`)
   }
 

@@ -58,7 +58,14 @@ onEveryEngineInLongRuns('declared views', (place) => {
     writeFileSync(join(folder, 'file.json'), JSON.stringify(declaration))
     const declared = await findDeclared({ config: join(folder, 'file.json'), demo: false })
     assert.ok(declared)
-    const env = { database, clock, environment: {}, tables: query.tables, digestKey: Buffer.alloc(32) }
+    const env = {
+      database,
+      clock,
+      environment: {},
+      tables: query.tables,
+      digestKey: Buffer.alloc(32),
+      providerKey: Buffer.alloc(32),
+    }
     return reconcile(declared, env, dryRun)
   }
 

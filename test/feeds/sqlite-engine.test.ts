@@ -8,11 +8,12 @@ import { after, before, describe, test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
 import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
+import { LiveFeed } from '../../packages/server/src/feeds/live-feed.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { engineSuite } from './engine-suite.ts'
-import { ALL, HISTORY, LATEST, only, publish, show, Workbench } from './suite/engine-under-test.ts'
+import { ALL, DEFAULTS, HISTORY, LATEST, only, publish, show, Workbench } from './suite/engine-under-test.ts'
 
 engineSuite('sqlite', async () => {
   const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-feeds-'))
@@ -53,6 +54,22 @@ describe('feeds in SQLite', () => {
     const repeated = await Promise.all(Array.from({ length: 30 }, () => store.append(messages, once('long'))))
     assert.ok(repeated.every(({ isRepeated }) => isRepeated))
     await publish(store, 'A=1')
+  })
+
+  test('a purge while messages are passed on ends that, and positions do not go back', async () => {
+    const store = await bench.create(HISTORY)
+    const feed = new LiveFeed({ ...DEFAULTS, ...HISTORY, name: 'purged' }, store, (error) => assert.fail(String(error)))
+    const message = (seq: number) => ({ topic: 'A', data: '1', seq, time: 0 })
+    const many = Array.from({ length: 300_000 }, (_, index) => message(index + 1))
+    feed.deliver(many, many.length)
+    feed.deliver([message(many.length + 1)], many.length + 1)
+    assert.equal(feed.newestPosition('A'), feed.positionsOf('A').write(store.epoch, 0), 'it takes several turns')
+    feed.purged()
+    const newest = feed.positionsOf('A').write(store.epoch, many.length + 1)
+    for (let turn = 0; turn < 50; turn++) {
+      assert.equal(feed.newestPosition('A'), newest)
+      await nextTurn()
+    }
   })
 
   test('long requests are written although short ones never stop', async () => {

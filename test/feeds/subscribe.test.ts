@@ -265,10 +265,17 @@ onEveryEngine('subscriptions of feeds', (place) => {
   })
 
   test('a feed that the caller may not use does not exist; one that it may only read cannot be published to', async () => {
-    assert.equal((await stream.request({ ...sub('Secret', topic), Confirm: false })).Data, 'Authority')
+    assert.equal((await stream.request({ ...sub('Secret', topic), Confirm: false })).Data, 'Controller Secret')
     assert.equal((await stream.request({ ...sub('Missing', topic), Confirm: false })).Data, 'Controller Missing')
     const request = { Controller: 'Secret', Topic: topic, TransactionID: 1, Data: 1 }
-    assert.equal((await stream.request(request)).Data, 'Authority')
+    assert.equal((await stream.request(request)).Data, 'Controller Secret')
+    const feed = { name: `Readable${topics}`, read: 'identity', write: 'Platform/Admin' }
+    await server.send('POST', '/admin/feeds', { token: server.admin, body: feed })
+    const refused = { ...request, Controller: feed.name }
+    await until('it may be read', 2000, async () => (await stream.request(refused)).Data === 'Authority')
+    const { status, headers } = await server.send('POST', `/feeds/${feed.name}/${topic}`, { body: 1 })
+    assert.equal(status, 403)
+    assert.match(headers.get('www-authenticate') ?? '', /^Bearer .*error="insufficient_scope".*scope="Platform\/Admin"/)
   })
 
   test('a feed that is changed takes subscriptions from those who may not read it any more', async () => {

@@ -1,6 +1,7 @@
 /** The next step of an authorization request: the whole decision as one table. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { AttributeClaims } from '../../packages/server/src/identity/attributes/attribute-claims.ts'
 import { nextStep, type Situation } from '../../packages/server/src/identity/authorize/next-step.ts'
 import type { AuthorizationRequest } from '../../packages/server/src/identity/authorize/request.ts'
 import type { User } from '../../packages/server/src/store/accounts/user.ts'
@@ -238,6 +239,7 @@ for (const { name, request, client, user, session, change, step, silent } of CAS
       user: { ...USER, ...user },
       progress: {},
       consent: ALLOWED,
+      attributes: new AttributeClaims(),
       now: NOW,
       ...change,
     })
@@ -255,6 +257,7 @@ test('prompts: login, consent and select_account each ask once', () => {
       user: USER,
       progress,
       consent: ALLOWED,
+      attributes: new AttributeClaims(),
       now: NOW,
     })
   assert.equal(at(['login'], {}), 'sign-in')

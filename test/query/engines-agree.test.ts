@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { describeDifference, fuzzEngines } from '../../fuzz/engines.ts'
 import { fuzzWrites } from '../../fuzz/writes.ts'
+import { IS_LONG_RUN } from '../support/engines.ts'
 import { Choice } from './agree/choice.ts'
 import { makeRows, VIEWS } from './agree/data.ts'
 import { type BothEngines, compare, openBothEngines } from './agree/engines.ts'
@@ -16,7 +17,7 @@ import { isTotal } from './agree/total.ts'
 import { print } from './iql/print.ts'
 
 const SEED = 20_260_131
-const SHORT_MS = 2_000
+const SHORT_MS = IS_LONG_RUN ? 2_000 : 700
 
 let engines: BothEngines
 before(async () => {

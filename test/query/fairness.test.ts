@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Sqlite from 'better-sqlite3'
-import { IS_LONG_RUN, onEveryEngine, shortOnSqlite } from '../support/engines.ts'
+import { IN_LONG_RUNS, IS_LONG_RUN, onEveryEngine, shortOnSqlite } from '../support/engines.ts'
 import { until } from '../support/until.ts'
 import { createNums, ENDLESS, sendQuery } from './nums.ts'
 import { caller, type QueryServer, startQueryServer } from './query-server.ts'
@@ -66,7 +66,7 @@ onEveryEngine('fairness', (place, engine) => {
 
   test(
     'while seven users flood the service with heavy queries, short ones of an eighth do not wait for them',
-    shortOnSqlite(engine),
+    IN_LONG_RUNS,
     async (t) => {
       const many = await startMany(t, MILLISECONDS)
       const flood = Array.from({ length: 35 }, (_item, index) =>

@@ -1,6 +1,6 @@
 /** Repeated events in the audit log are counted: no one can fill the log, every occurrence is in it, and its chain is intact. */
 import assert from 'node:assert/strict'
-import { after, before, beforeEach, test } from 'node:test'
+import { after, afterEach, before, beforeEach, test } from 'node:test'
 import type { AuditEvent } from 'gatehouse-protocol'
 import { type AuditLog, openAuditLog } from '../../packages/server/src/store/audit/audit.ts'
 import { exportAuditLog } from '../../packages/server/src/store/audit/read.ts'
@@ -38,6 +38,8 @@ onEveryEngineInLongRuns('repeats in the audit log', (place) => {
     clock.advance(100 * MINUTE)
     log = openAuditLog(database, { clock, node: 'one', onError })
   })
+  // Its interval would write to a closed database later.
+  afterEach(() => log.close())
 
   async function rows(): Promise<Row[]> {
     await log.flush()

@@ -10,14 +10,14 @@ import SqliteDatabase from 'better-sqlite3'
 import pg from 'pg'
 import { verifyAuditLog } from '../../packages/server/src/store/audit/verify.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
-import { onEveryEngine, shortOnSqlite, type TestPlace } from '../support/engines.ts'
+import { EMPTY, onEveryEngine, shortOnSqlite, type TestPlace } from '../support/engines.ts'
 import { runInProcess } from '../support/in-process.ts'
 import { createPostgresDatabase } from '../support/postgres.ts'
 import { launchGatehouse, runGatehouse } from '../support/process.ts'
 import { startTestServer, type TestServer } from '../support/server.ts'
 import { until } from '../support/until.ts'
 
-onEveryEngine('backup', (place, engine) => {
+onEveryEngine('backup', EMPTY, (place, engine) => {
   let scratch: string
   let server: TestServer
   before(async () => {

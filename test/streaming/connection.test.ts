@@ -126,6 +126,16 @@ const TABLE: Readonly<Record<string, readonly (readonly [Step, readonly string[]
     [to('Missing', ',"TransactionID":2'), ['Error Missing #2 Operation.Unknown Missing']],
     [send('nonsense'), ['Error Data.Deserialise']],
   ],
+  'an answer waits for those before it, and not for what a cancelled request was to write': [
+    [to('Overlap', ',"TransactionID":1,"Data":"never"'), []],
+    [to('Overlap', ',"TransactionID":2,"Data":"never"'), []],
+    [to('Overlap', ',"TransactionID":3,"Data":"c"'), []],
+    [to('Overlap', ',"Action":"Cancel","TransactionID":2'), ['Error Overlap #2 Operation.Abort']],
+    [
+      to('Overlap', ',"Action":"Cancel","TransactionID":1'),
+      ['Error Overlap #1 Operation.Abort', 'Publish Overlap #3 c'],
+    ],
+  ],
   'subscribed, expired, renewed within the grace period': [
     [to('Market', SUB), ['Sub Market true']],
     [{ publish: ['Market', 'a'] }, ['Publish Market a']],

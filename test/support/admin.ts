@@ -91,6 +91,8 @@ export async function startTestAdmin(
     settings: () => [],
     activity: createClusterActivity(cluster),
     definitions: async () => undefined,
+    providerKey: Buffer.alloc(32),
+    providersChanged: async () => {},
     attributesChanged: async () => {},
     apisChanged: async () => {},
     loadedControllers: [],

@@ -57,6 +57,12 @@ export function createTestController(): TestController {
         needs: 'nothing',
         publish: ({ signal }) => new Promise((resolve) => signal.addEventListener('abort', resolve)),
       },
+      Overlap: {
+        summary: 'Replies with the data in a later turn, beside others; with "never" not at all.',
+        needs: 'nothing',
+        mayOverlap: true,
+        publish: async ({ data }) => (data === 'never' ? new Promise(() => {}) : data),
+      },
       Nothing: { summary: 'Replies without data.', needs: 'nothing', publish: () => undefined },
       Break: {
         summary: 'Throws an unexpected error.',

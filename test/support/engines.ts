@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe } from 'node:test'
 import type { Engine } from '../../packages/server/src/store/database/database.ts'
-import { createPostgresDatabase, stopOwnPostgres } from './postgres.ts'
+import { createPostgresDatabase, type PostgresDatabaseOptions, stopOwnPostgres } from './postgres.ts'
 
 export interface TestPlace {
   readonly engine: Engine
@@ -24,36 +24,43 @@ export function shortOnSqlite(engine: Engine): { skip?: string | boolean } {
   return engine === 'sqlite' ? {} : IN_LONG_RUNS
 }
 
+type Suite = (place: () => TestPlace, engine: Engine) => void
+type SuiteArguments = [name: string, suite: Suite] | [name: string, options: PostgresDatabaseOptions, suite: Suite]
+
+/** Options of a suite that needs a database on PostgreSQL without our tables. */
+export const EMPTY: PostgresDatabaseOptions = { isMigrated: false }
+
 /** For suites whose subject is not the database: on PostgreSQL they run in `npm run test:all` only. */
-export function onEveryEngineInLongRuns(...[name, suite]: Parameters<typeof onEveryEngine>): void {
-  runOn(IS_LONG_RUN ? ENGINES : ['sqlite'], name, suite)
+export function onEveryEngineInLongRuns(...suite: SuiteArguments): void {
+  runOn(IS_LONG_RUN ? ENGINES : ['sqlite'], ...suite)
 }
 
 /** For suites that have nothing to do with the database. */
-export function onSqlite(...[name, suite]: Parameters<typeof onEveryEngine>): void {
-  runOn(['sqlite'], name, suite)
+export function onSqlite(...suite: SuiteArguments): void {
+  runOn(['sqlite'], ...suite)
 }
 
 /** For suites of minutes that other tests cover in part. */
-export function inLongRuns(...[name, suite]: Parameters<typeof onEveryEngine>): void {
-  if (IS_LONG_RUN) runOn(ENGINES, name, suite)
-  else describe(name, { skip: 'runs in npm run test:all' })
+export function inLongRuns(...suite: SuiteArguments): void {
+  if (IS_LONG_RUN) runOn(ENGINES, ...suite)
+  else describe(suite[0], { skip: 'runs in npm run test:all' })
 }
 
 const ENGINES = ['sqlite', 'postgres'] as const
 
 /** Call `place()` only inside hooks and tests: the folder and the database exist from `before` to `after`. */
-export function onEveryEngine(name: string, suite: (place: () => TestPlace, engine: Engine) => void): void {
-  runOn(ENGINES, name, suite)
+export function onEveryEngine(...suite: SuiteArguments): void {
+  runOn(ENGINES, ...suite)
 }
 
-function runOn(engines: readonly Engine[], ...[name, suite]: Parameters<typeof onEveryEngine>): void {
+function runOn(engines: readonly Engine[], ...[name, ...rest]: SuiteArguments): void {
+  const [options, suite] = rest.length === 1 ? [{ isMigrated: true }, rest[0]] : rest
   for (const engine of engines) {
     describe(`${name} on ${engine}`, () => {
       let place: TestPlace | undefined
       let leave: (() => Promise<void>) | undefined
       before(async () => {
-        const opened = await openPlace(engine)
+        const opened = await openPlace(engine, options)
         place = opened.place
         leave = opened.leave
       })
@@ -70,9 +77,12 @@ function runOn(engines: readonly Engine[], ...[name, suite]: Parameters<typeof o
   }
 }
 
-export async function openPlace(engine: Engine): Promise<{ place: TestPlace; leave(): Promise<void> }> {
+export async function openPlace(
+  engine: Engine,
+  options: PostgresDatabaseOptions = {},
+): Promise<{ place: TestPlace; leave(): Promise<void> }> {
   const dataFolder = await mkdtemp(join(tmpdir(), 'gatehouse-test-'))
-  const database = engine === 'postgres' ? await createPostgresDatabase() : undefined
+  const database = engine === 'postgres' ? await createPostgresDatabase(options) : undefined
   return {
     place: { engine, dataFolder, databaseUrl: database?.url ?? '' },
     async leave() {

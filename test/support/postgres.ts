@@ -9,6 +9,8 @@ import { freePort } from './free-port.ts'
 
 /** The environment variable with the URL of the server that all test files share. */
 export const SHARED_SERVER = 'TEST_POSTGRES_URL'
+/** The environment variable with the name of a database on it that has our tables, without rows. */
+export const TEMPLATE = 'TEST_POSTGRES_TEMPLATE'
 
 export interface PostgresServer {
   readonly url: string
@@ -82,13 +84,27 @@ async function loadEmbeddedPostgres() {
 
 let own: Promise<PostgresServer> | undefined
 
-/** A new database; drop it when done. */
-export async function createPostgresDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+export interface PostgresDatabase {
+  readonly url: string
+  drop(): Promise<void>
+}
+
+export interface PostgresDatabaseOptions {
+  /** With our tables already, where the run has a template: a copy takes a tenth of the time of the migrations. */
+  readonly isMigrated?: boolean
+}
+
+/** A new database, empty unless told otherwise; drop it when done. */
+export async function createPostgresDatabase({
+  isMigrated = false,
+}: PostgresDatabaseOptions = {}): Promise<PostgresDatabase> {
   const shared = process.env[SHARED_SERVER]
   if (shared === undefined) own ??= startPostgres()
   const serverUrl = shared ?? (await own)?.url ?? ''
   const name = `test_${randomBytes(8).toString('hex')}`
-  await administer(serverUrl, `create database ${name}`)
+  const template = (isMigrated ? process.env[TEMPLATE] : undefined) ?? 'template1'
+  // Files are copied without the log that a crash of this server would need.
+  await administer(serverUrl, `create database ${name} template ${template} strategy file_copy`)
   const url = new URL(serverUrl)
   url.pathname = `/${name}`
   return { url: url.href, drop: () => administer(serverUrl, `drop database if exists ${name} with (force)`) }

@@ -54,6 +54,35 @@ export interface AdminApi {
   readonly [member: string]: unknown
 }
 
+/** A client that provisions users over SCIM, and its provisioning tokens without their values. */
+export interface AdminScimClient {
+  readonly client_id: string
+  readonly client_name: string
+  readonly disabled: boolean
+  /** To the minute. */
+  readonly last_seen_at: string | null
+  readonly tokens: readonly {
+    readonly id: string
+    readonly created_at: string
+    readonly expires_at: string
+    readonly last_used_at: string | null
+  }[]
+}
+
+/** An attribute that users and clients can have, such as a desk. */
+export interface AdminAttribute {
+  readonly name: string
+  readonly type: 'Text' | 'Integer' | 'Boolean' | 'Date'
+  /** Whether there can be several values. */
+  readonly many: boolean
+  /** The claim in tokens and at userinfo, and the scope with which it comes. */
+  readonly claim?: string
+  readonly scope?: string
+  /** The SCIM attribute that writes it. */
+  readonly scim?: string
+  readonly [member: string]: unknown
+}
+
 /**
  * The things under one path.
  *
@@ -130,6 +159,11 @@ export interface Admin {
   readonly roles: Collection<AdminRole>
   /** APIs of your own, by resource. */
   readonly apis: Collection<AdminApi>
+  /** Clients that provision users over SCIM. Their tokens are at `scim/CLIENT/tokens`: `admin['scim/hr-sync/tokens'].create({})`. */
+  readonly scim: Collection<AdminScimClient>
+  readonly [path: `scim/${string}/tokens`]: Collection
+  /** What users and clients can have besides the standard claims. */
+  readonly attributes: Collection<AdminAttribute>
   readonly keys: Collection
   /** Open streaming connections. */
   readonly streams: Collection

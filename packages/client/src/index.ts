@@ -2,8 +2,10 @@
 export {
   type Admin,
   type AdminApi,
+  type AdminAttribute,
   type AdminClient,
   type AdminRole,
+  type AdminScimClient,
   type AdminUser,
   type ChangeOptions,
   Collection,

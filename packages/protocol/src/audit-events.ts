@@ -109,6 +109,8 @@ export const AUDIT_EVENTS = {
   'attribute.created': change('An attribute was declared.', 'source'),
   'attribute.changed': change('An attribute was changed.', 'changed', 'source'),
   'attribute.deleted': change('An attribute was removed, with its values.', 'source'),
+  'client.token_added': change('A provisioning token was issued to a SCIM client.', 'token', 'expires', 'source'),
+  'client.token_removed': change('A provisioning token of a SCIM client was revoked.', 'token', 'source'),
   'controller.created': change('A remote controller was declared.', 'url', 'source'),
   'controller.changed': change('A remote controller was changed.', 'url', 'changed', 'source'),
   'controller.deleted': change('A remote controller was removed.', 'source'),

@@ -87,6 +87,11 @@ export const HTTP_ERRORS = {
     advice: 'Let an operator change break-glass users, and the `userName` and e-mail address of administrators.',
   },
   'scim.not_found': { status: 404, title: 'There is no such SCIM resource', advice: 'List the existing ones.' },
+  'scim.not_supported': {
+    status: 501,
+    title: 'The optional part of SCIM is not supported',
+    advice: 'Send requests one by one to `/Users` and `/Groups`.',
+  },
   'scim.conflict': {
     status: 409,
     title: 'A `userName`, `displayName` or `externalId` is taken',

@@ -29,7 +29,7 @@ export interface OpenedEngine {
   close(): Promise<void>
 }
 
-const DEFAULTS: Omit<Feed, 'name'> = {
+export const DEFAULTS: Omit<Feed, 'name'> = {
   description: '',
   class: 'Channel',
   read: 'identity',

@@ -199,8 +199,8 @@ class AsyncFeed:
         self, topic: str, *, max_rate: float | None = None, last: int | None = None, resume: str | None = None
     ) -> AsyncFeedSubscription:
         """Messages of a topic, or of a pattern: ``*``, or a prefix such as ``NYSE/*``. ``max_rate`` is how many come
-        per second and topic at most (0.01 to 50), where the feed keeps the latest. ``last`` begins with so many of the
-        newest messages, ``resume`` after the position of a message."""
+        per second and topic at most (0.01 to 50), where the feed keeps the latest. ``last`` is how many of the
+        newest messages come first; ``resume`` is the position of a message, after which to begin."""
         options: dict[str, Any] = {"max_rate": max_rate, "last": last, "resume": resume}
         subscription = AsyncFeedSubscription(self._http, self._of(topic), topic, **options)
         self._on_subscribe(subscription)

@@ -99,8 +99,8 @@ class Feed:
         self, topic: str, *, max_rate: float | None = None, last: int | None = None, resume: str | None = None
     ) -> FeedSubscription:
         """Messages of a topic, or of a pattern: ``*``, or a prefix such as ``NYSE/*``. ``max_rate`` is how many come
-        per second and topic at most (0.01 to 50), where the feed keeps the latest. ``last`` begins with so many of the
-        newest messages, ``resume`` after the position of a message."""
+        per second and topic at most (0.01 to 50), where the feed keeps the latest. ``last`` is how many of the
+        newest messages come first; ``resume`` is the position of a message, after which to begin."""
         options = {"max_rate": max_rate, "last": last, "resume": resume}
         return FeedSubscription(self._portal.call(self._feed.subscribe, topic, **options), self._portal)
 

@@ -8,7 +8,7 @@ import type { FeedMessage } from './message.ts'
 export interface FeedStart {
   /** The most messages per second and topic, from 0.01 to 50, where the feed keeps the latest message: the newest wins. */
   readonly maxRate?: number | undefined
-  /** Begins with so many of the newest messages, up to 1,000, where the feed has a history. */
+  /** How many of the newest messages come first, up to 1,000, where the feed has a history. */
   readonly last?: number | undefined
   /** Begins after this `position` of a message of the same topic or pattern. */
   readonly resume?: string | undefined
@@ -22,7 +22,7 @@ export interface Member {
   onEnd(error: unknown): void
 }
 
-/** Of a feed that stores nothing, any number of topics can come: only so many are remembered. */
+/** Of a feed that stores nothing, any number of topics can come: this many are remembered. */
 const MOST_TOPICS = 100_000
 
 export class FeedSource implements Channel {

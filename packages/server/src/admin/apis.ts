@@ -1,5 +1,5 @@
 /** Administration of APIs: programs of your own that take access tokens of this server, and the scopes of each. */
-import { removedScopes, usersOfScopes } from '../declarative/api-changes.ts'
+import { clientsOfApis, removedScopes, usersOfScopes } from '../declarative/api-changes.ts'
 import { apiTarget, presentApi } from '../declarative/declared-api.ts'
 import { allClients } from '../declarative/export.ts'
 import type { Api } from '../store/apis/apis.ts'
@@ -130,10 +130,15 @@ const MOST_NAMED = 20
 
 async function refuseUsed(before: Api, after: Api | undefined, stores: Stores, tables: Tables): Promise<void> {
   const removed = removedScopes([before], new KnownScopes(after === undefined ? [] : [after]))
+  const clients = removed.size > 0 || after === undefined ? await allClients(stores) : []
+  const ofApi = after === undefined ? clientsOfApis(new Set([before.resource]), clients) : []
+  if (ofApi.length > 0)
+    throw conflict(`The API is named by ${ofApi.slice(0, MOST_NAMED).join(', ')} as api: change these first`)
   if (removed.size === 0) return
   const users = usersOfScopes(removed, {
     roles: await stores.roles.list(),
-    clients: await allClients(stores),
+    clients,
+    attributes: await stores.attributes.list(),
     feeds: await stores.feeds.list(),
     controllers: await stores.controllers.list(),
     tables,

@@ -7,11 +7,12 @@ import type { RevocationsInside } from '../store/authorizations/revocations.ts'
 import { BUILT_IN_CLIENT_IDS } from '../store/clients/built-in-clients.ts'
 import { type ClientMetadata, hasSecret, toClient } from '../store/clients/client-metadata.ts'
 import { clientMatches } from '../store/clients/clients.ts'
+import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { newId, newSecret } from '../store/keys/opaque.ts'
 import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './request/body.ts'
-import { change, record, recordPatch } from './request/change.ts'
+import { change, record, recordPatch, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, type Page, pageQuery, pageReply, readPage } from './request/page.ts'
 import {
@@ -58,6 +59,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     reply: 'The client, with client_secret if it has one.',
     status: 201,
     async run(call, env) {
+      await requireKnown(env, readObject(call.body))
       const body = { client_id: newId(9), ...readObject(call.body) }
       const { stores: read } = env
       const metadata = readMetadata(body, await read.attributes.list(), await knownApis(env, read))
@@ -68,7 +70,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         await stores.clients.put(metadata)
         if (secret !== undefined) await stores.clients.addSecret(metadata.client_id, secret)
         await publish({ kind: 'clients-changed', clientId: metadata.client_id })
-        await limitTokens(undefined, metadata, revocations)
+        await limitTokens(undefined, metadata, stores, revocations)
         return await presentClient(stores, metadata.client_id)
       })
       record(env, call, { event: 'client.created', target: metadata.client_id, details: { source: 'admin' } })
@@ -100,6 +102,7 @@ export const clientRoutes: readonly AdminRoute[] = [
     async run(call, env) {
       const id = changeable(call)
       const patch = readObject(call.body)
+      await requireKnown(env, patch)
       if (patch.client_id !== undefined && patch.client_id !== id)
         throw badBody([{ path: 'client_id', text: 'cannot be changed: register another client' }])
       const { before, after, shown } = await change(env, async (stores, { publish, revocations }) => {
@@ -114,7 +117,7 @@ export const clientRoutes: readonly AdminRoute[] = [
         await stores.clients.put(wanted)
         const attributes = changedAttributes(found.attributes ?? {}, wanted.attributes ?? {})
         await publish({ kind: 'clients-changed', clientId: id, ...(attributes.length > 0 && { attributes }) })
-        await limitTokens(found, wanted, revocations)
+        await limitTokens(found, wanted, stores, revocations)
         return { before: found, after: wanted, shown: await presentClient(stores, id) }
       })
       const [wasDisabled, isDisabled] = [before.disabled === true, after.disabled === true]
@@ -239,13 +242,17 @@ async function showClient({ stores, builtInClients }: AdminEnv, id: string): Pro
 async function limitTokens(
   before: ClientMetadata | undefined,
   after: ClientMetadata,
+  { apis }: Pick<Stores, 'apis'>,
   revocations: RevocationsInside,
 ): Promise<void> {
   const [was, is] = [before && toClient(before, []), toClient(after, [])]
   if (is.disabled) {
     if (was?.disabled !== true) await revocations.revokeClient(is.id)
-  } else if (was?.disabled !== false || was.scopes.symmetricDifference(is.scopes).size > 0)
-    await revocations.limitClientScopes(is.id, is.scopes)
+    return
+  }
+  const scopes = await tokenScopes(is, apis)
+  const isSame = was?.disabled === false && (await tokenScopes(was, apis)).symmetricDifference(scopes).size === 0
+  if (!isSame) await revocations.limitClientScopes(is.id, scopes)
 }
 
 /** Applies the rules of registration. The server generates the secret, never the administrator. */
@@ -255,6 +262,14 @@ function readMetadata(value: JsonObject, attributes: readonly AttributeDefinitio
   // The rules require a secret; the real one is added separately.
   const placeholder = isWithoutSecret(value.token_endpoint_auth_method) ? {} : { client_secret: newId() }
   return clientTarget(readClient({ ...value, ...placeholder }, attributes, known))
+}
+
+/** Members that nodes of earlier versions do not respect. */
+const NEW_MEMBERS = ['jwks_uri', 'token_endpoint_auth_signing_alg', 'federated', 'api', 'exchange_scope'] as const
+
+async function requireKnown(env: AdminEnv, patch: JsonObject): Promise<void> {
+  const isNew = NEW_MEMBERS.some((name) => (patch[name] ?? null) !== null)
+  if (isNew || patch.token_endpoint_auth_method === 'private_key_jwt') await requireUpgraded(env)
 }
 
 function isWithoutSecret(method: unknown): boolean {

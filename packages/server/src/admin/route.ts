@@ -80,6 +80,10 @@ export interface AdminEnv {
   readonly feeds: FeedMessages | undefined
   /** Undefined where no mail is set up. */
   readonly mail: MailAdministration | undefined
+  /** Seals the secrets of providers. */
+  readonly providerKey: Buffer
+  /** Resolves when this node uses the providers as they are declared now. */
+  providersChanged(): Promise<void>
   /** Aborted when the server begins to stop. */
   readonly stopping: AbortSignal
 }

@@ -11,8 +11,10 @@ import { feedRoutes } from './feeds.ts'
 import { linkRoutes } from './links.ts'
 import { mailRoutes } from './mail.ts'
 import { platformRoutes } from './platform.ts'
+import { providerRoutes } from './providers.ts'
 import { roleRoutes } from './roles.ts'
 import type { AdminRoute } from './route.ts'
+import { scimRoutes } from './scim.ts'
 import { signedInRoutes } from './signed-in.ts'
 import { userAccessRoutes } from './user-access.ts'
 import { userRightsRoutes } from './user-rights.ts'
@@ -26,9 +28,11 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...linkRoutes,
   ...mailRoutes,
   ...clientRoutes,
+  ...scimRoutes,
   ...roleRoutes,
   ...apiRoutes,
   ...attributeRoutes,
+  ...providerRoutes,
   ...controllerRoutes,
   ...feedRoutes,
   ...platformRoutes,

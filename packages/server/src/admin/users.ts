@@ -226,13 +226,17 @@ function presentUser(user: User): JsonObject {
   }
 }
 
-function current({ username, profile, attributes, disabled, mustChangePassword, roles }: User) {
-  return { username, profile, attributes, disabled, mustChangePassword, roles }
+function current({ username, profile, breakGlass, attributes, disabled, mustChangePassword, roles }: User) {
+  return { username, profile, breakGlass, attributes, disabled, mustChangePassword, roles }
 }
 
 /** As in a declarative file. */
-function declaredForm({ username, roles, attributes, disabled, profile }: User): JsonObject {
-  return { username, roles, ...(Object.keys(attributes).length > 0 && { attributes }), disabled, ...profile }
+function declaredForm({ username, roles, attributes, breakGlass, disabled, profile }: User): JsonObject {
+  return {
+    ...{ username, roles, ...(Object.keys(attributes).length > 0 && { attributes }), disabled },
+    ...(breakGlass && { break_glass: true }),
+    ...profile,
+  }
 }
 
 export async function create(stores: Stores, user: Parameters<Stores['users']['create']>[0]): Promise<string> {

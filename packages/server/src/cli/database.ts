@@ -7,6 +7,7 @@ import { withConnection } from '../store/database/servers/one-connection.ts'
 import { DatabaseServers } from '../store/database/servers/servers.ts'
 import { type SurveyedServer, surveyServers } from '../store/database/servers/survey.ts'
 import { readSeenTimeline, type SeenTimeline, writeSeenTimeline } from '../store/database/servers/timeline-file.ts'
+import { UnfitServer } from '../store/database/servers/unfit-server.ts'
 import type { Arguments } from './args.ts'
 import { loadSettings } from './settings.ts'
 
@@ -34,15 +35,10 @@ export async function databaseStatus(args: Arguments): Promise<void> {
 /** The server that the URL leads to now is the right one, whatever this machine remembers: nothing changes unless it answers. */
 export async function databaseAccept(args: Arguments): Promise<void> {
   const { url, dataFolder } = await placeOf(args)
-  const servers = new DatabaseServers(url)
-  const { isFailover } = servers.named
-  const server = await withConnection(
-    { url, dataFolder, servers },
-    { application_name: 'gatehouse accept', connectionTimeoutMillis: 5000 },
-    acceptLoss,
-  ).finally(() => servers.close())
-  const { lost: accepted } = server
+  const { isFailover } = namedServers(url)
   const before = readSeenTimeline(dataFolder)
+  const server = await acceptPrimary(url, isFailover && before !== undefined ? dataFolder : undefined)
+  const { lost: accepted } = server
   const timeline = isFailover ? remember(dataFolder, before, server) : undefined
   if (args.has('--json')) {
     process.stdout.write(`${JSON.stringify({ accepted, timeline: timeline ?? null }, null, 2)}\n`)
@@ -58,6 +54,23 @@ export async function databaseAccept(args: Arguments): Promise<void> {
   process.stdout.write(
     `This machine now remembers timeline ${timeline.timeline} of the cluster ${timeline.system} (before: ${was}). Restart the node that runs here.\n`,
   )
+}
+
+/**
+ * A primary of the timeline that the folder remembers, or of a later one, comes first: beside it an old primary may answer sooner. The
+ * old one is accepted if no other answers.
+ */
+async function acceptPrimary(url: string, dataFolder: string | undefined): Promise<AcceptedServer> {
+  const servers = new DatabaseServers(url, { dataFolder })
+  try {
+    const config = { application_name: 'gatehouse accept', connectionTimeoutMillis: 5000 }
+    return await withConnection({ url, dataFolder: dataFolder ?? '', servers }, config, acceptLoss)
+  } catch (error) {
+    if (dataFolder === undefined || !(error instanceof UnfitServer)) throw error
+  } finally {
+    await servers.close()
+  }
+  return acceptPrimary(url, undefined)
 }
 
 /** Returns what has changed. */

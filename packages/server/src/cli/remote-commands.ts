@@ -65,7 +65,7 @@ session, or if the connection is lost in the end.`,
     positionals: ['FEED', '[TOPIC]', '[JSON]'],
     options: {
       '--key': { value: 'KEY', help: 'an idempotency key: within 24 hours the same request is published once' },
-      '--skip': { value: 'LINES', help: 'skip so many lines of stdin, which were published before' },
+      '--skip': { value: 'LINES', help: 'number of lines of stdin to skip, because they were published before' },
       ...SERVER,
     },
     summary: 'Publishes a message to a feed, or the messages of stdin.',

@@ -1,7 +1,9 @@
 /** The APIs as a declarative file wants them, and what it cannot do: remove scopes that something else still names. */
+import { wordsOf } from '../lib/words.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import { KnownScopes, type KnownScopesOptions } from '../store/apis/known-scopes.ts'
+import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import { apisFaults, apiTarget } from './declared-api.ts'
 import type { CurrentState } from './plan.ts'
 import type { Declaration } from './shape.ts'
@@ -33,7 +35,8 @@ export function apiChangeFaults(declaration: Declaration, existing: Iterable<Api
 /** What can name scopes. */
 export interface ScopeUsers {
   readonly roles: readonly { readonly name: string; readonly scopes: readonly string[] }[]
-  readonly clients: readonly { readonly client_id: string; readonly scope?: string }[]
+  readonly clients: readonly Pick<ClientMetadata, 'client_id' | 'scope' | 'exchange_scope' | 'api'>[]
+  readonly attributes: readonly { readonly name: string; readonly scope: string | undefined }[]
   readonly feeds: readonly { readonly name: string; readonly read: string; readonly write: string }[]
   readonly controllers: readonly { readonly name: string; readonly topics: readonly { readonly needs: string }[] }[]
   readonly tables: readonly {
@@ -49,14 +52,20 @@ export function usersOfScopes(scopes: ReadonlySet<string>, users: ScopeUsers): s
   return [
     ...users.roles.filter((role) => names(...role.scopes)).map(({ name }) => `the role ${name}`),
     ...users.clients
-      .filter(({ scope }) => names(...(scope ?? '').split(' ')))
+      .filter(({ scope, exchange_scope: exchanged }) => names(...wordsOf(scope ?? ''), ...wordsOf(exchanged ?? '')))
       .map((one) => `the client ${one.client_id}`),
+    ...users.attributes.filter(({ scope }) => names(scope)).map(({ name }) => `the attribute ${name}`),
     ...users.feeds.filter(({ read, write }) => names(read, write)).map(({ name }) => `the feed ${name}`),
     ...users.controllers
       .filter(({ topics }) => names(...topics.map(({ needs }) => needs)))
       .map(({ name }) => `the controller ${name}`),
     ...users.tables.filter((table) => names(table.readScope, table.writeScope)).map(({ name }) => `the table ${name}`),
   ]
+}
+
+/** The clients that are one of these APIs (RFC 8693), in words. */
+export function clientsOfApis(resources: ReadonlySet<string>, clients: ScopeUsers['clients']): string[] {
+  return clients.filter(({ api }) => resources.has(api ?? '')).map((one) => `the client ${one.client_id}`)
 }
 
 /** The scopes that exist no longer. */
@@ -91,14 +100,16 @@ export function scopeRemovalFaults(
       ({ name }) => name.toLowerCase(),
       (declared ?? []).map(({ name }) => name.toLowerCase()),
     )
+  const otherClients = others(
+    clients,
+    declaration.clients,
+    (client) => client.client_id,
+    (declaration.clients ?? []).map(({ client_id }) => client_id),
+  )
   const users = usersOfScopes(removed, {
     roles: byName(state.roles.values(), declaration.roles),
-    clients: others(
-      clients,
-      declaration.clients,
-      (client) => client.client_id,
-      (declaration.clients ?? []).map(({ client_id }) => client_id),
-    ),
+    clients: otherClients,
+    attributes: byName(state.attributes.values(), declaration.attributes),
     feeds: byName(state.feeds.values(), declaration.feeds),
     controllers: byName(state.controllers.values(), declaration.controllers),
     tables: [
@@ -106,6 +117,11 @@ export function scopeRemovalFaults(
       ...byName(state.views.values(), declaration.views).map(({ name, readScope }) => ({ name, readScope })),
     ],
   })
+  const wanted = wantedApis(declaration, state.apis.values())
+  const gone = new Set([...state.apis.keys()].filter((resource) => !wanted.has(resource)))
+  const ofApis = clientsOfApis(gone, otherClients)
+  if (ofApis.length > 0)
+    return [{ path: 'apis', text: `an API that a client is cannot be removed; ${ofApis.join(', ')} name it as api` }]
   if (users.length === 0) return []
   return [{ path: 'apis', text: `scopes that are still named cannot be removed; ${users.join(', ')} use them` }]
 }

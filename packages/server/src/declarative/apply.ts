@@ -6,6 +6,7 @@ import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import { createRevocations, type RevocationsInside } from '../store/authorizations/revocations.ts'
 import { toClient } from '../store/clients/client-metadata.ts'
 import { secretDigest } from '../store/clients/clients.ts'
+import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { transactWithEvents } from '../store/cluster/event-transaction.ts'
 import type { Database } from '../store/database/database.ts'
 import { putRole, removeScimClient } from '../store/scim/provisioned-roles.ts'
@@ -13,6 +14,7 @@ import type { Stores } from '../store/stores.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { BadCsv } from './csv-file.ts'
 import type { Change, NewPassword } from './plan.ts'
+import { applyProvider } from './provider-changes.ts'
 import { BEING_FILLED, type TablesPort } from './tables-port.ts'
 import type { TableTarget } from './targets.ts'
 
@@ -20,6 +22,8 @@ export interface ApplyEnv {
   readonly database: Database
   readonly clock: Clock
   readonly tables: TablesPort | undefined
+  /** Seals the secrets of providers. */
+  readonly providerKey: Buffer
   /** Argon2id, as a PHC string. */
   hashPassword(password: string): Promise<string>
   /** The initial rows of a table. */
@@ -36,7 +40,13 @@ export async function apply(source: string, changes: readonly Change[], env: App
   try {
     // Running nodes receive the events from the database.
     await transactWithEvents({ ...env, receive: () => {} }, (stores, publish) =>
-      applyIdentity(changes, stores, hashes, createRevocations({ grants: stores.grants, publish, clock: env.clock })),
+      applyIdentity(
+        changes,
+        stores,
+        hashes,
+        env,
+        createRevocations({ grants: stores.grants, publish, clock: env.clock }),
+      ),
     )
   } catch (error) {
     await undo()
@@ -155,6 +165,7 @@ async function applyIdentity(
   changes: readonly Change[],
   stores: Stores,
   hashes: ReadonlyMap<Change, string>,
+  env: Pick<ApplyEnv, 'providerKey'>,
   revocations: RevocationsInside,
 ): Promise<void> {
   const affected = new Set<string>()
@@ -195,6 +206,9 @@ async function applyIdentity(
       case 'feed':
         await (change.action === 'remove' ? stores.feeds.remove(change.name) : stores.feeds.put(change.target))
         break
+      case 'provider':
+        for (const userId of await applyProvider(change, stores, env.providerKey, revocations)) affected.add(userId)
+        break
       case 'table':
       case 'view':
         break
@@ -204,6 +218,7 @@ async function applyIdentity(
   if (changes.some(({ what }) => what === 'attribute')) await stores.events.append({ kind: 'attributes-changed' })
   if (changes.some(({ what }) => what === 'controller')) await stores.events.append({ kind: 'controllers-changed' })
   if (changes.some(({ what }) => what === 'feed')) await stores.events.append({ kind: 'feeds-changed' })
+  if (changes.some(({ what }) => what === 'provider')) await stores.events.append({ kind: 'providers-changed' })
   await revocations.revokeUsers(cut)
   if (roles !== undefined) await revocations.limitRoles(stores, roles)
   for (const userId of affected) {
@@ -239,9 +254,9 @@ async function applyUser(
     await users.remove(user.id)
     return { id: user.id, isCut: true, hasOtherRoles: false, attributes: [] }
   }
-  const { username, profile, attributes, disabled, roles } = change.target
+  const { username, profile, breakGlass, attributes, disabled, roles } = change.target
   const { password } = change
-  const declared = { username, profile, attributes, disabled }
+  const declared = { username, profile, breakGlass, attributes, disabled }
   await users.update(user.id, { ...declared, ...(password && { declaredDigest: password.digest }) })
   const hasOtherRoles = await users.setRoles(user.id, roles)
   if (passwordHash !== undefined) await users.setPassword(user.id, passwordHash, { mustChange: mustChangeOf(password) })
@@ -273,7 +288,7 @@ async function applyClient(
     await replaceSecret(name, change.secret, clients)
   }
   if (change.action === 'remove' || change.target.disabled === true) await revocations.revokeClient(name)
-  else await revocations.limitClientScopes(name, toClient(change.target, []).scopes)
+  else await revocations.limitClientScopes(name, await tokenScopes(toClient(change.target, []), stores.apis))
   const attributes = change.action === 'remove' ? [] : changedAttributes(before, change.target.attributes ?? {})
   await events.append({ kind: 'clients-changed', clientId: name, ...(attributes.length > 0 && { attributes }) })
 }

@@ -1,7 +1,9 @@
 /** What a declarative file cannot do with attributes: change their types, or remove those that something else still names. */
 import { filterAttributes } from 'gatehouse-iql'
 import type { Fault } from '../schema/check-schema.ts'
+import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
+import { wantedApis } from './api-changes.ts'
 import { attributesFaults, attributeTarget } from './declared-attribute.ts'
 import type { CurrentState } from './plan.ts'
 import type { Declaration } from './shape.ts'
@@ -34,7 +36,33 @@ export function attributeChangeFaults(declaration: Declaration, state: CurrentSt
     text,
   }))
   const removed = [...state.attributes.keys()].filter((name) => !wanted.has(name))
-  return [...faults, ...removed.flatMap((name) => removalFaults(name, declaration, state))]
+  return [
+    ...faults,
+    ...removed.flatMap((name) => removalFaults(name, declaration, state)),
+    ...claimFaults(wanted, declaration, state),
+  ]
+}
+
+/** Claims that APIs list, and that no attribute has any longer. The APIs of the file are checked as it declares them. */
+function claimFaults(
+  wanted: ReadonlyMap<string, AttributeDefinition>,
+  declaration: Declaration,
+  state: CurrentState,
+): Fault[] {
+  const claims = new Set([...wanted.values()].map(({ claim }) => claim))
+  const declared = new Set(declaration.apis?.map(({ resource }) => resource))
+  const others = [...wantedApis(declaration, state.apis.values()).values()].filter((api) => !declared.has(api.resource))
+  return [...state.attributes.values()].flatMap(({ name, claim }) => {
+    if (claim === undefined || claims.has(claim)) return []
+    const users = apisWithClaim(claim, others)
+    if (users.length === 0) return []
+    return [{ path: 'attributes', text: `the claim of the attribute ${name} is used by ${users.join(', ')}` }]
+  })
+}
+
+/** The APIs whose access tokens have the claim, in words. */
+export function apisWithClaim(claim: string, apis: Iterable<Api>): string[] {
+  return [...apis].filter(({ claims }) => claims.includes(claim)).map(({ resource }) => `the API ${resource}`)
 }
 
 /** Tables and clients that the file lists are checked as it declares them, and it removes the others. */

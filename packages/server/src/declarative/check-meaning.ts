@@ -22,7 +22,9 @@ import { nameFault, sharedNames, type TakenNames, takenNames } from './controlle
 import { apiFaults, notOneOf } from './declared-api.ts'
 import { assertionFaults } from './declared-assertions.ts'
 import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
+import { exchangeFaults } from './declared-exchange.ts'
 import { feedFaults } from './declared-feed.ts'
+import { providerFaults } from './declared-provider.ts'
 import type {
   Declaration,
   DeclaredClient,
@@ -60,6 +62,7 @@ export function checkMeaning(
     views = [],
     feeds = [],
     controllers = [],
+    providers = [],
   } = declaration
   const roleNames = new Set([...existingRoles, ...roles.map(({ name }) => name)])
   const definitions = new Map(
@@ -75,11 +78,12 @@ export function checkMeaning(
     ...duplicates('views', 'name', views, (name) => name.toLowerCase()),
     ...duplicates('controllers', 'name', controllers),
     ...duplicates('feeds', 'name', feeds),
+    ...duplicates('providers', 'id', providers),
     ...sharedNames('feeds', feeds, names(controllers)),
     ...apis.flatMap((api, index) => within(`apis[${index}]`, apiFaults(api, definitions.values()))),
     ...(apis.length === 0 ? [] : apiChangeFaults(declaration, existingApis)),
     ...roles.flatMap((role, index) => within(`roles[${index}]`, roleFaults(role, known))),
-    ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each))),
+    ...attributes.flatMap((each, index) => within(`attributes[${index}]`, attributeFaults(each, known))),
     ...users.flatMap((user, index) => within(`users[${index}]`, userFaults(user, roleNames))),
     ...users.flatMap((user, index) => within(`users[${index}]`, valueFaults(user.attributes, definitions))),
     ...clients.flatMap((client, index) => within(`clients[${index}]`, clientFaults(client, known))),
@@ -87,6 +91,7 @@ export function checkMeaning(
     ...tables.flatMap((table, index) => within(`tables[${index}]`, tableFaults(table, known))),
     ...views.flatMap((view, index) => within(`views[${index}]`, viewFaults(view, tables, known))),
     ...controllers.flatMap((each, index) => within(`controllers[${index}]`, controllerFaults(each, taken, known))),
+    ...providers.flatMap((each, index) => within(`providers[${index}]`, providerFaults(each, roleNames, definitions))),
     ...feeds.flatMap((feed, index) => within(`feeds[${index}]`, feedFaults(feed, taken, known))),
   ]
 }
@@ -152,6 +157,7 @@ function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[] {
     ...repeated('response_types', client.response_types),
     ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
     ...assertionFaults(client),
+    ...exchangeFaults(client, known),
     ...(client.jwks?.keys ?? []).flatMap((key, index) =>
       'd' in key || 'k' in key
         ? [{ path: `jwks.keys[${index}]`, text: 'contains a private key; give only the public key' }]

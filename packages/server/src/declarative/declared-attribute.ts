@@ -1,9 +1,10 @@
 /** An attribute as a file or a request declares it, and the values of users and clients: their schemas, checks and what follows from them. */
-import { isReservedClaim, nearest, SCOPES } from 'gatehouse-protocol'
+import { isReservedClaim, nearest } from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { closed, either, flag, number, oneOf, text } from '../schema/builders.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { AttributeValue, AttributeValues } from '../store/accounts/user.ts'
+import type { KnownScopes } from '../store/apis/known-scopes.ts'
 import { parseAttributes } from '../store/attributes/attribute-values.ts'
 import {
   ATTRIBUTE_TYPES,
@@ -66,23 +67,22 @@ export const ATTRIBUTE_PATTERNS = [
   [SCIM_PATH.source, 'must be the path of a SCIM attribute, such as department or urn:…:User:department'],
 ] as const
 
-/** What one definition alone cannot have. */
-export function attributeFaults({ claim, scope, scim }: DeclaredAttribute): Fault[] {
+/** What one definition alone cannot have. `known` are the scopes that it may name. */
+export function attributeFaults({ claim, scope, scim }: DeclaredAttribute, known: KnownScopes): Fault[] {
   const faults: Fault[] = []
   const fault = (path: string, reason: string) => faults.push({ path, text: reason })
   if (claim !== undefined && isReservedClaim(claim)) fault('claim', `"${claim}" has a meaning already: choose another`)
   if (scope !== undefined && claim === undefined) fault('scope', 'needs a claim')
-  if (scope !== undefined && !CLAIM_SCOPES.includes(scope)) {
-    const near = nearest(scope, CLAIM_SCOPES)
+  // offline_access asks for a refresh token and nothing else.
+  const scopes = known.scopes().filter((name) => name !== 'offline_access')
+  if (scope !== undefined && !scopes.includes(scope)) {
+    const near = nearest(scope, scopes)
     fault('scope', `unknown scope "${scope}"${near === undefined ? '' : `; did you mean "${near}"?`}`)
   }
   if (scim !== undefined && isOwnScimPath(scim))
     fault('scim', `"${scim}" is written to the user itself: choose another`)
   return faults
 }
-
-/** offline_access asks for a refresh token and nothing else. */
-const CLAIM_SCOPES: readonly string[] = SCOPES.filter((scope) => scope !== 'offline_access')
 
 const CORE_SCHEMA = 'urn:ietf:params:scim:schemas:core:2.0:user:'
 /** Those of users that have a place of their own, or that no client may write. */

@@ -2,7 +2,8 @@
  * What a start leaves out of the declarative file while nodes of an earlier version run, which would not respect it: sections of the file,
  * and what refers to them. The whole file has been checked by then, and is applied when these nodes are gone.
  */
-import type { Declaration } from './shape.ts'
+import { TOKEN_EXCHANGE } from '../store/clients/client-metadata.ts'
+import type { Declaration, DeclaredClient } from './shape.ts'
 
 interface DeferrableSection {
   readonly section: keyof Declaration
@@ -16,6 +17,12 @@ interface DeferrableSection {
 const SECTIONS: readonly DeferrableSection[] = [
   { section: 'apis', isIn: ({ apis = [] }) => apis.length > 0, without: withoutApis },
   { section: 'attributes', isIn: ({ attributes = [] }) => attributes.length > 0, without: withoutAttributes },
+  {
+    section: 'providers',
+    isIn: ({ providers = [] }) => providers.length > 0,
+    without: ({ providers, ...rest }) => rest,
+  },
+  { section: 'clients', isIn: ({ clients = [] }) => clients.some(isNewClient), without: withoutNewClients },
 ]
 
 export interface Deferred {
@@ -53,6 +60,23 @@ function withoutApis({ apis = [], ...rest }: Declaration): Declaration {
     ...(controllers && {
       controllers: controllers.filter(({ topics }) => !names(...topics.map(({ needs }) => needs))),
     }),
+  }
+}
+
+function isNewClient({ token_endpoint_auth_method: method, federated, api, exchange_scope: scope }: DeclaredClient) {
+  return method === 'private_key_jwt' || [federated, api, scope].some((member) => member !== undefined)
+}
+
+/** Who has no secret waits; others come without what is new. */
+function withoutNewClients({ clients = [], ...rest }: Declaration): Declaration {
+  return {
+    ...rest,
+    clients: clients
+      .filter(({ token_endpoint_auth_method: method }) => method !== 'private_key_jwt')
+      .map(({ federated, api, exchange_scope, grant_types: grants, ...client }) => ({
+        ...client,
+        ...(grants && { grant_types: grants.filter((grant) => grant !== TOKEN_EXCHANGE) }),
+      })),
   }
 }
 

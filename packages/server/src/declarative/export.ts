@@ -8,6 +8,7 @@ import type { Stores } from '../store/stores.ts'
 import { declaredApi } from './declared-api.ts'
 import { declaredAttribute } from './declared-attribute.ts'
 import { declaredFeed } from './declared-feed.ts'
+import { declaredProvider } from './declared-provider.ts'
 import { existingTables, existingViews } from './state.ts'
 import type { TableChecks } from './tables-port.ts'
 import { type BoundView, type ColumnTarget, declaredController, type TableTarget } from './targets.ts'
@@ -61,12 +62,24 @@ export async function exportDeclaration(
       tables: definitions.tables.toSorted(by(({ name }) => name)).map(declaredTable),
       views: definitions.views.toSorted(by(({ name }) => name)).map(declaredView),
     }),
+    ...(await declaredProviders(stores)),
     ...(controllers && { controllers: (await stores.controllers.list()).map(declaredController) }),
     ...(feeds && { feeds: (await stores.feeds.list()).toSorted(by(({ name }) => name)).map(declaredFeed) }),
   }
 }
 
 /** Only where there are any: files of those who use none stay as they are. */
+/** Their secrets are sealed, so a file names a variable for each. */
+async function declaredProviders({ providers }: Stores): Promise<{ providers?: object[] }> {
+  const all = await providers.list()
+  const used = new Set<string>()
+  const declared = all.map((provider) => ({
+    ...declaredProvider(provider),
+    ...(provider.authMethod === 'client_secret' && { client_secret: { env: variableFor(provider.id, used) } }),
+  }))
+  return all.length === 0 ? {} : { providers: declared }
+}
+
 async function declaredAttributes({ attributes }: Stores): Promise<{ attributes?: object[] }> {
   const all = await attributes.list()
   return all.length === 0 ? {} : { attributes: all.map(declaredAttribute) }
@@ -120,12 +133,13 @@ function declaredRole({ name, scopes, description, requireSecondFactor, provisio
 
 /** The password stays behind: someone who is created by the file chooses one with a link. */
 function declaredUser(user: User): object {
-  const { username, attributes, disabled, profile } = user
+  const { username, attributes, disabled, breakGlass, profile } = user
   return {
     username,
     roles: rolesByOperator(user),
     ...(Object.keys(attributes).length > 0 && { attributes }),
     ...(disabled && { disabled: true }),
+    ...(breakGlass && { break_glass: true }),
     ...profile,
   }
 }

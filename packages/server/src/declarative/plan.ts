@@ -3,9 +3,11 @@ import type { Fault } from '../schema/check-schema.ts'
 import type { Api } from '../store/apis/apis.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
 import type { Feed } from '../store/feeds/feeds.ts'
+import type { Provider, StoredProvider } from '../store/providers/providers.ts'
 import { apiTarget, presentApi } from './declared-api.ts'
 import { attributeTarget, presentAttribute } from './declared-attribute.ts'
 import { feedTarget, presentFeed } from './declared-feed.ts'
+import { declaredProvider, providerTarget } from './declared-provider.ts'
 import type { ResolvedDeclaration, ResolvedUser } from './secrets.ts'
 import {
   type BoundView,
@@ -32,6 +34,7 @@ export interface CurrentState {
   readonly views: ReadonlyMap<string, BoundView>
   readonly controllers: ReadonlyMap<string, ControllerTarget>
   readonly feeds: ReadonlyMap<string, Feed>
+  readonly providers: ReadonlyMap<string, StoredProvider>
 }
 
 export interface UserState {
@@ -90,6 +93,10 @@ export type Change =
   | (Upsert<'view', BoundView> & { readonly before: BoundView | undefined })
   | Upsert<'controller', ControllerTarget>
   | Upsert<'feed', Feed>
+  | (Upsert<'provider', Provider> & {
+      readonly secret: { readonly value: string; readonly digest: string } | undefined
+    })
+  | Removal<'provider'>
   | Removal<'api'>
   | Removal<'role'>
   | Removal<'attribute'>
@@ -120,6 +127,7 @@ export function plan(
     ...planViews(views, state),
     ...planControllers(declaration, state),
     ...planFeeds(declaration, state),
+    ...planProviders(declaration, state, rules),
     ...(declaration.prune === true ? planRemovals(declaration, state, rules) : []),
   ]
 }
@@ -240,6 +248,21 @@ function planFeeds({ feeds = [] }: ResolvedDeclaration, state: CurrentState): Ch
   })
 }
 
+/** A secret of the file replaces the stored one only when it is another than the file had before. */
+function planProviders({ providers = [] }: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
+  return providers.flatMap((declared): Change[] => {
+    const target = providerTarget(declared)
+    const before = state.providers.get(target.id)
+    const { client_secret: value } = declared
+    const digest = value === undefined ? '' : rules.passwordDigest(`provider ${target.id}`, value)
+    const isNew = value !== undefined && before?.sealed.secretDigest !== digest
+    const others = isNew ? ['client_secret: changed'] : []
+    const former = before && declaredProvider(before)
+    const change = upsert('provider', target.id, former, declaredProvider(target), others)
+    return change === undefined ? [] : [{ ...change, target, secret: isNew ? { value, digest } : undefined }]
+  })
+}
+
 /** Differences from existing tables that cannot be applied. */
 export function impossibleChanges(
   { tables = [] }: Pick<ResolvedDeclaration, 'tables'>,
@@ -277,7 +300,7 @@ function columnFaults(before: TableTarget, target: TableTarget, path: string): F
 
 /** Prunes only the lists that are in the file: a file without `users` removes no user. */
 function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rules: PlanRules): Change[] {
-  const { users, roles, attributes, clients, feeds, controllers } = declaration
+  const { users, roles, attributes, clients, feeds, controllers, providers } = declaration
   const foldedNames = users?.map(({ username }) => rules.foldUsername(username))
   const clientIds = clients?.map(({ client_id }) => client_id)
   return [
@@ -291,6 +314,10 @@ function planRemovals(declaration: ResolvedDeclaration, state: CurrentState, rul
     ...absentFrom(state.attributes, namesOf(attributes)).map(({ name }) => removal('attribute', name)),
     ...absentFrom(state.controllers, namesOf(controllers)).map(({ name }) => removal('controller', name)),
     ...absentFrom(state.feeds, namesOf(feeds)).map(({ name }) => removal('feed', name)),
+    ...absentFrom(
+      state.providers,
+      providers?.map(({ id }) => id),
+    ).map(({ id }) => removal('provider', id)),
     ...droppedViews(declaration, state.views).map((before) => ({ ...removal('view', before.name), before })),
     ...droppedTables(declaration, state.tables).map(({ name }) => removal('table', name)),
   ]

@@ -33,6 +33,7 @@ import {
   type PlanRules,
   plan,
 } from './plan.ts'
+import { providerChangeFaults } from './provider-changes.ts'
 import { resolveSecrets } from './secrets.ts'
 import type { Declaration } from './shape.ts'
 import { existingTables, existingViews, readState } from './state.ts'
@@ -59,6 +60,8 @@ export interface ReconcileEnv {
   readonly tables: TablesPort | undefined
   /** The HMAC key for digests of declared passwords, so that they cannot be guessed from the database alone. */
   readonly digestKey: Buffer
+  /** Seals the secrets of providers. */
+  readonly providerKey: Buffer
   /** The names of the controllers that the server has loaded, as far as they are known. */
   readonly loadedControllers?: readonly string[]
   /** Whether clients can be registered for the right to provision users. */
@@ -174,6 +177,7 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
     ),
     ...(await removedScopeFaults(declaration, state, stores)),
     ...attributeChangeFaults(declaration, state),
+    ...providerChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
     ...sharedNames('controllers', declaration.controllers, remaining(state.feeds, declaration, 'feeds')),
     ...tableFaults(declaration, folder, state.attributes, env.tables),

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Fault } from '../schema/check-schema.ts'
+import type { ResolvedProvider } from './declared-provider.ts'
 import type { Declaration, DeclaredClient, DeclaredSecret, DeclaredUser } from './shape.ts'
 
 export interface SecretSources {
@@ -13,7 +14,8 @@ export interface SecretSources {
 export type Resolved<Item, Name extends keyof Item> = Omit<Item, Name> & { readonly [name in Name]?: string }
 export type ResolvedUser = Resolved<DeclaredUser, 'password'>
 export type ResolvedClient = Resolved<DeclaredClient, 'client_secret'>
-export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients'> & {
+export type ResolvedDeclaration = Omit<Declaration, 'users' | 'clients' | 'providers'> & {
+  readonly providers?: readonly ResolvedProvider[]
   readonly users?: readonly ResolvedUser[]
   readonly clients?: readonly ResolvedClient[]
 }
@@ -29,12 +31,19 @@ export function resolveSecrets(
     if (fault !== undefined) faults.push({ path, text: fault })
     return 'text' in found ? found.text : ''
   }
-  const { users, clients, ...rest } = declaration
+  const { users, clients, providers, ...rest } = declaration
   const resolved = {
     ...rest,
     ...(users && {
       users: users.map(({ password, ...user }, index) =>
         password === undefined ? user : { ...user, password: value(`users[${index}].password`, password) },
+      ),
+    }),
+    ...(providers && {
+      providers: providers.map(({ client_secret, ...provider }, index) =>
+        client_secret === undefined
+          ? provider
+          : { ...provider, client_secret: value(`providers[${index}].client_secret`, client_secret) },
       ),
     }),
     ...(clients && {

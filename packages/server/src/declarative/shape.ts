@@ -10,6 +10,7 @@ import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
 import { API, API_PATTERNS, LONGEST_SCOPE, SCOPE_NAME } from './declared-api.ts'
 import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
+import { PROVIDER, PROVIDER_PATTERNS } from './declared-provider.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -50,6 +51,7 @@ export const PATTERNS: ReadonlyMap<string, string> = new Map([
   [DURATION.source, 'must be a time such as "10 seconds" or "1 minute"'],
   [NATS_SUBJECT.source, 'must be a subject of NATS that consists of names and ends with >, such as md.prices.>'],
   ...ATTRIBUTE_PATTERNS,
+  ...PROVIDER_PATTERNS,
   ...API_PATTERNS,
   [EMAIL, 'must be an e-mail address'],
   [BIRTHDATE, 'must have the form YYYY-MM-DD or YYYY'],
@@ -91,6 +93,7 @@ const USER = closed(['username'], {
   roles: shortList(text(), 'Names of roles in this file or in the database.'),
   attributes: ATTRIBUTE_VALUES,
   disabled: flag('A disabled user cannot sign in, and all their tokens are revoked.'),
+  break_glass: flag('May sign in with a password where local_sign_in is break_glass. Default: false.'),
   name: words(),
   given_name: words(),
   family_name: words(),
@@ -206,7 +209,12 @@ const TABLE = closed(['name', 'columns'], {
   columns: { ...list(COLUMN), minItems: 1 },
   read_scope: either(text({ description: 'Default: any Platform/ scope.' }), NULL),
   write_scope: either(text({ description: 'Default: Platform/Admin.' }), NULL),
-  row_filter: either(text({ description: 'An IQL predicate over :sub, :username, :client and :roles.' }), NULL),
+  row_filter: either(
+    text({
+      description: 'An IQL predicate over :sub, :username, :client, :roles and attributes such as :attribute.desk.',
+    }),
+    NULL,
+  ),
   live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
   csv: text({
     minLength: 1,
@@ -278,9 +286,10 @@ export const DECLARATION = {
     tables: list(TABLE),
     views: list(VIEW),
     controllers: shortList(CONTROLLER, 'Remote controllers: programs that answer requests of streams over HTTP.'),
+    providers: shortList(PROVIDER, 'Other OpenID providers through which people sign in.'),
     feeds: shortList(FEED, 'Feeds: messages that programs publish, and streams pass on to subscribers.'),
     prune: flag(
-      'Remove APIs, roles, attributes, users, clients, tables, views, feeds and controllers that are not in this file, of each list that is.',
+      'Remove APIs, roles, attributes, users, clients, tables, views, providers, feeds and controllers that are not in this file, of each list that is.',
     ),
   }),
 } as const

@@ -26,6 +26,7 @@ export async function readState(
     users: new Map(users.map((user) => [usernameKey(user.username), userState(user)])),
     clients: new Map((await readClients(declaration, stores.clients)).map((state) => [state.target.client_id, state])),
     controllers: new Map((await stores.controllers.list()).map((controller) => [controller.name, controller])),
+    providers: new Map((await stores.providers.list()).map((provider) => [provider.id, provider])),
     feeds: new Map((await stores.feeds.list()).map((feed) => [feed.name, feed])),
     tables: tables === undefined ? new Map() : await existingTables(tables),
     views: tables === undefined ? new Map() : await existingViews(tables),
@@ -77,9 +78,9 @@ async function clientState(target: ClientMetadata, clients: Clients): Promise<Cl
 }
 
 function userState(user: User): UserState {
-  const { username, profile, attributes, disabled, passwordHash, declaredDigest } = user
+  const { username, profile, breakGlass, attributes, disabled, passwordHash, declaredDigest } = user
   return {
-    target: { username, profile, roles: rolesByOperator(user), attributes, disabled },
+    target: { username, profile, breakGlass, roles: rolesByOperator(user), attributes, disabled },
     hasPassword: passwordHash !== undefined,
     declaredDigest,
   }

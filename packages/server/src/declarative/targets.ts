@@ -11,7 +11,7 @@ import type { DeclaredController, DeclaredRole, DeclaredTable, DeclaredView } fr
 
 export type RoleTarget = Role
 export type ControllerTarget = RemoteController
-export type UserTarget = Pick<User, 'username' | 'profile' | 'roles' | 'attributes' | 'disabled'>
+export type UserTarget = Pick<User, 'username' | 'profile' | 'breakGlass' | 'roles' | 'attributes' | 'disabled'>
 
 /** As registered. Defaults of absent members are applied when it is read. */
 export type ClientTarget = ClientMetadata
@@ -65,14 +65,15 @@ export function roleTarget(role: DeclaredRole): RoleTarget {
 /** A user disabled by an operator stays disabled, and keeps the attributes that others gave, unless the file says otherwise. */
 export function userTarget(
   user: ResolvedUser,
-  before: Partial<Pick<UserTarget, 'disabled' | 'attributes'>> = {},
+  before: Partial<Pick<UserTarget, 'disabled' | 'attributes' | 'breakGlass'>> = {},
 ): UserTarget {
   // Members about the password are applied with it, see plan.ts.
   const { password, password_hash, reset_password, must_change_password, ...rest } = user
-  const { username, roles = [], attributes, disabled = before.disabled ?? false, ...claims } = rest
+  const { username, roles = [], attributes, disabled = before.disabled ?? false, break_glass, ...claims } = rest
   return {
     username,
     profile: claims,
+    breakGlass: break_glass ?? before.breakGlass ?? false,
     roles: roles.toSorted(),
     attributes: attributes === undefined ? (before.attributes ?? {}) : attributeValuesTarget(attributes),
     disabled,

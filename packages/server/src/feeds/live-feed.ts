@@ -38,7 +38,7 @@ export class LiveFeed implements Follower {
   readonly #topics = new Map<string, Group>()
   readonly #prefixes = new Map<string, Group>()
   readonly wanted = { topics: new Set<string>(), prefixes: new Set<string>() } satisfies Wanted
-  /** What is not passed on yet. */
+  /** What is not passed on yet, or not completely. */
   #waiting: { readonly messages: readonly StoredMessage[]; readonly through: number }[] = []
   #waitingMessages = 0
   /** Resolves when nothing waits. */
@@ -138,11 +138,15 @@ export class LiveFeed implements Follower {
   }
 
   *#deliverWaiting(): Steps<void> {
-    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+    for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
       for (const message of next.messages) {
+        // Unless a purge has removed it in the meantime.
+        if (this.#waiting[0] !== next) break
         this.#deliverOne(message)
         yield
       }
+      if (this.#waiting[0] !== next) continue
+      this.#waiting.shift()
       this.#through = next.through
       this.#waitingMessages -= next.messages.length
     }

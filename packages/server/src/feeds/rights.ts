@@ -1,5 +1,6 @@
 /** Who may subscribe to a feed and who may publish to it. */
-import { isPlatformScope, type Principal, Refusal } from 'gatehouse-protocol'
+import { isPlatformScope, type Principal, type Refusal } from 'gatehouse-protocol'
+import { insufficientScope } from '../http/request/authentication.ts'
 import type { Feed } from './feed.ts'
 
 export function mayRead({ read }: Pick<Feed, 'read'>, { scopes }: Pick<Principal, 'scopes'>): boolean {
@@ -13,5 +14,5 @@ export function mayWrite({ write }: Pick<Feed, 'write'>, { scopes }: Pick<Princi
 /** The caller may use the feed in another way, or could before. */
 export function missingRight(scope?: string): Refusal {
   const text = scope === undefined ? 'The right to read this feed was lost' : `This needs ${scope}`
-  return new Refusal('access.insufficient_scope', 403, text)
+  return insufficientScope(text, scope === undefined || scope === 'identity' ? [] : [scope])
 }

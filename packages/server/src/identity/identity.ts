@@ -116,6 +116,7 @@ export async function openIdentity(options: IdentityOptions) {
       name: options.issuer,
       signer,
       apis,
+      attributes,
       clock,
       lifetimes,
       sessionEnded: (sessionId) => revocationList.sessionEnded(sessionId),

@@ -73,7 +73,7 @@ export function schemas(base: string, attributes: readonly ScimAttribute[]): Jso
     schema(USER_SCHEMA, 'User', 'A user', [...userAttributes(), ...describe(core)]),
     schema(GROUP_SCHEMA, 'Group', 'A role that is provisioned', GROUP_ATTRIBUTES),
     ...[...extensionsOf(attributes)].map(([urn, own]) =>
-      schema(urn, urn.split(':').at(-2) ?? urn, 'Attributes that operators have declared', describe(own)),
+      schema(urn, nameOf(urn), 'Attributes that operators have declared', describe(own)),
     ),
   ]
 }
@@ -86,6 +86,16 @@ function extensionsOf(attributes: readonly ScimAttribute[]): ReadonlyMap<string,
   })
   const byUrn = Map.groupBy(placed, ({ urn }) => urn)
   return new Map([...byUrn].map(([urn, same]) => [urn, same.map(({ attribute }) => attribute)]))
+}
+
+/** `urn:…:extension:enterprise:2.0:User` is EnterpriseUser. */
+function nameOf(urn: string): string {
+  const words = urn
+    .split(':')
+    .slice(2)
+    .filter((word) => !/^[\d.]+$/.test(word))
+  const [kind = '', type = ''] = words.slice(-2)
+  return kind.charAt(0).toUpperCase() + kind.slice(1) + type
 }
 
 const TYPES = { Text: 'string', Integer: 'integer', Boolean: 'boolean', Date: 'string' } as const
@@ -137,16 +147,16 @@ function userAttributes(): JsonObject[] {
     attribute('displayName'),
     attribute('locale', { canonicalValues: languages }),
     attribute('timezone', { canonicalValues: timeZones() }),
-    attribute('active', { type: 'boolean', description: 'false: the user cannot sign in, and has no valid tokens' }),
+    attribute('active', {
+      type: 'boolean',
+      required: true,
+      description: 'false: the user cannot sign in, and has no valid tokens',
+    }),
     attribute('emails', {
       type: 'complex',
       multiValued: true,
       description: 'One address, of the type work',
-      subAttributes: [
-        attribute('value'),
-        attribute('type', { canonicalValues: ['work'] }),
-        attribute('primary', { type: 'boolean' }),
-      ],
+      subAttributes: [attribute('value'), attribute('type', { canonicalValues: ['work'] })],
     }),
     attribute('groups', {
       type: 'complex',

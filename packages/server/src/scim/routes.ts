@@ -104,7 +104,11 @@ function searchOf(context: Context): ListQuery {
   return readSearch(body)
 }
 
+const UNSUPPORTED = ['/.search', '/me', '/bulk'].map((path) => SCIM_PATH + path)
+
 /** Errors of SCIM clients are SCIM's, also at addresses that do not exist. */
 function refuseUnknown({ path }: Context): void {
+  if (UNSUPPORTED.some((known) => path.toLowerCase() === known || path.toLowerCase().startsWith(`${known}/`)))
+    throw new Refusal('scim.not_supported', 501, `${path} is not supported`)
   throw notFound(`Nothing is served at ${path}`)
 }

@@ -31,6 +31,7 @@ export async function reconcileDeclared(
     environment: process.env,
     tables,
     digestKey,
+    providerKey: masterKey.derive('providers'),
     loadedControllers,
     provisioning,
     onDeferred,

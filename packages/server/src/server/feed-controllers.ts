@@ -2,6 +2,7 @@
 import { type JsonText, Refusal, type RunningSubscription, type UrgentSink } from 'gatehouse-protocol'
 import { type Feed, MAX_DEPTH } from '../feeds/feed.ts'
 import type { FeedMessage } from '../feeds/message.ts'
+import { mayRead, mayWrite } from '../feeds/rights.ts'
 import { type FeedService, MAX_LAST, MAX_RATE, MIN_RATE, type SubscribeRequest } from '../feeds/service.ts'
 import { isDeeperThan } from '../lib/json-depth.ts'
 import { type Call, type Caller, type Controller, members, refuse } from '../streaming/topics/controller.ts'
@@ -85,6 +86,7 @@ function createController(
         summary: 'Pushes the messages of a topic, or with a pattern such as NYSE/* of all topics below it.',
         needs: read,
         publishNeeds: write,
+        isHidden: (principal) => !mayRead({ read }, principal) && !mayWrite({ write }, principal),
         repliesOnlyToId: true,
         mayOverlap: true,
         publish,

@@ -35,6 +35,7 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
         environment: process.env,
         tables: undefined,
         digestKey: masterKey.derive('declared passwords'),
+        providerKey: masterKey.derive('providers'),
       },
       nodes: createClusterCaller({ nodes: stores.nodes, bus: { publish }, clock }),
       withTables: (use) => openTables(config, resources, use),

@@ -251,7 +251,10 @@ async function loadAdmin(parts: RouteParts, cors: CorsPolicy): Promise<readonly 
     mail: parts.mail,
     definitions: async () => parts.tables && (await import('../declarative/export.ts')).readDefinitions(parts.tables),
     attributesChanged: parts.attributesChanged,
+    providerKey: providerParts(parts).providerKey,
+    providersChanged: identity.providers.load,
     apisChanged: identity.apis.reload,
+    provisioning: parts.scim,
     stopping,
   }
   return [{ ...adminGroup(env, identity.authenticate), cors }]

@@ -12,6 +12,7 @@ import { resourceMetadataOf } from '../http/protected-resource.ts'
 import { ClientAddresses } from '../http/request/request-head.ts'
 import { HeldBytes } from '../lib/held-bytes.ts'
 import { type Base, type BaseOptions, openBase } from './base.ts'
+import { checkBreakGlass } from './break-glass.ts'
 import { limitConnections } from './connections.ts'
 import { reconcileDeclared } from './declared.ts'
 import type { LocalFaults } from './faults.ts'
@@ -106,7 +107,8 @@ async function finishStart(
 ): Promise<void> {
   const { config, declared, resources, cluster, logger, worker } = base
   if (worker?.appliesFile !== false) await reconcileDeclared(declared, base, query, cleanup)
-  await Promise.all([identity.apis.reload(), streaming?.loadDeclared(), feeds?.load()])
+  await Promise.all([identity.apis.reload(), identity.providers.load(), streaming?.loadDeclared(), feeds?.load()])
+  await checkBreakGlass(config.localSignIn, resources.stores)
   await cluster.registered
   await base.unlock()
   resources.database.limitStatements(STATEMENT_MS)

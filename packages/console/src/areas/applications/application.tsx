@@ -1,5 +1,6 @@
 /** The page of one application: how it is registered, its secrets, and the code to connect it. */
 import { useEffect } from 'preact/hooks'
+import { AttributeValues } from '../../admin/attributes.tsx'
 import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
@@ -53,6 +54,14 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
       ) : (
         <>
           <Settings key={JSON.stringify(data)} application={client} client={data} />
+          {infoOf(kindOf(data)).kind === 'service' && !isOwn && (
+            <AttributeValues
+              of={client}
+              values={data.attributes ?? {}}
+              about="For its tokens without a user. Changes take effect at once."
+              done={`The attributes of ${data.client_id} were changed`}
+            />
+          )}
           {infoOf(kindOf(data)).confidential && !isOwn && <Secrets client={data} onChange={client.reload} />}
         </>
       )}

@@ -3,9 +3,13 @@ import './applications.css'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
+import { ApiPage, NewApi } from './apis/api.tsx'
+import { Apis } from './apis/list.tsx'
 import { ApplicationPage } from './application.tsx'
 import { Applications } from './list.tsx'
 import { NewApplication } from './new-application.tsx'
+import { ScimClients } from './scim.tsx'
+import { SCIM_PAGE } from './tabs.tsx'
 
 export default function ApplicationsArea({ path: [id, part], query }: AreaProps) {
   useCommands(() => [
@@ -17,8 +21,21 @@ export default function ApplicationsArea({ path: [id, part], query }: AreaProps)
       words: 'client register new',
       act: () => go(href('applications', 'new')),
     },
+    {
+      id: 'applications-apis',
+      title: 'APIs and scopes of your own',
+      group: 'Applications',
+      icon: 'application',
+      words: 'api resource scope audience',
+      act: () => go(href('applications', 'apis')),
+    },
   ])
   if (id === undefined) return <Applications query={query} />
+  if (id === SCIM_PAGE) return <ScimClients />
+  if (id === 'apis') {
+    if (part === undefined) return <Apis />
+    return part === 'new' ? <NewApi /> : <ApiPage key={part} resource={part} />
+  }
   if (id === 'new') return <NewApplication kind={query.get('kind')} />
   return <ApplicationPage key={id} id={id} part={part} />
 }

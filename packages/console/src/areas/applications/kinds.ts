@@ -1,5 +1,6 @@
 /** The kinds of applications: how each is registered, and how it is recognised. */
 import type { AdminClient } from '../../../../client/src/index.ts'
+import type { Values } from '../../admin/attributes.tsx'
 import type { IconName } from '../../ui/index.ts'
 
 export interface Application extends AdminClient {
@@ -10,6 +11,7 @@ export interface Application extends AdminClient {
   readonly post_logout_redirect_uris?: readonly string[]
   readonly response_types?: readonly string[]
   readonly skip_consent?: boolean
+  readonly attributes?: Values
   readonly secrets: readonly Secret[]
 }
 

@@ -6,6 +6,7 @@ import { TYPING_MS, useSearchText } from '../../admin/search.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, ButtonLink, type ColumnOf, Empty, Page, SearchField } from '../../ui/index.ts'
 import { type Application, infoOf, kindOf } from './kinds.ts'
+import { ApplicationTabs } from './tabs.tsx'
 
 const PAGE = 50
 
@@ -18,7 +19,7 @@ export function Applications({ query }: { readonly query: URLSearchParams }) {
     </ButtonLink>
   )
   return (
-    <Page title="Applications" actions={connect}>
+    <Page title="Applications" bar={<ApplicationTabs current="Applications" />} actions={connect}>
       <div class="applications-search">
         <SearchField label="Search by name or client id" value={text} onValue={setText} autofocus />
       </div>

@@ -1,8 +1,9 @@
-/** People: users, roles, set-up links, and the users who are signed in now. */
+/** People: users, roles, attributes, set-up links, and the users who are signed in now. */
 import './people.css'
 import type { AreaProps } from '../../shell/area.ts'
 import { useCommands } from '../../shell/commands.ts'
 import { go, href } from '../../shell/router.ts'
+import { AttributePage, Attributes, NewAttribute } from './attributes.tsx'
 import { Links } from './links.tsx'
 import { MailQueue } from './mail.tsx'
 import { NewUser } from './new-user.tsx'
@@ -32,6 +33,10 @@ export default function People({ path: [first, second], query }: AreaProps) {
   if (first === 'roles') {
     if (second === undefined) return <Roles />
     return second === 'new' ? <NewRole /> : <RolePage key={second} name={second} />
+  }
+  if (first === 'attributes') {
+    if (second === undefined) return <Attributes />
+    return second === 'new' ? <NewAttribute /> : <AttributePage key={second} name={second} />
   }
   return <UserPage key={first} id={first} part={second} />
 }

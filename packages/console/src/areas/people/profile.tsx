@@ -1,5 +1,6 @@
 /** Profile and roles of a user, to read and to change. */
 import { useState } from 'preact/hooks'
+import { AttributeValues } from '../../admin/attributes.tsx'
 import type { Tagged } from '../../admin/tagged.ts'
 import { href } from '../../shell/router.ts'
 import { Badge, Button, Copy, Facts, Form, Section, TextField, Time } from '../../ui/index.ts'
@@ -16,6 +17,12 @@ export function Profile(props: Props) {
     <>
       <Details {...props} />
       <Roles {...props} />
+      <AttributeValues
+        of={props.user}
+        values={props.person.attributes ?? {}}
+        about="What row filters and claims know about them. Changes take effect at once."
+        done={`The attributes of ${props.person.username} were changed`}
+      />
     </>
   )
 }

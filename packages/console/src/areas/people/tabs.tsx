@@ -8,6 +8,7 @@ const PAGES = [
   ['Signed in', ['signed-in']],
   ['Set-up links', ['links']],
   ['Roles', ['roles']],
+  ['Attributes', ['attributes']],
   ['Mail', ['mail']],
 ] as const
 

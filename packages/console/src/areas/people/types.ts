@@ -1,10 +1,12 @@
 /** People, as the administration describes them. */
 import type { AdminUser } from '../../../../client/src/index.ts'
+import type { Values } from '../../admin/attributes.tsx'
 
 export interface Person extends AdminUser {
   readonly has_password: boolean
   readonly has_second_factor: boolean
   readonly must_change_password: boolean
+  readonly attributes?: Values
   readonly created_at: string
   readonly updated_at: string
 }

@@ -7,6 +7,7 @@ import type { TakenNames } from '../../declarative/controller-names.ts'
 import type { DeclaredApi } from '../../declarative/declared-api.ts'
 import type { DeclaredAttribute } from '../../declarative/declared-attribute.ts'
 import type { DeclaredFeed } from '../../declarative/declared-feed.ts'
+import type { DeclaredProvider } from '../../declarative/declared-provider.ts'
 import {
   DECLARATION,
   type Declaration,
@@ -23,7 +24,7 @@ import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-const { users, clients, roles, apis, attributes, feeds, controllers } = DECLARATION.properties
+const { users, clients, roles, apis, attributes, feeds, controllers, providers } = DECLARATION.properties
 
 export const USER_SCHEMA = without(users.items, ['password_hash', 'reset_password'], { password: { type: 'string' } })
 /** A new user without a password, or another recipient of a one-time link. */
@@ -41,6 +42,9 @@ export const INVITED_SCHEMA: JsonSchema = {
 }
 export const CLIENT_SCHEMA = without(clients.items, ['client_secret'])
 export const ROLE_SCHEMA: JsonSchema = { ...roles.items }
+export const PROVIDER_SCHEMA: JsonSchema = without(providers.items, [], {
+  client_secret: { type: 'string', description: 'Stored sealed, and never shown.' },
+})
 export const API_SCHEMA: JsonSchema = { ...apis.items }
 export const ATTRIBUTE_SCHEMA: JsonSchema = { ...attributes.items }
 export const CONTROLLER_SCHEMA: JsonSchema = { ...controllers.items, required: ['url', 'topics'] }
@@ -136,8 +140,13 @@ export function readApi(value: unknown, declared: readonly AttributeDefinition[]
   return one('apis', check({ apis: [value] }, [], undefined, declared, known).apis)
 }
 
-export function readAttribute(value: unknown): DeclaredAttribute {
-  return one('attributes', check({ attributes: [value] }, []).attributes)
+export function readAttribute(value: unknown, known: KnownApis): DeclaredAttribute {
+  return one('attributes', check({ attributes: [value] }, [], undefined, undefined, known).attributes)
+}
+
+/** Without the secret, which is read separately. */
+export function readProvider(value: unknown, { roles: known, attributes: declared }: KnownNames): DeclaredProvider {
+  return one('providers', check({ providers: [value] }, known, undefined, declared).providers)
 }
 
 export function readController(value: unknown, taken: TakenNames, known: KnownApis): DeclaredController {

@@ -1,7 +1,7 @@
 /** What most administration commands do: list, show, create, change or delete one kind of resource. */
 import type { Arguments, OptionName } from '../args.ts'
 import { type JsonObject, membersOf } from '../output/json.ts'
-import { type AdminCommand, type AdminCommandCall, pagePath, segment } from './admin-command.ts'
+import { type AdminCommand, type AdminCommandCall, type AdminRequest, pagePath, segment } from './admin-command.ts'
 
 type Run = AdminCommand['run']
 type PathOf = (args: Arguments) => string
@@ -28,17 +28,20 @@ export function show(collection: string): Run {
   return async ({ args, request }) => ({ kind: 'object', body: (await request('GET', named(collection)(args))).body })
 }
 
-export function create(path: string | PathOf, bodyOf: (args: Arguments) => JsonObject): Run {
+type BodyOf = (args: Arguments, request: AdminRequest) => JsonObject | Promise<JsonObject>
+
+export function create(path: string | PathOf, bodyOf: BodyOf): Run {
   return async ({ args, request }) => {
-    const { body } = await request('POST', typeof path === 'string' ? path : path(args), { body: bodyOf(args) })
+    const given = await bodyOf(args, request)
+    const { body } = await request('POST', typeof path === 'string' ? path : path(args), { body: given })
     return { kind: 'object', body }
   }
 }
 
 /** Changes a resource. A given list replaces the previous one; the removed entries are printed. */
-export function change(collection: string, bodyOf: (args: Arguments) => JsonObject): Run {
+export function change(collection: string, bodyOf: BodyOf): Run {
   return async (call) => {
-    const body = bodyOf(call.args)
+    const body = await bodyOf(call.args, call.request)
     const before = new Map(Object.entries(membersOf((await call.request('GET', named(collection)(call.args))).body)))
     const changed = await patch(call, collection, body)
     const after = new Map(Object.entries(membersOf(changed)))

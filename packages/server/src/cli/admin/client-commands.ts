@@ -4,6 +4,7 @@ import { UsageError } from '../errors.ts'
 import { type JsonObject, parseJson } from '../output/json.ts'
 import { change, create, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, readBoolean, readList, withoutUndefined } from './admin-command.ts'
+import { readValues, VALUES } from './attribute-commands.ts'
 
 const CLIENTS = '/admin/clients'
 const ROLES = '/admin/roles'
@@ -27,6 +28,7 @@ const ROLE: OptionTable = {
   '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the role grants; repeatable' },
   '--description': { value: 'TEXT', help: 'what the role is for' },
   '--second-factor': { value: 'true|false', help: 'whether users with this role need a second factor' },
+  '--provisioned': { value: 'true|false', help: 'whether SCIM clients see it as a group, and may give it to users' },
 }
 
 export const CLIENT_COMMANDS: readonly AdminCommand[] = [
@@ -47,26 +49,27 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'client add',
     positionals: ['CLIENT'],
-    options: { '--public': { help: 'a public client, without a secret' }, ...METADATA },
+    options: { '--public': { help: 'a public client, without a secret' }, ...METADATA, ...VALUES },
     summary: 'Registers a client; its secret is shown only once.',
     examples: [
       'client add desk-app --redirect https://desk.example/callback --scope openid --scope Platform/News',
       'client add robot --grant client_credentials --scope Platform/Market',
       'client add gatehouse-cli --public --grant device_code --grant refresh_token --grant password --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market"',
     ],
-    run: create(CLIENTS, (args) => ({
+    run: create(CLIENTS, async (args, request) => ({
       client_id: args.positionals[0],
       ...(args.has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
       ...readMetadata(args),
+      ...(await readValues(args, request)),
     })),
   },
   {
     name: 'client set',
     positionals: ['CLIENT'],
-    options: METADATA,
+    options: { ...METADATA, ...VALUES },
     summary: 'Changes a client; a given list replaces the previous list.',
     examples: ['client set desk-app --redirect https://desk.example/new', 'client set desk-app --skip-consent true'],
-    run: change(CLIENTS, readMetadata),
+    run: change(CLIENTS, async (args, request) => ({ ...readMetadata(args), ...(await readValues(args, request)) })),
   },
   {
     name: 'client disable',
@@ -174,5 +177,6 @@ function readRole(args: Arguments): JsonObject {
     scopes: readList(args, '--scope'),
     description: args.value('--description'),
     require_second_factor: readBoolean(args, '--second-factor'),
+    provisioned: readBoolean(args, '--provisioned'),
   })
 }

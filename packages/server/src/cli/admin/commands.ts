@@ -2,6 +2,7 @@
 import type { Command } from '../command.ts'
 import type { AdminCommand } from './admin-command.ts'
 import { API_COMMANDS } from './api-commands.ts'
+import { ATTRIBUTE_COMMANDS } from './attribute-commands.ts'
 import { CLIENT_COMMANDS } from './client-commands.ts'
 import { CONFIG_COMMANDS } from './config-commands.ts'
 import { CONTROLLER_COMMANDS } from './controller-commands.ts'
@@ -9,6 +10,7 @@ import { FEED_COMMANDS } from './feed-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
+import { SCIM_COMMANDS } from './scim-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
 
 export const ADMIN_COMMANDS: readonly Command[] = [
@@ -17,6 +19,8 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...MAIL_COMMANDS,
   ...CLIENT_COMMANDS,
   ...API_COMMANDS,
+  ...SCIM_COMMANDS,
+  ...ATTRIBUTE_COMMANDS,
   ...CONTROLLER_COMMANDS,
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,

@@ -37,7 +37,10 @@ export async function connectLocally(loaded: LoadedConfig): Promise<{ request: A
     activity: createClusterActivity(data.nodes),
     definitions: async () => (loaded.config.services.includes('query') ? data.withTables(readDefinitions) : undefined),
     attributesChanged: async () => {},
+    providerKey: data.masterKey.derive('providers'),
+    providersChanged: async () => {},
     apisChanged: async () => {},
+    provisioning: loaded.config.scim,
     // Only a server loads their modules; it does not use a declared controller or feed with the name of one of them.
     loadedControllers: [],
     feeds: undefined,

@@ -4,6 +4,7 @@ import { UsageError } from '../errors.ts'
 import { type JsonObject, membersOf } from '../output/json.ts'
 import { change, list, listPage, named, remove, removeOr, setDisabled, show } from './actions.ts'
 import { type AdminCommand, PAGE_OPTIONS, pagePath, readBoolean, readList, withoutUndefined } from './admin-command.ts'
+import { readValues, VALUES } from './attribute-commands.ts'
 
 const USERS = '/admin/users'
 
@@ -23,13 +24,14 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'user add',
     positionals: ['USERNAME'],
-    options: { ...NEW_USER, ...MUST_CHANGE },
+    options: { ...NEW_USER, ...VALUES, ...MUST_CHANGE },
     summary: 'Creates a user; reads the password from a prompt or from stdin.',
-    examples: ['user add alice --role trader', 'user add alice --must-change < password.txt'],
+    examples: ['user add alice --role trader --attribute desk=FX', 'user add alice --must-change < password.txt'],
     async run({ args, request, readPassword }) {
       const [username] = args.positionals
+      const values = await readValues(args, request)
       const password = await readPassword(`Password for ${username}: `)
-      const user = { ...readNewUser(args), password, ...readMustChange(args) }
+      const user = { ...readNewUser(args), ...values, password, ...readMustChange(args) }
       const { body } = await request('POST', USERS, { body: user })
       return { kind: 'text', text: `User ${username} was added as ${membersOf(body).id}.`, body }
     },
@@ -73,14 +75,19 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
     options: {
       ...PROFILE,
       '--role': { value: 'ROLE', repeatable: true, help: 'a role of the user, replacing all earlier ones; repeatable' },
+      ...VALUES,
       '--username': { value: 'USERNAME', help: 'a new name to sign in with' },
       '--locale': { value: 'TAG', help: 'a language tag such as en-GB' },
       '--must-change-password': { value: 'true|false', help: 'whether the next sign-in asks for a new password' },
     },
     summary: 'Changes a user.',
-    examples: ['user set alice --email alice@example.com', 'user set alice --role trader --role news'],
-    run: change(USERS, (args) =>
-      withoutUndefined({
+    examples: [
+      'user set alice --email alice@example.com',
+      'user set alice --role trader --role news',
+      'user set alice --attribute desk=FX --attribute desk=Rates',
+    ],
+    run: change(USERS, async (args, request) => ({
+      ...withoutUndefined({
         username: args.value('--username'),
         name: args.value('--name'),
         email: args.value('--email'),
@@ -88,7 +95,8 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
         roles: readList(args, '--role'),
         must_change_password: readBoolean(args, '--must-change-password'),
       }),
-    ),
+      ...(await readValues(args, request)),
+    })),
   },
   {
     name: 'user disable',

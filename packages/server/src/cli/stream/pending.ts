@@ -92,6 +92,6 @@ export class PendingMessages {
   }
 }
 
-function topicOf({ Controller: controller = 'Platform', Topic: topic }: JsonObject): string {
+export function topicOf({ Controller: controller = 'Platform', Topic: topic }: JsonObject): string {
   return `${controller}/${topic}`
 }

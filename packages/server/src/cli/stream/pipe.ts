@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { UsageError } from '../errors.ts'
 import { membersOf, parseJson } from '../output/json.ts'
 import { parseLine } from './line.ts'
+import { topicOf } from './pending.ts'
 import type { StreamSession } from './session.ts'
 
 /** Returns the exit status: 0, or 1 if requests were refused or not answered, or there is no connection in the end. */
@@ -18,8 +19,10 @@ export async function runPipe(session: StreamSession, waitMs: number): Promise<n
   session.listen({
     onMessage(text) {
       process.stdout.write(`${text}\n`)
-      const { Action: action, TransactionID: id } = membersOf(parseJson(text))
-      if (action === 'Error' && id !== undefined) failed += 1
+      const message = membersOf(parseJson(text))
+      // A subscription that only waits for the next token is not refused.
+      const isRefused = message.TransactionID !== undefined || !session.pending.has(topicOf(message))
+      if (message.Action === 'Error' && isRefused) failed += 1
       settle()
     },
     onLost(reason, count) {

@@ -6,6 +6,7 @@ import { dataLines, EVENT_STREAM, EventResponse, type EventRules } from '../../h
 import { OpenResponses, type OpenResponsesEnv } from '../../http/events/open-responses.ts'
 import { FAULT, logFailure } from '../../http/problem.ts'
 import { byQuality } from '../../http/request/accept.ts'
+import { insufficientScope } from '../../http/request/authentication.ts'
 import { isText, pathOf } from '../../http/request/request-head.ts'
 import type { BodyRule, Route, RouteGroup } from '../../http/route.ts'
 import { afterTurns } from '../../lib/turns.ts'
@@ -32,8 +33,7 @@ const ONE: BodyRule = { limit: 2 * 1024 * 1024, types: [JSON_BODY] }
 const MANY: BodyRule = { limit: BODY_BYTES, types: [JSON_BODY, NDJSON, CLOUD_EVENT] }
 /** Any scope of the platform; what a feed needs is checked by the service. */
 const access = (principal: Principal): void => {
-  if (![...principal.scopes].some(opensPlatform))
-    throw new Refusal('access.insufficient_scope', 403, 'This needs a scope of the platform')
+  if (![...principal.scopes].some(opensPlatform)) throw insufficientScope('This needs a scope of the platform')
 }
 
 export class FeedEndpoints {

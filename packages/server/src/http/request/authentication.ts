@@ -27,9 +27,12 @@ export function requireFixedToken({ request }: Context, expected: string): void 
 export function requireScope(...scopes: readonly string[]): (principal: Principal) => void {
   return (principal) => {
     if (scopes.some((scope) => principal.scopes.has(scope))) return
-    const text = `This needs ${scopes.join(' or ')}`
-    throw challenge(403, 'access.insufficient_scope', text, 'insufficient_scope', scopes)
+    throw insufficientScope(`This needs ${scopes.join(' or ')}`, scopes)
   }
+}
+
+export function insufficientScope(text: string, scopes: readonly string[] = []): Refusal {
+  return challenge(403, 'access.insufficient_scope', text, 'insufficient_scope', scopes)
 }
 
 /** The token of an Authorization header; undefined for another scheme and for what cannot be a token. */

@@ -2,6 +2,7 @@
 import type { Bus } from '../../events/bus.ts'
 import { retryUntilDone } from '../../lib/retry.ts'
 import type { AttributeDefinition, Attributes } from '../../store/attributes/attributes.ts'
+import { AttributeClaims } from './attribute-claims.ts'
 
 export type AttributeDirectory = Awaited<ReturnType<typeof openAttributeDirectory>>
 
@@ -13,12 +14,15 @@ export async function openAttributeDirectory(
   onError: (error: unknown) => void,
 ) {
   let byName: ReadonlyMap<string, AttributeDefinition> = new Map()
+  let claims = new AttributeClaims()
   /** Counts the reads: of two that overlap, the later one counts. */
   let reads = 0
   const reload = async (): Promise<void> => {
     const read = ++reads
     const all = await attributes.list()
-    if (read === reads) byName = new Map(all.map((attribute) => [attribute.name, attribute]))
+    if (read !== reads) return
+    byName = new Map(all.map((attribute) => [attribute.name, attribute]))
+    claims = new AttributeClaims(all)
   }
   const closing = new AbortController()
   const unsubscribe = bus.subscribe(({ kind }) => {
@@ -30,6 +34,8 @@ export async function openAttributeDirectory(
     get definitions(): ReadonlyMap<string, AttributeDefinition> {
       return byName
     },
+    /** The same object until the definitions change. */
+    claims: (): AttributeClaims => claims,
     /** Resolves when the definitions are those of the database. */
     reload,
     close() {

@@ -5,6 +5,7 @@ import { wordsOf } from '../../lib/words.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import { type ChallengeMethod, parseResponseType, type ResponseType } from '../../store/clients/client-metadata.ts'
 import { chooseTarget, MOST_RESOURCES, readResources, scopesOfTarget } from '../apis/targets.ts'
+import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import { isChallenge } from '../grants/pkce.ts'
 import { repeatedText } from '../oauth-error.ts'
 import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
@@ -18,6 +19,7 @@ export interface CheckEnv {
   readonly issuer: string
   readonly clock: Clock
   readonly known: KnownScopes
+  readonly attributes: AttributeClaims
   /** The subject of an ID token that this server signed, expired or not; undefined for anything else. */
   readonly readHint: (idToken: string) => Promise<{ readonly subject: string } | undefined>
 }
@@ -41,7 +43,7 @@ export async function checkRequest(
   const challenge = readChallenge(unchecked, responseType)
   const prompt = readPrompt(unchecked)
   const maxAge = readMaxAge(unchecked)
-  const claims = readClaims(unchecked)
+  const claims = readClaims(unchecked, env.attributes)
   const subjects = readSubjects(claims, await readHintedSubject(unchecked, env))
   return {
     clientId: unchecked.client.id,

@@ -1,20 +1,25 @@
 /** The `claims` parameter (OpenID Connect Core §5.5): claims requested by name. */
+import { isReservedClaim } from 'gatehouse-protocol'
 import { parseJson } from '../../lib/exact-json.ts'
 import { isDeeperThan } from '../../lib/json-depth.ts'
 import type { ClaimsRequest, RequestedClaim } from '../../store/authorizations/grants.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
+import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import { scopeOfClaim } from '../tokens/claims.ts'
 import { refuse } from './authorization-error.ts'
 import type { UncheckedRequest } from './request.ts'
 
 /** A claim whose scope the client may not request is dropped: `claims` must not bypass the scopes. */
-export function readClaims({ parameters, client }: UncheckedRequest): ClaimsRequest | undefined {
+export function readClaims(
+  { parameters, client }: UncheckedRequest,
+  attributes: AttributeClaims,
+): ClaimsRequest | undefined {
   const text = parameters.get('claims')
   if (text === undefined) return undefined
   const value = parse(text)
   if (!isObject(value)) throw refuse('invalid_request', 'claims must be a JSON object')
-  const userinfo = readMember(value, 'userinfo', client)
-  const idToken = readMember(value, 'id_token', client)
+  const userinfo = readMember(value, 'userinfo', client, attributes)
+  const idToken = readMember(value, 'id_token', client, attributes)
   return {
     ...(userinfo === undefined ? {} : { userinfo }),
     ...(idToken === undefined ? {} : { id_token: idToken }),
@@ -41,9 +46,9 @@ function allowedSubjects(claim: RequestedClaim | undefined): string[][] {
 }
 
 /** The scopes that grant the requested claims: the user must have consented to them. */
-export function scopesOfClaims(claims: ClaimsRequest | undefined): string[] {
+export function scopesOfClaims(claims: ClaimsRequest | undefined, attributes: AttributeClaims): string[] {
   const names = Object.keys({ ...claims?.userinfo, ...claims?.id_token })
-  return [...new Set(names.flatMap((name) => scopeOfClaim(name) ?? []))]
+  return [...new Set(names.flatMap((name) => scopeOfClaim(name, attributes) ?? []))]
 }
 
 /** The `acr` values that satisfy an essential request (§5.5.1.1); undefined when every value does. */
@@ -70,12 +75,17 @@ function readMember(
   claims: Readonly<Record<string, unknown>>,
   name: 'userinfo' | 'id_token',
   client: Client,
+  attributes: AttributeClaims,
 ): Record<string, RequestedClaim> | undefined {
   const member = claims[name]
   if (member === undefined || member === null) return undefined
   if (!isObject(member)) throw refuse('invalid_request', `claims.${name} must be an object`)
   const requested = Object.entries(member).map(([claim, value]) => [claim, readRequestedClaim(value)] as const)
-  return Object.fromEntries(requested.filter(([claim]) => client.scopes.has(scopeOfClaim(claim) ?? 'openid')))
+  // An unknown claim is not kept: an attribute that is declared later could have its name.
+  const isKnown = (claim: string) => isReservedClaim(claim) || attributes.has(claim)
+  return Object.fromEntries(
+    requested.filter(([claim]) => isKnown(claim) && client.scopes.has(scopeOfClaim(claim, attributes) ?? 'openid')),
+  )
 }
 
 function readRequestedClaim(claim: unknown): RequestedClaim {

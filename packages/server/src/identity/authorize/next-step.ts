@@ -4,6 +4,7 @@ import type { User } from '../../store/accounts/user.ts'
 import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Consent } from '../../store/clients/consents.ts'
+import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import { acrOf, FEDERATED, MULTI_FACTOR } from '../tokens/claims.ts'
 import type { AuthorizationError } from './authorization-error.ts'
 import { essentialAcr, scopesOfClaims } from './claims.ts'
@@ -38,6 +39,7 @@ export interface Situation {
   readonly user: User | undefined
   readonly progress: Progress
   readonly consent: Consent | undefined
+  readonly attributes: AttributeClaims
   readonly now: number
 }
 
@@ -46,7 +48,7 @@ export function nextStep(situation: Situation): Step {
   return situation.request.prompt.includes('none') ? withoutInteraction(step) : step
 }
 
-function decide({ request, client, session, user, progress, consent, now }: Situation): Step {
+function decide({ request, client, session, user, progress, consent, attributes, now }: Situation): Step {
   if (session === undefined || user === undefined) return { kind: 'sign-in', again: false }
   // A sign-in for this request stays fresh however long the user reads the consent page.
   const isFresh = progress.signedIn === session.id
@@ -66,7 +68,7 @@ function decide({ request, client, session, user, progress, consent, now }: Situ
   const scopes = grantableScopes(request, client, user)
   if (lacksRight(request, scopes))
     return { kind: 'refuse', error: 'invalid_scope', text: 'The user holds no right for the requested resource' }
-  const needed = [...new Set([...scopes, ...scopesOfClaims(request.claims)])]
+  const needed = [...new Set([...scopes, ...scopesOfClaims(request.claims, attributes)])]
   if (needsConsent(request, client, needed, consent, progress.consented === user.id))
     return { kind: 'consent', scopes: needed }
   return { kind: 'respond', session, user, scopes }

@@ -70,7 +70,13 @@ async function check(outer: Parameters, client: Client, env: BrowserEnv): Promis
       },
     }
   }
-  const checkEnv = { issuer: env.issuer.name, clock: env.clock, known: env.apis.known(), readHint: hintReader(env) }
+  const checkEnv = {
+    issuer: env.issuer.name,
+    clock: env.clock,
+    known: env.apis.known(),
+    attributes: env.attributes.claims(),
+    readHint: hintReader(env),
+  }
   const parameters = await orRefusal(openRequestObject(outer, client, checkEnv))
   if (parameters instanceof Refusal) {
     const target = registeredTarget(outer, client)

@@ -10,6 +10,7 @@ import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
+import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
 import type { Hashing } from '../passwords/hashing.ts'
@@ -44,6 +45,7 @@ export interface BrowserEnv extends UsedStores {
   readonly flows: Flows
   readonly issuer: Issuer
   readonly apis: ApiRegistry
+  readonly attributes: Pick<AttributeDirectory, 'claims'>
   readonly signer: Pick<Signer, 'verify'>
   readonly revocations: Revocations
   readonly publish: Bus['publish']

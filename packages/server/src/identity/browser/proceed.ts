@@ -133,7 +133,16 @@ export async function stepOf(
   env: BrowserEnv,
 ): Promise<Step> {
   const consent = user === undefined ? undefined : await env.consents.find(user.id, client.id)
-  return nextStep({ request, client, session, user, progress, consent, now: env.clock() })
+  return nextStep({
+    request,
+    client,
+    session,
+    user,
+    progress,
+    consent,
+    attributes: env.attributes.claims(),
+    now: env.clock(),
+  })
 }
 
 /** Our own pages need a session, two factors if a role or a client requires them, and no pending password change. */

@@ -9,6 +9,8 @@ import { GRANT_TYPES, RESPONSE_TYPES, TOKEN_EXCHANGE } from '../../store/clients
 import { FOREIGN_ALGS } from '../../store/keys/foreign-keys.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { QUERY_PATH, STREAM_PATH } from '../apis/targets.ts'
+import type { AttributeClaims } from '../attributes/attribute-claims.ts'
+import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import type { Signer } from '../tokens/signer.ts'
 
 const HEADERS = { 'cache-control': 'public, max-age=300' } as const
@@ -36,22 +38,32 @@ export interface DiscoveryOptions {
   readonly issuer: string
   readonly signer: Pick<Signer, 'jwks'>
   readonly apis: Pick<ApiRegistry, 'known'>
+  readonly attributes: Pick<AttributeDirectory, 'claims'>
   /** Whether the OpenID document says only what the contract does, or all that the metadata of RFC 8414 says. */
   readonly mode: 'exact' | 'complete'
 }
 
-export function discoveryRoutes({ issuer, signer, apis, mode }: DiscoveryOptions): readonly Route[] {
+export function discoveryRoutes({ issuer, signer, apis, attributes, mode }: DiscoveryOptions): readonly Route[] {
   const exact = JSON.stringify(discoveryDocument(issuer))
-  const metadata = textOf(apis.known, (known) => serverMetadata(issuer, known))
+  const metadata = textOf(
+    () => [apis.known(), attributes.claims()] as const,
+    ([known, claims]) => serverMetadata(issuer, known, claims),
+  )
   return [
     documentRoute('/.well-known/openid-configuration', mode === 'exact' ? () => exact : metadata),
     ...wellKnownPaths(METADATA_PATH, issuer).map((path) => documentRoute(path, metadata)),
     documentRoute(
       JWKS_PATH,
-      textOf(signer.jwks, (keys) => keys),
+      textOf(
+        () => [signer.jwks()] as const,
+        ([keys]) => keys,
+      ),
     ),
     ...RESOURCES.flatMap(({ path, audience }) => {
-      const text = textOf(apis.known, (known) => resourceMetadata(issuer, path, audience, known))
+      const text = textOf(
+        () => [apis.known()] as const,
+        ([known]) => resourceMetadata(issuer, path, audience, known),
+      )
       return wellKnownPaths(RESOURCE_METADATA_PATH, issuer).map((prefix) => documentRoute(prefix + path, text))
     }),
   ]
@@ -63,25 +75,30 @@ function wellKnownPaths(path: string, issuer: string): readonly string[] {
   return [path, ...(pathname === '/' ? [] : [path + pathname])]
 }
 
-/** The document as JSON, written again when what it is made from is another object. */
-function textOf<Source extends object>(read: () => Source, write: (source: Source) => object): () => string {
-  let from: Source | undefined
+/** The document as JSON, written again when one of the objects that it is made from is another one. */
+function textOf<Sources extends readonly object[]>(
+  read: () => Sources,
+  write: (sources: Sources) => object,
+): () => string {
+  let from: Sources | undefined
   let text = ''
   return () => {
-    const source = read()
-    if (source !== from) {
-      from = source
-      text = JSON.stringify(write(source))
+    const sources = read()
+    if (from === undefined || sources.some((source, index) => source !== from?.[index])) {
+      from = sources
+      text = JSON.stringify(write(sources))
     }
     return text
   }
 }
 
 /** What is configured here: the OpenID document, every method of client authentication, and the scopes and resources of APIs (RFC 9728 §4). */
-function serverMetadata(issuer: string, known: KnownScopes): object {
+function serverMetadata(issuer: string, known: KnownScopes, claims: AttributeClaims): object {
   const own = known.apis.filter(({ resource }) => resource !== PLATFORM_AUDIENCE).map(({ resource }) => resource)
+  const contract = discoveryDocument(issuer)
   return {
-    ...discoveryDocument(issuer),
+    ...contract,
+    claims_supported: [...contract.claims_supported, ...claims.names()],
     ...CLIENT_AUTHENTICATION,
     // Only what is an API can exchange tokens.
     ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
@@ -112,7 +129,7 @@ function documentRoute(path: string, read: () => string): Route {
 }
 
 /** The members of the contract in its order, then the others that clients need. */
-function discoveryDocument(issuer: string): Readonly<Record<string, unknown>> {
+function discoveryDocument(issuer: string) {
   return {
     issuer,
     jwks_uri: issuer + JWKS_PATH,

@@ -8,6 +8,7 @@ import { FORM, isForm } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Grants, RequestedClaim } from '../../store/authorizations/grants.ts'
+import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import { formOf } from '../clients/client-request.ts'
 import { printable, replyWithOAuthError, TOKEN_NEEDED } from '../oauth-error.ts'
 import { claimsAbout } from '../tokens/claims.ts'
@@ -17,6 +18,7 @@ export interface UserinfoEnv {
   readonly rateLimits: Pick<RateLimits, 'countCaller'>
   readonly authenticate: Authenticate
   readonly users: Pick<UserDirectory, 'findById'>
+  readonly attributes: Pick<AttributeDirectory, 'claims'>
   readonly stores: { readonly grants: Pick<Grants, 'find'> }
 }
 
@@ -24,7 +26,7 @@ type RequestedClaims = Readonly<Record<string, RequestedClaim>>
 
 const CACHED_GRANTS = 10_000
 
-export function userinfoRoutes({ authenticate, users, stores, rateLimits }: UserinfoEnv): readonly Route[] {
+export function userinfoRoutes({ authenticate, users, attributes, stores, rateLimits }: UserinfoEnv): readonly Route[] {
   /** The `claims` parameter of a grant never changes. */
   const requestedClaims = new LruMap<RequestedClaims>(CACHED_GRANTS)
 
@@ -36,7 +38,10 @@ export function userinfoRoutes({ authenticate, users, stores, rateLimits }: User
     if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
     const user = await users.findById(principal.subject)
     if (user === undefined || user.disabled) throw notValid()
-    context.json({ sub: user.id, ...claimsAbout(user, principal.scopes, await requestedOf(principal)) })
+    context.json({
+      sub: user.id,
+      ...claimsAbout(user, attributes.claims(), principal.scopes, await requestedOf(principal)),
+    })
   }
   return [
     { method: 'GET', path: '/connect/userinfo', handle },

@@ -3,6 +3,7 @@ import { contact, errorSummary, type FormError, field, passwordField, postForm, 
 import { fill, type Html, html } from './html.ts'
 import { icon } from './icons.ts'
 import { type PageFrame, page } from './layout.ts'
+import { type ProviderLink, providerLinks } from './provider-links.ts'
 
 export interface ForcedChangeData {
   readonly flow: string
@@ -28,6 +29,10 @@ export interface SetUpData {
   readonly displayName: string
   readonly leastPassword: number
   readonly formError: FormError | undefined
+  /** Whether the person may choose a password. */
+  readonly hasPassword: boolean
+  /** Other providers with which the link can be taken up. */
+  readonly providers: readonly ProviderLink[]
 }
 
 export function setUpPage(frame: PageFrame, data: SetUpData): Html {
@@ -38,7 +43,10 @@ export function setUpPage(frame: PageFrame, data: SetUpData): Html {
 <p class="lead">${data.purpose === 'reset' ? messages.resetPasswordLead : messages.invitedLead}</p>
 ${errorSummary(frame, data.formError)}
 ${signedInUser(messages.setUpFor(data.displayName, data.username), data.displayName)}
-${postForm(frame, 'set-up', '/set-up', { token: data.token }, html`${passwordFields(frame, { ...data, label: data.purpose === 'reset' ? messages.newPassword : messages.password })}`)}`
+${data.hasPassword && postForm(frame, 'set-up', '/set-up', { token: data.token }, html`${passwordFields(frame, { ...data, label: data.purpose === 'reset' ? messages.newPassword : messages.password })}`)}
+${data.hasPassword && data.providers.length > 0 && html`<p class="or">${messages.or}</p>`}
+${providerLinks(data.providers, messages, data.hasPassword)}
+${!data.hasPassword && data.providers.length === 0 && html`<p class="empty">${messages.setUpElsewhere}</p>`}`
   return page(frame, { title, body, scripts: [frame.assets.controlsScript] })
 }
 

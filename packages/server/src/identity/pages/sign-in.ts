@@ -3,6 +3,7 @@ import { contact, errorSummary, type FormError, field, hidden, passwordField, po
 import { fill, type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
 import type { Messages } from './messages/en.ts'
+import { type ProviderLink, providerLinks } from './provider-links.ts'
 
 export interface SignInData {
   readonly flow: string
@@ -25,7 +26,7 @@ export interface SignInData {
   /** Some names lead to a provider, without a password. */
   readonly isPasswordOptional: boolean
   /** Other providers, and the addresses that lead to them. */
-  readonly providers: readonly { readonly name: string; readonly url: string }[]
+  readonly providers: readonly ProviderLink[]
 }
 
 export function signInPage(frame: PageFrame, data: SignInData): Html {
@@ -55,15 +56,6 @@ function forgotPassword(frame: PageFrame, { hasMail }: SignInData): Html {
   return hasMail
     ? html`<p class="secondary"><a id="forgot-password" href="${frame.base}/forgot-password">${messages.mail.forgotPassword}</a></p>`
     : html`<details class="help"><summary>${messages.forgotPassword}</summary><p>${fill(messages.forgotPasswordHelp, contact(frame))}</p><p>${messages.forgotPasswordPasskey}</p></details>`
-}
-
-/** Links and not forms: a form of this page could not be redirected to another origin. */
-function providerLinks(providers: SignInData['providers'], messages: Messages, isSecond: boolean): Html {
-  const links = providers.map(
-    ({ name, url }) =>
-      html`<a class="button${isSecond && ' plain'} wide" href="${url}">${messages.signInWith(name)}</a>`,
-  )
-  return html`${links.length > 0 && html`<div class="actions stacked" id="providers">${links}</div>`}`
 }
 
 function passwordForm(frame: PageFrame, data: SignInData, values: Readonly<Record<string, string>>): Html {

@@ -1,9 +1,9 @@
 /** What sign-ins through other providers use of the rest of the server. */
 import type { Bus } from '../../events/bus.ts'
 import type { Resolve } from '../../http/outgoing/guarded-request.ts'
-import type { AttributeValue } from '../../store/accounts/user.ts'
 import type { Database } from '../../store/database/database.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import type { BrowserEnv } from '../browser/env.ts'
 import type { RemoteKeys } from '../remote-keys/remote-keys.ts'
 
@@ -16,10 +16,8 @@ export interface ProvidersEnv extends Omit<BrowserEnv, 'metrics'> {
   readonly providerKey: Buffer
   /** Finds the user whose `externalId` a SCIM client has set; undefined where SCIM is off. */
   readonly findByExternalId?: ((client: string, value: string) => Promise<string | undefined>) | undefined
-  /** The values of an attribute in the form of its type; undefined if there is no such attribute, or they are none of its values. */
-  readonly readAttribute?:
-    | ((name: string, values: readonly unknown[]) => readonly AttributeValue[] | undefined)
-    | undefined
+  /** The attributes that are declared. */
+  readonly attributes: Pick<AttributeDirectory, 'claims' | 'definitions'>
   /** Resolves host names; the system's resolver where absent. */
   readonly resolve?: Resolve | undefined
 }

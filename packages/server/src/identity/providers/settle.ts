@@ -1,6 +1,8 @@
 /** Makes a proven person a user who can sign in: creates or links the user where the definition says so, and applies its rules. */
-import type { RoleSource, User } from '../../store/accounts/user.ts'
+import type { AttributeValue, RoleSource, User } from '../../store/accounts/user.ts'
 import { UsernameTaken } from '../../store/accounts/users.ts'
+import { parseAttributeValues } from '../../store/attributes/attribute-values.ts'
+import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import { createRevocations } from '../../store/authorizations/revocations.ts'
 import { type PublishInside, transactWithEvents } from '../../store/cluster/event-transaction.ts'
 import type { Stores } from '../../store/stores.ts'
@@ -102,10 +104,14 @@ async function follow(
     roles.filter((role) => existing.has(role)),
     sourceOf(provider.id),
   )
-  const changedAttributes = await setAttributes(before, attributes, stores, env)
+  const changedAttributes = await setAttributes(before, attributes, stores)
   const isVerified = await believeEmail(before, { provider, claims }, stores)
   if (changedAttributes.length > 0 || isVerified || hasOtherRoles)
-    await publish({ kind: 'user-changed', subject: userId })
+    await publish({
+      kind: 'user-changed',
+      subject: userId,
+      ...(changedAttributes.length > 0 && { attributes: changedAttributes }),
+    })
   const after = hasOtherRoles ? await stores.users.findById(userId) : undefined
   if (after !== undefined)
     await createRevocations({ grants: stores.grants, publish, clock: env.clock }).limitUserRights(after)
@@ -115,13 +121,14 @@ async function follow(
 async function setAttributes(
   { id, attributes: held }: User,
   given: ReadonlyMap<string, readonly unknown[]>,
-  { users }: Stores,
-  { readAttribute }: ProvidersEnv,
+  { users, attributes: definitions }: Stores,
 ): Promise<string[]> {
+  if (given.size === 0) return []
+  const known = new Map((await definitions.list()).map((definition) => [definition.name, definition]))
   const next = new Map(Object.entries(held))
   const changed: string[] = []
   for (const [name, values] of given) {
-    const read = values.length === 0 ? [] : (readAttribute?.(name, values) ?? [])
+    const read = readValues(known.get(name), values)
     if (JSON.stringify(read) === JSON.stringify(next.get(name) ?? [])) continue
     changed.push(name)
     if (read.length === 0) next.delete(name)
@@ -129,6 +136,15 @@ async function setAttributes(
   }
   if (changed.length > 0) await users.update(id, { attributes: Object.fromEntries(next) })
   return changed
+}
+
+/** Values that the attribute cannot have are none, like those of an attribute that was removed. */
+export function readValues(
+  definition: AttributeDefinition | undefined,
+  values: readonly unknown[],
+): readonly AttributeValue[] {
+  const parsed = definition === undefined ? undefined : parseAttributeValues(definition, values)
+  return parsed !== undefined && 'values' in parsed ? parsed.values : []
 }
 
 /** A trusted provider verifies the address that the user has, and no other. */

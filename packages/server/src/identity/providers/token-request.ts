@@ -4,12 +4,12 @@ import { type GuardedReply, guardedRequest } from '../../http/outgoing/guarded-r
 import { parseJson } from '../../lib/exact-json.ts'
 import { isObject, type Jwk } from '../../store/keys/foreign-keys.ts'
 import { newId } from '../../store/keys/opaque.ts'
+import { openClientSecret, openPrivateKey } from '../../store/providers/provider-secrets.ts'
 import type { StoredProvider } from '../../store/providers/providers.ts'
 import { callbackOf, secretsOf } from './authorization-request.ts'
 import type { ProvidersEnv } from './env.ts'
 import { badAnswer, providerFault } from './faults.ts'
 import { fetchOptions, type ProviderMetadata } from './metadata.ts'
-import { openClientSecret, openPrivateKey } from './secrets.ts'
 
 const TIMEOUT_MS = 10_000
 const ASSERTION_SECONDS = 60

@@ -7,6 +7,7 @@ import type { ProvidersEnv } from './env.ts'
 import { isProviderFault, providerFault } from './faults.ts'
 import { findPerson, type Person } from './person.ts'
 import { checkAllowed, type Proof } from './proof.ts'
+import { readValues } from './settle.ts'
 
 export async function showTrial(
   context: BrowserContext,
@@ -24,7 +25,7 @@ export async function showTrial(
     roles,
     attributes: [...attributes].map(([name, values]) => ({
       name,
-      values: (env.readAttribute?.(name, values) ?? []).map(String),
+      values: readValues(env.attributes.definitions.get(name), values).map(String),
     })),
     isMultiFactor: isMultiFactor(proof.provider, proof.idToken.claims),
     claims: JSON.stringify(proof.claims, undefined, 2),

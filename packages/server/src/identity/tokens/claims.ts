@@ -2,6 +2,8 @@
 import { seconds } from 'gatehouse-protocol'
 import type { User } from '../../store/accounts/user.ts'
 import type { RequestedClaim } from '../../store/authorizations/grants.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
+import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 
 const CLAIMS_OF_SCOPE: ReadonlyMap<string, readonly string[]> = new Map([
   [
@@ -34,28 +36,39 @@ const SCOPE_OF_CLAIM: ReadonlyMap<string, string> = new Map(
 )
 
 /** The scope that grants a claim about a user; undefined for any other claim. */
-export function scopeOfClaim(name: string): string | undefined {
-  return SCOPE_OF_CLAIM.get(name)
+export function scopeOfClaim(name: string, attributes: AttributeClaims): string | undefined {
+  return SCOPE_OF_CLAIM.get(name) ?? attributes.scopeOf(name)
 }
 
 /** The claims that the scopes grant and the `claims` parameter requests; claims without a value are left out. */
 export function claimsAbout(
   user: User,
+  attributes: AttributeClaims,
   scopes: Iterable<string>,
   requested: Readonly<Record<string, RequestedClaim>> = {},
 ): Record<string, unknown> {
-  const ofScopes = [...scopes].flatMap((scope) => CLAIMS_OF_SCOPE.get(scope) ?? [])
-  return claimsNamed([...ofScopes, ...Object.keys(requested)], user)
+  const ofScopes = [...scopes].flatMap((scope) => [...(CLAIMS_OF_SCOPE.get(scope) ?? []), ...attributes.ofScope(scope)])
+  return claimsNamed([...ofScopes, ...Object.keys(requested)], user, attributes)
 }
 
 /** These claims, as far as they are about a user and have a value. */
-export function claimsNamed(names: Iterable<string>, user: User): Record<string, unknown> {
+export function claimsNamed(names: Iterable<string>, user: User, attributes: AttributeClaims): Record<string, unknown> {
   const claims: Record<string, unknown> = {}
   for (const name of names) {
-    const value = SCOPE_OF_CLAIM.has(name) ? claimValue(name, user) : undefined
+    const value = SCOPE_OF_CLAIM.has(name) ? claimValue(name, user) : attributes.valueOf(name, user.attributes)
     if (value !== undefined && value !== null && value !== '') claims[name] = value
   }
   return claims
+}
+
+/** The same for a token without a user: the claims of the client's attributes. */
+export function clientClaimsNamed(
+  names: Iterable<string>,
+  client: Client,
+  attributes: AttributeClaims,
+): Record<string, unknown> {
+  const claims = Array.from(names, (name) => [name, attributes.valueOf(name, client.attributes)] as const)
+  return Object.fromEntries(claims.filter(([, value]) => value !== undefined))
 }
 
 function claimValue(name: string, user: User): unknown {

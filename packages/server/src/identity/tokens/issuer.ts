@@ -16,8 +16,9 @@ import type { Client } from '../../store/clients/client-metadata.ts'
 import { pooledRandomBytes } from '../../store/keys/opaque.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import { BUILT_IN_TARGET, type TokenTarget } from '../apis/targets.ts'
+import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import { refuse } from '../oauth-error.ts'
-import { claimsAbout, claimsNamed } from './claims.ts'
+import { claimsAbout, claimsNamed, clientClaimsNamed } from './claims.ts'
 import type { Signer } from './signer.ts'
 
 export interface IssuedAccessToken {
@@ -57,6 +58,7 @@ export interface IssuerOptions {
   readonly name: string
   readonly signer: Signer
   readonly apis: Pick<ApiRegistry, 'known' | 'find'>
+  readonly attributes: Pick<AttributeDirectory, 'claims'>
   readonly clock: Clock
   /** The lifetime of access tokens, unless their client has its own. */
   readonly lifetimes: { readonly accessTokenMs: number }
@@ -68,7 +70,7 @@ const LOGOUT_TOKEN_SECONDS = 120
 const CALL_TOKEN_SECONDS = 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
-export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnded }: IssuerOptions) {
+export function createIssuer({ name, signer, apis, attributes, clock, lifetimes, sessionEnded }: IssuerOptions) {
   const lifetimeOf = (client: Client) => client.accessTokenLifetime ?? seconds(lifetimes.accessTokenMs)
   /** The least of API, client and server. */
   const lifetimeFor = ({ accessTokenLifetime = Number.POSITIVE_INFINITY }: Api, client: Client) =>
@@ -111,13 +113,15 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
         jti: tokenId,
         ...(exchanged && { act: exchanged.actor, ancestors: exchanged.ancestors.map(writeAncestor) }),
         ...(onBehalfOf === undefined
-          ? {}
+          ? api && clientClaimsNamed(api.claims, client, attributes.claims())
           : {
               auth_time: seconds(onBehalfOf.grant.authTime),
               sid: sessionOf(onBehalfOf.grant),
               amr: onBehalfOf.grant.details.amr,
               acr: onBehalfOf.grant.details.acr,
-              ...(api === undefined ? { role: onBehalfOf.user.roles } : claimsNamed(api.claims, onBehalfOf.user)),
+              ...(api === undefined
+                ? { role: onBehalfOf.user.roles }
+                : claimsNamed(api.claims, onBehalfOf.user, attributes.claims())),
             }),
       })
       return { token, tokenId, lifetime, scopes }
@@ -140,6 +144,7 @@ export function createIssuer({ name, signer, apis, clock, lifetimes, sessionEnde
         c_hash: code === undefined ? undefined : halfHash(code, client.idTokenAlg),
         ...claimsAbout(
           user,
+          attributes.claims(),
           withScopeClaims || client.claimsInIdToken ? grant.scopes : [],
           grant.details.claims?.id_token,
         ),

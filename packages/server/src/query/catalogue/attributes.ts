@@ -4,9 +4,11 @@ import type { Principal } from 'gatehouse-protocol'
 import type { AttributeValue, AttributeValues } from '../../store/accounts/user.ts'
 import { valuesOf } from '../../store/attributes/attribute-values.ts'
 import type { AttributeDefinition, AttributeType } from '../../store/attributes/attributes.ts'
-import type { AttributeInputs } from '../engines/emit/parameters.ts'
 
 export type AttributeViews = ReadonlyMap<string, AttributeView>
+
+/** Values of attributes in their IQL form, by name. */
+export type AttributeInputs = ReadonlyMap<string, readonly IqlValue[]>
 
 /** Where attributes come from. */
 export interface AttributeSource {

@@ -3,10 +3,9 @@ import { createHash } from 'node:crypto'
 import { type IqlValue, readParameters } from 'gatehouse-iql'
 import type { Principal } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
-import { attributeInputs } from '../catalogue/attributes.ts'
+import { type AttributeInputs, attributeInputs } from '../catalogue/attributes.ts'
 import { type CatalogueSnapshot, visibleViews } from '../catalogue/snapshot.ts'
 import {
-  type AttributeInputs,
   type Bindable,
   type EmittedSql,
   type ParameterSource,

@@ -3,10 +3,9 @@
 import type { IqlValue } from 'gatehouse-iql'
 import type { Audit, Clock, Principal } from 'gatehouse-protocol'
 import type { AttributeValues } from '../../store/accounts/user.ts'
-import { type AttributeSource, attributeInputs } from '../catalogue/attributes.ts'
+import { type AttributeInputs, type AttributeSource, attributeInputs } from '../catalogue/attributes.ts'
 import { visibleViews } from '../catalogue/snapshot.ts'
 import {
-  type AttributeInputs,
   type EmittedSql,
   parametersOf,
   type RunValues,

@@ -77,7 +77,7 @@ export class GroupDraft {
     const isRemoval = op === 'remove' || value === null || value === undefined
     switch (target) {
       case 'displayName':
-        if (isRemoval) throw badRequest('invalidValue', 'displayName is required')
+        if (isRemoval) throw badRequest('mutability', 'displayName is required')
         this.displayName = readName(value)
         break
       case 'externalId':

@@ -39,7 +39,7 @@ export function presentUser(
     locale: texts.get('locale'),
     timezone: texts.get('timezone'),
     active,
-    emails: email === undefined ? undefined : [{ value: email, type: 'work', primary: true }],
+    emails: email === undefined ? undefined : [{ value: email, type: 'work' }],
     groups:
       groups.length === 0
         ? undefined

@@ -52,6 +52,8 @@ export class UserDraft {
     }
     const target = this.#paths.require(parsePath(path), path)
     if (target.kind === 'read only') throw badRequest('mutability', `${path} cannot be changed`)
+    const isRequired = target.kind === 'active' || (target.kind === 'text' && target.field === 'userName')
+    if (op === 'remove' && isRequired) throw badRequest('mutability', `${path} is required`)
     this.#apply(target, op, value, path)
   }
 
@@ -78,14 +80,19 @@ export class UserDraft {
         break
       case 'parts':
         if (isRemoval) for (const part of target.targets) this.#apply(part, 'remove', undefined, path)
-        else if (isObject(value))
-          for (const [name, inner] of Object.entries(value)) this.#member(target.prefix + name, op, inner)
-        else throw badRequest('invalidValue', `${path} must be an object`)
+        else this.#applyParts(target.prefix, op, value)
         break
       case 'ignored':
       case 'read only':
         break
     }
+  }
+
+  /** Entra ID sends a manager as a text, or as a list with one object; some clients repeat the schema inside of an extension. */
+  #applyParts(prefix: string, op: Verb, value: unknown): void {
+    const [parts = {}] = Array.isArray(value) ? value : [value]
+    for (const [name, inner] of Object.entries(isObject(parts) ? parts : { value: parts }))
+      if (name.toLowerCase() !== 'schemas') this.#member(prefix + name, op, inner)
   }
 
   #setText(field: TextField, text: string | undefined): void {

@@ -25,7 +25,8 @@ const CLAIMS: ReadonlyMap<TextField, string> = new Map([
 ])
 
 export function stateOf(user: ScimUser, externalId: string | undefined): UserState {
-  const claims = [...CLAIMS].map(([field, claim]) => [field, user.profile[claim]] as const)
+  const profile = new Map(Object.entries(user.profile))
+  const claims = [...CLAIMS].map(([field, claim]) => [field, profile.get(claim)] as const)
   const all = [['userName', user.username] as const, ['externalId', externalId] as const, ...claims]
   return {
     texts: new Map(all.flatMap(([field, text]) => (typeof text === 'string' && text !== '' ? [[field, text]] : []))),

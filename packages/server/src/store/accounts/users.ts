@@ -86,6 +86,16 @@ function findUsers(db: Kysely<Schema>) {
       return found
     },
 
+    /** Whether an enabled user for emergencies can administer, and has a password and a second factor. */
+    async hasBreakGlass(without?: string): Promise<boolean> {
+      let query = selectUsers(db).where('users.break_glass', '=', 1).where('users.disabled', '=', 0)
+      if (without !== undefined) query = query.where('users.id', '!=', without)
+      return toUsers(await query.execute()).some(
+        ({ rights, passwordHash, hasSecondFactor }) =>
+          rights.has('Identity/Admin') && passwordHash !== undefined && hasSecondFactor,
+      )
+    },
+
     /** Whether an enabled user with one of the roles has a password, a passkey or an identity at another provider. */
     async canSignInWith(roles: readonly string[]): Promise<boolean> {
       const row = await db
@@ -186,6 +196,17 @@ function changeUsers(db: Kysely<Schema>, clock: Clock) {
       }
       await addRoles(id, [...given], source)
       return isChanged || given.size > 0
+    },
+
+    /** The ids of the users who have a role from this source. */
+    async listBySource(source: RoleSource): Promise<string[]> {
+      const rows = await db
+        .selectFrom('user_roles')
+        .select('user_id')
+        .distinct()
+        .where('sources', 'like', `%"${source.replaceAll(/[%_]/g, '_')}"%`)
+        .execute()
+      return rows.map(({ user_id }) => user_id)
     },
 
     /** Sessions of the user become useless but stay until they are ended, because ending one notifies its applications. */

@@ -22,7 +22,10 @@ export function change<T>(
   return transactWithEvents(env, async (stores, publish, tx) => {
     // On SQLite a transaction is the only writer anyway.
     if (database.engine === 'postgres') await sql`select pg_advisory_xact_lock(${sql.lit(CHANGE_LOCK)})`.execute(tx)
-    return work(stores, { publish, revocations: createRevocations({ grants: stores.grants, publish, clock }) })
+    return work(stores, {
+      publish,
+      revocations: createRevocations({ grants: stores.grants, publish, publishAll: publish, clock }),
+    })
   })
 }
 

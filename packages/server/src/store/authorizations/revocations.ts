@@ -39,7 +39,7 @@ export function openRevocations(env: EventTransactionEnv) {
   /** Changes stores and revokes what depends on the change. */
   function inTransaction<T>(work: (revocations: RevocationsInside, stores: Stores) => Promise<T>): Promise<T> {
     return transactWithEvents(env, (stores, publish) =>
-      work(createRevocations({ grants: stores.grants, publish, clock }), stores),
+      work(createRevocations({ grants: stores.grants, publish, publishAll: publish, clock }), stores),
     )
   }
 }
@@ -49,6 +49,8 @@ export interface RevocationOptions {
   readonly grants: Pick<Grants, 'revoke'>
   /** Records an event in the transaction. */
   readonly publish: (event: GateEvent) => Promise<unknown>
+  /** The same for many with few statements; one by one where absent. */
+  readonly publishAll?: (events: readonly GateEvent[]) => Promise<unknown>
   readonly clock: Clock
 }
 
@@ -57,9 +59,11 @@ export interface RoleStores {
   readonly events: Pick<Events, 'unexpired'>
 }
 
+type RightsHolder = Pick<User, 'id' | 'rights' | 'roles'>
+
 export type RevocationsInside = ReturnType<typeof createRevocations>
 
-export function createRevocations({ grants, publish, clock }: RevocationOptions) {
+export function createRevocations({ grants, publish, publishAll, clock }: RevocationOptions) {
   const keptUntil = () => clock() + KEPT_MS
   return {
     async revokeGrant(grantId: string): Promise<void> {
@@ -108,8 +112,15 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
     },
 
     /** For a user whose roles changed: existing tokens lose the rights that the user no longer has. */
-    async limitUserRights({ id: subject, rights, roles }: Pick<User, 'id' | 'rights' | 'roles'>): Promise<void> {
-      await publish({ kind: 'rights-changed', subject, scopes: [...rights], roles, ...cutoff() })
+    async limitUserRights(user: RightsHolder): Promise<void> {
+      await publish(rightsChanged(user))
+    },
+
+    /** The same for many users, with few statements. */
+    async limitUsersRights(users: readonly RightsHolder[]): Promise<void> {
+      const events = users.map(rightsChanged)
+      if (publishAll !== undefined) await publishAll(events)
+      else for (const event of events) await publish(event)
     },
 
     /**
@@ -141,6 +152,10 @@ export function createRevocations({ grants, publish, clock }: RevocationOptions)
   /** For a client that was registered or enabled, or whose scopes changed: existing tokens lose the other scopes. */
   async function limitClientScopes(clientId: string, scopes: Iterable<string>): Promise<void> {
     await publish({ kind: 'client-scopes-changed', clientId, scopes: [...scopes], ...cutoff() })
+  }
+
+  function rightsChanged({ id: subject, rights, roles }: RightsHolder): GateEvent {
+    return { kind: 'rights-changed', subject, scopes: [...rights], roles, ...cutoff() }
   }
 
   function cutoff(): { at: number; expiresAt: number } {

@@ -15,8 +15,8 @@ export interface EventTransactionEnv {
   receive(recorded: RecordedEvent): void
 }
 
-/** Records an event in the transaction. */
-export type PublishInside = (event: GateEvent) => Promise<void>
+/** Records an event, or many with few statements, in the transaction. */
+export type PublishInside = (event: GateEvent | readonly GateEvent[]) => Promise<void>
 
 type Cut = Extract<GateEvent, { kind: 'subject-cut' | 'subjects-cut' | 'client-cut' }>
 
@@ -29,7 +29,8 @@ export async function transactWithEvents<T>(
     const stores = createStores({ ...database, db: tx }, clock)
     const events: RecordedEvent[] = []
     const publish: PublishInside = async (event) => {
-      events.push({ seq: await stores.events.append(event), event })
+      if (isList(event)) events.push(...(await stores.events.appendAll(event)))
+      else events.push({ seq: await stores.events.append(event), event })
     }
     return { result: await work(stores, publish, tx), recorded: events }
   })
@@ -53,6 +54,10 @@ export async function transactWithEvents<T>(
     }
     if (clock() <= at) await sleep(1)
   }
+}
+
+function isList(event: GateEvent | readonly GateEvent[]): event is readonly GateEvent[] {
+  return Array.isArray(event)
 }
 
 function isCut(event: GateEvent): event is Cut {

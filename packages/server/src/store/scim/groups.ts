@@ -27,6 +27,7 @@ export function createGroups(db: Kysely<Schema>, clock: Clock) {
 
     /** All that meet the condition, ordered by id; `limit` at most. */
     async list(limit: number, condition: GroupCondition = {}): Promise<ScimGroup[]> {
+      if (condition.ids?.length === 0) return []
       let query = db.selectFrom('scim_groups').selectAll().orderBy('id').limit(limit)
       if (condition.ids !== undefined) query = query.where('id', 'in', condition.ids)
       if (condition.displayName !== undefined)

@@ -51,5 +51,5 @@ export async function limitHolders(
   stores: Stores,
   revocations: RevocationsInside,
 ): Promise<void> {
-  for (const user of await stores.users.findAll(userIds)) await revocations.limitUserRights(user)
+  await revocations.limitUsersRights(await stores.users.findAll(userIds))
 }

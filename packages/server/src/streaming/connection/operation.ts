@@ -84,8 +84,10 @@ export class Operation implements Call {
     return this.#topic?.mayOverlap === true
   }
 
-  /** Resolves when it has ended; undefined if nobody has to wait for it. */
+  /** Resolves when it has ended or was answered; undefined if nobody has to wait for it. */
   #ended: PromiseWithResolvers<void> | undefined
+  /** Resolves when those before it have been answered. */
+  #previousEnded: Promise<void> | undefined
 
   /** True if it completed; otherwise the host is notified when it ends. It is answered after `previous`. */
   start(previous?: Operation): boolean {
@@ -115,6 +117,8 @@ export class Operation implements Call {
     if (reason === 'cancelled' && this.#state === 'waiting') this.#state = 'cancelled'
     else if (reason === 'closed') this.#state = 'answered'
     else if (this.#claimAnswer()) this.#fail(refuse(ABORT_CODES[reason]))
+    // What it was to write may take longer: those after it wait for the answers before theirs only.
+    if (this.#state === 'answered') this.#ended?.resolve(this.#previousEnded)
   }
 
   /** Whether a Cancel with this TransactionID refers to this operation. */
@@ -134,7 +138,10 @@ export class Operation implements Call {
       return undefined
     }
     const needs = request.action === 'Publish' ? (topic.publishNeeds ?? topic.needs) : topic.needs
-    if (!this.caller.auth.satisfies(needs, env.clock())) throw refuse('Authority')
+    if (!this.caller.auth.satisfies(needs, env.clock())) {
+      const isHidden = this.principal !== undefined && topic.isHidden?.(this.principal) === true
+      throw isHidden ? refuse('Controller', request.controller) : refuse('Authority')
+    }
     if (request.action === 'Publish') return topic.publish?.(this)
     const key = topicKey(request.controller, request.topic)
     if (topic.subscription?.open !== undefined && subscriptions.has(key)) {
@@ -153,13 +160,14 @@ export class Operation implements Call {
     const result = (async () => this.#execute(request))()
     // The error is handled below.
     result.catch(() => {})
-    await previous.whenEnded()
+    this.#previousEnded = previous.whenEnded()
+    await this.#previousEnded
     return result
   }
 
   whenEnded(): Promise<void> {
     this.#ended ??= Promise.withResolvers()
-    if (this.#state === 'answered') this.#ended.resolve()
+    if (this.#state === 'answered') this.#ended.resolve(this.#previousEnded)
     return this.#ended.promise
   }
 

@@ -34,6 +34,8 @@ export interface Topic {
   readonly needs: Need
   /** What `Publish` needs, if it is not what the rest needs. */
   readonly publishNeeds?: Need
+  /** To this caller the controller is unknown, instead of one that needs more authority. */
+  isHidden?(principal: Principal): boolean
   /** A `Publish` without TransactionID gets no reply, so that it costs a publisher half the messages. Errors are still sent. */
   readonly repliesOnlyToId?: true
   /** Requests of one connection need not wait for the reply to the one before; replies keep their order. */

@@ -9,6 +9,7 @@ import type { SetUpLink } from '../../../store/accounts/set-up-links.ts'
 import { USER_ID_PREFIX, type User } from '../../../store/accounts/user.ts'
 import { UsernameTaken } from '../../../store/accounts/users.ts'
 import { firstAdministratorPage, setUpPage, unusableLinkPage } from '../../pages/new-password.ts'
+import type { ProviderLink } from '../../pages/provider-links.ts'
 import { displayNameOf } from '../../tokens/claims.ts'
 import { type BrowserContext, formRoute, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
@@ -38,6 +39,7 @@ async function openLink(context: BrowserContext, query: Parameters, env: Browser
 async function takeLink(context: BrowserContext, form: Parameters, env: BrowserEnv): Promise<void> {
   const open = await findOpen(context, form.get('token'), env)
   if (open === undefined) return showUnusable(context, env)
+  if (open.user !== undefined && !env.providers.maySignInLocally(open.user)) return showLink(context, open, env)
   const username = open.user === undefined ? readUsername(form) : ''
   if (username === undefined)
     return showLink(context, open, env, {
@@ -113,8 +115,21 @@ function showLink(
           purpose: link.kind === 'reset' ? 'reset' : 'invitation',
           username: user.username,
           displayName: displayNameOf(user),
+          hasPassword: env.providers.maySignInLocally(user),
+          providers: link.kind === 'invitation' ? linksFor(token, env) : [],
         })
   sendPage(context.http, page, { status: again?.status ?? 200, scripts: "'self'" })
+}
+
+/** Providers with which an invited person can begin. */
+function linksFor(token: string, { providers, pages }: BrowserEnv): ProviderLink[] {
+  return providers
+    .list()
+    .filter(({ provision }) => provision !== 'never')
+    .map(({ id, name }) => ({
+      name,
+      url: `${pages.base}/external/${encodeURIComponent(id)}/start?${new URLSearchParams({ invitation: token })}`,
+    }))
 }
 
 function showUnusable(context: BrowserContext, env: BrowserEnv): void {

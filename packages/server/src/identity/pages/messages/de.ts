@@ -18,6 +18,7 @@ export const de: Messages = {
   withPasskey: 'Mit einem Passkey anmelden',
   signInWith: (provider) => `Mit ${provider} anmelden`,
   signInLocally: 'Mit einem Passwort anmelden',
+  setUpElsewhere: 'Ihre Organisation meldet Personen anderswo an. Fragen Sie Ihre Administration.',
   leavingFor: (provider) => `Weiter zu ${provider}.`,
   passkeyFailed:
     'Dieser Passkey wurde nicht akzeptiert. Versuchen Sie es erneut oder melden Sie sich auf andere Weise an.',

@@ -15,6 +15,7 @@ export const en = {
   withPasskey: 'Sign in with a passkey',
   signInWith: (provider: string) => `Sign in with ${provider}`,
   signInLocally: 'Sign in with a password',
+  setUpElsewhere: 'Your organisation signs people in elsewhere. Ask your administrator how.',
   leavingFor: (provider: string) => `Continuing to ${provider}.`,
   passkeyFailed: 'That passkey was not accepted. Try again, or sign in another way.',
   wrongCredentials: 'The username or password is incorrect.',

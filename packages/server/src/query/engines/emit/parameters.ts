@@ -13,6 +13,7 @@ import {
   type Parameter,
   type TextWeight,
 } from 'gatehouse-iql'
+import type { AttributeInputs } from '../../catalogue/attributes.ts'
 import { keyTooLongError, rowCountError } from '../runtime-error.ts'
 import { type HeldParameters, heldParameters, isLonger, refuseHeld } from './value-lengths.ts'
 
@@ -69,9 +70,6 @@ export interface KeyLimit {
   readonly column: string
   readonly bytes: number
 }
-
-/** Values of attributes in their IQL form. */
-export type AttributeInputs = ReadonlyMap<string, readonly IqlValue[]>
 
 /** What one run of a plan supplies. */
 export interface RunValues {

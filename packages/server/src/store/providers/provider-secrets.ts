@@ -1,7 +1,7 @@
 /** The secrets of a provider's definition: sealed at rest, and opened when we authenticate at its token endpoint. */
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { newId, seal, unseal } from '../../store/keys/opaque.ts'
-import type { StoredProvider } from '../../store/providers/providers.ts'
+import { newId, seal, unseal } from '../keys/opaque.ts'
+import type { StoredProvider } from './providers.ts'
 
 /** The purpose that the master key derives the sealing key for. */
 export const PROVIDER_KEY = 'providers'

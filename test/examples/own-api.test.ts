@@ -1,0 +1,157 @@
+/** The sample of an API of one's own: it takes tokens that were issued for it, and refuses all others; also with Nimbus and Spring Security. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { root } from '../support/clone.ts'
+import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
+import { freePort } from '../support/free-port.ts'
+import { openGuide } from '../support/guide.ts'
+import { basic, claimsOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
+import { until } from '../support/until.ts'
+
+const JAVA = join(root, 'examples/api/java')
+/** Needs Maven and Maven Central, which `npm test` must not. */
+const isLong = process.env.TEST_LONG === 'true'
+const skip = !isLong ? 'runs in npm run test:all' : hasMaven() ? false : 'needs Maven (mvn) and a JDK'
+
+let gate: TestGate
+let leave: () => Promise<void>
+let port: number
+let api: string
+let program: ChildProcess
+
+before(async () => {
+  const opened = await openPlace('sqlite')
+  leave = opened.leave
+  gate = await startGate(opened.place)
+  port = await freePort()
+  api = `http://localhost:${port}`
+  const { stores } = gate
+  const none = { accessTokenLifetime: undefined, claims: [] }
+  const scopes = [
+    { name: 'orders:read', text: {} },
+    { name: 'orders:write', text: {} },
+  ]
+  await stores.apis.put({ ...none, resource: api, name: 'Orders', scopes })
+  await stores.apis.put({ ...none, resource: 'urn:other', name: 'Other', scopes: [{ name: 'other', text: {} }] })
+  await stores.events.append({ kind: 'apis-changed' })
+  const scope = 'orders:read orders:write other Platform/Market'
+  await stores.clients.put({ client_id: 'robot', grant_types: ['client_credentials'], scope })
+  await stores.clients.addSecret('robot', SECRET)
+  await until('the server knows the APIs', 5000, async () =>
+    (await gate.get('/.well-known/oauth-authorization-server')).text.includes('orders:write'),
+  )
+  program = spawn(process.execPath, ['examples/api/server.js'], {
+    cwd: root,
+    env: { ...process.env, GATEHOUSE_SERVER: gate.server.issuer, RESOURCE: api, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  if (program.stdout !== null) await once(program.stdout, 'data')
+})
+after(async () => {
+  program.kill()
+  await gate.stop()
+  await leave()
+})
+
+async function tokenFor(form: Record<string, string>): Promise<string> {
+  const body = { grant_type: 'client_credentials', ...form }
+  const answer = await gate.post('/connect/token', body, { authorization: basic('robot', SECRET) })
+  assert.equal(answer.status, 200, answer.text)
+  return String(answer.body.access_token)
+}
+
+const call = (token: string | undefined, method = 'GET') =>
+  fetch(`${api}/orders`, {
+    method,
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+    ...(method === 'POST' && { body: '{"symbol":"ACME"}' }),
+  })
+
+/** Tokens that are not for the API: of the platform, of another API, altered, an ID token. */
+async function foreignTokens(): Promise<readonly string[]> {
+  const own = await tokenFor({ resource: api })
+  const [head = '', , signature = ''] = own.split('.')
+  const claims = Buffer.from(JSON.stringify({ ...claimsOf(own), sub: 'admin' })).toString('base64url')
+  const none = Buffer.from('{"alg":"none","typ":"at+jwt"}').toString('base64url')
+  const { id_token: idToken = '' } = await gate.signIn({ scope: 'openid' })
+  return [
+    await tokenFor({ resource: `${gate.server.issuer}/query` }),
+    await tokenFor({ resource: 'urn:other' }),
+    `${head}.${claims}.${signature}`,
+    `${none}.${own.split('.')[1]}.`,
+    idToken,
+    'nonsense',
+  ]
+}
+
+test('the sample takes its own tokens, by scope, and refuses others with a challenge that leads to its metadata', async () => {
+  assert.equal((await call(await tokenFor({ resource: api }))).status, 200)
+  assert.equal((await call(await tokenFor({ resource: api }), 'POST')).status, 201)
+  assert.equal((await call(await tokenFor({ resource: api, scope: 'orders:read' }), 'POST')).status, 403)
+  for (const token of [undefined, ...(await foreignTokens())]) {
+    const answer = await call(token)
+    assert.equal(answer.status, 401, token)
+    assert.match(answer.headers.get('www-authenticate') ?? '', /resource_metadata="[^"]+\/oauth-protected-resource"/)
+  }
+})
+
+test('Nimbus and Spring Security take tokens for the API, and refuse others', { skip }, async () => {
+  const maven = ['-q', '-B', 'compile', 'dependency:build-classpath', '-Dmdep.outputFile=target/classpath']
+  execFileSync('mvn', maven, { cwd: JAVA, stdio: ['ignore', 'ignore', 'inherit'] })
+  const classes = `target/classes:${await readFile(join(JAVA, 'target/classpath'), 'utf8')}`
+  const tokens = [await tokenFor({ resource: api }), ...(await foreignTokens())]
+  const child = spawn('java', ['-cp', classes, 'Resource'], {
+    cwd: JAVA,
+    env: { ...process.env, GATEHOUSE_SERVER: gate.server.issuer, RESOURCE: api },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  })
+  let printed = ''
+  child.stdout.on('data', (text) => {
+    printed += String(text)
+  })
+  child.stdin.end(`${tokens.join('\n')}\n`)
+  await once(child, 'close')
+  const lines = printed.trim().split('\n')
+  assert.deepEqual(lines.slice(0, 2), ['nimbus takes it: robot', 'spring takes it: robot'])
+  assert.equal(lines.length, 2 * tokens.length, printed)
+  for (const line of lines.slice(2)) assert.match(line, /refuses it/)
+})
+
+test('Protect an API of your own', IN_LONG_RUNS, async (t) => {
+  const other = await freePort()
+  const { place, leave: leaveGuide } = await openPlace('sqlite')
+  const { startTestServer } = await import('../support/server.ts')
+  const server = await startTestServer(place, { flags: { '--demo': 'true' } })
+  t.after(async () => {
+    await server.stop()
+    await leaveGuide()
+  })
+  const guide = await openGuide('protect-an-api', {
+    replace: [
+      ['http://localhost:5080', server.issuer],
+      ['http://localhost:5095', `http://localhost:${other}`],
+    ],
+    copy: 'examples/api',
+    environment: { GATEHOUSE_DATA: place.dataFolder, PORT: String(other) },
+  })
+  t.after(() => guide.close())
+  guide.take('npm start')
+  await guide.save('orders.yaml')
+  await guide.run('api list')
+  await guide.start('examples/api', /Orders at/)
+  guide.take('jwtVerify')
+  await guide.save('call.mjs')
+  const printed = await guide.run('node call.mjs')
+  assert.deepEqual(printed.match(/: \d{3}/g), [': 401', ': 201', ': 401', ': 401'], printed)
+  assert.match(await guide.run('api remove'), /The API .* was removed/)
+  guide.finish()
+})
+
+function hasMaven(): boolean {
+  return (process.env.PATH ?? '').split(':').some((folder) => existsSync(join(folder, 'mvn')))
+}

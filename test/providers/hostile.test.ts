@@ -1,0 +1,441 @@
+/** Providers that lie, answers that were stolen or made up, and addresses that lead inside: every one of them is refused. */
+import assert from 'node:assert/strict'
+import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { after, before, beforeEach, test } from 'node:test'
+import { openPlace } from '../support/engines.ts'
+import { codeOf, openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
+import {
+  type Claims,
+  type Lies,
+  type StubProvider,
+  signed,
+  startStubProvider,
+} from '../support/providers/stub-provider.ts'
+import { ALICE, answerOf, BOB, claimsOf } from '../support/sign-in-place.ts'
+import { type Page, pageOf, type UserAgent } from '../support/user-agent.ts'
+import { signIn } from '../support/visitor.ts'
+
+let place: ProviderPlace
+let stub: StubProvider
+let leave: () => Promise<void>
+before(async () => {
+  const opened = await openPlace('sqlite')
+  leave = opened.leave
+  place = await openProviderPlace(opened.place)
+  stub = await startStubProvider()
+  stub.clock = place.clock
+})
+after(async () => {
+  await place.close()
+  await stub.stop()
+  await leave()
+})
+let count = 0
+beforeEach(async () => {
+  stub.lies = {}
+  stub.more = {}
+  stub.person = { sub: `subject-${++count}`, preferred_username: `person-${count}`, groups: ['gatehouse'] }
+})
+
+const CREATE = { provision: 'create', require: { groups: ['gatehouse'] } }
+const attacker = generateKeyPairSync('rsa', { modulusLength: 2048 })
+const seconds = () => Math.floor(place.clock() / 1000)
+
+async function attempt(changes = {}): Promise<Page> {
+  return pageOf(await place.signIn(place.newAgent(), stub, changes))
+}
+
+/** A change of the claims of a good ID token. */
+const claims = (change: (truth: Claims) => Claims): Lies => ({ claims: (truth) => ({ ...truth, ...change(truth) }) })
+
+const REFUSED: readonly (readonly [what: string, lies: () => Lies, code: string])[] = [
+  ['alg none', () => ({ idToken: (truth) => `${unsigned(truth, { alg: 'none' })}.` }), 'provider.bad_answer'],
+  ['HS256 with the client secret', () => ({ idToken: (truth) => hmac(truth, stub.secret) }), 'provider.bad_answer'],
+  ['HS256 with the public key', () => ({ idToken: (truth) => hmac(truth, publicPem()) }), 'provider.bad_answer'],
+  [
+    'the key of a stranger',
+    () => ({ idToken: (truth) => stub.sign(truth, {}, attacker.privateKey) }),
+    'provider.bad_answer',
+  ],
+  [
+    'jku and jwk in the header',
+    () => ({
+      idToken: (truth) =>
+        stub.sign(
+          truth,
+          { kid: 'mine', jku: `${stub.issuer}/evil`, jwk: attacker.publicKey.export({ format: 'jwk' }) },
+          attacker.privateKey,
+        ),
+    }),
+    'provider.bad_answer',
+  ],
+  ['crit in the header', () => ({ idToken: (truth) => stub.sign(truth, { crit: ['exp'] }) }), 'provider.bad_answer'],
+  [
+    'an access token as ID token',
+    () => ({ idToken: (truth) => stub.sign(truth, { typ: 'at+jwt' }) }),
+    'provider.bad_answer',
+  ],
+  [
+    'a logout token as ID token',
+    () => ({ idToken: (truth) => stub.sign(truth, { typ: 'logout+jwt' }) }),
+    'provider.bad_answer',
+  ],
+  ['iss with a slash', () => claims(({ iss }) => ({ iss: `${iss}/` })), 'provider.bad_answer'],
+  ['iss in another case', () => claims(({ iss }) => ({ iss: String(iss).toUpperCase() })), 'provider.bad_answer'],
+  ['another iss', () => claims(() => ({ iss: 'https://id.example.com' })), 'provider.bad_answer'],
+  ['another aud', () => claims(() => ({ aud: 'another' })), 'provider.bad_answer'],
+  ['a second aud', () => claims(({ aud }) => ({ aud: [aud, 'another'] })), 'provider.bad_answer'],
+  ['no aud', () => claims(() => ({ aud: [] })), 'provider.bad_answer'],
+  ['another azp', () => claims(() => ({ azp: 'another' })), 'provider.bad_answer'],
+  ['an ID token that has expired', () => claims(() => ({ exp: seconds() - 61 })), 'provider.bad_answer'],
+  ['no exp', () => claims(() => ({ exp: undefined })), 'provider.bad_answer'],
+  ['iat in the future', () => claims(() => ({ iat: seconds() + 90 })), 'provider.bad_answer'],
+  ['nbf in the future', () => claims(() => ({ nbf: seconds() + 90 })), 'provider.bad_answer'],
+  ['another nonce', () => claims(() => ({ nonce: 'another' })), 'provider.bad_answer'],
+  ['no nonce', () => claims(() => ({ nonce: undefined })), 'provider.bad_answer'],
+  ['at_hash of another token', () => claims(() => ({ at_hash: 'AAAAAAAAAAAAAAAAAAAAAA' })), 'provider.bad_answer'],
+  ['no sub', () => claims(() => ({ sub: '' })), 'provider.bad_answer'],
+  ['a sub of 256 characters', () => claims(() => ({ sub: 's'.repeat(256) })), 'provider.bad_answer'],
+  ['a sub that is a number', () => claims(() => ({ sub: 1 })), 'provider.bad_answer'],
+  ['auth_time in the future', () => claims(() => ({ auth_time: seconds() + 90 })), 'provider.bad_answer'],
+  ['no ID token', () => ({ token: () => ({ body: { access_token: 'x' } }) }), 'provider.bad_answer'],
+  [
+    'a token endpoint that refuses',
+    () => ({ token: () => ({ status: 400, body: { error: '<b>no</b>' } }) }),
+    'provider.bad_answer',
+  ],
+  ['a token endpoint that redirects', () => ({ token: () => ({ status: 307, body: {} }) }), 'provider.bad_answer'],
+  ['a token endpoint that fails', () => ({ token: () => ({ status: 500, body: {} }) }), 'provider.unavailable'],
+  ['an answer of 2 MiB', () => ({ token: () => ({ body: 'x'.repeat(2 * 2 ** 20) }) }), 'provider.unavailable'],
+  [
+    'mix-up: another iss in the answer',
+    () => ({ answer: (truth) => ({ ...truth, iss: 'https://other.example.com' }) }),
+    'provider.bad_answer',
+  ],
+  ['no code', () => ({ answer: ({ state = '' }) => ({ state }) }), 'provider.bad_answer'],
+  [
+    'refused there',
+    () => ({ answer: ({ state = '' }) => ({ state, error: 'access_denied', error_description: '<script>' }) }),
+    'provider.refused',
+  ],
+  [
+    'unavailable there',
+    () => ({ answer: ({ state = '' }) => ({ state, error: 'temporarily_unavailable' }) }),
+    'provider.unavailable',
+  ],
+  ['another state', () => ({ answer: (truth) => ({ ...truth, state: 'A'.repeat(43) }) }), 'provider.state'],
+  ['no state', () => ({ answer: ({ code = '' }) => ({ code }) }), 'provider.state'],
+  ['no username', () => claims(() => ({ preferred_username: undefined })), 'provider.bad_answer'],
+  ['a username that looks like an id', () => claims(() => ({ preferred_username: 'usr_abc' })), 'provider.bad_answer'],
+]
+
+const STATUS: Readonly<Record<string, number>> = {
+  'provider.bad_answer': 502,
+  'provider.unavailable': 503,
+  'provider.refused': 403,
+  'provider.state': 400,
+}
+
+test('no lie of a provider signs anybody in, and its texts are not shown', async (t) => {
+  await place.declare(stub, CREATE)
+  for (const [what, lies, code] of REFUSED)
+    await t.test(what, async () => {
+      stub.lies = lies()
+      const page = await attempt()
+      assert.deepEqual([codeOf(page), page.status], [code, STATUS[code]])
+      assert.match(page.body, /id="request-id">/)
+      assert.doesNotMatch(page.body, /<script>|<b>no/)
+      const known = await place.stores.identities.find(stub.issuer, String(stub.person.sub))
+      assert.equal(known, undefined)
+    })
+  stub.lies = {}
+  assert.equal((await place.signIn(place.newAgent(), stub)).kind, 'left')
+})
+
+test('issuer confusion: metadata of another issuer, by slash, case or name, are refused', async () => {
+  for (const [index, change] of [
+    (iss: string) => `${iss}/`,
+    (iss: string) => iss.replace('http', 'HTTP'),
+    () => 'x',
+  ].entries()) {
+    // A provider of its own each: metadata are cached.
+    const other = await startStubProvider(`/${index}`)
+    other.lies = { metadata: (document) => ({ ...document, issuer: change(other.issuer) }) }
+    await place.declare(other, CREATE)
+    const page = await place.newAgent().get(await startLink())
+    assert.deepEqual([codeOf(page), pageOf(page).status], ['provider.bad_answer', 502])
+    await other.stop()
+  }
+})
+
+test('RFC 9207: iss must be there if the metadata promise it', async () => {
+  const other = await startStubProvider()
+  other.clock = place.clock
+  other.lies = { metadata: (document) => ({ ...document, authorization_response_iss_parameter_supported: true }) }
+  await place.declare(other, CREATE)
+  other.person = stub.person
+  assert.equal(codeOf(await place.signIn(place.newAgent(), other)), 'provider.bad_answer')
+  other.lies.answer = (truth) => ({ ...truth, iss: other.issuer })
+  assert.equal((await place.signIn(place.newAgent(), other)).kind, 'left')
+  await other.stop()
+})
+
+test('a state works once, in its browser, for its provider, for ten minutes', async () => {
+  const other = await startStubProvider()
+  await place.declare(other, { ...CREATE, id: 'other' })
+  await place.declare(stub, CREATE)
+  const agent = place.newAgent()
+  const answer = stub.answer(await place.start(agent))
+  const foreign = pageOf(await place.newAgent().get(answer))
+  assert.deepEqual([codeOf(foreign), foreign.status], ['provider.state', 400])
+  const mixed = new URL(answer)
+  mixed.pathname = '/external/other/callback'
+  assert.equal(codeOf(await agent.get(mixed)), 'provider.state')
+  assert.equal((await agent.get(answer)).kind, 'left')
+  assert.equal(codeOf(await agent.get(answer)), 'provider.state')
+  const both = stub.answer(await place.start(place.newAgent()))
+  assert.equal(codeOf(await place.newAgent().get(both)), 'provider.state')
+  const late = place.newAgent()
+  const old = stub.answer(await place.start(late, { prompt: 'login' }))
+  place.clock.advance(601_000)
+  assert.equal(codeOf(await late.get(old)), 'provider.state')
+  await place.admin('DELETE', '/admin/providers/other')
+  await other.stop()
+})
+
+test('max_age: an older authentication, or one of unknown age, is refused', async () => {
+  await place.declare(stub, CREATE)
+  stub.person = { ...stub.person, auth_time: seconds() - 400 }
+  assert.equal(codeOf(await attempt({ max_age: '300' })), 'provider.bad_answer')
+  const { auth_time: _, ...without } = stub.person
+  stub.person = without
+  assert.equal(codeOf(await attempt({ max_age: '300' })), 'provider.bad_answer')
+  stub.person = { ...stub.person, auth_time: seconds() - 10 }
+  assert.equal((await place.signIn(place.newAgent(), stub, { max_age: '300' })).kind, 'left')
+})
+
+test('SSRF: without private, nothing is sent to loopback, whether by address or by a name that leads there', async () => {
+  const seen = stub.seen.length
+  for (const issuer of [
+    `https://127.0.0.1:${stub.port}`,
+    `https://localhost:${stub.port}`,
+    `https://[::1]:${stub.port}`,
+  ]) {
+    await place.declare({ ...stub, issuer }, { ...CREATE, private: false })
+    const page = pageOf(await place.newAgent().get(await startLink()))
+    assert.deepEqual([codeOf(page), page.status], ['provider.unavailable', 503])
+  }
+  assert.equal(stub.seen.length, seen)
+  const plain = await place.admin('POST', '/admin/providers', {
+    ...{ id: 'plain', issuer: stub.issuer, client_id: 'x', client_secret: 'y' },
+  })
+  assert.equal(plain.status, 422)
+})
+
+test('an outage of the provider: its page says so, and other ways in work; a rotated key is found', async () => {
+  const other = await startStubProvider()
+  other.clock = place.clock
+  other.person = stub.person
+  await place.declare(other, CREATE)
+  assert.equal((await place.signIn(place.newAgent(), other)).kind, 'left')
+  other.rotate()
+  // An unknown key id has the keys fetched again, at most once a minute.
+  place.clock.advance(61_000)
+  assert.equal((await place.signIn(place.newAgent(), other)).kind, 'left')
+  const agent = place.newAgent()
+  const answer = other.answer(await place.start(agent))
+  await other.stop()
+  const page = pageOf(await agent.get(answer))
+  assert.deepEqual([codeOf(page), page.status], ['provider.unavailable', 503])
+  const way = /id="way-on" href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll('&amp;', '&') ?? ''
+  assert.equal((await signIn(agent, pageOf(await agent.get(way)), ALICE)).kind, 'left')
+})
+
+test('linking from an old session is refused, before the provider and after it', async () => {
+  await place.declare(stub, {})
+  const agent = await signedIn(ALICE)
+  const form = await linkForm(agent)
+  place.clock.advance(601_000)
+  const page = pageOf(await agent.submit(form))
+  assert.equal(page.url.pathname, '/sign-in')
+  const fresh = await signedIn(ALICE)
+  const leaving = pageOf(await fresh.submit(await linkForm(fresh)))
+  const left = await fresh.get(/id="leave" href="([^"]+)"/.exec(leaving.body)?.[1]?.replaceAll('&amp;', '&') ?? '')
+  assert.equal(left.kind, 'left')
+  const confirm = pageOf(await fresh.get(stub.answer(left.url)))
+  place.clock.advance(601_000)
+  const ask = confirm.forms[0] ?? assert.fail(confirm.body)
+  const refused = pageOf(
+    await fresh.submit(
+      ask,
+      {},
+      ask.buttons.find(({ value }) => value === 'link'),
+    ),
+  )
+  assert.deepEqual([codeOf(refused), refused.status], ['provider.state', 400])
+  assert.deepEqual(await place.stores.identities.listOfUser(place.aliceId), [])
+})
+
+test('one identity linked by two users at once belongs to one of them', async () => {
+  await place.declare(stub, {})
+  const forms = await Promise.all(
+    [ALICE, BOB].map(async (person) => {
+      const agent = await signedIn(person)
+      const leaving = pageOf(await agent.submit(await linkForm(agent)))
+      const left = await agent.get(/id="leave" href="([^"]+)"/.exec(leaving.body)?.[1]?.replaceAll('&amp;', '&') ?? '')
+      assert.equal(left.kind, 'left')
+      const [form] = pageOf(await agent.get(stub.answer(left.url))).forms
+      return { agent, form: form ?? assert.fail() }
+    }),
+  )
+  const ends = await Promise.all(
+    forms.map(({ agent, form }) =>
+      agent.submit(
+        form,
+        {},
+        form.buttons.find(({ value }) => value === 'link'),
+      ),
+    ),
+  )
+  const statuses = ends.map((end) => pageOf(end).status).sort()
+  assert.deepEqual(statuses, [200, 409])
+  // The other one cannot link it later either.
+  const identity = await place.stores.identities.find(stub.issuer, String(stub.person.sub))
+  assert.ok(identity)
+})
+
+test('Entra: only listed tenants, whose issuer and tid agree; groups that are left out are never "none"', async () => {
+  const tenant = '8a3b6f6e-2f0c-4d0e-9a55-0f4b0a1c2d3e'
+  const foreign = '11111111-2f0c-4d0e-9a55-0f4b0a1c2d3e'
+  const entra = await startStubProvider('/organizations/v2.0', '/{tenantid}/v2.0')
+  entra.clock = place.clock
+  const of = (id: string) => entra.issuer.replace('{tenantid}', id)
+  const person = { sub: 'entra-1', preferred_username: `entra-${count}`, groups: ['g1'] }
+  assert.equal(
+    (
+      await place.admin('POST', '/admin/providers', {
+        id: 'e',
+        issuer: entra.issuer,
+        client_id: 'x',
+        client_secret: 'y',
+        private: true,
+      })
+    ).status,
+    422,
+  )
+  await place.declare(entra, { tenants: [tenant], provision: 'create', require: { groups: ['g1'] } })
+  entra.person = { ...person, tid: foreign, iss: of(foreign) }
+  assert.equal(codeOf(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
+  entra.person = { ...person, tid: foreign, iss: of(tenant) }
+  assert.equal(codeOf(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
+  entra.person = { ...person, iss: entra.issuer, tid: tenant }
+  assert.equal(codeOf(await place.signIn(place.newAgent(), entra)), 'provider.bad_answer')
+  const { groups: _, ...many } = person
+  for (const overage of [{ _claim_names: { groups: 'src1' } }, { hasgroups: true }]) {
+    entra.person = { ...many, ...overage, tid: tenant, iss: of(tenant) }
+    const page = pageOf(await place.signIn(place.newAgent(), entra))
+    assert.deepEqual([codeOf(page), page.status], ['identity.groups_missing', 403])
+  }
+  entra.person = { ...person, tid: tenant, iss: of(tenant) }
+  assert.equal((await place.signIn(place.newAgent(), entra)).kind, 'left')
+  assert.ok(await place.stores.identities.find(of(tenant), 'entra-1'))
+  await entra.stop()
+})
+
+test('Google: hd is asked for, and the claim decides', async () => {
+  await place.declare(stub, { provision: 'create', require: { hd: ['example.com'] } })
+  assert.equal((await place.start(place.newAgent())).searchParams.get('hd'), 'example.com')
+  stub.person = { ...stub.person, email: 'mallory@example.com', email_verified: true }
+  assert.equal(codeOf(await attempt()), 'identity.not_allowed')
+  stub.person = { ...stub.person, hd: 'example.com' }
+  assert.equal((await place.signIn(place.newAgent(), stub)).kind, 'left')
+})
+
+test('a logout token ends the sessions of its sid, else of its identity; no other token does, and none twice', async () => {
+  await place.declare(stub, CREATE)
+  const session = async (sid: string) => {
+    stub.person = { ...stub.person, sid }
+    const end = await place.signIn(place.newAgent(), stub)
+    return String(claimsOf(answerOf(end).get('id_token') ?? '').sid)
+  }
+  const isOpen = async (id: string) => (await place.stores.sessions.findById(id)) !== undefined
+  const logOut = async (token: string) => {
+    const response = await fetch(`${place.server.issuer}/external/corp/backchannel-logout`, {
+      method: 'POST',
+      body: new URLSearchParams({ logout_token: token }),
+    })
+    assert.equal(response.headers.get('cache-control'), 'no-store')
+    return response.status
+  }
+  const [one, two, three] = [await session('s1'), await session('s2'), await session('s3')]
+  const { sub } = stub.person
+  const idToken = stub.sign({
+    iss: stub.issuer,
+    aud: stub.clientId,
+    iat: seconds(),
+    exp: seconds() + 60,
+    nonce: 'n',
+    sub,
+    sid: 's1',
+  })
+  const refused: readonly [string, string][] = [
+    ['an ID token', idToken],
+    ['an ID token that says it is one', stub.logoutToken({ sub, nonce: 'n' })],
+    ['no event', stub.logoutToken({ sub, events: {} })],
+    [
+      'an event that is no object',
+      stub.logoutToken({ sub, events: { 'http://schemas.openid.net/event/backchannel-logout': true } }),
+    ],
+    ['no sub and no sid', stub.logoutToken({})],
+    ['no jti', stub.logoutToken({ sub, jti: undefined })],
+    ['another aud', stub.logoutToken({ sub, aud: 'another' })],
+    ['another iss', stub.logoutToken({ sub, iss: `${stub.issuer}/` })],
+    ['expired', stub.logoutToken({ sub, exp: seconds() - 61 })],
+    ['too old', stub.logoutToken({ sub, iat: seconds() - 700, exp: undefined })],
+    ['from the future', stub.logoutToken({ sub, iat: seconds() + 90 })],
+    ['another type', stub.logoutToken({ sub }, { typ: 'at+jwt' })],
+    ['alg none', `${unsigned({ ...claimsOf(stub.logoutToken({ sub })) }, { alg: 'none' })}.`],
+    ['a stranger’s key', signed(claimsOf(stub.logoutToken({ sub })), { alg: 'RS256' }, attacker.privateKey)],
+  ]
+  for (const [what, token] of refused) assert.equal(await logOut(token), 400, what)
+  assert.deepEqual(await Promise.all([one, two, three].map(isOpen)), [true, true, true])
+  const good = stub.logoutToken({ sub, sid: 's1' })
+  assert.deepEqual((await Promise.all([logOut(good), logOut(good)])).sort(), [200, 400])
+  assert.deepEqual(await Promise.all([one, two, three].map(isOpen)), [false, true, true])
+  assert.equal(await logOut(stub.logoutToken({ sub: 'somebody else' })), 200)
+  assert.equal(await logOut(stub.logoutToken({ sub })), 200)
+  assert.deepEqual(await Promise.all([two, three].map(isOpen)), [false, false])
+})
+
+async function signedIn(person: { username: string; password: string }): Promise<UserAgent> {
+  const agent = place.newAgent()
+  await signIn(agent, pageOf(await agent.get('/account')), person)
+  return agent
+}
+
+async function linkForm(agent: UserAgent) {
+  const section = pageOf(await agent.get('/account/security'))
+  return section.forms.find(({ action }) => action.pathname === '/external/corp/link') ?? assert.fail(section.body)
+}
+
+/** A link to the provider for an agent that has no flow yet: its page is the answer. */
+async function startLink(): Promise<string> {
+  const { body } = await place.admin('POST', '/admin/links', { username: `somebody-${Math.random()}` })
+  const token = new URL(String(body.url)).searchParams.get('token') ?? ''
+  return `/external/corp/start?${new URLSearchParams({ invitation: token })}`
+}
+
+function unsigned(truth: Claims, header: Claims): string {
+  return [header, truth].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+}
+
+function hmac(truth: Claims, secret: string): string {
+  const input = unsigned(truth, { alg: 'HS256' })
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
+}
+
+function publicPem(): string {
+  return createPublicKey(attacker.publicKey.export({ format: 'pem', type: 'spki' }))
+    .export({ format: 'pem', type: 'spki' })
+    .toString()
+}
