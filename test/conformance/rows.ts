@@ -99,7 +99,11 @@ export const MODULE_ROWS: readonly Row[] = table([
   ['oidcc-request-uri-unsigned', 'request_uri', NO_REGISTRATION],
   ['oidcc-request-uri-signed-rs256', 'request_uri', NO_REGISTRATION],
   ['oidcc-refresh-token-rp-key-rotation', "the client's keys are rotated", NO_REGISTRATION],
-  ['oidcc-ensure-client-assertion-with-iss-aud-succeeds', 'private_key_jwt', 'the method is not supported'],
+  [
+    'oidcc-ensure-client-assertion-with-iss-aud-succeeds',
+    'private_key_jwt',
+    'the OpenID document names the method with `discovery: complete` only',
+  ],
 ])
 
 export const PARTS: readonly Part[] = [

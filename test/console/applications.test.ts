@@ -280,3 +280,47 @@ test('dark and at 390 px, axe-core finds nothing and nothing is wider than the w
   view.check()
   await view.context.close()
 })
+
+test('a service gives up its secret for its own key and a workload, and gets the secret back', async () => {
+  await admin.admin.clients.create({
+    client_id: 'pricer',
+    grant_types: ['client_credentials'],
+    scope: 'Platform/Market',
+  })
+  const view = await scene.open('/applications/pricer')
+  const { page } = view
+  await page.getByRole('button', { name: 'Change authentication' }).click()
+  await page.getByLabel('Method').selectOption('keys')
+  await page.getByLabel('Address of its public keys').fill('http://keys.example/jwks')
+  await page.getByRole('button', { name: 'Another workload' }).click()
+  await page.getByLabel('Issuer 1').fill('https://ci.example')
+  await page.getByLabel('Subject 1').fill('repo:example/pricer:ref:refs/heads/main')
+  assert.deepEqual(await view.axe(), [])
+  const save = page.getByRole('button', { name: 'Save authentication' })
+  await save.click()
+  await page
+    .locator('.fault')
+    .getByText(/http is allowed on loopback only/)
+    .waitFor()
+  await page.getByLabel('Address of its public keys').fill('https://keys.example/jwks')
+  await save.click()
+  await page.getByText('The authentication was changed').waitFor()
+  const { jwks_uri, federated, token_endpoint_auth_method: method } = await admin.admin.clients.get('pricer')
+  assert.deepEqual(
+    [jwks_uri, federated, method],
+    [
+      'https://keys.example/jwks',
+      [{ issuer: 'https://ci.example', subject: 'repo:example/pricer:ref:refs/heads/main' }],
+      'private_key_jwt',
+    ],
+  )
+  assert.equal(await page.getByRole('heading', { name: 'Secrets' }).count(), 0)
+
+  await page.getByRole('button', { name: 'Change authentication' }).click()
+  await page.getByLabel('Method').selectOption('secret')
+  await page.getByRole('button', { name: 'Remove workload 1' }).click()
+  await save.click()
+  await page.getByRole('heading', { name: 'Secrets' }).waitFor()
+  assert.equal((await admin.admin.clients.get('pricer')).jwks_uri, undefined)
+  await view.close()
+})

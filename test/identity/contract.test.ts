@@ -133,14 +133,20 @@ onEveryEngineInLongRuns('the contract', (place) => {
       assert.equal(answer.headers.get('content-type'), 'application/json', answer.text)
   })
 
-  test('RFC 8414 §2: the metadata of the authorization server names the method of public clients', async () => {
+  test('RFC 8414 §2: the metadata of the authorization server name every method of client authentication', async () => {
     const { body } = await gate.get('/.well-known/oauth-authorization-server')
     const { body: openId } = await gate.get('/.well-known/openid-configuration')
     const methods = ['client_secret_basic', 'client_secret_post']
+    const algs = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
     assert.deepEqual(body, {
       ...openId,
-      token_endpoint_auth_methods_supported: [...methods, 'none'],
-      revocation_endpoint_auth_methods_supported: [...methods, 'none'],
+      token_endpoint_auth_methods_supported: [...methods, 'private_key_jwt', 'none'],
+      token_endpoint_auth_signing_alg_values_supported: algs,
+      revocation_endpoint_auth_methods_supported: [...methods, 'private_key_jwt', 'none'],
+      revocation_endpoint_auth_signing_alg_values_supported: algs,
+      introspection_endpoint_auth_methods_supported: [...methods, 'private_key_jwt'],
+      introspection_endpoint_auth_signing_alg_values_supported: algs,
+      dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
     })
     assert.deepEqual(openId.introspection_endpoint_auth_methods_supported, methods)
   })

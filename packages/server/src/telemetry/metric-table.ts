@@ -30,6 +30,10 @@ export const METRICS = {
     'grant',
     'outcome',
   ),
+  gatehouse_api_tokens_total: counter(
+    'Access tokens that the token endpoint issued for APIs, by resource.',
+    'resource',
+  ),
   gatehouse_client_assertions_total: counter(
     'Assertions of clients by method ("private_key_jwt", "federated") and outcome ("accepted", "refused").',
     'method',
@@ -40,6 +44,12 @@ export const METRICS = {
     'document',
     'outcome',
   ),
+  gatehouse_dpop_proofs_total: counter(
+    'DPoP proofs: "accepted", "refused", "replayed" if the proof was used before, or "nonce" if one was demanded.',
+    'outcome',
+  ),
+  gatehouse_dpop_verify_seconds: histogram('Time until the signature of a DPoP proof is verified.', FAST),
+  gatehouse_dpop_replay_entries: gauge('DPoP proofs that this node remembers, so that none is accepted twice.'),
   gatehouse_scim_requests_total: counter(
     'Requests of SCIM clients, by resource ("Users", "Groups" and others), method and status.',
     'resource',

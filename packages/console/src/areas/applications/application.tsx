@@ -5,8 +5,9 @@ import { type Tagged, useTagged } from '../../admin/tagged.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { Await, Menu, Notice, Page, Tabs } from '../../ui/index.ts'
+import { Authentication } from './authentication.tsx'
 import { CodePage } from './code.tsx'
-import { type Application, infoOf, kindOf } from './kinds.ts'
+import { type Application, hasSecret, infoOf, kindOf } from './kinds.ts'
 import { ApplicationBadges } from './list.tsx'
 import { forgetSecret } from './secret.ts'
 import { Secrets } from './secrets.tsx'
@@ -27,6 +28,7 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
       </Page>
     )
   const isOwn = data.built_in === true
+  const isConfidential = infoOf(kindOf(data)).confidential && !isOwn
   return (
     <Page
       title={data.client_name ?? data.client_id}
@@ -62,7 +64,8 @@ export function ApplicationPage({ id, part }: { readonly id: string; readonly pa
               done={`The attributes of ${data.client_id} were changed`}
             />
           )}
-          {infoOf(kindOf(data)).confidential && !isOwn && <Secrets client={data} onChange={client.reload} />}
+          {isConfidential && <Authentication key={data.client_id} application={client} client={data} />}
+          {isConfidential && hasSecret(data) && <Secrets client={data} onChange={client.reload} />}
         </>
       )}
     </Page>

@@ -11,8 +11,19 @@ export interface Application extends AdminClient {
   readonly post_logout_redirect_uris?: readonly string[]
   readonly response_types?: readonly string[]
   readonly skip_consent?: boolean
+  readonly jwks?: { readonly keys: readonly object[] }
+  readonly jwks_uri?: string
+  readonly federated?: readonly Workload[]
+  readonly api?: string
+  readonly exchange_scope?: string
   readonly attributes?: Values
   readonly secrets: readonly Secret[]
+}
+
+/** Whose tokens authenticate the application. */
+export interface Workload {
+  readonly issuer: string
+  readonly subject: string
 }
 
 export interface Secret {
@@ -40,6 +51,7 @@ export interface KindInfo {
 }
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
+export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
 export const KINDS: readonly KindInfo[] = [
   {
@@ -97,6 +109,10 @@ export const KINDS: readonly KindInfo[] = [
 
 export function infoOf(kind: Kind): KindInfo {
   return KINDS.find((info) => info.kind === kind) ?? (KINDS[0] as KindInfo)
+}
+
+export function hasSecret({ token_endpoint_auth_method: method }: Application): boolean {
+  return method !== 'none' && method !== 'private_key_jwt'
 }
 
 export function kindOf(client: Application): Kind {

@@ -4,7 +4,7 @@ import type { Tagged } from '../../admin/tagged.ts'
 import { server } from '../../server.ts'
 import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
-import { type Application, filled, infoOf, kindOf } from './kinds.ts'
+import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
 import { ScopeChoice } from './scopes.tsx'
 
 interface Props {
@@ -31,10 +31,7 @@ export function Settings({ application, client }: Props) {
         of={[
           ['Client id', <Copied text={client.client_id} label="Copy the client id" />],
           ['Issuer', <Copied text={server.issuer} label="Copy the issuer" />],
-          [
-            'Kind',
-            `${info.title}, ${client.token_endpoint_auth_method === 'none' ? 'without a secret' : 'with a secret'}`,
-          ],
+          ['Kind', `${info.title}, ${hasSecret(client) ? 'with a secret' : 'without a secret'}`],
           ['Grant types', <Words of={client.grant_types ?? ['authorization_code']} />],
           ...(info.redirects ? [['Redirect URIs', <Lines of={client.redirect_uris ?? []} />] as const] : []),
           ...(info.redirects

@@ -8,15 +8,34 @@ import { readValues, VALUES } from './attribute-commands.ts'
 
 const CLIENTS = '/admin/clients'
 const ROLES = '/admin/roles'
-const DEVICE_CODE = 'urn:ietf:params:oauth:grant-type:device_code'
+const SHORT_GRANTS: ReadonlyMap<string, string> = new Map([
+  ['device_code', 'urn:ietf:params:oauth:grant-type:device_code'],
+  ['token_exchange', 'urn:ietf:params:oauth:grant-type:token-exchange'],
+])
 
 const METADATA: OptionTable = {
   '--name': { value: 'NAME', help: 'the display name' },
   '--redirect': { value: 'URI', repeatable: true, help: 'a redirect URI; repeatable' },
-  '--grant': { value: 'GRANT', repeatable: true, help: 'a grant type, or device_code for short; repeatable' },
+  '--grant': {
+    value: 'GRANT',
+    repeatable: true,
+    help: 'a grant type; device_code and token_exchange for short; repeatable',
+  },
   '--response': { value: 'TYPE', repeatable: true, help: 'a response type such as "code id_token"; repeatable' },
   '--scope': { value: 'SCOPE', repeatable: true, help: 'a scope that the client may request; repeatable' },
   '--origin': { value: 'ORIGIN', repeatable: true, help: 'an origin whose pages may call (CORS); repeatable' },
+  '--jwks-uri': { value: 'URL', help: 'where the client publishes its keys; it authenticates by private_key_jwt' },
+  '--workload': {
+    value: 'ISSUER=SUBJECT',
+    repeatable: true,
+    help: 'a workload that authenticates with a token of its issuer, such as a service account; repeatable',
+  },
+  '--api': { value: 'RESOURCE', help: 'the API that the client is, to exchange tokens for it' },
+  '--exchange-scope': {
+    value: 'SCOPE',
+    repeatable: true,
+    help: 'a scope that it may get by token exchange; repeatable',
+  },
   '--skip-consent': {
     value: 'true|false',
     help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
@@ -49,16 +68,24 @@ export const CLIENT_COMMANDS: readonly AdminCommand[] = [
   {
     name: 'client add',
     positionals: ['CLIENT'],
-    options: { '--public': { help: 'a public client, without a secret' }, ...METADATA, ...VALUES },
+    options: {
+      '--public': { help: 'a public client, without a secret' },
+      '--no-secret': { help: 'a client that authenticates with assertions only (private_key_jwt)' },
+      ...METADATA,
+      ...VALUES,
+    },
     summary: 'Registers a client; its secret is shown only once.',
     examples: [
       'client add desk-app --redirect https://desk.example/callback --scope openid --scope Platform/News',
       'client add robot --grant client_credentials --scope Platform/Market',
+      'client add pricer --no-secret --grant client_credentials --scope Platform/Market --workload https://kubernetes.example=system:serviceaccount:trading:pricer',
+      'client add order-desk --grant token_exchange --api https://orders.example.com --exchange-scope Platform/Market',
       'client add gatehouse-cli --public --grant device_code --grant refresh_token --grant password --scope "openid profile offline_access Identity/Admin Platform/Admin Platform/Market"',
     ],
     run: create(CLIENTS, async (args, request) => ({
       client_id: args.positionals[0],
       ...(args.has('--public') ? { token_endpoint_auth_method: 'none' } : {}),
+      ...(args.has('--no-secret') ? { token_endpoint_auth_method: 'private_key_jwt' } : {}),
       ...readMetadata(args),
       ...(await readValues(args, request)),
     })),
@@ -156,14 +183,27 @@ function readMetadata(args: Arguments): JsonObject {
     ...withoutUndefined({
       client_name: args.value('--name'),
       redirect_uris: readList(args, '--redirect'),
-      grant_types: readList(args, '--grant')?.map((grant) => (grant === 'device_code' ? DEVICE_CODE : grant)),
+      grant_types: readList(args, '--grant')?.map((grant) => SHORT_GRANTS.get(grant) ?? grant),
       response_types: readList(args, '--response'),
       scope: readList(args, '--scope')?.join(' '),
       allowed_origins: readList(args, '--origin'),
       skip_consent: readBoolean(args, '--skip-consent'),
+      ...(args.value('--jwks-uri') === undefined
+        ? {}
+        : { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: args.value('--jwks-uri') }),
+      federated: readList(args, '--workload')?.map(readWorkload),
+      api: args.value('--api'),
+      exchange_scope: readList(args, '--exchange-scope')?.join(' '),
     }),
     ...Object.fromEntries([...args.pairs('--set')].map(([name, text]) => [name, readMember(name, text)])),
   }
+}
+
+/** An issuer has no `=`, a subject may have one. */
+function readWorkload(text: string): JsonObject {
+  const at = text.indexOf('=')
+  if (at < 1) throw new UsageError('--workload takes ISSUER=SUBJECT, such as https://ci.example=repo:example/pricer')
+  return { issuer: text.slice(0, at), subject: text.slice(at + 1) }
 }
 
 function readMember(name: string, text: string): unknown {

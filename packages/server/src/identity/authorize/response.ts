@@ -8,7 +8,7 @@ import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
-import { BUILT_IN_TARGET, chooseTarget, type TokenTarget } from '../apis/targets.ts'
+import { BUILT_IN_TARGET, chooseTarget, isFor, type TokenTarget } from '../apis/targets.ts'
 import { grantLifetime, type TokenLifetimes } from '../grants/grant.ts'
 import { acrOf } from '../tokens/claims.ts'
 import type { IssuedAccessToken, Issuer } from '../tokens/issuer.ts'
@@ -41,7 +41,7 @@ interface RespondEnv extends Pick<Stores, 'grants' | 'codes' | 'sessions'> {
 /** Undefined when the user was disabled or withdrew consent before there was a grant to revoke. */
 export async function respond(granted: ResponseInput, env: RespondEnv): Promise<AuthorizationResponse | undefined> {
   const { request, client, session, user, scopes, address, requestId } = granted
-  const { responseType, target, nonce, challenge, claims } = request
+  const { responseType, target, nonce, challenge, boundKey, claims } = request
   const withCode = gives(responseType, 'code')
   const grant = await env.grants.create({
     kind: withCode ? 'authorization_code' : 'implicit',
@@ -57,7 +57,7 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     ),
   })
   const code = withCode
-    ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge }, CODE_LIFETIME_MS)
+    ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge, boundKey }, CODE_LIFETIME_MS)
     : undefined
   const access = gives(responseType, 'token') ? await issueToken(granted, grant, env) : undefined
   const idToken = gives(responseType, 'id_token')
@@ -105,11 +105,10 @@ function issueToken(
 ): Promise<IssuedAccessToken> {
   const known = apis.known()
   const { audiences, scopes: granted } = request
-  const within = (target: TokenTarget) =>
-    scopes.filter((scope) => !isRight(scope) || target.audiences.includes(known.audienceOf(scope)))
+  const within = (target: TokenTarget) => scopes.filter((scope) => isFor(target, scope, known))
   const chosen = chooseTarget({ named: undefined, audiences, granted }, known)
   const target = chosen.resource !== undefined && !within(chosen).some(isRight) ? BUILT_IN_TARGET : chosen
-  return issuer.accessToken(client, within(target), { user, grant }, target)
+  return issuer.accessToken(client, within(target), { user, grant }, { target })
 }
 
 function sameScopes(a: readonly string[], b: readonly string[]): boolean {

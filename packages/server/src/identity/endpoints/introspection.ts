@@ -41,9 +41,9 @@ export function introspectionRoute(env: IntrospectionEnv): Route {
 
 const BASIC = { headers: { 'www-authenticate': 'Basic realm="gatehouse", charset="UTF-8"' } }
 
-/** A client may inspect its own tokens, and those for an audience of its scopes. Those for an API are only for clients of that API. */
+/** A client may inspect its own tokens, and those for an audience of its scopes. Those for an API are only for clients of that API, or for the one that it is. */
 function concerns(client: Client, { clientId, audiences }: Principal, { apis }: IntrospectionEnv): boolean {
-  if (clientId === client.id) return true
+  if (clientId === client.id || (client.api !== undefined && audiences.includes(client.api))) return true
   const known = apis.known()
   const own = audiences.find((audience) => !isBuiltInAudience(audience))
   const inspected = own === undefined ? audiences : [own]
@@ -57,7 +57,8 @@ function describe(principal: Principal, { issuerName }: IntrospectionEnv) {
     scope: [...principal.scopes].join(' '),
     client_id: principal.clientId,
     username: principal.username,
-    token_type: 'Bearer',
+    token_type: principal.boundKey === undefined ? 'Bearer' : 'DPoP',
+    cnf: principal.boundKey === undefined ? undefined : { jkt: principal.boundKey },
     exp: principal.expiresAt,
     iat: Math.floor(principal.issuedAt),
     nbf: Math.floor(principal.issuedAt),

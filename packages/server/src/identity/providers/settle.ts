@@ -30,15 +30,12 @@ export async function settle(
   try {
     const userId = await transactWithEvents(env, async (stores, publish) => {
       const id = await userOf(proof, person, stores)
+      if (person.kind === 'linked-now' || person.kind === 'invited')
+        await env.mail?.notify(stores, {
+          ...{ kind: 'identity-linked', userId: id, subject: proof.provider.name },
+          ...whereOf(context),
+        })
       await follow(proof, id, stores, publish, env)
-      if (person.kind === 'linked-now') {
-        const notice = {
-          kind: 'identity-linked',
-          userId: id,
-          subject: env.providers.nameOf(proof.provider.id),
-        } as const
-        await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
-      }
       return id
     })
     record(context, proof, person, userId, env)

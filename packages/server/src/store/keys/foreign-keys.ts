@@ -67,13 +67,10 @@ function sameAlg(name: ForeignAlg): ForeignAlg {
 /** Only the members that make up the key: Node refuses some others. */
 function importKey({ kty, n, e, crv, x, y }: Jwk): KeyObject | undefined {
   const members = kty === 'RSA' ? { kty, n, e } : kty === 'EC' ? { kty, crv, x, y } : { kty, crv, x }
-  const jwk: Record<string, string> = {}
-  for (const [name, value] of Object.entries(members)) {
-    if (typeof value !== 'string') return undefined
-    jwk[name] = value
-  }
+  const texts = Object.entries(members).filter((member): member is [string, string] => typeof member[1] === 'string')
+  if (texts.length < Object.keys(members).length) return undefined
   try {
-    return createPublicKey({ key: jwk, format: 'jwk' })
+    return createPublicKey({ key: Object.fromEntries(texts), format: 'jwk' })
   } catch {
     return undefined
   }

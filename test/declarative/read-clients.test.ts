@@ -1,0 +1,110 @@
+/** What is wrong with clients in a declarative file that authenticate with assertions or exchange tokens. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { checkMeaning } from '../../packages/server/src/declarative/check-meaning.ts'
+import { readDeclaration } from '../../packages/server/src/declarative/read.ts'
+
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const EMPTY = { keys: [] }
+const ROBOT = {
+  client_id: 'robot',
+  token_endpoint_auth_method: 'private_key_jwt',
+  grant_types: ['client_credentials'],
+}
+const WEB = { client_id: 'web', client_secret: 'secret', redirect_uris: ['https://app.example.com/callback'] }
+
+const folder = mkdtempSync(join(tmpdir(), 'gatehouse-declarative-'))
+after(() => rmSync(folder, { recursive: true }))
+
+/** All faults of a file, each as `path: text`. */
+function faultsOf(declaration: object): string[] {
+  const file = join(folder, 'gatehouse.json')
+  writeFileSync(file, JSON.stringify(declaration))
+  return checkMeaning(readDeclaration(file).declaration, []).map(({ path, text }) => `${path}: ${text}`)
+}
+
+const CASES: readonly [object, ...string[]][] = [
+  [
+    { clients: [{ ...WEB, token_endpoint_auth_method: 'private_key_jwt', jwks: EMPTY }] },
+    'clients[0].client_secret: a client with token_endpoint_auth_method private_key_jwt has no secret',
+    'clients[0].jwks: private_key_jwt needs the public keys of the client in jwks or jwks_uri, or federated',
+  ],
+  [
+    { clients: [{ ...ROBOT, jwks: { keys: [{ kty: 'oct' }] }, jwks_uri: 'http://keys.example' }] },
+    'clients[0].jwks_uri: "http://keys.example": http is allowed on loopback only (localhost, 127.0.0.1, [::1]): use https',
+    'clients[0].jwks_uri: cannot be combined with jwks',
+    'clients[0].jwks.keys[0]: is not RSA, EC with the curve P-256, or Ed25519',
+  ],
+  [
+    { clients: [{ ...WEB, jwks_uri: 'https://keys.example', token_endpoint_auth_signing_alg: 'ES256' }] },
+    'clients[0].jwks_uri: needs token_endpoint_auth_method private_key_jwt',
+    'clients[0].token_endpoint_auth_signing_alg: needs token_endpoint_auth_method private_key_jwt',
+  ],
+  [
+    {
+      clients: [
+        {
+          ...ROBOT,
+          federated: [
+            { issuer: 'ftp://ci.example', subject: 'repo:*' },
+            { issuer: 'ftp://ci.example', subject: 'repo:*', jwks: EMPTY },
+          ],
+        },
+      ],
+    },
+    'clients[0].federated[0].issuer: "ftp://ci.example": an https URI is required',
+    'clients[0].federated[0].subject: wildcards are not supported: list each subject',
+    'clients[0].federated[1].subject: wildcards are not supported: list each subject',
+    'clients[0].federated[1]: has the issuer and subject of federated[0]',
+  ],
+  [
+    {
+      clients: [
+        {
+          ...ROBOT,
+          token_endpoint_auth_method: 'none',
+          federated: [{ issuer: 'https://a.example', subject: 's' }],
+          grant_types: [EXCHANGE],
+        },
+      ],
+    },
+    'clients[0].federated: a public client does not authenticate',
+    'clients[0].grant_types[0]: a public client cannot exchange tokens',
+    'clients[0].api: is missing: a client that exchanges tokens names the resource of the API that it is',
+  ],
+  [
+    { clients: [{ ...WEB, exchange_scope: 'Platform/Market' }] },
+    'clients[0].exchange_scope: needs urn:ietf:params:oauth:grant-type:token-exchange in grant_types',
+  ],
+  [
+    {
+      apis: [{ resource: 'https://orders.example', scopes: [{ name: 'orders:read' }] }],
+      clients: [
+        {
+          ...WEB,
+          grant_types: ['authorization_code', EXCHANGE],
+          api: 'https://order.example',
+          exchange_scope: 'openid Platform/Markt Platform/News Platform/News',
+        },
+        {
+          ...WEB,
+          client_id: 'o',
+          grant_types: [EXCHANGE],
+          api: 'https://orders.example',
+          exchange_scope: 'orders:read',
+        },
+      ],
+    },
+    'clients[0].api: unknown API "https://order.example"; did you mean "https://orders.example"?',
+    'clients[0].exchange_scope: "openid" is no right: tokens from an exchange have rights only',
+    'clients[0].exchange_scope: unknown scope "Platform/Markt"; did you mean "Platform/Market"?',
+    'clients[0].exchange_scope: "Platform/News" is listed twice',
+    'clients[1].exchange_scope: "orders:read" is a scope of the API that the client is, where it gets those of the token that it exchanges',
+  ],
+]
+
+for (const [declaration, ...expected] of CASES)
+  test(expected.join(' and '), () => assert.deepEqual(faultsOf(declaration), expected))
