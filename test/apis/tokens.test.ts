@@ -58,7 +58,8 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
       scope: 'risk orders:write',
     })
     await stores.clients.put({ client_id: 'other', grant_types: ['client_credentials'], scope: 'openid Platform/News' })
-    for (const id of ['robot', 'apis-only', 'other']) await stores.clients.addSecret(id, SECRET)
+    await stores.clients.put({ client_id: 'orders-api', grant_types: ['client_credentials'], api: ORDERS })
+    for (const id of ['robot', 'apis-only', 'other', 'orders-api']) await stores.clients.addSecret(id, SECRET)
     await until('the node knows the APIs', 5000, async () =>
       (await gate.get('/.well-known/oauth-authorization-server')).text.includes('orders:write'),
     )
@@ -319,6 +320,7 @@ onEveryEngineInLongRuns('tokens for APIs', (place) => {
       (await gate.post('/connect/introspect', { token }, { authorization: basic(client, SECRET) })).body
     const { active, aud, scope } = await ask('apis-only')
     assert.deepEqual({ active, aud, scope }, { active: true, aud: [ORDERS, 'identity'], scope: 'openid orders:write' })
+    assert.equal((await ask('orders-api')).active, true)
     assert.deepEqual(await ask('other'), { active: false })
     // A change of roles takes away what no role gives any longer, and nothing else, although the token lists no roles.
     const { access_token: both } = await signIn({ scope: 'risk desk:read', resource: RISK })

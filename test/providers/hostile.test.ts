@@ -434,8 +434,7 @@ function hmac(truth: Claims, secret: string): string {
   return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
 }
 
+/** Of the key that signs the ID tokens. */
 function publicPem(): string {
-  return createPublicKey(attacker.publicKey.export({ format: 'pem', type: 'spki' }))
-    .export({ format: 'pem', type: 'spki' })
-    .toString()
+  return createPublicKey({ key: stub.publicJwk(), format: 'jwk' }).export({ format: 'pem', type: 'spki' }).toString()
 }

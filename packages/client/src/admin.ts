@@ -83,6 +83,21 @@ export interface AdminAttribute {
   readonly [member: string]: unknown
 }
 
+/** Another OpenID provider, with the names of the declarative file. */
+export interface AdminProvider {
+  readonly id: string
+  readonly name: string
+  readonly issuer: string
+  readonly client_id: string
+  /** Written, and never shown. */
+  readonly client_secret?: string
+  readonly provision: 'never' | 'invited' | 'create'
+  readonly disabled: boolean
+  /** To be registered at the provider. */
+  readonly redirect_uri: string
+  readonly [member: string]: unknown
+}
+
 /**
  * The things under one path.
  *
@@ -164,6 +179,8 @@ export interface Admin {
   readonly [path: `scim/${string}/tokens`]: Collection
   /** What users and clients can have besides the standard claims. */
   readonly attributes: Collection<AdminAttribute>
+  /** Other OpenID providers through which people sign in. */
+  readonly providers: Collection<AdminProvider>
   readonly keys: Collection
   /** Open streaming connections. */
   readonly streams: Collection
@@ -185,8 +202,8 @@ export interface Admin {
   readonly mail: Collection
   /** How many users, clients, roles, sessions and grants there are, up to a bound. */
   readonly counts: Collection
-  /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`. */
-  of(user: string, what: 'sessions' | 'factors' | 'consents'): Collection
+  /** What belongs to a user: `of('bob', 'sessions')`, `factors`, `consents`, `identities`. */
+  of(user: string, what: 'sessions' | 'factors' | 'consents' | 'identities'): Collection
   setPassword(user: string, password: string, options?: CallOptions): Promise<void>
 }
 

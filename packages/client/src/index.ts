@@ -4,6 +4,7 @@ export {
   type AdminApi,
   type AdminAttribute,
   type AdminClient,
+  type AdminProvider,
   type AdminRole,
   type AdminScimClient,
   type AdminUser,

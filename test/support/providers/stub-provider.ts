@@ -1,5 +1,5 @@
 /** An OpenID provider of a few lines that tells the truth until a test lets it lie. */
-import { createHash, generateKeyPairSync, hash, type KeyObject, randomUUID, sign } from 'node:crypto'
+import { createHash, generateKeyPairSync, hash, type JsonWebKey, type KeyObject, randomUUID, sign } from 'node:crypto'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -37,6 +37,8 @@ export interface StubProvider {
   answer(request: URL): URL
   sign(claims: Claims, header?: Claims, key?: KeyObject): string
   logoutToken(claims: Claims, header?: Claims): string
+  /** Of the key that signs now. */
+  publicJwk(): JsonWebKey
   rotate(): void
   stop(): Promise<void>
 }
@@ -89,6 +91,7 @@ export async function startStubProvider(path = '', issuerPath = path): Promise<S
         },
         { typ: 'logout+jwt', ...header },
       ),
+    publicJwk: () => key.jwk,
     rotate() {
       key = newKey()
     },

@@ -3,6 +3,7 @@ import { declaredProvider, providersFaults, providerTarget } from '../declarativ
 import { newKeyPair, sealClientSecret } from '../store/providers/provider-secrets.ts'
 import type { Provider, ProviderSecrets, StoredProvider } from '../store/providers/providers.ts'
 import type { Stores } from '../store/stores.ts'
+import { noticeOf } from './mail.ts'
 import { badBody, instant, type JsonObject, merged, PROVIDER_SCHEMA, readObject, readProvider } from './request/body.ts'
 import { change, type Effects, record, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
@@ -153,6 +154,7 @@ export const providerRoutes: readonly AdminRoute[] = [
         const removed = await stores.identities.remove(found.id, part(call, 'identity'))
         if (removed === undefined) throw notFound('identity', part(call, 'identity'))
         const { provider, issuer, subject } = removed
+        await noticeOf(env, stores, { kind: 'identity-unlinked', userId: found.id, subject: provider })
         await endSessions(await stores.providerSignIns.sessionsOf(provider, issuer, { subject }), stores, effects)
         const others = await stores.identities.listOfUser(found.id)
         if (!others.some((each) => each.provider === provider)) await takeRoles(found.id, provider, stores, effects)

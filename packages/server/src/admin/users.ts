@@ -117,6 +117,7 @@ export const userRoutes: readonly AdminRoute[] = [
           )
         }
         const changed = await findUser(stores, found.id)
+        await requireBreakGlass(env, stores)
         await noticeAddress(env, stores, found, changed)
         await limitTokens(found, changed, effects)
         return { before: found, after: changed }
@@ -136,6 +137,7 @@ export const userRoutes: readonly AdminRoute[] = [
         const found = await findUser(stores, part(call, 'user'))
         checkMatch(call, presentUser(found))
         await stores.users.remove(found.id)
+        await requireBreakGlass(env, stores)
         await revocations.revokeUser(found.id)
         return found
       })
@@ -206,6 +208,15 @@ function readHit(cursor: string): SearchHit | undefined {
     // Answered below.
   }
   throw badCursor()
+}
+
+/** Where only users for emergencies use passwords, one of them must be left who can administer. */
+export async function requireBreakGlass(env: AdminEnv, { users }: Pick<Stores, 'users'>): Promise<void> {
+  const mode = env.settings().find(({ name }) => name === 'local_sign_in')?.value
+  if (mode !== 'break_glass' || (await users.hasBreakGlass())) return
+  throw conflict(
+    'This is the last user who can sign in when all providers fail: with local_sign_in break_glass, an enabled user must have break_glass, Identity/Admin, a password and a second factor',
+  )
 }
 
 export async function findUser({ users }: Pick<Stores, 'users'>, name: string): Promise<User> {

@@ -16,6 +16,11 @@ interface DeferrableSection {
 /** A kind of object that earlier versions do not know gets an entry here. */
 const SECTIONS: readonly DeferrableSection[] = [
   { section: 'apis', isIn: ({ apis = [] }) => apis.length > 0, without: withoutApis },
+  {
+    section: 'providers',
+    isIn: ({ providers = [] }) => providers.length > 0,
+    without: ({ providers, ...rest }) => rest,
+  },
   { section: 'attributes', isIn: ({ attributes = [] }) => attributes.length > 0, without: withoutAttributes },
   {
     section: 'providers',

@@ -36,6 +36,7 @@ export async function withData<T>(config: Config, work: (data: Offline) => Promi
         tables: undefined,
         digestKey: masterKey.derive('declared passwords'),
         providerKey: masterKey.derive('providers'),
+        provisioning: config.scim,
       },
       nodes: createClusterCaller({ nodes: stores.nodes, bus: { publish }, clock }),
       withTables: (use) => openTables(config, resources, use),

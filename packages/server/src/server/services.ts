@@ -117,6 +117,7 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     ...{ issuer, database, stores, builtInClients, bus, audit, clock, metrics },
     sealingKey: masterKey.derive('signing keys'),
     rotateKeysEveryMs: config.keyRotation,
+    provisioning: config.scim,
     signingAlgs: config.signingAlgs,
     lifetimes: lifetimesOf(config),
     localSignIn: config.localSignIn,

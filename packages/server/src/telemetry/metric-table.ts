@@ -30,6 +30,10 @@ export const METRICS = {
     'grant',
     'outcome',
   ),
+  gatehouse_api_tokens_total: counter(
+    'Access tokens that the token endpoint issued for APIs, by resource.',
+    'resource',
+  ),
   gatehouse_client_assertions_total: counter(
     'Assertions of clients by method ("private_key_jwt", "federated") and outcome ("accepted", "refused").',
     'method',

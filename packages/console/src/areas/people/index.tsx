@@ -7,6 +7,7 @@ import { AttributePage, Attributes, NewAttribute } from './attributes.tsx'
 import { Links } from './links.tsx'
 import { MailQueue } from './mail.tsx'
 import { NewUser } from './new-user.tsx'
+import { NewProvider, ProviderPage, Providers } from './providers.tsx'
 import { NewRole, RolePage } from './role.tsx'
 import { Roles } from './roles.tsx'
 import { SignedIn } from './signed-in.tsx'
@@ -37,6 +38,10 @@ export default function People({ path: [first, second], query }: AreaProps) {
   if (first === 'attributes') {
     if (second === undefined) return <Attributes />
     return second === 'new' ? <NewAttribute /> : <AttributePage key={second} name={second} />
+  }
+  if (first === 'providers') {
+    if (second === undefined) return <Providers />
+    return second === 'new' ? <NewProvider /> : <ProviderPage key={second} id={second} />
   }
   return <UserPage key={first} id={first} part={second} />
 }

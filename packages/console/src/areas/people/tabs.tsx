@@ -10,6 +10,7 @@ const PAGES = [
   ['Roles', ['roles']],
   ['Attributes', ['attributes']],
   ['Mail', ['mail']],
+  ['Providers', ['providers']],
 ] as const
 
 export type PageTitle = (typeof PAGES)[number][0]

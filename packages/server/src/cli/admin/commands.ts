@@ -10,6 +10,7 @@ import { FEED_COMMANDS } from './feed-commands.ts'
 import { LINK_COMMANDS } from './link-commands.ts'
 import { MAIL_COMMANDS } from './mail-commands.ts'
 import { PLATFORM_COMMANDS } from './platform-commands.ts'
+import { PROVIDER_COMMANDS } from './provider-commands.ts'
 import { SCIM_COMMANDS } from './scim-commands.ts'
 import { USER_COMMANDS } from './user-commands.ts'
 
@@ -21,6 +22,7 @@ export const ADMIN_COMMANDS: readonly Command[] = [
   ...API_COMMANDS,
   ...SCIM_COMMANDS,
   ...ATTRIBUTE_COMMANDS,
+  ...PROVIDER_COMMANDS,
   ...CONTROLLER_COMMANDS,
   ...FEED_COMMANDS,
   ...PLATFORM_COMMANDS,

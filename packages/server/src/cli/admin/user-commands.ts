@@ -78,6 +78,10 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
       ...VALUES,
       '--username': { value: 'USERNAME', help: 'a new name to sign in with' },
       '--locale': { value: 'TAG', help: 'a language tag such as en-GB' },
+      '--break-glass': {
+        value: 'true|false',
+        help: 'whether a password works where local_sign_in is break_glass',
+      },
       '--must-change-password': { value: 'true|false', help: 'whether the next sign-in asks for a new password' },
     },
     summary: 'Changes a user.',
@@ -93,6 +97,7 @@ export const USER_COMMANDS: readonly AdminCommand[] = [
         email: args.value('--email'),
         locale: args.value('--locale'),
         roles: readList(args, '--role'),
+        break_glass: readBoolean(args, '--break-glass'),
         must_change_password: readBoolean(args, '--must-change-password'),
       }),
       ...(await readValues(args, request)),

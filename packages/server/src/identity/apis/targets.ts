@@ -84,8 +84,13 @@ export function chooseTarget({ named, audiences, granted }: TargetRequest, known
 
 /** The scopes of a token for this target: its rights, and the OpenID scopes, which are enough for the identity service alone. */
 export function scopesOfTarget(scopes: readonly string[], target: TokenTarget, known: KnownScopes): readonly string[] {
-  const left = scopes.filter((scope) => !isRight(scope) || target.audiences.includes(known.audienceOf(scope)))
+  const left = scopes.filter((scope) => isFor(target, scope, known))
   const isIdentityEnough = target.audiences.includes(IDENTITY_AUDIENCE) && (left.length > 0 || scopes.length === 0)
   if (isIdentityEnough || left.some(isRight)) return left
   throw refuse('invalid_scope', 'No right for the resource is left to the token')
+}
+
+/** A right that is no longer declared is for nothing. */
+export function isFor({ audiences }: TokenTarget, scope: string, known: KnownScopes): boolean {
+  return !isRight(scope) || (known.has(scope) && audiences.includes(known.audienceOf(scope)))
 }

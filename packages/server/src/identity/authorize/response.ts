@@ -8,7 +8,7 @@ import type { Session } from '../../store/authorizations/sessions.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
-import { BUILT_IN_TARGET, chooseTarget, type TokenTarget } from '../apis/targets.ts'
+import { BUILT_IN_TARGET, chooseTarget, isFor, type TokenTarget } from '../apis/targets.ts'
 import { grantLifetime, type TokenLifetimes } from '../grants/grant.ts'
 import { acrOf } from '../tokens/claims.ts'
 import type { IssuedAccessToken, Issuer } from '../tokens/issuer.ts'
@@ -105,8 +105,7 @@ function issueToken(
 ): Promise<IssuedAccessToken> {
   const known = apis.known()
   const { audiences, scopes: granted } = request
-  const within = (target: TokenTarget) =>
-    scopes.filter((scope) => !isRight(scope) || target.audiences.includes(known.audienceOf(scope)))
+  const within = (target: TokenTarget) => scopes.filter((scope) => isFor(target, scope, known))
   const chosen = chooseTarget({ named: undefined, audiences, granted }, known)
   const target = chosen.resource !== undefined && !within(chosen).some(isRight) ? BUILT_IN_TARGET : chosen
   return issuer.accessToken(client, within(target), { user, grant }, target)

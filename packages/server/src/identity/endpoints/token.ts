@@ -148,6 +148,7 @@ async function issue(
       ? undefined
       : await issuer.idToken({ client, ...onBehalfOf, nonce: idToken.nonce, accessToken: access.token })
   metrics.count('gatehouse_tokens_total', { grant: grantType, outcome: 'issued' })
+  if (target.resource !== undefined) metrics.count('gatehouse_api_tokens_total', { resource: target.resource })
   if (exchange !== undefined) {
     audit.record({
       event: 'token.exchanged',

@@ -10,8 +10,7 @@ export interface ProviderLink {
 /** `isSecond`: below another way to continue. */
 export function providerLinks(providers: readonly ProviderLink[], messages: Messages, isSecond: boolean): Html {
   const links = providers.map(
-    ({ name, url }) =>
-      html`<a class="button${isSecond && ' plain'} wide" href="${url}">${messages.signInWith(name)}</a>`,
+    ({ name, url }) => html`<a class="button${isSecond && ' plain'}" href="${url}">${messages.signInWith(name)}</a>`,
   )
-  return html`${links.length > 0 && html`<div class="actions stacked" id="providers">${links}</div>`}`
+  return html`${links.length > 0 && html`<div class="actions" id="providers">${links}</div>`}`
 }

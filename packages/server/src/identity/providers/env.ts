@@ -2,6 +2,7 @@
 import type { Bus } from '../../events/bus.ts'
 import type { Resolve } from '../../http/outgoing/guarded-request.ts'
 import type { Database } from '../../store/database/database.ts'
+import type { Stores } from '../../store/stores.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import type { BrowserEnv } from '../browser/env.ts'
@@ -14,8 +15,8 @@ export interface ProvidersEnv extends Omit<BrowserEnv, 'metrics'> {
   readonly remoteKeys: () => Promise<RemoteKeys>
   /** Seals secrets at rest, and derives what a sign-in must remember. */
   readonly providerKey: Buffer
-  /** Finds the user whose `externalId` a SCIM client has set; undefined where SCIM is off. */
-  readonly findByExternalId?: ((client: string, value: string) => Promise<string | undefined>) | undefined
+  /** Who has which `externalId`. */
+  readonly scim: Pick<Stores['scim'], 'userByExternalId'>
   /** The attributes that are declared. */
   readonly attributes: Pick<AttributeDirectory, 'claims' | 'definitions'>
   /** Resolves host names; the system's resolver where absent. */

@@ -2,7 +2,6 @@
 import type { Parameters } from '../../http/request/body.ts'
 import { createRevocations } from '../../store/authorizations/revocations.ts'
 import { transactWithEvents } from '../../store/cluster/event-transaction.ts'
-import type { MailStores } from '../../store/mail/notify.ts'
 import type { Identity } from '../../store/providers/identities.ts'
 import { addressOf } from '../browser/account/account.ts'
 import { type BrowserContext, isSignedIn, type SignedInBrowser } from '../browser/browser-context.ts'
@@ -46,10 +45,11 @@ export async function decideLink(context: BrowserContext, form: Parameters, env:
   const cleared = await noteProgress(flow, { identity: undefined, linking: undefined }, env.flows)
   if (form.get('decision') !== 'link') return proceed(context, cleared, env)
   const { provider, issuer, subject, label } = identity
-  const added = await env.revocations.inTransaction(async (_revocations, stores) => {
-    const made = await stores.identities.add({ provider, issuer, subject, label, userId: user.id })
-    if (made !== undefined) await noticeIdentity('identity-linked', found.context, provider, stores, env)
-    return made
+  const added = await env.revocations.inTransaction(async (_, stores) => {
+    const identities = await stores.identities.add({ provider, issuer, subject, label, userId: user.id })
+    const notice = { kind: 'identity-linked', userId: user.id, subject: env.providers.nameOf(provider) } as const
+    if (identities !== undefined) await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
+    return identities
   })
   const holder = added ?? (await env.identities.find(issuer, subject))
   if (holder?.userId !== user.id) {
@@ -126,24 +126,13 @@ export async function unlink(context: BrowserContext, form: Parameters, env: Pro
   return http.redirect(addressOf('security', 'unlinked', env))
 }
 
-/** The person is told by mail, where it is set up. */
-async function noticeIdentity(
-  kind: 'identity-linked' | 'identity-unlinked',
-  context: SignedInBrowser,
-  provider: string,
-  stores: MailStores,
-  { mail, providers }: ProvidersEnv,
-): Promise<void> {
-  const subject = providers.nameOf(provider)
-  await mail?.notify(stores, { kind, userId: context.user.id, subject, ...whereOf(context) })
-}
-
 /** With the roles that the provider gave, unless the user has another identity there. */
 async function removeIdentity(context: SignedInBrowser, identity: Identity, env: ProvidersEnv): Promise<void> {
-  const { id: userId } = context.user
+  const userId = context.user.id
   await transactWithEvents(env, async (stores, publish) => {
     if ((await stores.identities.remove(userId, identity.id)) === undefined) return
-    await noticeIdentity('identity-unlinked', context, identity.provider, stores, env)
+    const notice = { kind: 'identity-unlinked', userId, subject: env.providers.nameOf(identity.provider) } as const
+    await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
     const others = await stores.identities.listOfUser(userId)
     if (others.some(({ provider }) => provider === identity.provider)) return
     if (!(await stores.users.setRoles(userId, [], sourceOf(identity.provider)))) return

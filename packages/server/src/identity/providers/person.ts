@@ -53,8 +53,7 @@ async function findInvited(token: string, { provider }: Proof, env: ProvidersEnv
 async function findProvisioned({ provider, claims }: Proof, env: ProvidersEnv): Promise<User | undefined> {
   const value = provider.link === undefined ? undefined : textOf(claims, provider.link.claim)
   if (provider.link === undefined || value === undefined) return undefined
-  const id = await env.findByExternalId?.(provider.link.scim, value)
-  const user = id === undefined ? undefined : await env.users.findById(id)
+  const user = await env.scim.userByExternalId(provider.link.scim, value)
   // Nobody else decides who these are.
   return user?.breakGlass === true ? undefined : user
 }

@@ -7,7 +7,7 @@ import { createRevocations } from '../../store/authorizations/revocations.ts'
 import { type PublishInside, transactWithEvents } from '../../store/cluster/event-transaction.ts'
 import type { Stores } from '../../store/stores.ts'
 import type { BrowserContext } from '../browser/browser-context.ts'
-import { whereOf } from '../browser/sign-in/known-browser.ts'
+import { whereOf, whereOf } from '../browser/sign-in/known-browser.ts'
 import { applyRules } from './claims.ts'
 import type { ProvidersEnv } from './env.ts'
 import { providerFault } from './faults.ts'
@@ -30,6 +30,11 @@ export async function settle(
   try {
     const userId = await transactWithEvents(env, async (stores, publish) => {
       const id = await userOf(proof, person, stores)
+      if (person.kind === 'linked-now' || person.kind === 'invited')
+        await env.mail?.notify(stores, {
+          ...{ kind: 'identity-linked', userId: id, subject: proof.provider.name },
+          ...whereOf(context),
+        })
       await follow(proof, id, stores, publish, env)
       if (person.kind === 'linked-now') {
         const notice = {

@@ -23,7 +23,7 @@ import { type FlowAction, flowForm, flowPage } from '../flow-routes.ts'
 import { answerHead, type FormErrorIn, frameOfFlow, replyLater, sendPage } from '../page-reply.ts'
 import { proceed, refuseToClient } from '../proceed.ts'
 import { endSession } from '../sign-out/session-end.ts'
-import { meetBrowser } from './known-browser.ts'
+import { meetBrowser, whereOf } from './known-browser.ts'
 
 export function signInRoutes(env: BrowserEnv): readonly Route[] {
   return [
@@ -211,8 +211,19 @@ export async function completeSignIn(
     requestId: context.http.id,
     details: { methods: amr, session: opened.session.id, provider: external?.provider },
   })
+  if (external === undefined && env.providers.localSignIn === 'break_glass')
+    await recordBreakGlass(context, user, opened.session.id, env)
   const noted = await noteProgress(flow, { signedIn: opened.session.id, half: undefined }, env.flows)
   return proceed(context.signedIn(opened, user), noted, env)
+}
+
+/** Every use is recorded, and mailed to administrators. */
+async function recordBreakGlass(context: BrowserContext, user: User, session: string, env: BrowserEnv): Promise<void> {
+  const { address, id: requestId } = context.http
+  env.audit.record({ event: 'identity.break_glass', actor: user.id, address, requestId, details: { session } })
+  await env.revocations.inTransaction(async (_, stores) =>
+    env.mail?.notify(stores, { kind: 'break-glass', userId: user.id, ...whereOf(context) }),
+  )
 }
 
 async function cancel(context: BrowserContext, flow: FlowInteraction, env: BrowserEnv): Promise<void> {

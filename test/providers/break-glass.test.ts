@@ -1,0 +1,115 @@
+/** `local_sign_in: break_glass`: only users for emergencies have passwords that work, and one of them always remains. */
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
+import { openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { fromBase32 } from '../support/base32.ts'
+import { openPlace, type TestPlace } from '../support/engines.ts'
+import { openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
+import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
+import { createTestClock, startTestServer } from '../support/server.ts'
+import { ALICE } from '../support/sign-in-place.ts'
+import { until } from '../support/until.ts'
+import { createUserAgent, pageOf } from '../support/user-agent.ts'
+import { signIn } from '../support/visitor.ts'
+
+const GLASS = { username: 'glass', password: 'behind the glass, a hammer' } as const
+const FLAGS = { '--local-sign-in': 'break_glass' }
+
+let at: TestPlace
+let leave: () => Promise<void>
+let stub: StubProvider
+before(async () => {
+  const opened = await openPlace('sqlite')
+  at = opened.place
+  leave = opened.leave
+  stub = await startStubProvider()
+})
+after(async () => {
+  await stub.stop()
+  await leave()
+})
+
+test('the start is refused until somebody can break the glass; then only they have a password that works', async () => {
+  const first = await openProviderPlace(at)
+  await first.declare(stub, { provision: 'create', require: { groups: ['gatehouse'] } })
+  await first.admin('POST', '/admin/users', { ...GLASS, roles: ['operator'], break_glass: true })
+  await refusesStart(first)
+  const secret = await enrol(first)
+  await followsNoRule(first)
+  await first.close()
+
+  const place = await reopen()
+  stub.clock = place.clock
+  // Alice has the right password, and no way to use it.
+  const page = pageOf(await place.newAgent().get('/account'))
+  assert.doesNotMatch(page.body, /type="password"/)
+  assert.match(page.body, /id="sign-in-local"/)
+  const alice = place.newAgent()
+  const refused = pageOf(await signIn(alice, pageOf(await alice.get('/sign-in?local')), ALICE))
+  assert.equal(refused.status, 401)
+  const grant = await fetch(`${place.server.issuer}/connect/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'password',
+      client_id: 'admin',
+      username: 'olivia',
+      password: 'the password of an operator',
+    }),
+  })
+  assert.equal(grant.status, 400)
+  // The emergency user signs in with both factors, and it is recorded.
+  const agent = place.newAgent()
+  const second = pageOf(await signIn(agent, pageOf(await agent.get('/sign-in?local')), GLASS))
+  place.clock.advance(30_000)
+  const code = totpCode(secret, Math.floor(place.clock() / 30_000))
+  const account = pageOf(await agent.submit(second.forms[0] ?? assert.fail(second.body), { code }))
+  assert.equal(account.url.pathname, '/account')
+  await place.server.stop()
+  const database = await openDatabase({ dataFolder: at.dataFolder, url: at.databaseUrl })
+  await until('the use is recorded', 2000, async () => {
+    const row = await database.db
+      .selectFrom('audit_log')
+      .select('seq')
+      .where('event', '=', 'identity.break_glass')
+      .executeTakeFirst()
+    return row !== undefined
+  })
+  await database.close()
+})
+
+/** Whatever the provider says, their roles and second factor are as operators want them. */
+async function followsNoRule(place: ProviderPlace): Promise<void> {
+  stub.clock = place.clock
+  await place.stores.roles.put({ name: 'trader', scopes: ['Platform/Trading'] })
+  await place.declare(stub, { rules: [{ claim: 'groups', value: 'fx', role: 'trader' }] })
+  stub.person = { sub: 'glass-there', groups: ['fx'] }
+  const user = (await place.stores.users.findByUsername(GLASS.username)) ?? assert.fail()
+  const there = { provider: 'corp', issuer: stub.issuer, subject: 'glass-there', label: 'x' }
+  await place.stores.identities.add({ ...there, userId: user.id })
+  const asked = pageOf(await place.signIn(place.newAgent(), stub))
+  assert.equal(asked.url.pathname, '/second-factor')
+  assert.deepEqual((await place.stores.users.findById(user.id))?.roles, ['operator'])
+}
+
+async function refusesStart(place: ProviderPlace): Promise<void> {
+  await assert.rejects(startTestServer(at, { flags: FLAGS }), /no user can break the glass/)
+  assert.ok(place.server.issuer)
+}
+
+/** A second factor, on the account page. */
+async function enrol(place: ProviderPlace): Promise<Buffer> {
+  const agent = place.newAgent()
+  const page = pageOf(await signIn(agent, pageOf(await agent.get('/account/authenticator')), GLASS))
+  const secret = fromBase32(/id="authenticator-key">([A-Z2-7 ]+)</.exec(page.body)?.[1] ?? '')
+  const code = totpCode(secret, Math.floor(place.clock() / 30_000))
+  await agent.submit(page.forms.find(({ id }) => id === 'authenticator') ?? assert.fail(page.body), { code })
+  return secret
+}
+
+/** The same data under a server that lets few people use passwords. */
+async function reopen() {
+  const clock = createTestClock()
+  const server = await startTestServer(at, { clock, flags: FLAGS })
+  return { server, clock, newAgent: () => createUserAgent({ home: server.issuer, now: clock }) }
+}
