@@ -1,6 +1,7 @@
 /** All measurements. */
 import { analytics } from './analytics.ts'
 import { columnStores } from './column-stores.ts'
+import { dpop } from './dpop.ts'
 import { feeds } from './feeds.ts'
 import { identity } from './identity.ts'
 import { live } from './live.ts'
@@ -23,6 +24,7 @@ export const MEASUREMENTS: readonly Measurement[] = [
   start,
   ...identity,
   ...query,
+  ...dpop,
   analytics,
   ...columnStores,
   overload,

@@ -8,7 +8,7 @@ const root = new URL('../packages/', import.meta.url).pathname
 
 /**
  * The packages of this repository that each package may import, by their entries only: by name, or, for the client library, whose
- * name stands for what is built, by the file.
+ * name stands for what is built, by the files of its entries.
  */
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
@@ -18,6 +18,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   console: ['client', 'csv', 'iql', 'protocol'],
   server: ['client', 'csv', 'iql', 'protocol'],
 }
+
+const CLIENT_ENTRIES = ['client/src/index.ts', 'client/src/dpop.ts']
 
 const BASE = ['lib', 'telemetry']
 const DATA = [...BASE, 'store', 'events']
@@ -92,7 +94,8 @@ test('a package imports only the packages it may, and by their names', () => {
     for (const target of targets) {
       const name = /^(?:gatehouse-|@gatehouse\/)(\w+)(\/.*)?$/.exec(target)
       const path = target.startsWith('.') ? resolve(file, target) : undefined
-      const to = path === 'client/src/index.ts' ? 'client' : name?.[2] === undefined ? name?.[1] : undefined
+      const to =
+        path !== undefined && CLIENT_ENTRIES.includes(path) ? 'client' : name?.[2] === undefined ? name?.[1] : undefined
       const isAllowed =
         path === undefined && name === null
           ? true

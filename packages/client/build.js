@@ -1,5 +1,5 @@
 /**
- * Builds client/dist: the library in one file, the same minified, and the package with its types, which servers offer to programs. Does
+ * Builds client/dist: the library in one file, what it offers beside it in another, both also minified, and the package with its types, which servers offer to programs. Does
  * nothing when it is up to date. The types are in types/.
  */
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,10 @@ import { tarballOf } from './tarball.js'
 
 const client = dirname(fileURLToPath(import.meta.url))
 const source = join(client, 'src')
-const [whole, minified, packed] = ['index.js', 'index.min.js', 'package.tgz'].map((name) => join(client, 'dist', name))
+/** The library, and what applications import beside it. */
+const ENTRIES = ['index', 'dpop']
+const dist = (name) => join(client, 'dist', name)
+const packed = dist('package.tgz')
 
 export async function buildClient() {
   if (isCurrent()) return
@@ -17,14 +20,16 @@ export async function buildClient() {
   const options = {
     // The output names the sources relative to this folder, wherever the build is started.
     absWorkingDir: client,
-    entryPoints: [join(source, 'index.ts')],
     bundle: true,
     format: 'esm',
     target: 'es2022',
     logLevel: 'error',
   }
-  await build({ ...options, outfile: minified, minify: true, sourcemap: true })
-  await build({ ...options, outfile: whole })
+  for (const name of ENTRIES) {
+    const entry = { ...options, entryPoints: [join(source, `${name}.ts`)] }
+    await build({ ...entry, outfile: dist(`${name}.min.js`), minify: true, sourcemap: true })
+    await build({ ...entry, outfile: dist(`${name}.js`) })
+  }
   writeFileSync(packed, tarballOf(packageFiles()))
 }
 
@@ -33,8 +38,7 @@ function packageFiles() {
   const { scripts, publishConfig, ...manifest } = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
   const types = readdirSync(join(client, 'types'), { recursive: true }).filter((name) => name.endsWith('.d.ts'))
   const paths = [
-    'dist/index.js',
-    'dist/index.min.js',
+    ...ENTRIES.flatMap((name) => [`dist/${name}.js`, `dist/${name}.min.js`]),
     ...types.sort().map((name) => `types/${name.replaceAll('\\', '/')}`),
   ]
   return [
@@ -44,7 +48,8 @@ function packageFiles() {
 }
 
 function isCurrent() {
-  const built = Math.min(...[whole, minified, `${minified}.map`, packed].map(ageOf))
+  const files = ENTRIES.flatMap((name) => ['js', 'min.js', 'min.js.map'].map((ending) => dist(`${name}.${ending}`)))
+  const built = Math.min(...[...files, packed].map(ageOf))
   const folders = [source, join(client, 'types')]
   const sources = folders.flatMap((folder) =>
     readdirSync(folder, { recursive: true }).map((file) => join(folder, file)),

@@ -1,5 +1,5 @@
 /**
- * packages/client/types: the declarations of the client library that its entry reaches. They are stored, because an installation has no
+ * packages/client/types: the declarations of the client library that its entries reach. They are stored, because an installation has no
  * compiler.
  */
 import { execFile } from 'node:child_process'
@@ -17,7 +17,7 @@ export async function clientTypes(): Promise<{ path: string; text: string }[]> {
     const compiler = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
     await promisify(execFile)(process.execPath, [compiler, '-p', join(ROOT, 'packages/client'), '--outDir', folder])
     const reached = new Map<string, string>()
-    for (const waiting = ['index.d.ts']; waiting.length > 0; ) {
+    for (const waiting = ['index.d.ts', 'dpop.d.ts']; waiting.length > 0; ) {
       const file = waiting.pop() ?? ''
       if (reached.has(file)) continue
       const text = await readFile(join(folder, file), 'utf8')

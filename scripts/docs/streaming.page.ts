@@ -40,6 +40,7 @@ Authorization: Bearer ACCESS_TOKEN
 - \`PlatformJson\` (text frames) or \`PlatformMsgPack\` (the same messages as MessagePack in binary frames) must be offered. If
   both are, the first in the client's list is chosen.
 - \`permessage-deflate\` is accepted if it is offered, without context takeover and with a small window.
+- With a token that is [bound to a key](dpop.md#streams), \`Authorization: DPoP …\` and a proof in \`DPoP\`.
 - \`Authorization\` is optional. Without it the connection must send \`AuthToken\` within a minute. An invalid token gets a 401.
   The scheme names the provider and is case-insensitive. Tokens in the URL are ignored.
 - Browsers cannot set the header, so they send \`AuthToken\`. If \`GATEHOUSE_STREAM_ORIGINS\` is set, it must contain their
@@ -151,6 +152,7 @@ name, of up to 128 characters, which identifies the live statement within its co
 - \`Scope\` lists the current rights: \`Platform/Market\` is shown as \`Vendor.Platform.Market\`. The first word is
   \`GATEHOUSE_STREAM_VENDOR\`.
 - \`QueryIdentify\` replies with the same result for the current authority.
+- A token that is bound to a key has the provider \`DPoP\` and a \`Proof\`: see [DPoP](dpop.md#streams).
 - **Renew** the authority by sending \`AuthToken\` again with a fresh token (use the refresh token at the token endpoint). The
   new authority replaces the old one in one step; a rejected attempt changes nothing. A connection keeps its user: the token
   of another user is rejected.

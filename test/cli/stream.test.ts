@@ -62,7 +62,10 @@ test('a line is a request, a subscription, a message or a command', () => {
 })
 
 test('Tab completes commands and topics; after sub and unsub only topics', () => {
-  assert.deepEqual(completeLine('Auth/Q', KNOWN_TOPICS), [['Auth/QueryConfigure', 'Auth/QueryIdentify'], 'Auth/Q'])
+  assert.deepEqual(completeLine('Auth/Q', KNOWN_TOPICS), [
+    ['Auth/QueryConfigure', 'Auth/QueryIdentify', 'Auth/QueryNonce'],
+    'Auth/Q',
+  ])
   assert.deepEqual(completeLine('sub Auth/I', KNOWN_TOPICS), [['Auth/Identify'], 'Auth/I'])
   assert.deepEqual(completeLine('su', KNOWN_TOPICS), [['sub '], 'su'])
   assert.deepEqual(completeLine('unsub su', KNOWN_TOPICS), [[], 'su'])

@@ -55,6 +55,12 @@ test('all of it is at most 17 kB compressed, and parts are smaller', async (t) =
   assert.ok(parts['live queries by server-sent events'] <= 7_500)
 })
 
+test('dpop() is a file of its own with at most 1.6 kB compressed', async (t) => {
+  const bytes = gzipSync(await readFile(join(client, 'dist', 'dpop.min.js')), { level: 9 }).length
+  t.diagnostic(`${bytes} bytes`)
+  assert.ok(bytes <= 1_600, `${bytes} bytes`)
+})
+
 test('the sources import only each other', async () => {
   for await (const file of glob('src/**/*.ts', { cwd: client })) {
     const text = await readFile(join(client, file), 'utf8')

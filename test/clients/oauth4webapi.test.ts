@@ -23,6 +23,13 @@ const basic = oauth.ClientSecretBasic(SECRET)
 const ORDERS = 'https://orders.example'
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const shop = { ...webClient, client_id: 'shop', scope: 'orders:read' }
+const spaClient: typeof webClient = {
+  client_id: 'spa',
+  token_endpoint_auth_method: 'none',
+  redirect_uris: [CALLBACK],
+  grant_types: ['authorization_code', 'refresh_token'],
+  scope: 'openid offline_access',
+}
 const orders: typeof webClient = {
   client_id: 'orders',
   client_secret: SECRET,
@@ -37,7 +44,7 @@ describe('oauth4webapi', () => {
   let server: oauth.AuthorizationServer
   before(async () => {
     const apis = [{ resource: ORDERS, scopes: [{ name: 'orders:read' }] }]
-    gatehouse = await openGatehouse([webClient, deviceClient, keyClient, shop, orders], { apis })
+    gatehouse = await openGatehouse([webClient, deviceClient, keyClient, spaClient, shop, orders], { apis })
     const issuer = new URL(gatehouse.issuer)
     server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, insecure))
   })
@@ -65,7 +72,62 @@ describe('oauth4webapi', () => {
       token_endpoint_auth_signing_alg_values_supported: algs,
       revocation_endpoint_auth_signing_alg_values_supported: algs,
       introspection_endpoint_auth_signing_alg_values_supported: algs,
+      dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
     })
+  })
+
+  test('DPoP: a code that is bound to a key, and a token for userinfo', async () => {
+    for (const alg of ['ES256', 'PS256', 'Ed25519']) {
+      const DPoP = oauth.DPoP(web, await oauth.generateKeyPair(alg))
+      const options = { ...insecure, DPoP }
+      const verifier = oauth.generateRandomCodeVerifier()
+      const code_challenge = await oauth.calculatePKCECodeChallenge(verifier)
+      const ask = (more: Record<string, string>) =>
+        authorize({ response_type: 'code', scope: 'openid', code_challenge, code_challenge_method: 'S256', ...more })
+      const url = await ask({ dpop_jkt: await DPoP.calculateThumbprint() })
+      const answer = oauth.validateAuthResponse(server, web, url, oauth.skipStateCheck)
+      const response = await oauth.authorizationCodeGrantRequest(
+        ...([server, web, basic, answer, CALLBACK, verifier, options] as const),
+      )
+      const tokens = await oauth.processAuthorizationCodeResponse(server, web, response)
+      assert.equal(tokens.token_type, 'dpop')
+      const userinfo = await oauth.userInfoRequest(server, web, tokens.access_token, options)
+      await oauth.processUserInfoResponse(server, web, oauth.skipSubjectCheck, userinfo)
+      const stolen = oauth.validateAuthResponse(
+        ...([server, web, await ask({ dpop_jkt: 'a'.repeat(43) }), oauth.skipStateCheck] as const),
+      )
+      const refused = await oauth.authorizationCodeGrantRequest(
+        ...([server, web, basic, stolen, CALLBACK, verifier, options] as const),
+      )
+      assert.partialDeepStrictEqual(await refused.json(), { error: 'invalid_grant' })
+    }
+  })
+
+  test('DPoP: a request that was asked for a nonce can be repeated with the same code', async () => {
+    const spa: oauth.Client = { client_id: 'spa' }
+    const DPoP = oauth.DPoP(spa, await oauth.generateKeyPair('ES256'))
+    const verifier = oauth.generateRandomCodeVerifier()
+    const url = await authorize({
+      client_id: 'spa',
+      response_type: 'code',
+      scope: 'openid offline_access',
+      code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    })
+    const answer = oauth.validateAuthResponse(server, spa, url, oauth.skipStateCheck)
+    const redeem = async () =>
+      oauth.processAuthorizationCodeResponse(
+        ...([server, spa] as const),
+        await oauth.authorizationCodeGrantRequest(
+          ...([server, spa, oauth.None(), answer, CALLBACK, verifier, { ...insecure, DPoP }] as const),
+        ),
+      )
+    await assert.rejects(redeem, oauth.isDPoPNonceError)
+    const tokens = await redeem()
+    const refreshed = await oauth.refreshTokenGrantRequest(
+      ...([server, spa, oauth.None(), tokens.refresh_token ?? '', { ...insecure, DPoP }] as const),
+    )
+    assert.equal((await oauth.processRefreshTokenResponse(server, spa, refreshed)).token_type, 'dpop')
   })
 
   test('code flow with PKCE and a check of the ID token signature', async () => {

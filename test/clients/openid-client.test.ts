@@ -18,11 +18,19 @@ import {
   webClient,
 } from './gatehouse.ts'
 
+const spaClient: typeof webClient = {
+  client_id: 'spa',
+  token_endpoint_auth_method: 'none',
+  redirect_uris: [CALLBACK],
+  grant_types: ['authorization_code', 'refresh_token'],
+  scope: 'openid offline_access Platform/Market',
+}
+
 describe('openid-client', () => {
   let gatehouse: OpenGatehouse
   let web: client.Configuration
   before(async () => {
-    gatehouse = await openGatehouse([webClient, deviceClient, keyClient])
+    gatehouse = await openGatehouse([webClient, deviceClient, keyClient, spaClient])
     web = await discover(client.ClientSecretBasic(SECRET))
   })
   after(() => gatehouse.close())
@@ -37,7 +45,11 @@ describe('openid-client', () => {
     })
   }
 
-  async function signIn(config: client.Configuration, parameters: Record<string, string> = {}) {
+  async function signIn(
+    config: client.Configuration,
+    parameters: Record<string, string> = {},
+    options?: client.AuthorizationCodeGrantOptions,
+  ) {
     const verifier = client.randomPKCECodeVerifier()
     const state = client.randomState()
     const nonce = client.randomNonce()
@@ -52,13 +64,25 @@ describe('openid-client', () => {
       ...parameters,
     })
     const { url } = await followAsAlice(gatehouse, start)
-    return client.authorizationCodeGrant(config, url, {
-      pkceCodeVerifier: verifier,
-      expectedState: state,
-      expectedNonce: nonce,
-      idTokenExpected: true,
-    })
+    const checks = { pkceCodeVerifier: verifier, expectedState: state, expectedNonce: nonce, idTokenExpected: true }
+    return client.authorizationCodeGrant(config, url, checks, undefined, options)
   }
+
+  test('DPoP: code flow, userinfo, refresh, and a resource, with the nonce that a public client needs', async () => {
+    const config = await discover(client.None(), 'spa')
+    const DPoP = client.getDPoPHandle(config, await client.randomDPoPKeyPair('ES256'))
+    const tokens = await signIn(config, { scope: 'openid offline_access Platform/Market' }, { DPoP })
+    assert.equal(tokens.token_type, 'dpop')
+    const { access_token, refresh_token = '' } = tokens
+    await client.fetchUserInfo(config, access_token, client.skipSubjectCheck, { DPoP })
+    const renewed = await client.refreshTokenGrant(config, refresh_token, undefined, { DPoP })
+    const url = new URL(`${gatehouse.issuer}/query?statement=1`)
+    const body = 'select name from cataloguetables limit 1'
+    const headers = new Headers({ 'content-type': 'text/plain; charset=utf-8' })
+    const query = (method: string) =>
+      client.fetchProtectedResource(config, renewed.access_token, url, method, body, headers, { DPoP })
+    assert.equal((await query('POST')).status, 200)
+  })
 
   test('code flow with PKCE, Basic authentication, userinfo', async () => {
     const tokens = await signIn(web)

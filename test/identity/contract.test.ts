@@ -146,6 +146,7 @@ onEveryEngineInLongRuns('the contract', (place) => {
       revocation_endpoint_auth_signing_alg_values_supported: algs,
       introspection_endpoint_auth_methods_supported: [...methods, 'private_key_jwt'],
       introspection_endpoint_auth_signing_alg_values_supported: algs,
+      dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
     })
     assert.deepEqual(openId.introspection_endpoint_auth_methods_supported, methods)
   })

@@ -94,7 +94,10 @@ onEveryEngineInLongRuns('userinfo', (place) => {
     const answer = await gate.get('/connect/userinfo')
     assert.equal(answer.status, 401)
     const document = `${gate.server.issuer}/.well-known/oauth-protected-resource`
-    assert.equal(answer.headers.get('www-authenticate'), `Bearer realm="gatehouse", resource_metadata="${document}"`)
+    assert.equal(
+      answer.headers.get('www-authenticate'),
+      `Bearer realm="gatehouse", resource_metadata="${document}", DPoP algs="ES256 PS256 EdDSA"`,
+    )
     assert.deepEqual(answer.body, {})
   })
 

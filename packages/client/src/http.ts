@@ -95,7 +95,7 @@ export class Http<Source extends TokenSource = TokenSource> {
   readonly auth: Source
   readonly values: Values
   readonly #closed = new AbortController()
-  /** The option `fetch`, or the global one. */
+  /** The option `fetch`, or the global one, as the source of tokens needs it. */
   readonly fetch: Fetch
 
   constructor(url: string, options: GatehouseOptions<Source> = {}) {
@@ -105,7 +105,6 @@ export class Http<Source extends TokenSource = TokenSource> {
     this.values = new Values(options.values)
     // A global `fetch` must not be called as a method of something else.
     const { fetch = (address, init) => globalThis.fetch(address, init) } = options
-    this.fetch = fetch
     const auth: Auth<TokenSource> = options.auth ?? noAuth
     const issuer = withoutSlash(options.issuer ?? url)
     const signal = this.#closed.signal
@@ -123,6 +122,7 @@ export class Http<Source extends TokenSource = TokenSource> {
       metadata,
       endpoint: async (name) => String((await metadata())[`${name}_endpoint`]),
     }) as Source
+    this.fetch = this.auth.wrap?.(fetch) ?? fetch
   }
 
   /** Aborted by `close()`. */

@@ -81,7 +81,7 @@ export declare class Http<Source extends TokenSource = TokenSource> {
     readonly options: GatehouseOptions<Source>;
     readonly auth: Source;
     readonly values: Values;
-    /** The option `fetch`, or the global one. */
+    /** The option `fetch`, or the global one, as the source of tokens needs it. */
     readonly fetch: Fetch;
     constructor(url: string, options?: GatehouseOptions<Source>);
     /** Aborted by `close()`. */

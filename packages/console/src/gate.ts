@@ -1,5 +1,6 @@
 /** The one client of the gate, and the user who is signed in. */
 import { computed, signal } from '@preact/signals'
+import { createKey, dpop } from '../../client/src/dpop.ts'
 import { type Auth, AuthError, type Browser, browser, Gatehouse, memory, type User } from '../../client/src/index.ts'
 import { server } from './server.ts'
 
@@ -57,9 +58,12 @@ const signIn = browser({
   silent: true,
 })
 
+/** A stolen token is of no use elsewhere: the key is made for this page, and no script can read it. */
+const bound = dpop(signIn, { key: createKey })
+
 /** Ends the session of the page when any request for a token fails because the user is signed out. */
 const auth: Auth<Browser> = (env) => {
-  const source = signIn(env)
+  const source = bound(env)
   const token = source.token.bind(source)
   source.token = (refused) =>
     token(refused).catch((error) => {

@@ -66,6 +66,11 @@ export const AUDIT_EVENTS = {
   'token.revoked': event('A token was revoked.', 'token', 'grant', 'what'),
   'grant.revoked': change('A grant and all its tokens were revoked.', 'grant', 'reason'),
   'client.refused': event('A client failed to authenticate.', 'method', 'reason'),
+  'proof.refused': event(
+    'A DPoP proof was refused; at most ten a minute are recorded for each client.',
+    'reason',
+    'path',
+  ),
   'access.refused': event('A caller lacked the required scope.', 'method', 'path', 'needs', 'reason'),
   'stream.refused': event('A streaming connection was refused or failed to authenticate.', 'reason', 'provider'),
   'stream.kicked': event('An operator closed streaming connections.', 'connection', 'count'),

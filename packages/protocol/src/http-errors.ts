@@ -71,6 +71,16 @@ export const HTTP_ERRORS = {
   },
   'access.token_needed': { status: 401, title: 'An access token is required', advice: TOKEN },
   'access.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
+  'access.invalid_dpop_proof': {
+    status: 401,
+    title: 'The DPoP proof is missing or invalid',
+    advice: 'Send a new proof in the `DPoP` header, for this method, address and token; `detail` has the reason.',
+  },
+  'access.use_dpop_nonce': {
+    status: 401,
+    title: 'The DPoP proof needs a nonce',
+    advice: 'Repeat the request with a proof that has the nonce of the header `DPoP-Nonce`.',
+  },
   'access.insufficient_scope': {
     status: 403,
     title: 'The access token lacks a scope',
@@ -302,7 +312,7 @@ export const HTTP_ERRORS = {
     advice: 'Use a WebSocket library that follows RFC 6455.',
   },
   'stream.token_needed': { status: 401, title: 'The header contains no token', advice: TOKEN },
-  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer`, the only provider.' },
+  'stream.provider': { status: 401, title: 'The provider is unknown', advice: 'Use `Bearer` or `DPoP`.' },
   'stream.invalid_token': { status: 401, title: 'The access token is invalid', advice: SIGN_IN },
   'stream.origin': {
     status: 403,

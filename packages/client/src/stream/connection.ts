@@ -212,14 +212,23 @@ export class Connection {
     }
   }
 
+  /** A token that is bound to a key comes with a proof, which has the nonce of the connection. */
   #authenticate(then: (reply: Message) => void): void {
-    this.#authenticated = then
-    this.send({
-      Controller: 'Auth',
-      Topic: 'AuthToken',
-      TransactionID: AUTHENTICATE,
-      Data: { Provider: 'Bearer', AccessToken: this.#token },
-    })
+    const { auth, url } = this.#http
+    const socket = this.#socket
+    const ask = (Topic: string, answered: (reply: Message) => void, Data?: object): void => {
+      if (this.#socket !== socket) return
+      this.#authenticated = answered
+      this.send({ Controller: 'Auth', Topic, TransactionID: AUTHENTICATE, Data })
+    }
+    const present = (proof?: object): void =>
+      ask('AuthToken', then, { Provider: 'Bearer', AccessToken: this.#token, ...proof })
+    const { prove } = auth
+    if (prove)
+      ask('QueryNonce', ({ Data }) => {
+        prove(`${url}/Platform`, this.#token, Data).then(present, (error) => this.end(asError(error)))
+      })
+    else present()
   }
 
   #onAuthenticated({ Action, Data }: Message, isNew: boolean): void {

@@ -23,6 +23,10 @@ export interface TokenSource {
     /** Forgets the tokens, and revokes them. */
     signOut?(): Promise<void>;
     close?(): void;
+    /** Changes the requests that carry its tokens, as `dpop()` does. */
+    wrap?(fetch: Fetch): Fetch;
+    /** What `AuthToken` on a stream has besides the token. `reply` is what the server says to `QueryNonce`. */
+    readonly prove?: (url: string, token: string, reply: unknown) => Promise<object>;
 }
 /** What the server says of the user, as far as the scopes allow. */
 export interface User {

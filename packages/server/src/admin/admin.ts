@@ -20,7 +20,12 @@ const BODY = { limit: 64 * 1024, types: ['application/json', 'application/merge-
 
 export function adminGroup(env: AdminEnv, authenticate: Authenticate): RouteGroup {
   const callers = { authenticate, held: new HeldRequests() }
-  return { at: ['/admin'], limit: 'admin', routes: ADMIN_ROUTES.map((route) => httpRoute(route, env, callers)) }
+  return {
+    at: ['/admin'],
+    limit: 'admin',
+    sharesProofs: true,
+    routes: ADMIN_ROUTES.map((route) => httpRoute(route, env, callers)),
+  }
 }
 
 interface Callers {
@@ -52,7 +57,7 @@ function httpRoute(route: AdminRoute, env: AdminEnv, { authenticate, held }: Cal
           address: context.address,
           requestId: context.id,
           signal: AbortSignal.any([left.signal, env.stopping]),
-          requireAccess: async () => requireScope(scope)(await authenticateRequest(context, authenticate)),
+          requireAccess: async () => requireScope(scope)(await authenticateRequest(context, { authenticate })),
           hold: (act) => held.hold(context.principal, act),
         },
         env,

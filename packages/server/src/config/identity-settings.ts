@@ -7,10 +7,13 @@ import {
   parseColour,
   parseContact,
   parseDays,
+  parseDpopNonce,
+  parseDpopReplay,
   parseLogo,
   parseSeconds,
   parseSigningAlgs,
   parseTokenLifetime,
+  parseWebOrigins,
 } from './parsers.ts'
 import { type Settings, setting } from './setting.ts'
 
@@ -40,6 +43,21 @@ export const IDENTITY_SETTINGS = {
     'RS256',
     parseSigningAlgs,
     'Algorithms that tokens can be signed with: RS256, and PS256, ES256 or EdDSA (Ed25519), separated by commas. Each has its own keys. A client chooses one by `id_token_signed_response_alg` and `access_token_alg`; others get RS256.',
+  ),
+  dpopNonce: setting(
+    'public',
+    parseDpopNonce,
+    'Which DPoP proofs need a nonce of the server: those of public clients, of all, or of none (off). With a nonce, a proof cannot be made ahead, and the clock of the client does not matter.',
+  ),
+  dpopReplay: setting(
+    'local',
+    parseDpopReplay,
+    'Where used DPoP proofs of queries, feeds and userinfo are remembered: local in the memory of each node, shared in the database for all nodes. Those of tokens, administration and streams are always shared.',
+  ),
+  publicOrigins: setting(
+    '',
+    parseWebOrigins,
+    'Origins besides that of the issuer under which clients reach this server, separated by commas, such as https://stream.example.com. DPoP proofs are made for one of them.',
   ),
   keyRotation: setting('90', parseDays, 'Days between rotations of the signing key.'),
   brandName: setting('Gatehouse', parseBrandName, 'Name shown on the pages and in authenticator apps.'),

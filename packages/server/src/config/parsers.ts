@@ -140,6 +140,19 @@ export const parseSigningAlgs = offering(SIGNATURE_ALGS, (text: string): readonl
   return [...new Set(algs)]
 })
 
+const DPOP_NONCES = ['public', 'all', 'off'] as const
+export const parseDpopNonce = oneOf(DPOP_NONCES)
+const DPOP_REPLAYS = ['local', 'shared'] as const
+export const parseDpopReplay = oneOf(DPOP_REPLAYS)
+
+/** Origins that programs reach with http or https. */
+export function parseWebOrigins(text: string): readonly string[] {
+  const origins = parseOrigins(text)
+  for (const given of origins)
+    if (!/^https?:/.test(given)) throw new BadSetting(`${shown(given)} is not an origin like https://desk.example.com`)
+  return origins
+}
+
 /** Origins as browsers serialise them (RFC 6454 §6.2), since they are compared as strings. Apps may have their own schemes. */
 export function parseOrigins(text: string): readonly string[] {
   const origins = parseList(text)

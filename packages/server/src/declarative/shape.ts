@@ -185,6 +185,7 @@ const CLIENT = closed(['client_id'], {
     SIGNATURE_ALGS,
     'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
   ),
+  dpop_bound_access_tokens: flag('Access tokens are always bound to a key of the client (DPoP, RFC 9449).'),
   attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },
   api: words('The resource of the API that the client is: it may exchange access tokens for it (RFC 8693).'),
   exchange_scope: words(

@@ -45,6 +45,8 @@ export class Context {
   incompleteStatus = CLIENT_LEFT
   /** Counts the bytes that the client does not read; undefined for an upgrade. */
   unread: UnreadReplies | undefined
+  /** The DPoP proof of the request has been accepted (RFC 9449); it is not checked a second time. */
+  isProven = false
   /** Shows a problem document to a person; undefined where the server has no pages. */
   problemPage: ProblemPage | undefined
   /** The address of the metadata of the resource at a path, for challenges; undefined where there is none. */
@@ -231,16 +233,14 @@ export class Context {
     this.response.destroy()
   }
 
-  /** RFC 9728 §5.1: a Bearer challenge says where the metadata of the resource is. */
+  /** RFC 9728 §5.1: the first challenge says where the metadata of the resource is. */
   #completeChallenge(): void {
     const at = this.#headers?.indexOf('www-authenticate') ?? -1
     const challenge = this.#headers?.[at + 1]
-    if (at < 0 || this.resourceMetadata === undefined || challenge?.startsWith('Bearer') !== true) return
-    const separator = challenge.includes('=') ? ', ' : ' '
-    this.setHeader(
-      'www-authenticate',
-      `${challenge}${separator}resource_metadata="${this.resourceMetadata(this.path)}"`,
-    )
+    if (at < 0 || this.resourceMetadata === undefined || !/^(Bearer|DPoP)\b/.test(challenge ?? '')) return
+    const [first = '', ...others] = challenge?.split(/, (?=DPoP )/) ?? []
+    const completed = `${first}${first.includes('=') ? ', ' : ' '}resource_metadata="${this.resourceMetadata(this.path)}"`
+    this.setHeader('www-authenticate', [completed, ...others].join(', '))
   }
 
   #head(): string[] {

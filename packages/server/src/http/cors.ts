@@ -8,6 +8,7 @@ const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const REQUEST_HEADERS = [
   'Authorization',
   'Content-Type',
+  'DPoP',
   'Idempotency-Key',
   'If-Match',
   'Last-Event-ID',
@@ -18,6 +19,7 @@ const REQUEST_HEADERS = [
 /** In addition to those that every page may read. `Date` lets a page compute how far its clock is off. */
 export const EXPOSED_HEADERS: readonly string[] = [
   'Date',
+  'DPoP-Nonce',
   'ETag',
   'Location',
   'RateLimit',

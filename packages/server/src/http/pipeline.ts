@@ -14,8 +14,9 @@ import { callerOf, type RateLimits } from './limits/rate-limits.ts'
 import { UnreadReplies } from './limits/unread-replies.ts'
 import { pendingReply } from './pending-reply.ts'
 import { logFailure, replyWithProblem } from './problem.ts'
-import { authenticateRequest } from './request/authentication.ts'
+import { type Authentication, authenticateRequest } from './request/authentication.ts'
 import { hasBody, readBody } from './request/body.ts'
+import type { CheckProof } from './request/proof.ts'
 import { checkHost, checkTargetLength, checkTransferCoding, localTarget } from './request/request-head.ts'
 import type { BodyRule, LazyRouteGroups, Route, RouteGroup, Upgrade } from './route.ts'
 import { type Match, Router, type Unmatched } from './router.ts'
@@ -28,6 +29,7 @@ export interface PipelineOptions {
   /** Path of the issuer: requests below it are served as if it were not there. */
   readonly base?: string
   readonly authenticate?: Authenticate
+  readonly checkProof?: CheckProof
   readonly rateLimits?: Pick<RateLimits, 'countAddress' | 'countCaller'>
   /** Throws while the server cannot accept requests. Not called for probes. */
   readonly admit?: (request: IncomingMessage) => void
@@ -52,6 +54,7 @@ export class Pipeline {
   readonly #arriving: HeldBytes
   readonly #pipelined: PipelinedRequests
   readonly #finish: (context: Context, status: number) => void
+  readonly #authentication: Authentication
 
   constructor(options: PipelineOptions) {
     this.#options = options
@@ -60,6 +63,7 @@ export class Pipeline {
     this.#arriving = options.arriving ?? new HeldBytes(MAX_ARRIVING)
     this.#pipelined = new PipelinedRequests(this.#unread)
     this.#finish = createAccessLog(options.logger, options.metrics)
+    this.#authentication = { authenticate: options.authenticate ?? noPrincipal, checkProof: options.checkProof }
   }
 
   readonly handle: RequestListener = (request, response) => {
@@ -213,7 +217,9 @@ export class Pipeline {
       access(principal, context)
       next(principal)
     }
-    const principal = authenticateRequest(context, group.authenticate ?? this.#options.authenticate ?? noPrincipal)
+    const own = group.authenticate
+    const authentication = own === undefined ? this.#authentication : { ...this.#authentication, authenticate: own }
+    const principal = authenticateRequest(context, authentication, group.sharesProofs)
     if (principal instanceof Promise) principal.then(act).catch((error) => this.#fail(context, group, error))
     else act(principal)
   }

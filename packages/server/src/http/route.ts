@@ -46,6 +46,8 @@ export interface RouteGroup {
   /** On every reply of the group, errors included. */
   readonly headers?: Headers
   readonly cors?: CorsPolicy
+  /** A DPoP proof is accepted once on all nodes, instead of once on each. */
+  readonly sharesProofs?: true
   /** Answered even while the server refuses other requests. */
   readonly isProbe?: true
   /** Reads tokens that are valid in this group only; the server's own way where absent. */

@@ -3,6 +3,7 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Bus } from '../events/bus.ts'
 import { openRevocationList } from '../events/revocation-list.ts'
+import type { CheckProof } from '../http/request/proof.ts'
 import { lazily } from '../lib/once.ts'
 import type { SignatureAlg } from '../lib/signature-algs.ts'
 import { openRevocations } from '../store/authorizations/revocations.ts'
@@ -15,6 +16,7 @@ import { Attempts } from './attempts.ts'
 import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
+import type { Dpop, DpopOptions } from './dpop/dpop.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
 import { createHashing } from './passwords/hashing.ts'
 import { createPasswordCheck } from './passwords/password-check.ts'
@@ -40,6 +42,8 @@ export interface IdentityOptions {
   /** Whether clients can be registered for the right to provision users. */
   readonly provisioning?: boolean
   readonly lifetimes: TokenLifetimes
+  /** Proofs of possession of the keys that tokens are bound to (RFC 9449). */
+  readonly dpop: Pick<DpopOptions, 'publicOrigins' | 'nonce' | 'replay' | 'nonceKey'>
   readonly localSignIn: LocalSignIn
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
@@ -88,6 +92,17 @@ export async function openIdentity(options: IdentityOptions) {
     const isRename = event.kind === 'user-changed' && event.renamed === true
     if (event.kind === 'keys-changed' || isRename) access.forget()
   })
+  const clients = createClientDirectory(stores.clients, bus, clock, options.builtInClients)
+  let openedDpop: Dpop | undefined
+  /** Loaded by the first proof: where none is sent, it costs nothing. */
+  const dpop = lazily(async () => {
+    const { createDpop } = await import('./dpop/dpop.ts')
+    const { issuer, metrics } = options
+    const { spentJwts } = stores
+    openedDpop = createDpop({ ...options.dpop, issuer, metrics, clock, audit, clients, spentJwts, onError })
+    return openedDpop
+  })
+  const checkProof: CheckProof = async (use) => (await dpop()).checkProof(use)
   /** The keys of other issuers and of clients; loaded on first use. */
   const remoteKeys = lazily(async () => {
     const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
@@ -127,7 +142,9 @@ export async function openIdentity(options: IdentityOptions) {
     authenticateAny: access.authenticateAny,
     revocationList,
     revocations: openRevocations({ database: options.database, clock, receive: bus.receive }),
-    clients: createClientDirectory(stores.clients, bus, clock, options.builtInClients),
+    clients,
+    dpop,
+    checkProof,
     users,
     attributes,
     checkPassword: createPasswordCheck({
@@ -158,6 +175,7 @@ export async function openIdentity(options: IdentityOptions) {
       providers.close()
       revocationList.close()
       signer.close()
+      openedDpop?.close().catch(onError)
     },
   }
 }

@@ -36,6 +36,16 @@ export const OAUTH_ERRORS = {
     when: 'The access token lacks a scope.',
     advice: 'Request a token with the scope that `WWW-Authenticate` names.',
   },
+  invalid_dpop_proof: {
+    status: 400,
+    when: 'The DPoP proof is missing or invalid, or was used before.',
+    advice: 'Send a new proof in the `DPoP` header, for this method and address.',
+  },
+  use_dpop_nonce: {
+    status: 400,
+    when: 'The DPoP proof needs a nonce of this server.',
+    advice: 'Repeat the request with a proof that has the nonce of the header `DPoP-Nonce`. Nothing was spent.',
+  },
   unauthorized_client: {
     status: 400,
     when: 'The client is not registered for this grant.',
@@ -129,9 +139,15 @@ export function replyWithOAuthError(context: Context, error: unknown): void {
     return
   }
   if (error.cause !== undefined) context.log.info({ code: error.code, why: String(error.cause) }, 'refused')
-  const { code, status } = isOAuthError(error.code) ? error : translated(error)
+  const { code, status } = isOAuthError(error.code) ? error : (accessError(error) ?? translated(error))
   context.setHeaders(error.details.headers ?? {})
   context.json(error.code === TOKEN_NEEDED ? {} : { error: code, error_description: printable(error.message) }, status)
+}
+
+/** Refusals of the proof of an access token (RFC 9449 §7.1), at the userinfo endpoint. */
+function accessError({ code, status }: Refusal): { code: string; status: number } | undefined {
+  const name = code.replace(/^access\./, '')
+  return code !== name && isOAuthError(name) ? { code: name, status } : undefined
 }
 
 /** Refusals of the pipeline: the body is too large or not a form, there were too many requests, or the server accepts none. */

@@ -57,6 +57,16 @@ export const QUERY_ERRORS = {
     'Send `Authorization: Bearer` with a token for the platform.',
   ),
   'Auth.InvalidToken': entry(401, 'The access token is not valid', 'Refresh the token and try again.'),
+  'Auth.InvalidProof': entry(
+    401,
+    'The DPoP proof is missing or invalid',
+    'Send a new proof in the `DPoP` header, for this method, address and token.',
+  ),
+  'Auth.NonceNeeded': entry(
+    401,
+    'The DPoP proof needs a nonce',
+    'Repeat the request with a proof that has the nonce of the header `DPoP-Nonce`.',
+  ),
   'Auth.MissingScope': entry(403, 'The access token lacks a scope', 'Request a token with the scope in `Scope`.'),
   'Data.UnknownTable': entry(
     404,

@@ -120,6 +120,12 @@ function openIdentityService(base: Base, metrics: Metrics): Promise<Identity> {
     provisioning: config.scim,
     signingAlgs: config.signingAlgs,
     lifetimes: lifetimesOf(config),
+    dpop: {
+      publicOrigins: config.publicOrigins,
+      nonce: config.dpopNonce,
+      replay: config.dpopReplay,
+      nonceKey: masterKey.derive('dpop nonces'),
+    },
     localSignIn: config.localSignIn,
     onError: exceptOutages((error) => logger.error({ err: error }, 'the signing keys could not be rotated')),
     allowPrivateKeys: config.clientJwksPrivate,
@@ -149,6 +155,7 @@ function openStreamingService(
 ): Promise<Streaming> {
   return openStreaming({
     authenticate: identity.authenticate,
+    checkProof: identity.checkProof,
     usernameOf: async (subject) => (await identity.users.findById(subject))?.username,
     ...{ bus, audit, clock, rateLimits, logger, metrics, controllers },
     settings: streamSettingsOf(config, issuer),

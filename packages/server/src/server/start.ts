@@ -131,7 +131,7 @@ function answerRequests(
 ): Front {
   const { config, issuer, resources, bus, cluster, builtInClients, tracing, logger } = base
   const { query, identity, streaming, feeds, mail, metrics, renderMetrics, rateLimits } = services
-  const { authenticate } = identity
+  const { authenticate, checkProof } = identity
   const activity = createClusterActivity(cluster)
   const basePath = new URL(issuer).pathname.replace(/\/$/, '')
   const pages = lazyPages(basePath, base.brand, placesOf(config))
@@ -184,7 +184,7 @@ function answerRequests(
     unread: new UnreadReplies({ maxBytes: config.querySendQueueBytes, metrics }),
     addressOf: (request) => addresses.of(request),
     admit: connections.admit,
-    ...{ authenticate, rateLimits, metrics, logger, tracing },
+    ...{ authenticate, checkProof, rateLimits, metrics, logger, tracing },
   })
   listener.server.on('clientError', createClientErrorHandler(logger, metrics))
   listener.answerWith(streaming === undefined ? { handle: pipeline.handle } : pipeline)

@@ -20,6 +20,7 @@ export function clientLibraryGroup(cors: CorsPolicy): RouteGroup {
     headers: { 'cross-origin-resource-policy': 'cross-origin' },
     routes: [
       ...routesOf('gatehouse', 'js', { file: 'index.min.js', read: readModule }),
+      ...routesOf('gatehouse-dpop', 'js', { file: 'dpop.min.js', read: readModule }),
       ...routesOf('gatehouse-client', 'tgz', { file: 'package.tgz', read: readPackage }),
     ],
   }

@@ -44,6 +44,12 @@ export const METRICS = {
     'document',
     'outcome',
   ),
+  gatehouse_dpop_proofs_total: counter(
+    'DPoP proofs: "accepted", "refused", "replayed" if the proof was used before, or "nonce" if one was demanded.',
+    'outcome',
+  ),
+  gatehouse_dpop_verify_seconds: histogram('Time until the signature of a DPoP proof is verified.', FAST),
+  gatehouse_dpop_replay_entries: gauge('DPoP proofs that this node remembers, so that none is accepted twice.'),
   gatehouse_scim_requests_total: counter(
     'Requests of SCIM clients, by resource ("Users", "Groups" and others), method and status.',
     'resource',

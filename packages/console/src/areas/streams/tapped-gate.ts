@@ -1,5 +1,5 @@
 /** A client with a connection of its own, whose messages are passed on as they are on the wire. */
-import { Gatehouse, getToken } from '../../../../client/src/index.ts'
+import { Gatehouse, type TokenSource } from '../../../../client/src/index.ts'
 import { gate } from '../../gate.ts'
 import { server } from '../../server.ts'
 
@@ -23,7 +23,13 @@ export function createTappedGate({ onSocket, onMessage }: Tap) {
     }
   }
   return new Gatehouse(server.issuer, {
-    auth: getToken((refused) => gate.auth.token(refused)),
+    auth: () => tokensOfPage(gate.auth),
     WebSocket: Tapped,
   })
+}
+
+/** Without `close`, which would end them for the page. */
+function tokensOfPage(auth: TokenSource): TokenSource {
+  const { wrap, prove } = auth
+  return { token: (refused) => auth.token(refused), ...(wrap && { wrap }), ...(prove && { prove }) }
 }

@@ -9,11 +9,13 @@ import {
   device,
   GrantedTokens,
   password,
+  type Tokens,
 } from '../../../../client/src/index.ts'
 import type { Arguments } from '../args.ts'
 import { CommandError, UsageError } from '../errors.ts'
 import { printable } from '../output/table.ts'
 import { programName } from '../program.ts'
+import { provenIfNeeded } from './bound-client.ts'
 import { knownServers, loginStorage, readLogin } from './credentials.ts'
 import { askPassword, readPasswordLine } from './password.ts'
 import { claimsOf } from './token-claims.ts'
@@ -58,10 +60,11 @@ export function loginAuth(server: string): Auth<GrantedTokens> {
   }
   const { clientId, refreshToken } = login
   const end = refreshToken === undefined ? 'The login has expired' : 'The login is no longer valid'
-  return (env) =>
+  const source: Auth<GrantedTokens> = (env) =>
     new GrantedTokens(env, { clientId, storage: loginStorage(server, login) }, () => {
       throw new CommandError(`${end}. Run: ${command}`)
     })
+  return provenIfNeeded(source, claimsOf(login.accessToken).cnf !== undefined)
 }
 
 export interface PasswordSignIn {
@@ -114,17 +117,18 @@ function startedBy(
   clientId: string,
   refused: (error: AuthError) => Error,
 ): Auth<GrantedTokens> {
-  return (env) =>
-    new GrantedTokens(env, { clientId }, async () => {
-      try {
-        return await source(env).tokens()
-      } catch (error) {
-        if (!(error instanceof AuthError)) throw error
-        const explained = refused(error)
-        const hint = hintOf(error.code, clientId)
-        throw hint === undefined ? explained : new CommandError(`${explained.message}\nhint: ${hint}`)
-      }
-    })
+  return provenIfNeeded((env) => new GrantedTokens(env, { clientId }, () => start(env)))
+
+  async function start(env: AuthEnv): Promise<Tokens> {
+    try {
+      return await source(env).tokens()
+    } catch (error) {
+      if (!(error instanceof AuthError)) throw error
+      const explained = refused(error)
+      const hint = hintOf(error.code, clientId)
+      throw hint === undefined ? explained : new CommandError(`${explained.message}\nhint: ${hint}`)
+    }
+  }
 }
 
 function hintOf(code: string, clientId: string): string | undefined {

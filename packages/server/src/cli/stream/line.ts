@@ -16,6 +16,7 @@ export const KNOWN_TOPICS = [
   'Auth/Identify',
   'Auth/QueryConfigure',
   'Auth/QueryIdentify',
+  'Auth/QueryNonce',
   'Platform/Configure',
   'Platform/Feeds',
   'Platform/QueryConfigure',

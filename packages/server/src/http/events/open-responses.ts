@@ -1,6 +1,6 @@
 /** The open responses of server-sent events of one service: their callers lose them with their token or their rights. */
 import { type Authenticate, type GateEvent, type Principal, Refusal } from 'gatehouse-protocol'
-import { readBearer } from '../request/authentication.ts'
+import { readCredentials } from '../request/authentication.ts'
 import type { EventResponse } from './event-response.ts'
 
 export interface OpenResponsesEnv {
@@ -41,7 +41,7 @@ export class OpenResponses<Message extends object> {
   /** Call it once the response has begun. */
   add(response: EventResponse<Message>): void {
     if (response.isClosed) return
-    this.#open.set(response, readBearer(response.context.headers.authorization ?? '') ?? '')
+    this.#open.set(response, readCredentials(response.context.headers.authorization ?? '')?.token ?? '')
     this.#unsubscribe ??= this.#env.bus.subscribe((event) => this.#onEvent(event))
     this.#startSweep()
     if (this.#isStopping) response.stop()

@@ -54,6 +54,7 @@ export async function checkRequest(
     audiences,
     nonce,
     challenge,
+    boundKey: readBoundKey(unchecked),
     prompt,
     maxAge,
     claims,
@@ -101,6 +102,12 @@ function readResponseType({ parameters, client }: UncheckedRequest): ResponseTyp
   if (type === undefined) throw refuse('unsupported_response_type', 'This response_type is not supported')
   if (!client.responseTypes.has(type))
     throw refuse('unauthorized_client', `The client is not registered for the response_type ${type}`)
+  // No proof comes with this request, so that a token could not be bound.
+  if (client.requireDpop && gives(type, 'token'))
+    throw refuse(
+      'unauthorized_client',
+      'The client is registered for DPoP: it gets access tokens from the token endpoint only',
+    )
   return type
 }
 
@@ -163,6 +170,16 @@ function readChallenge(
     )
   if (!isChallenge(value)) throw refuse('invalid_request', 'code_challenge must be 43 to 128 unreserved characters')
   return { method, value }
+}
+
+/** RFC 7638 §3: a SHA-256 digest in Base64url. */
+const THUMBPRINT = /^[\w-]{43}$/
+
+function readBoundKey({ parameters }: UncheckedRequest): string | undefined {
+  const thumbprint = parameters.get('dpop_jkt')
+  if (thumbprint !== undefined && !THUMBPRINT.test(thumbprint))
+    throw refuse('invalid_request', 'dpop_jkt must be the thumbprint of a key: 43 characters of Base64url')
+  return thumbprint
 }
 
 const PROMPTS: readonly Prompt[] = ['none', 'login', 'consent', 'select_account']

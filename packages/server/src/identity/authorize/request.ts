@@ -25,6 +25,8 @@ export interface AuthorizationRequest {
   readonly audiences?: readonly string[] | undefined
   readonly nonce: string | undefined
   readonly challenge: { readonly method: ChallengeMethod; readonly value: string } | undefined
+  /** `dpop_jkt` (RFC 9449 §10): the thumbprint of the key that the code is bound to. A proof at the PAR endpoint sets it too. */
+  readonly boundKey?: string | undefined
   readonly prompt: readonly Prompt[]
   /** Seconds. */
   readonly maxAge: number | undefined

@@ -41,7 +41,7 @@ interface RespondEnv extends Pick<Stores, 'grants' | 'codes' | 'sessions'> {
 /** Undefined when the user was disabled or withdrew consent before there was a grant to revoke. */
 export async function respond(granted: ResponseInput, env: RespondEnv): Promise<AuthorizationResponse | undefined> {
   const { request, client, session, user, scopes, address, requestId } = granted
-  const { responseType, target, nonce, challenge, claims } = request
+  const { responseType, target, nonce, challenge, boundKey, claims } = request
   const withCode = gives(responseType, 'code')
   const grant = await env.grants.create({
     kind: withCode ? 'authorization_code' : 'implicit',
@@ -57,7 +57,7 @@ export async function respond(granted: ResponseInput, env: RespondEnv): Promise<
     ),
   })
   const code = withCode
-    ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge }, CODE_LIFETIME_MS)
+    ? await env.codes.issue(grant.id, { redirectUri: target.redirectUri, nonce, challenge, boundKey }, CODE_LIFETIME_MS)
     : undefined
   const access = gives(responseType, 'token') ? await issueToken(granted, grant, env) : undefined
   const idToken = gives(responseType, 'id_token')
@@ -108,7 +108,7 @@ function issueToken(
   const within = (target: TokenTarget) => scopes.filter((scope) => isFor(target, scope, known))
   const chosen = chooseTarget({ named: undefined, audiences, granted }, known)
   const target = chosen.resource !== undefined && !within(chosen).some(isRight) ? BUILT_IN_TARGET : chosen
-  return issuer.accessToken(client, within(target), { user, grant }, target)
+  return issuer.accessToken(client, within(target), { user, grant }, { target })
 }
 
 function sameScopes(a: readonly string[], b: readonly string[]): boolean {

@@ -26,7 +26,7 @@ export interface ClientAuthEnv {
 }
 
 /** What an OAuth endpoint uses of a request, besides its form. */
-export type ClientRequest = Pick<Context, 'address' | 'id' | 'headers' | 'identify'>
+export type ClientRequest = Pick<Context, 'address' | 'id' | 'headers' | 'identify' | 'method' | 'path' | 'setHeader'>
 
 interface Credentials {
   readonly method: AuthMethod
@@ -104,7 +104,8 @@ async function faultOf(
   return (method === 'none' ? client.public : secretIsRight) ? undefined : 'wrong or expired secret'
 }
 
-function readCredentials(authorization: string | undefined, form: Parameters): Credentials {
+/** Which client the request is of, and how it authenticates; throws if it says neither. */
+export function readCredentials(authorization: string | undefined, form: Parameters): Credentials {
   const clientId = form.get('client_id')
   const secret = form.get('client_secret')
   const assertion = form.get('client_assertion')

@@ -3,6 +3,7 @@
 import { IDENTITY_AUDIENCE, PLATFORM_AUDIENCE, SCOPES } from 'gatehouse-protocol'
 import { JSON_TYPE } from '../../http/context.ts'
 import { RESOURCE_METADATA_PATH } from '../../http/protected-resource.ts'
+import { PROOF_ALGS } from '../../http/request/proof.ts'
 import type { Route } from '../../http/route.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import { GRANT_TYPES, RESPONSE_TYPES, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
@@ -100,6 +101,7 @@ function serverMetadata(issuer: string, known: KnownScopes, claims: AttributeCla
     ...contract,
     claims_supported: [...contract.claims_supported, ...claims.names()],
     ...CLIENT_AUTHENTICATION,
+    dpop_signing_alg_values_supported: PROOF_ALGS,
     // Only what is an API can exchange tokens.
     ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
     scopes_supported: known.scopes(),
@@ -114,6 +116,7 @@ function resourceMetadata(issuer: string, path: string, audience: string, known:
     authorization_servers: [issuer],
     scopes_supported: known.scopes().filter((scope) => known.audienceOf(scope) === audience),
     bearer_methods_supported: ['header'],
+    dpop_signing_alg_values_supported: PROOF_ALGS,
   }
 }
 

@@ -1,6 +1,7 @@
 /** POST /connect/token (RFC 6749 §3.2): authenticates the client, redeems the grant, issues the tokens. */
 
 import { Refusal } from 'gatehouse-protocol'
+import { proofOf } from '../../http/request/authentication.ts'
 import { FORM, type Parameters } from '../../http/request/body.ts'
 import type { Route } from '../../http/route.ts'
 import type { User } from '../../store/accounts/user.ts'
@@ -12,8 +13,10 @@ import {
   type ClientAuthEnv,
   type ClientRequest,
   formOf,
+  readCredentials,
   required,
 } from '../clients/client-request.ts'
+import type { Dpop, GoodProof } from '../dpop/dpop.ts'
 import { redeemAuthorizationCode } from '../grants/authorization-code.ts'
 import { redeemClientCredentials } from '../grants/client-credentials.ts'
 import { redeemDeviceCode } from '../grants/device-code.ts'
@@ -27,13 +30,14 @@ import type { Issuer } from '../tokens/issuer.ts'
 export interface TokenEnv extends GrantEnv, ClientAuthEnv {
   readonly issuer: Issuer
   readonly metrics: Metrics
+  readonly dpop: () => Promise<Dpop>
 }
 
 /** The names of the contract; members that are not issued are absent. */
 export interface TokenReply {
   readonly access_token: string
   readonly expires_in: number
-  readonly token_type: 'Bearer'
+  readonly token_type: 'Bearer' | 'DPoP'
   readonly refresh_token?: string | undefined
   readonly id_token?: string | undefined
   readonly scope: string
@@ -61,24 +65,50 @@ export function tokenRoute(env: TokenEnv): Route {
 
 async function token(form: Parameters, caller: ClientRequest, env: TokenEnv): Promise<TokenReply> {
   const grantType = required(form, 'grant_type')
+  // First: a request that is answered with a nonce is repeated with the same assertion and code.
+  const proof = await checkProof(form, caller, env)
   const client = await authenticateClient(caller, form, env)
   const began = env.clock()
   try {
     const redeem = grantFor(grantType, client)
+    const boundKey = await useProof(proof, client)
     const countUser = (user: User): void => {
       caller.identify({ user: user.id })
       env.rateLimits.countCaller('token', caller.address, { user: user.id })
     }
-    const redeemed = await redeem(
-      { form, client, caller, audience: audienceOf(form, grantType, client, env), countUser },
-      env,
-    )
+    const audience = audienceOf(form, grantType, client, env)
+    const redeemed = await redeem({ form, client, caller, boundKey, audience, countUser }, env)
     await refuseRevoked(redeemed, client, began, env)
-    return await issue(grantType, client, redeemed, caller, env)
+    return await issue(grantType, client, redeemed, boundKey, caller, env)
   } catch (error) {
     recordRefusal(error, grantType, client, caller, env)
     throw error
   }
+}
+
+/** RFC 9449 §5: the proof that the access token will be bound to; undefined without one. */
+async function checkProof(form: Parameters, caller: ClientRequest, env: TokenEnv): Promise<GoodProof | undefined> {
+  const given = proofOf(caller)
+  if (given === undefined) return undefined
+  const { method, path, address, id: requestId } = caller
+  const { clientId, method: authMethod } = readCredentials(caller.headers.authorization, form)
+  const known = await env.clients.find(clientId)
+  const dpop = await env.dpop()
+  const request = { proof: given, method, path, clientId: known?.id, address, requestId }
+  const proof = await dpop.checkAtEndpoint({ ...request, isPublic: authMethod === 'none' })
+  if (proof.nonce !== undefined) caller.setHeader('dpop-nonce', proof.nonce)
+  return proof
+}
+
+/** The thumbprint of the key; the proof is used up from here on. */
+async function useProof(proof: GoodProof | undefined, client: Client): Promise<string | undefined> {
+  if (proof === undefined && client.requireDpop)
+    throw refuse(
+      'invalid_dpop_proof',
+      'The client is registered for DPoP: the request needs a proof in the DPoP header',
+    )
+  await proof?.spend()
+  return proof?.thumbprint
 }
 
 /** RFC 6749 §5.2: unknown grant types, and those the client may not use. */
@@ -136,11 +166,12 @@ async function issue(
   grantType: string,
   client: Client,
   { scopes, target, onBehalfOf, refreshToken, idToken, exchange }: Redeemed,
+  boundKey: string | undefined,
   caller: ClientRequest,
   { issuer, audit, metrics }: TokenEnv,
 ): Promise<TokenReply> {
   const [access, refresh] = await Promise.all([
-    issuer.accessToken(client, scopes, onBehalfOf, target, exchange),
+    issuer.accessToken(client, scopes, onBehalfOf, { target, exchanged: exchange, boundKey }),
     refreshToken,
   ])
   const id =
@@ -185,7 +216,7 @@ async function issue(
   return {
     access_token: access.token,
     expires_in: access.lifetime,
-    token_type: 'Bearer',
+    token_type: boundKey === undefined ? 'Bearer' : 'DPoP',
     refresh_token: refresh,
     id_token: id,
     scope: scopes.join(' '),

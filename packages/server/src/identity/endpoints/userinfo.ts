@@ -3,8 +3,9 @@
 import { type Authenticate, type Principal, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { callerOf, type RateLimits } from '../../http/limits/rate-limits.ts'
-import { readBearer } from '../../http/request/authentication.ts'
+import { type Credentials, proofOf, readCredentials } from '../../http/request/authentication.ts'
 import { FORM, isForm } from '../../http/request/body.ts'
+import { bothSchemes, type CheckProof, proofChallenge } from '../../http/request/proof.ts'
 import type { Route } from '../../http/route.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import type { Grants, RequestedClaim } from '../../store/authorizations/grants.ts'
@@ -17,6 +18,7 @@ import type { UserDirectory } from '../user-directory.ts'
 export interface UserinfoEnv {
   readonly rateLimits: Pick<RateLimits, 'countCaller'>
   readonly authenticate: Authenticate
+  readonly checkProof: CheckProof
   readonly users: Pick<UserDirectory, 'findById'>
   readonly attributes: Pick<AttributeDirectory, 'claims'>
   readonly stores: { readonly grants: Pick<Grants, 'find'> }
@@ -26,14 +28,19 @@ type RequestedClaims = Readonly<Record<string, RequestedClaim>>
 
 const CACHED_GRANTS = 10_000
 
-export function userinfoRoutes({ authenticate, users, attributes, stores, rateLimits }: UserinfoEnv): readonly Route[] {
+export function userinfoRoutes(env: UserinfoEnv): readonly Route[] {
+  const { authenticate, checkProof, users, attributes, stores, rateLimits } = env
   /** The `claims` parameter of a grant never changes. */
   const requestedClaims = new LruMap<RequestedClaims>(CACHED_GRANTS)
 
   const handle = async (context: Context): Promise<void> => {
-    const principal = await authenticate(tokenOf(context))
-    if (principal === undefined) throw notValid()
+    const { token, isProven } = tokenOf(context)
+    const principal = await authenticate(token)
+    // RFC 9449 §7.1: a token is valid in one of the schemes only.
+    if (principal === undefined || (principal.boundKey !== undefined) !== isProven)
+      throw notValid(isProven || principal !== undefined)
     context.principal = principal
+    if (isProven) await useProof(context, token, principal)
     context.setLimits(rateLimits.countCaller('token', context.address, callerOf(principal)))
     if (principal.kind !== 'user' || !principal.scopes.has('openid')) throw notOpenId()
     const user = await users.findById(principal.subject)
@@ -47,6 +54,13 @@ export function userinfoRoutes({ authenticate, users, attributes, stores, rateLi
     { method: 'GET', path: '/connect/userinfo', handle },
     { method: 'POST', path: '/connect/userinfo', body: FORM, handle },
   ]
+
+  async function useProof(context: Context, accessToken: string, principal: Principal): Promise<void> {
+    const { method, path, address, id: requestId } = context
+    const use = { proof: proofOf(context), method, path, accessToken, principal, isShared: false, address, requestId }
+    const nonce = await checkProof(use)
+    if (nonce !== undefined) context.setHeader('dpop-nonce', nonce)
+  }
 
   async function requestedOf({ grantId }: Principal): Promise<RequestedClaims> {
     if (grantId === undefined) return {}
@@ -66,18 +80,18 @@ export function replyWithUserinfoError(context: Context, error: unknown): void {
 }
 
 /** RFC 6750 §2: in the header or in the form of a POST, not in both. A token in the query string is ignored. */
-function tokenOf(context: Context): string {
+function tokenOf(context: Context): Credentials {
   const { authorization } = context.headers
   const inBody = bodyToken(context)
   if (authorization === undefined) {
-    if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', bearer())
-    return inBody
+    if (inBody === undefined) throw new Refusal(TOKEN_NEEDED, 401, 'An access token is needed', tokenNeeded())
+    return { token: inBody, isProven: false }
   }
-  const token = readBearer(authorization)
-  if (token === undefined) throw malformed()
+  const credentials = readCredentials(authorization)
+  if (credentials === undefined) throw malformed()
   if (inBody !== undefined)
     throw challenge(400, 'invalid_request', 'The access token was sent both in the header and in the body')
-  return token
+  return credentials
 }
 
 function bodyToken(context: Context): string | undefined {
@@ -86,8 +100,12 @@ function bodyToken(context: Context): string | undefined {
   return formOf(context).get('access_token')
 }
 
-function notValid(): Refusal {
-  return challenge(401, 'invalid_token', 'The access token is not valid')
+function notValid(isBound = false): Refusal {
+  const text = 'The access token is not valid'
+  if (!isBound) return challenge(401, 'invalid_token', text)
+  return new Refusal('invalid_token', 401, text, {
+    headers: { 'www-authenticate': proofChallenge('invalid_token', text) },
+  })
 }
 
 function malformed(): Refusal {
@@ -105,6 +123,10 @@ function challenge(status: 400 | 401, error: 'invalid_token' | 'invalid_request'
 }
 
 /** RFC 6750 §3: without a token there is no error code. */
+function tokenNeeded() {
+  return { headers: { 'www-authenticate': bothSchemes('Bearer realm="gatehouse"') } }
+}
+
 function bearer(...parts: string[]) {
   return { headers: { 'www-authenticate': ['Bearer realm="gatehouse"', ...parts].join(', ') } }
 }

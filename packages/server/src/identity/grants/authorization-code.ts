@@ -6,7 +6,7 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { issueFirstRefreshToken, targetOf } from './grant.ts'
+import { boundKeyOf, issueFirstRefreshToken, targetOf } from './grant.ts'
 import { verifies } from './pkce.ts'
 
 export async function redeemAuthorizationCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
@@ -23,6 +23,7 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
   if (form.get('redirect_uri') !== spent.details.redirectUri)
     throw notAccepted('redirect_uri differs', 'redirect_uri differs from that of the authorization request')
   checkVerifier(spent.details, form.get('code_verifier'))
+  checkKey(spent.details, request.boundKey)
 
   const user = await env.stores.users.findById(grant.userId)
   if (user === undefined || user.disabled) throw notAccepted('user deleted or disabled')
@@ -32,6 +33,8 @@ export async function redeemAuthorizationCode(request: GrantRequest, env: GrantE
     throw await restoreCode(error, code, grant, env)
   }
   const { scopes, target } = targetOf(request, grant, limitToRights(grant.scopes, user), env)
+  const { boundKey } = boundKeyOf(request)
+  if (boundKey !== undefined) await env.stores.grants.bind(grant, boundKey)
   return {
     scopes,
     target,
@@ -87,6 +90,15 @@ function checkVerifier({ challenge }: CodeDetails, verifier: string | undefined)
     throw notAccepted(
       'wrong code_verifier',
       'code_verifier does not match the code_challenge of the authorization request (PKCE)',
+    )
+}
+
+/** RFC 9449 §10: a code that was asked for with `dpop_jkt` is redeemed with a proof by that key. */
+function checkKey({ boundKey }: CodeDetails, proven: string | undefined): void {
+  if (boundKey !== undefined && proven !== boundKey)
+    throw notAccepted(
+      'another key than dpop_jkt',
+      'The code is bound to a key: send a DPoP proof by the key of dpop_jkt',
     )
 }
 

@@ -6,7 +6,7 @@ import { required } from '../clients/client-request.ts'
 import { refuse } from '../oauth-error.ts'
 import { limitToRights } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { createGrant, targetOf } from './grant.ts'
+import { boundKeyOf, createGrant, targetOf } from './grant.ts'
 
 export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, countUser } = request
@@ -38,7 +38,7 @@ export async function redeemDeviceCode(request: GrantRequest, env: GrantEnv): Pr
       sessionId: approval.sessionId,
       scopes: granted,
       authTime: approval.authTime,
-      details,
+      details: { ...details, ...boundKeyOf(request) },
     },
     client,
     env,

@@ -39,6 +39,8 @@ export interface GrantRequest {
   readonly form: Parameters
   readonly client: Client
   readonly caller: ClientRequest
+  /** The thumbprint of the key that the request proved (RFC 9449). */
+  readonly boundKey: string | undefined
   /** The audience that the request names with `resource`. */
   readonly audience: string | undefined
   /** Throws when the user has exceeded the rate limit. Call it before spending a token that can be used again later. */
@@ -116,4 +118,9 @@ export function grantLifetime(
 export async function issueFirstRefreshToken(grant: Grant, env: GrantEnv): Promise<string | undefined> {
   if (!grant.scopes.includes('offline_access')) return undefined
   return env.stores.refreshTokens.issue(grant, env.lifetimes)
+}
+
+/** RFC 9449 §5: refresh tokens of public clients are bound to the key. Others authenticate, and may come with a new key. */
+export function boundKeyOf({ client, boundKey }: Pick<GrantRequest, 'client' | 'boundKey'>): { boundKey?: string } {
+  return client.public && boundKey !== undefined ? { boundKey } : {}
 }

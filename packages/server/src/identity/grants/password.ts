@@ -5,7 +5,7 @@ import { refuse } from '../oauth-error.ts'
 import { acrOf } from '../tokens/claims.ts'
 import { dropUnusableOfflineAccess, limitToRights, parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import type { GrantEnv, GrantRequest, Redeemed } from './grant.ts'
-import { createGrant, targetOf } from './grant.ts'
+import { boundKeyOf, createGrant, targetOf } from './grant.ts'
 
 export async function redeemPassword(request: GrantRequest, env: GrantEnv): Promise<Redeemed> {
   const { form, client, caller, countUser, audience } = request
@@ -56,7 +56,13 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
       sessionId: undefined,
       scopes: granted,
       authTime: env.clock(),
-      details: { amr, acr: acrOf(amr), audiences, ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }) },
+      details: {
+        amr,
+        acr: acrOf(amr),
+        audiences,
+        ...(isOpenIdAsked ? {} : { isOpenIdUnasked: true }),
+        ...boundKeyOf(request),
+      },
     },
     client,
     env,

@@ -18,6 +18,7 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
   if (found === undefined || found.grant.clientId !== client.id)
     throw notAccepted('unknown, or issued to another client')
   const { grant } = found
+  checkKey(found, request)
   const user = await checkStillValid(found, client, env)
   const held = narrowScopes(limitToRights(grant.scopes, user), requested, grant.scopes)
   const { scopes, target } = targetOf(request, grant, held, env)
@@ -34,6 +35,15 @@ export async function redeemRefreshToken(request: GrantRequest, env: GrantEnv): 
     refreshToken: successor,
     ...(scopes.includes('openid') && isIdTokenAsked ? { idToken: {} } : {}),
   }
+}
+
+/** RFC 9449 §5: it stays valid for the client that has the key. */
+function checkKey({ grant }: RefreshToken, { boundKey }: GrantRequest): void {
+  const expected = grant.details.boundKey
+  if (expected === undefined || expected === boundKey) return
+  if (boundKey === undefined)
+    throw refuse('invalid_dpop_proof', 'The refresh token is bound to a key: send a proof in the DPoP header')
+  throw refuse('invalid_grant', 'The refresh token is bound to another key', { why: 'another key' })
 }
 
 /** Rotate before replying: losing a token to a crash is safer than accepting it twice. */

@@ -162,6 +162,7 @@ function readClaims({ claims, keyId }: SignedByUs, issuer: string): Principal | 
     expiresAt: exp,
     authTime: typeof authTime === 'number' ? authTime : undefined,
     ...exchangeOf(claims),
+    ...boundKeyOf(claims.cnf),
   }
 }
 
@@ -186,6 +187,11 @@ function readAncestor(value: unknown): AncestorToken {
   if (id === undefined || typeof clientId !== 'string' || typeof iat !== 'number' || typeof kid !== 'string')
     throw new Error('One of our tokens has ancestors that cannot be read')
   return { tokenId: String(jti), clientId, issuedAt: (iat * 1000 + id.milliseconds) / 1000, keyId: kid }
+}
+
+/** RFC 9449 §6.1. Absent from most principals, of which thousands are kept. */
+function boundKeyOf(confirmation: unknown): { boundKey?: string } {
+  return isObject(confirmation) && typeof confirmation.jkt === 'string' ? { boundKey: confirmation.jkt } : ORDINARY
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

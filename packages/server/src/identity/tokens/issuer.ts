@@ -52,6 +52,14 @@ export interface ExchangedFrom {
   readonly expiresAt: number
 }
 
+/** What an access token has besides client, scopes and user. */
+export interface AccessTokenParts {
+  readonly target?: TokenTarget | undefined
+  readonly exchanged?: ExchangedFrom | undefined
+  /** The thumbprint of the key that it is bound to (RFC 9449 §6.1). */
+  readonly boundKey?: string | undefined
+}
+
 export type Issuer = ReturnType<typeof createIssuer>
 
 export interface IssuerOptions {
@@ -88,8 +96,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
       client: Client,
       scopes: readonly string[],
       onBehalfOf: OnBehalfOf,
-      { resource }: TokenTarget = BUILT_IN_TARGET,
-      exchanged?: ExchangedFrom,
+      { target: { resource } = BUILT_IN_TARGET, exchanged, boundKey }: AccessTokenParts = {},
     ): Promise<IssuedAccessToken> {
       const now = clock()
       const iat = seconds(now)
@@ -111,6 +118,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
         nbf: iat,
         exp: iat + lifetime,
         jti: tokenId,
+        cnf: boundKey === undefined ? undefined : { jkt: boundKey },
         ...(exchanged && { act: exchanged.actor, ancestors: exchanged.ancestors.map(writeAncestor) }),
         ...(onBehalfOf === undefined
           ? api && clientClaimsNamed(api.claims, client, attributes.claims())

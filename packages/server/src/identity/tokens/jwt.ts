@@ -37,7 +37,8 @@ export function splitJws(token: string): { input: Buffer; signature: Buffer } {
   }
 }
 
-function parseObject(encoded: string): JsonObject | undefined {
+/** The object that Base64url text encodes as JSON; undefined for anything else. */
+export function parseObject(encoded: string): JsonObject | undefined {
   try {
     const value = parseJson(Buffer.from(encoded, 'base64url').toString())
     return isJsonObject(value) ? value : undefined

@@ -14,9 +14,9 @@ export interface VerificationKey {
   readonly alg: SignatureAlg
 }
 
-export interface Verifier {
+export interface Verifier<Key = VerificationKey> {
   /** Whether the key signed this token, which must be a well-formed compact JWS. */
-  verify(token: string, key: VerificationKey): Promise<boolean>
+  verify(token: string, key: Key): Promise<boolean>
   /** Ends the worker, if there is one; what it has not answered is done here. */
   close(): Promise<void>
 }
@@ -31,24 +31,45 @@ export interface VerifierOptions {
   readonly idleMs?: number
 }
 
-interface Check {
+/** What is verified, and by which program in the worker. */
+export interface Verification<Key> {
+  readonly program: URL
+  readonly isSigned: (token: string, key: Key) => boolean
+  /** What the worker is sent before the tokens that need it; undefined if it finds the key in the token. */
+  readonly sentKey: (key: Key) => object | undefined
+}
+
+interface Check<Key> {
   readonly token: string
-  readonly key: VerificationKey
+  readonly key: Key
   readonly resolve: (isValid: boolean) => void
   readonly reject: (error: unknown) => void
 }
 
 /** The checks of a batch share the cost of a message. Smaller than a busy turn, so that the worker starts before the turn ends. */
 const BATCH_SIZE = 16
-const PROGRAM = new URL('./verifier-thread.ts', import.meta.url)
+/** Tokens of this server: the worker is sent the key, which is the same for most of them. */
+const OWN_TOKENS: Verification<VerificationKey> = {
+  program: new URL('./verifier-thread.ts', import.meta.url),
+  isSigned(token, { alg, key }) {
+    const { input, signature } = splitJws(token)
+    return isSigned(alg, key, input, signature)
+  },
+  sentKey: (key) => key,
+}
 /** The worker holds the text of one message at a time. */
 const RESOURCE_LIMITS = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 4 }
 
-export function createVerifier(options: VerifierOptions): Verifier {
-  const { onError, program = PROGRAM, workerThreshold = BATCH_SIZE, maxPending = 1_024, idleMs = 10_000 } = options
-  let waiting: Check[] = []
+export function createVerifier(options: VerifierOptions): Verifier<VerificationKey> {
+  return createVerifierOf(OWN_TOKENS, options)
+}
+
+export function createVerifierOf<Key>(verification: Verification<Key>, options: VerifierOptions): Verifier<Key> {
+  const { program = verification.program, onError, workerThreshold = BATCH_SIZE } = options
+  const { maxPending = 1_024, idleMs = 10_000 } = options
+  let waiting: Check<Key>[] = []
   let isScheduled = false
-  let thread: VerifierThread | undefined
+  let thread: VerifierThread<Key> | undefined
   /** A worker that crashed is not replaced: the cause could crash the next one too. */
   let mayStart = true
 
@@ -81,18 +102,26 @@ export function createVerifier(options: VerifierOptions): Verifier {
       for (const check of checks) checkHere(check)
       return
     }
-    for (const [key, group] of Map.groupBy(checks, (check) => check.key)) {
+    for (const [key, group] of Map.groupBy(checks, (check) => verification.sentKey(check.key))) {
       if (group.length < workerThreshold || !sendToThread(key, group)) for (const check of group) checkHere(check)
     }
   }
 
   /** False while the worker starts or is full. */
-  function sendToThread(key: VerificationKey, checks: readonly Check[]): boolean {
+  function sendToThread(key: object | undefined, checks: readonly Check<Key>[]): boolean {
     if (thread === undefined && mayStart) thread = new VerifierThread(program, idleMs, onExit)
     return thread?.isReady === true && thread.pending + checks.length <= maxPending && thread.send(key, checks)
   }
 
-  function onExit(unanswered: readonly Check[], error: unknown): void {
+  function checkHere({ token, key, resolve, reject }: Check<Key>): void {
+    try {
+      resolve(verification.isSigned(token, key))
+    } catch (error) {
+      reject(error)
+    }
+  }
+
+  function onExit(unanswered: readonly Check<Key>[], error: unknown): void {
     thread = undefined
     if (error !== undefined) {
       mayStart = false
@@ -102,22 +131,22 @@ export function createVerifier(options: VerifierOptions): Verifier {
   }
 }
 
-type OnExit = (unanswered: readonly Check[], error: unknown) => void
+type OnExit<Key> = (unanswered: readonly Check<Key>[], error: unknown) => void
 
 /** Ends after some time without work, and does not keep the process alive. */
-class VerifierThread {
+class VerifierThread<Key> {
   isReady = false
   /** How many checks are not answered yet. */
   pending = 0
   readonly #worker: Worker
   readonly #idle: NodeJS.Timeout
-  #batches: (readonly Check[])[] = []
+  #batches: (readonly Check<Key>[])[] = []
   /** The key that the worker has. It takes no key by name, so it cannot use a wrong one. */
-  #key: VerificationKey | undefined
+  #key: object | undefined
   #error: unknown
   #isEnding = false
 
-  constructor(program: URL, idleMs: number, onExit: OnExit) {
+  constructor(program: URL, idleMs: number, onExit: OnExit<Key>) {
     this.#worker = new Worker(program, { env: {}, resourceLimits: RESOURCE_LIMITS })
     this.#worker.unref()
     this.#worker.once('message', () => {
@@ -139,9 +168,9 @@ class VerifierThread {
   }
 
   /** False when the worker is ending or has failed. */
-  send(key: VerificationKey, checks: readonly Check[]): boolean {
+  send(key: object | undefined, checks: readonly Check<Key>[]): boolean {
     if (this.#isEnding || this.#error !== undefined) return false
-    if (key !== this.#key) this.#worker.postMessage(key)
+    if (key !== undefined && key !== this.#key) this.#worker.postMessage(key)
     this.#key = key
     this.#worker.postMessage(checks.map(({ token }) => token).join(' '))
     this.#batches.push(checks)
@@ -160,14 +189,5 @@ class VerifierThread {
     const checks = this.#batches.shift() ?? []
     this.pending -= checks.length
     for (const [index, check] of checks.entries()) check.resolve(results[index] === 'y')
-  }
-}
-
-function checkHere({ token, key, resolve, reject }: Check): void {
-  try {
-    const { input, signature } = splitJws(token)
-    resolve(isSigned(key.alg, key.key, input, signature))
-  } catch (error) {
-    reject(error)
   }
 }

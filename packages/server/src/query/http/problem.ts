@@ -4,6 +4,7 @@ import { ERRORS } from 'gatehouse-iql'
 import { type Problem, problemOf, Refusal } from 'gatehouse-protocol'
 import type { Context } from '../../http/context.ts'
 import { FAULT, logFailure, sendProblem } from '../../http/problem.ts'
+import { bothSchemes } from '../../http/request/proof.ts'
 import { QUERY_ERRORS, refuse } from '../errors.ts'
 import { asUnavailable } from '../unavailable.ts'
 
@@ -40,16 +41,23 @@ function asQueryRefusal(error: unknown): unknown {
     case 'http.busy':
       return refuse('Limit.Overload', error.message, { headers: error.details.headers ?? {} })
     case 'access.token_needed':
-      return refuse('Auth.Required', 'The request has no access token', { headers: { 'www-authenticate': 'Bearer' } })
+      return refuse('Auth.Required', 'The request has no access token', {
+        headers: { 'www-authenticate': bothSchemes('Bearer') },
+      })
     case 'access.invalid_token':
-      return refuse('Auth.InvalidToken', 'The access token is not valid', { headers: INVALID_TOKEN })
+      return refuse('Auth.InvalidToken', 'The access token is not valid', { headers: invalidToken(error) })
+    case 'access.invalid_dpop_proof':
+      return refuse('Auth.InvalidProof', error.message, { headers: error.details.headers ?? {} })
+    case 'access.use_dpop_nonce':
+      return refuse('Auth.NonceNeeded', error.message, { headers: error.details.headers ?? {} })
     default:
       return error
   }
 }
 
-const INVALID_TOKEN = {
-  'www-authenticate': 'Bearer error="invalid_token", error_description="The access token is not valid"',
+function invalidToken({ details: { headers = {} } }: Refusal): Readonly<Record<string, string>> {
+  if (headers['www-authenticate']?.startsWith('DPoP ') === true) return headers
+  return { 'www-authenticate': 'Bearer error="invalid_token", error_description="The access token is not valid"' }
 }
 
 /** Without those of the pipeline. */

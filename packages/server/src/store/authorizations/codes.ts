@@ -11,6 +11,8 @@ import { digestOf, newSecret } from '../keys/opaque.ts'
 export interface CodeDetails {
   readonly redirectUri: string
   readonly nonce?: string | undefined
+  /** `dpop_jkt`: the thumbprint of the key that redeems it (RFC 9449 §10). */
+  readonly boundKey?: string | undefined
   readonly challenge?: { readonly method: ChallengeMethod; readonly value: string } | undefined
 }
 

@@ -35,6 +35,8 @@ export interface GrantDetails {
   readonly claims?: ClaimsRequest | undefined
   /** `openid` was granted without having been requested: no ID token is issued unless a refresh requests it. */
   readonly isOpenIdUnasked?: true
+  /** The thumbprint of the key that its refresh tokens are bound to (RFC 9449 §5). */
+  readonly boundKey?: string
   /** What its tokens can be for, if the request named it with `resource` (RFC 8707): audiences. Absent: all that its scopes are for. */
   readonly audiences?: readonly string[] | undefined
 }
@@ -103,6 +105,15 @@ export function createGrants(db: Kysely<Schema>, clock: Clock) {
     async find(id: string): Promise<Grant | undefined> {
       const [row] = await byId({ id })
       return row === undefined ? undefined : toGrant(row)
+    },
+
+    /** Its refresh tokens are bound to a key from now on. */
+    async bind({ id, details }: Grant, boundKey: string): Promise<void> {
+      await db
+        .updateTable('grants')
+        .set({ details: JSON.stringify({ ...details, boundKey }) })
+        .where('id', '=', id)
+        .execute()
     },
 
     /** Revokes the matching grants and returns the ids of those that were valid until now. */

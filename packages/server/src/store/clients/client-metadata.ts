@@ -25,6 +25,8 @@ export interface ClientMetadata {
   readonly frontchannel_logout_session_required?: boolean
   readonly backchannel_logout_uri?: string
   readonly backchannel_logout_session_required?: boolean
+  /** RFC 9449 §5.2. */
+  readonly dpop_bound_access_tokens?: boolean
   readonly jwks?: KeySet
   readonly jwks_uri?: string
   readonly token_endpoint_auth_signing_alg?: ForeignAlg
@@ -128,6 +130,8 @@ export interface Client {
   readonly accessTokenAlg: SignatureAlg
   /** Of ID tokens and logout tokens. */
   readonly idTokenAlg: SignatureAlg
+  /** Its access tokens are always bound to a key. */
+  readonly requireDpop: boolean
   /** For tokens without a user. */
   readonly attributes: AttributeValues
   readonly api: string | undefined
@@ -181,6 +185,7 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     accessTokenLifetime: metadata.access_token_lifetime,
     accessTokenAlg: metadata.access_token_alg ?? 'RS256',
     idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
+    requireDpop: metadata.dpop_bound_access_tokens ?? false,
     attributes: metadata.attributes ?? {},
     api: metadata.api,
     exchangeScopes: new Set(wordsOf(metadata.exchange_scope ?? '')),

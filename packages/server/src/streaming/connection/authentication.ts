@@ -1,13 +1,16 @@
 /** The authentication of one connection over time: sign-in, renewal, expiry, revocation and changed rights. */
 
-import { type Moment, PLATFORM_AUDIENCE, type Principal } from 'gatehouse-protocol'
+import { randomBytes } from 'node:crypto'
+import { type Moment, PLATFORM_AUDIENCE, type Principal, Refusal, STREAM_PATH } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
+import { isBearer, isDpop } from '../controllers/auth.ts'
 import {
   AcceptedSignIn,
   type AuthenticationResult,
   type Call,
   type Need,
   refuse,
+  type SignIn,
   type SignInResult,
 } from '../topics/controller.ts'
 import {
@@ -51,6 +54,10 @@ export class ConnectionAuth {
   #authority: Authority
   /** The user of this connection: set by the first sign-in and never changed. */
   #subject: string | undefined
+  /** Since the first token that is bound to a key, no other is accepted. */
+  #isBound = false
+  /** For the next proof; undefined until a client asks for it or presents a bound token. */
+  #nonce: string | undefined
   /** Events that arrived while a token was being checked; the check may not have seen them. */
   #eventsDuringCheck: GateEvent[] | undefined
 
@@ -70,6 +77,12 @@ export class ConnectionAuth {
     return this.#subject !== undefined
   }
 
+  /** Only proofs for this connection have it, and it changes with each one that is accepted. */
+  get nonce(): string {
+    this.#nonce ??= newNonce()
+    return this.#nonce
+  }
+
   get principal(): Principal | undefined {
     return activeAuthority(this.#authority, this.#env.clock())?.principal
   }
@@ -84,15 +97,18 @@ export class ConnectionAuth {
 
   #describe(restoreToken?: string): AuthenticationResult {
     const { clock, settings } = this.#env
-    return describeAuthority(this.#authority, this.#identity.profile, settings.streamVendor, clock(), restoreToken)
+    const { profile } = this.#identity
+    const described = describeAuthority(this.#authority, profile, settings.streamVendor, clock(), restoreToken)
+    return this.#isBound && described.Result === 'Success' ? { ...described, Nonce: this.nonce } : described
   }
 
   /** Checks a token and adopts its authority; a rejected token leaves the current authority unchanged. */
-  async signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<SignInResult> {
+  async signIn(given: SignIn, call: Pick<Call, 'isAborted'>): Promise<SignInResult> {
+    const { provider, accessToken } = given
     const events: GateEvent[] = []
     this.#eventsDuringCheck = events
     try {
-      const principal = isBearer(provider) ? await this.#env.authenticate(accessToken) : undefined
+      const principal = await this.#authenticate(given)
       if (call.isAborted) throw refuse('Operation.Abort')
       if (principal !== undefined && this.#accepts(principal, events))
         return this.#completeSignIn(principal, accessToken, events)
@@ -104,6 +120,28 @@ export class ConnectionAuth {
     this.#env.counters.signInsRejected++
     this.#env.onSignInRejected({ address: this.#identity.address, subject: this.#subject, provider })
     return { Result: this.#identity.profile.rejected }
+  }
+
+  /** Undefined unless the token is valid with this provider. */
+  async #authenticate({ provider, accessToken, proof }: SignIn): Promise<Principal | undefined> {
+    if (!isBearer(provider) && !isDpop(provider)) return undefined
+    const principal = await this.#env.authenticate(accessToken)
+    // RFC 9449 §7.1: a token that is bound to a key is valid with a proof only, and the reverse.
+    if (principal === undefined || (principal.boundKey !== undefined) !== isDpop(provider)) return undefined
+    if (principal.boundKey === undefined) return this.#isBound ? undefined : principal
+    return (await this.#isProven(principal, accessToken, proof)) ? principal : undefined
+  }
+
+  async #isProven(principal: Principal, accessToken: string, proof: string | undefined): Promise<boolean> {
+    const { address, connectionId: requestId } = this.#identity
+    const use = { proof, accessToken, principal, address, requestId, nonce: this.nonce, ...UPGRADE }
+    try {
+      await this.#env.checkProof?.(use)
+      return this.#env.checkProof !== undefined
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 401) return false
+      throw error
+    }
   }
 
   #accepts(principal: Principal, events: readonly GateEvent[]): boolean {
@@ -126,6 +164,10 @@ export class ConnectionAuth {
     const { sessions, restoreToken, clock, settings, counters } = this.#env
     sessions.admit(this.#member, principal)
     this.#subject = principal.subject
+    if (principal.boundKey !== undefined) {
+      this.#isBound = true
+      this.#nonce = newNonce()
+    }
     const shown = this.#identity.profile.alwaysShowsToken ? restoreToken(accessToken) : undefined
     this.#authority = activate(principal, shown, clock() + settings.streamExpiryWarning)
     counters.signInsAccepted++
@@ -210,9 +252,11 @@ export class ConnectionAuth {
   }
 }
 
-/** The scheme of an Authorization header and the Provider of AuthToken share this name; both are case-insensitive. */
-export function isBearer(provider: string): boolean {
-  return provider.toLowerCase() === 'bearer'
+/** The request that proofs on streams are for: that of the upgrade. No node accepts one again. */
+export const UPGRADE = { method: 'GET', path: STREAM_PATH, isShared: true } as const
+
+function newNonce(): string {
+  return randomBytes(16).toString('base64url')
 }
 
 /** Whether the access token is issued for the platform and has not expired. */

@@ -1,7 +1,7 @@
 /** The connection as controllers see it: its authentication and the timeouts it has configured. */
 
 import type { Profile } from '../codec/profile.ts'
-import type { AuthenticationResult, Call, Caller, SignInResult, Timeouts } from '../topics/controller.ts'
+import type { AuthenticationResult, Call, Caller, SignIn, SignInResult, Timeouts } from '../topics/controller.ts'
 import type { ConnectionAuth } from './authentication.ts'
 import type { ConnectionIdentity } from './types.ts'
 
@@ -37,8 +37,12 @@ export class ConnectionCaller implements Caller {
     return this.auth.describe()
   }
 
-  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<SignInResult> {
-    return this.auth.signIn(provider, accessToken, call)
+  get nonce(): string {
+    return this.auth.nonce
+  }
+
+  signIn(given: SignIn, call: Pick<Call, 'isAborted'>): Promise<SignInResult> {
+    return this.auth.signIn(given, call)
   }
 
   timeouts(controller: string): Timeouts {

@@ -1,6 +1,7 @@
 /** Types that the parts of a connection share: its transport, its identity and what the gateway provides. */
 
 import type { Authenticate, Clock, CloseName, Message, MonotonicClock } from 'gatehouse-protocol'
+import type { CheckProof } from '../../http/request/proof.ts'
 import type { Profile } from '../codec/profile.ts'
 import type { Controllers } from '../controllers/registry.ts'
 import type { StreamCounters } from '../metrics.ts'
@@ -46,6 +47,8 @@ export interface ConnectionEnv {
   readonly hub: Hub
   readonly sessions: UserSessions
   readonly authenticate: Authenticate
+  /** Undefined where no token is bound to a key. */
+  readonly checkProof?: CheckProof | undefined
   /** The current name of a user; undefined if there is no such user. */
   readonly usernameOf: (subject: string) => Promise<string | undefined>
   /** A token that the client can pass to AuthToken later; undefined if the settings withhold it. */

@@ -16,9 +16,15 @@ export const authController: Controller = {
         const fields = members(call.data)
         const provider = textMember(fields, 'Provider')
         const accessToken = readAccessToken(textMember(fields, 'AccessToken'))
-        return call.caller.signIn(provider, accessToken, call)
+        const proof = isDpop(provider) ? textMember(fields, 'Proof') : undefined
+        return call.caller.signIn({ provider, accessToken, proof }, call)
       },
       replyTopic: ({ caller }) => caller.profile.signInReplyTopic,
+    },
+    QueryNonce: {
+      summary: 'Replies with the nonce that the proof of the next AuthToken with the provider DPoP needs.',
+      needs: 'nothing',
+      publish: ({ caller }) => ({ Nonce: caller.nonce }),
     },
     QueryIdentify: {
       summary: 'Replies with the current authority.',
@@ -31,6 +37,16 @@ export const authController: Controller = {
       subscription: { slow: 'latest', snapshot: ({ caller }) => caller.identify() },
     },
   },
+}
+
+/** The scheme of an Authorization header and the Provider of AuthToken share their names; both are case-insensitive. */
+export function isBearer(provider: string): boolean {
+  return provider.toLowerCase() === 'bearer'
+}
+
+/** RFC 9449: the token is bound to a key, and comes with a proof of possession of that key. */
+export function isDpop(provider: string): boolean {
+  return provider.toLowerCase() === 'dpop'
 }
 
 /** The length is checked separately: without groups the expression takes a single pass over a long text. */

@@ -14,11 +14,10 @@ import type { Bus, GateEvent } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import { outageOf } from '../../http/problem.ts'
 import type { Logger } from '../../telemetry/log.ts'
-import { isBearer } from '../connection/authentication.ts'
 import { createQueues } from '../connection/queue-bounds.ts'
 import type { ConnectionEnv } from '../connection/types.ts'
 import { UserSessions } from '../connection/user-sessions.ts'
-import { authController } from '../controllers/auth.ts'
+import { authController, isBearer, isDpop } from '../controllers/auth.ts'
 import { createPlatformController, PLATFORM, type ServerInfo } from '../controllers/platform.ts'
 import { Controllers, type UsableController } from '../controllers/registry.ts'
 import type { StartedControllers } from '../controllers/start.ts'
@@ -35,6 +34,8 @@ import { tcpSocketOf, Upgrades } from './upgrades.ts'
 
 export interface GatewayOptions {
   readonly authenticate: Authenticate
+  /** Undefined where no token is bound to a key. */
+  readonly checkProof?: ConnectionEnv['checkProof']
   /** The current name of a user, for connections that are open while it changes. */
   readonly usernameOf?: ConnectionEnv['usernameOf']
   readonly bus: Bus
@@ -182,6 +183,7 @@ function connectionEnv(options: GatewayOptions, settings: StreamSettings, counte
     monotonic,
     settings,
     authenticate,
+    checkProof: options.checkProof,
     usernameOf: options.usernameOf ?? (async () => undefined),
     counters,
     hub: started.hub,
@@ -200,7 +202,8 @@ function connectionEnv(options: GatewayOptions, settings: StreamSettings, counte
     onSignInRejected: ({ address, subject, provider }) => {
       countRejectedSignIn(options.rateLimits, address)
       // An unknown provider is not recorded: it may be long, or a token in the wrong member.
-      const details = { reason: 'rejected', provider: isBearer(provider) ? 'Bearer' : 'unknown' }
+      const known = isBearer(provider) ? 'Bearer' : isDpop(provider) ? 'DPoP' : 'unknown'
+      const details = { reason: 'rejected', provider: known }
       audit.record({ event: 'stream.refused', address, actor: subject, details })
     },
   }

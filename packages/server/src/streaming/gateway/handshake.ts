@@ -3,11 +3,12 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, STREAM_VERSIONS, SUB_PROTOCOLS, type SubProtocol } from 'gatehouse-protocol'
+import type { Credentials } from '../../http/request/authentication.ts'
+import { proofChallenge } from '../../http/request/proof.ts'
 import { type QueryValues, queryStringOf, readQuery } from '../../http/request/request-head.ts'
 import { LruMap } from '../../lib/lru-map.ts'
 import { type Profile, profileFor } from '../codec/profile.ts'
-import { isBearer } from '../connection/authentication.ts'
-import { readAccessToken } from '../controllers/auth.ts'
+import { isBearer, isDpop, readAccessToken } from '../controllers/auth.ts'
 import type { StreamSettings } from '../settings.ts'
 import { agreeOnWindows, describeWindows, type ExtensionOffer, type Windows } from '../websocket/deflate.ts'
 
@@ -22,7 +23,7 @@ export interface Handshake extends WebSocketHandshake {
   readonly profile: Profile
   readonly subProtocol: SubProtocol
   /** The access token of the Authorization header, if present. */
-  readonly accessToken: string | undefined
+  readonly credentials: Credentials | undefined
 }
 
 type HandshakeSettings = Pick<StreamSettings, 'streamOrigins' | 'streamDeflate' | 'streamDeflateWindowBits'>
@@ -34,7 +35,7 @@ export function readHandshake(request: IncomingMessage, settings: HandshakeSetti
   const profile = requestedProfile(request.url ?? '')
   const subProtocol = readSubProtocol(request)
   checkOrigin(origin, settings.streamOrigins)
-  return { key, windows, profile, subProtocol, accessToken: readAuthorization(authorization) }
+  return { key, windows, profile, subProtocol, credentials: readAuthorization(authorization) }
 }
 
 /** 16 bytes in Base64. */
@@ -91,11 +92,14 @@ export function acceptUpgrade(
   request: IncomingMessage,
   { key, windows }: WebSocketHandshake,
   subProtocol: string | undefined,
+  /** The nonce that the client should use from now on, if there is a new one. */
+  nonce?: string,
 ): void {
   const accept = hash('sha1', `${key}${ACCEPT_GUID}`, 'base64')
   let head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n`
   if (subProtocol !== undefined) head += `Sec-WebSocket-Protocol: ${subProtocol}\r\n`
   if (windows !== undefined) head += `Sec-WebSocket-Extensions: ${describeWindows(windows)}\r\n`
+  if (nonce !== undefined) head += `DPoP-Nonce: ${nonce}\r\n`
   socket.write(`${head}Request-Id: ${request.headers['request-id']}\r\n\r\n`, 'latin1')
 }
 
@@ -152,22 +156,22 @@ function checkOrigin(origin: string | undefined, origins: readonly string[]): vo
 
 const CREDENTIALS = /^(?<provider>\S+)[ \t]+(?<token>\S+)$/
 
-function readAuthorization(header: string | undefined): string | undefined {
+function readAuthorization(header: string | undefined): Credentials | undefined {
   if (header === undefined) return undefined
-  if (isBearer(header.trim()))
+  if (isBearer(header.trim()) || isDpop(header.trim()))
     throw new Refusal('stream.token_needed', 401, 'The Authorization header has no access token', {
       headers: { 'www-authenticate': 'Bearer' },
     })
   const { provider, token } = CREDENTIALS.exec(header.trim())?.groups ?? {}
-  if (provider === undefined || token === undefined || !isBearer(provider))
-    throw new Refusal('stream.provider', 401, 'The only supported provider is Bearer', {
+  if (provider === undefined || token === undefined || !(isBearer(provider) || isDpop(provider)))
+    throw new Refusal('stream.provider', 401, 'The supported providers are Bearer and DPoP', {
       headers: { 'www-authenticate': 'Bearer' },
     })
-  return readAccessToken(token)
+  return { token: readAccessToken(token), isProven: isDpop(provider) }
 }
 
-export function invalidToken(): Refusal {
-  return new Refusal('stream.invalid_token', 401, 'The access token is not valid here', {
-    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
-  })
+export function invalidToken(isBound = false): Refusal {
+  const text = 'The access token is not valid here'
+  const challenge = isBound ? proofChallenge('invalid_token', text) : 'Bearer error="invalid_token"'
+  return new Refusal('stream.invalid_token', 401, text, { headers: { 'www-authenticate': challenge } })
 }

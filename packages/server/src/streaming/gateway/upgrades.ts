@@ -7,11 +7,12 @@ import { type Audit, type Principal, Refusal } from 'gatehouse-protocol'
 import type { GateEvent } from '../../events/bus.ts'
 import type { RateLimits } from '../../http/limits/rate-limits.ts'
 import { outageOf } from '../../http/problem.ts'
+import { type Credentials, proofOf } from '../../http/request/authentication.ts'
 import { increment } from '../../lib/counts.ts'
 import type { Logger } from '../../telemetry/log.ts'
 import { readTraceParent } from '../../telemetry/trace.ts'
 import { codecFor } from '../codec/codec.ts'
-import { mayStream } from '../connection/authentication.ts'
+import { mayStream, UPGRADE } from '../connection/authentication.ts'
 import { survives } from '../connection/authority.ts'
 import { Peer } from '../connection/peer.ts'
 import type { Queues } from '../connection/queue-bounds.ts'
@@ -61,8 +62,8 @@ export class Upgrades {
       const handshake = readHandshake(request, env.settings)
       tcp.on('close', limits.acquire(address))
       const upgrade = { request, socket: tcp, head, address, handshake }
-      if (handshake.accessToken === undefined) this.#open(upgrade)
-      else await this.#acceptWithToken(upgrade, handshake.accessToken)
+      if (handshake.credentials === undefined) this.#open(upgrade)
+      else await this.#acceptWithToken(upgrade, handshake.credentials)
     } catch (error) {
       throw this.#recordRefusal(error, address)
     }
@@ -72,24 +73,39 @@ export class Upgrades {
     for (const events of this.#eventsDuringChecks) events.push(event)
   }
 
-  async #acceptWithToken(upgrade: Upgrade, accessToken: string): Promise<void> {
+  async #acceptWithToken(upgrade: Upgrade, { token, isProven }: Credentials): Promise<void> {
     const { env, limits } = this.#options
     const events: GateEvent[] = []
     this.#eventsDuringChecks.add(events)
     try {
-      const principal = await env.authenticate(accessToken)
-      if (principal === undefined || !mayStream(principal, env.clock())) {
+      const principal = await env.authenticate(token)
+      const isBound = principal?.boundKey !== undefined
+      if (principal === undefined || !mayStream(principal, env.clock()) || isBound !== isProven) {
         env.counters.signInsRejected++
-        throw invalidToken()
+        throw invalidToken(isBound || isProven)
       }
+      const nonce = isProven ? await this.#checkProof(upgrade, token, principal) : undefined
       limits.checkOpen()
       this.#checkCaller(principal, upgrade.address, events)
-      const peer = this.#open(upgrade)
-      peer?.connection.auth.signInAs(principal, accessToken)
+      const peer = this.#open(upgrade, nonce)
+      peer?.connection.auth.signInAs(principal, token)
       for (const event of events) peer?.onEvent(event)
     } finally {
       // Only now: from here on the peer receives events itself.
       this.#eventsDuringChecks.delete(events)
+    }
+  }
+
+  /** RFC 9449 §7.1: returns a new nonce for the client, if there is one. */
+  async #checkProof({ request, address }: Upgrade, accessToken: string, principal: Principal) {
+    const { env } = this.#options
+    if (env.checkProof === undefined) throw invalidToken(true)
+    const requestId = String(request.headers['request-id'] ?? '')
+    try {
+      return await env.checkProof({ proof: proofOf(request), accessToken, principal, address, requestId, ...UPGRADE })
+    } catch (error) {
+      if (!isNonceDemand(error)) env.counters.signInsRejected++
+      throw error
     }
   }
 
@@ -103,14 +119,14 @@ export class Upgrades {
   }
 
   /** Undefined if the client has left in the meantime. */
-  #open({ request, socket: tcp, head, address, handshake }: Upgrade): Peer | undefined {
+  #open({ request, socket: tcp, head, address, handshake }: Upgrade, nonce?: string): Peer | undefined {
     if (!tcp.readable || !tcp.writable) {
       tcp.destroy()
       return undefined
     }
     const { env, queues } = this.#options
     const { profile, subProtocol, windows } = handshake
-    acceptUpgrade(tcp, request, handshake, subProtocol)
+    acceptUpgrade(tcp, request, handshake, subProtocol, nonce)
     env.counters.connectionsOpened++
     const identity = { connectionId: randomUUID(), address, profile, traceParent: traceParentOf(request) }
     const codec = codecFor(subProtocol, profile.writesDefaultAction)
@@ -128,10 +144,16 @@ export class Upgrades {
     const known = error instanceof Refusal ? error : outageOf(error)
     if (known === undefined) logger.error({ err: error }, 'an upgrade failed')
     const refusal = known ?? new Refusal('stream.failure', 500, 'The server failed')
-    if (refusal.status === 401) audit.record({ event: 'stream.refused', address, details: { reason: refusal.code } })
+    if (refusal.status === 401 && !isNonceDemand(refusal))
+      audit.record({ event: 'stream.refused', address, details: { reason: refusal.code } })
     increment(env.counters.refusals, refusal.code)
     return refusal
   }
+}
+
+/** The client repeats the request with a nonce: nothing was wrong. */
+function isNonceDemand(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'access.use_dpop_nonce'
 }
 
 /** Written again, since a client could append anything to it. */

@@ -124,6 +124,14 @@ export interface Call {
   readonly isAborted: boolean
 }
 
+/** What AuthToken presents. */
+export interface SignIn {
+  readonly provider: string
+  readonly accessToken: string
+  /** With the provider DPoP. */
+  readonly proof: string | undefined
+}
+
 /** The connection that sent a request, as the built-in controllers see it. */
 export interface Caller {
   readonly connectionId: string
@@ -133,8 +141,10 @@ export interface Caller {
   readonly traceParent: string | undefined
   /** The current authority as an authentication result. */
   identify(): AuthenticationResult
+  /** The nonce that the proof of the next sign-in needs. */
+  readonly nonce: string
   /** Checks a token and takes on its authority. The handler must return the result, which is the reply. */
-  signIn(provider: string, accessToken: string, call: Pick<Call, 'isAborted'>): Promise<SignInResult>
+  signIn(given: SignIn, call: Pick<Call, 'isAborted'>): Promise<SignInResult>
   readonly profile: Profile
   timeouts(controller: string): Timeouts
   setTimeouts(controller: string, timeouts: Timeouts): void
@@ -155,6 +165,8 @@ export interface AuthenticationResult {
   readonly ExpiryDate?: string
   readonly ExpiresIn?: string | undefined
   readonly Scope?: readonly string[]
+  /** For the proof of the next AuthToken, on a connection that has presented a bound token. */
+  readonly Nonce?: string
 }
 
 /** An accepted sign-in: after the reply, the connection notifies its subscriptions of the new authority. */

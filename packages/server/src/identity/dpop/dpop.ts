@@ -1,0 +1,244 @@
+/** DPoP (RFC 9449): checks proofs of possession at the token endpoint, at resources and on streams. Loaded by the first proof. */
+import { availableParallelism } from 'node:os'
+import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
+import { type CheckProof, proofChallenge } from '../../http/request/proof.ts'
+import { LruMap } from '../../lib/lru-map.ts'
+import type { SpentJwts } from '../../store/authorizations/spent-jwts.ts'
+import type { Metrics } from '../../telemetry/metrics.ts'
+import type { ClientDirectory } from '../clients/client-directory.ts'
+import { refuse } from '../oauth-error.ts'
+import { createVerifierOf, type Verification } from '../tokens/verifier.ts'
+import { createAddresses } from './addresses.ts'
+import { createNonces } from './nonces.ts'
+import { type Proof, type ProvenRequest, readProof } from './proof.ts'
+import { ProofFault } from './proof-fault.ts'
+import { isSignedBy, type ProofKey, ProofKeys } from './proof-keys.ts'
+import { ReplayMemory } from './replay-memory.ts'
+
+export interface DpopOptions {
+  readonly issuer: string
+  readonly publicOrigins: readonly string[]
+  /** Of whom a nonce is demanded. */
+  readonly nonce: 'public' | 'all' | 'off'
+  /** Where proofs of queries, feeds and userinfo are remembered. */
+  readonly replay: 'local' | 'shared'
+  readonly nonceKey: Buffer
+  readonly clock: Clock
+  readonly spentJwts: SpentJwts
+  readonly clients: Pick<ClientDirectory, 'find'>
+  readonly audit: Audit
+  readonly metrics: Metrics
+  readonly onError: (error: unknown) => void
+}
+
+/** A request to an OAuth endpoint. */
+export interface EndpointRequest {
+  readonly proof: string | undefined
+  readonly method: string
+  readonly path: string
+  /** The client that the request names, if any. */
+  readonly clientId: string | undefined
+  /** The client does not authenticate. */
+  readonly isPublic: boolean
+  readonly address: string
+  readonly requestId: string
+}
+
+/** A proof that is good, and not used up yet. */
+export interface GoodProof {
+  readonly thumbprint: string
+  /** A new nonce for the client, if it should use one from now on. */
+  readonly nonce: string | undefined
+  /** Throws if the proof was used before. Until then, a request that is refused can be repeated with it. */
+  spend(): Promise<void>
+}
+
+export type Dpop = ReturnType<typeof createDpop>
+
+const BACK_MS = 60_000
+const AHEAD_MS = 15_000
+/** How long the proof of a connection is remembered: its nonce is random, and accepted once. */
+const CONNECTION_MS = 10 * 60_000
+const SLICE_MS = { timed: 60_000, withNonce: 5 * 60_000 }
+const MOST_RECORDED = 10
+const MINUTE = 60_000
+const PROOFS: Verification<ProofKey> = {
+  program: new URL('./proof-thread.ts', import.meta.url),
+  isSigned: isSignedBy,
+  sentKey: () => undefined,
+}
+/**
+ * A verification takes 150 µs, so that the worker is worth a message for a few. Past the most that it has to do, this thread takes its
+ * part (bench `query-key-dpop`). On one processor the worker would only add messages.
+ */
+const WORKER = { workerThreshold: availableParallelism() > 1 ? 4 : Number.POSITIVE_INFINITY, maxPending: 48 }
+
+/** By when the proof is no longer accepted, and whether it has a nonce that says so. */
+interface Expiry {
+  readonly at: number
+  readonly hasNonce: boolean
+  readonly newNonce?: string | undefined
+}
+
+interface Sender {
+  readonly clientId: string | undefined
+  readonly actor?: string | undefined
+  readonly path: string
+  readonly address: string
+  readonly requestId: string
+}
+
+export function createDpop(options: DpopOptions) {
+  const { clock, metrics, audit } = options
+  const keys = new ProofKeys()
+  const isAddressOf = createAddresses(options.issuer, options.publicOrigins)
+  const nonces = createNonces(options.nonceKey, clock)
+  const verifier = createVerifierOf(PROOFS, { onError: options.onError, ...WORKER })
+  const timed = new ReplayMemory(clock, SLICE_MS.timed)
+  const withNonce = new ReplayMemory(clock, SLICE_MS.withNonce)
+  const recorded = new LruMap<{ readonly minute: number; count: number }>(10_000)
+  const observe = metrics.histogram('gatehouse_dpop_verify_seconds', {})
+  const countAccepted = metrics.counter('gatehouse_dpop_proofs_total', { outcome: 'accepted' })
+  metrics.watch('gatehouse_dpop_replay_entries', () => [[{}, timed.size + withNonce.size]])
+
+  /** The use of a token that is bound to a key, over HTTP or on a stream. */
+  const checkProof: CheckProof = async (use) => {
+    const { principal, path, address, requestId } = use
+    const { clientId, boundKey } = principal
+    const sender = { clientId, actor: principal.subject, path, address, requestId }
+    const isNonceNeeded = use.nonce === undefined && (await isDemanded(clientId))
+    return judge(sender, refuseAccess, async () => {
+      const request = { ...use, boundKey, isAddress: (named: string) => isAddressOf(named, path) }
+      const proof = readProof(use.proof, request, keys)
+      const expiry = use.nonce === undefined ? expiryOf(proof, isNonceNeeded) : expiryOnConnection(proof, use.nonce)
+      await verifySignature(proof)
+      await spend(proof, expiry, use.isShared || options.replay === 'shared')
+      return expiry.newNonce
+    })
+  }
+
+  return {
+    checkProof,
+
+    /** RFC 9449 §5. Spends nothing: the client is not authenticated yet. */
+    checkAtEndpoint({ isPublic, ...sender }: EndpointRequest): Promise<GoodProof> {
+      return judge(
+        sender,
+        refuseAtEndpoint,
+        async () => {
+          const request: ProvenRequest = {
+            method: sender.method,
+            isAddress: (named) => isAddressOf(named, sender.path),
+          }
+          const proof = readProof(sender.proof, request, keys)
+          const expiry = expiryOf(proof, options.nonce === 'all' || (options.nonce === 'public' && isPublic))
+          await verifySignature(proof)
+          return {
+            thumbprint: proof.key.thumbprint,
+            nonce: expiry.newNonce,
+            spend: () => judge(sender, refuseAtEndpoint, () => spend(proof, expiry, true)),
+          }
+        },
+        false,
+      )
+    },
+
+    close: () => verifier.close(),
+  }
+
+  async function isDemanded(clientId: string): Promise<boolean> {
+    if (options.nonce !== 'public') return options.nonce === 'all'
+    return (await options.clients.find(clientId))?.public ?? true
+  }
+
+  /** With a nonce of this server, the time of the client does not matter. */
+  function expiryOf({ issuedAt, nonce }: Proof, isDemanded: boolean): Expiry {
+    const found = nonce === undefined || options.nonce === 'off' ? undefined : nonces.find(nonce)
+    if (found !== undefined)
+      return { at: found.validUntil, hasNonce: true, newNonce: found.isOld ? nonces.current() : undefined }
+    if (options.nonce !== 'off' && (isDemanded || nonce !== undefined))
+      throw new ProofFault(nonce === undefined ? 'it has no nonce' : 'its nonce is not valid any more', 'nonce')
+    const time = issuedAt * 1000
+    if (time < clock() - BACK_MS) throw new ProofFault('iat is too long ago')
+    if (time > clock() + AHEAD_MS) throw new ProofFault('iat is in the future')
+    return { at: time + BACK_MS, hasNonce: false }
+  }
+
+  function expiryOnConnection({ nonce }: Proof, expected: string): Expiry {
+    if (nonce !== expected) throw new ProofFault('its nonce is not that of the connection')
+    return { at: clock() + CONNECTION_MS, hasNonce: true }
+  }
+
+  async function verifySignature(proof: Proof): Promise<void> {
+    const began = performance.now()
+    const isGood = await verifier.verify(proof.text, proof.key)
+    observe((performance.now() - began) / 1000)
+    if (!isGood) throw new ProofFault('its signature is wrong')
+    keys.keep(proof.header, proof.key)
+  }
+
+  async function spend({ key: { thumbprint }, id }: Proof, expiry: Expiry, isShared: boolean): Promise<void> {
+    const memory = expiry.hasNonce ? withNonce : timed
+    const remembered = isShared ? 'full' : memory.add(thumbprint, id, expiry.at)
+    // RFC 9449 §8: with a nonce, fewer proofs have to be remembered.
+    if (remembered === 'full' && !isShared && !expiry.hasNonce && options.nonce !== 'off')
+      throw new ProofFault('it has no nonce', 'nonce')
+    const isNew =
+      remembered === 'full'
+        ? await options.spentJwts.spend('dpop proof', thumbprint, id, expiry.at)
+        : remembered === 'new'
+    if (!isNew) throw new ProofFault('it was used before', 'replayed')
+  }
+
+  /** Counts and records what becomes of a proof. */
+  async function judge<Result>(
+    sender: Sender,
+    refusalOf: (fault: ProofFault, nonce: string) => Refusal,
+    check: () => Promise<Result>,
+    isLast = true,
+  ): Promise<Result> {
+    try {
+      const result = await check()
+      if (isLast) countAccepted(1)
+      return result
+    } catch (error) {
+      if (!(error instanceof ProofFault)) throw error
+      metrics.count('gatehouse_dpop_proofs_total', { outcome: error.outcome })
+      if (error.outcome !== 'nonce') record(sender, error)
+      throw refusalOf(error, nonces.current())
+    }
+  }
+
+  function record({ clientId = '', actor, path, address, requestId }: Sender, { message: reason }: ProofFault): void {
+    const minute = Math.floor(clock() / MINUTE)
+    const known = recorded.get(clientId)
+    const entry = known?.minute === minute ? known : { minute, count: 0 }
+    if (entry !== known) recorded.set(clientId, entry)
+    if (++entry.count > MOST_RECORDED) return
+    const client = clientId === '' ? undefined : clientId
+    audit.record({ event: 'proof.refused', actor, client, address, requestId, details: { reason, path } })
+  }
+}
+
+/** RFC 9449 §5.2, §8: an error of the token endpoint. */
+function refuseAtEndpoint({ message, outcome }: ProofFault, nonce: string): Refusal {
+  if (outcome !== 'nonce') return refuse('invalid_dpop_proof', textOf(message))
+  return refuse('use_dpop_nonce', NONCE_NEEDED, { headers: { 'dpop-nonce': nonce } })
+}
+
+/** RFC 9449 §7.1, §9: an error of a resource. */
+function refuseAccess({ message, outcome }: ProofFault, nonce: string): Refusal {
+  if (outcome !== 'nonce') {
+    const text = textOf(message)
+    const headers = { 'www-authenticate': proofChallenge('invalid_dpop_proof', text) }
+    return new Refusal('access.invalid_dpop_proof', 401, text, { headers })
+  }
+  const headers = { 'www-authenticate': proofChallenge('use_dpop_nonce', NONCE_NEEDED), 'dpop-nonce': nonce }
+  return new Refusal('access.use_dpop_nonce', 401, NONCE_NEEDED, { headers })
+}
+
+const NONCE_NEEDED = 'The DPoP proof needs the nonce of this response'
+
+function textOf(fault: string): string {
+  return `The DPoP proof is not accepted: ${fault}`
+}
