@@ -5,29 +5,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 /** Folders whose files mostly call a server or functions of this process; the others start browsers and other programs. */
-const SHARED = [
-  'admin',
-  'cli',
-  'client',
-  'config',
-  'csv',
-  'declarative',
-  'docs',
-  'events',
-  'feeds',
-  'http',
-  'identity',
-  'lib',
-  'move',
-  'query',
-  'site',
-  'store',
-  'streaming',
-]
+const SHARED = ['admin', 'csv', 'declarative', 'http', 'identity', 'lib', 'query', 'store', 'streaming']
 
-/** These measure their process, or change it for good. */
+/** These measure their process, or change its environment. */
 const SEPARATE = [
-  'client/stream',
   'query/arrow-encoder',
   'query/iql/hostile',
   'query/long-rows',

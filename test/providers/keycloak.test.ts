@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { type Page, startChromium, type TestBrowser } from '../support/chromium.ts'
@@ -30,6 +32,9 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
   let leave: () => Promise<void>
   let browser: TestBrowser
   let ticking: NodeJS.Timeout
+  let relay: http.Server
+  /** When Keycloak's logout token arrived, by performance.now. */
+  let logoutAt: number | undefined
   before(async () => {
     const port = await freePort()
     origin = `http://127.0.0.1:${port}`
@@ -58,27 +63,41 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
       START_MS,
       async () => (await fetch(`${origin}/realms/master`).catch(() => undefined))?.ok === true,
     )
-    await call('POST', '/admin/realms', realm(place.server.issuer))
+    relay = http.createServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      logoutAt = performance.now()
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+      const address = `${place.server.issuer}/external/corp/backchannel-logout`
+      response.writeHead((await fetch(address, { method: 'POST', headers, body })).status).end()
+    })
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+    const { port: relayPort } = relay.address() as AddressInfo
+    await call('POST', '/admin/realms', realm(place.server.issuer, `http://127.0.0.1:${relayPort}/`))
     await place.stores.roles.put({ name: 'trader', scopes: ['Platform/Market'] })
     await declare({})
   })
   after(async () => {
     clearInterval(ticking)
+    relay?.close()
     await browser?.stop()
     await place?.close()
     await leave?.()
     if (keycloak.pid !== undefined && keycloak.exitCode === null) process.kill(-keycloak.pid, 'SIGKILL')
   })
 
-  async function call(method: string, path: string, body?: unknown): Promise<unknown> {
+  async function operatorToken(): Promise<string> {
     const token = await fetch(`${origin}/realms/master/protocol/openid-connect/token`, {
       method: 'POST',
       body: new URLSearchParams({ grant_type: 'password', client_id: 'admin-cli', ...ADMIN }),
     })
-    const { access_token: bearer } = Object(await token.json())
+    return Object(await token.json()).access_token
+  }
+
+  async function call(method: string, path: string, body?: unknown, bearer?: string): Promise<unknown> {
     const response = await fetch(origin + path, {
       method,
-      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${bearer ?? (await operatorToken())}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
     const text = await response.text()
@@ -193,11 +212,18 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
       headers: { authorization: `Bearer ${token}` },
     })
     const users = await call('GET', '/admin/realms/main/users?username=dora&exact=true')
+    const bearer = await operatorToken()
     const began = performance.now()
-    await call('POST', `/admin/realms/main/users/${Object(users)[0].id}/logout`)
+    const asked = call('POST', `/admin/realms/main/users/${Object(users)[0].id}/logout`, undefined, bearer)
     const { code } = await client.closed
-    const milliseconds = performance.now() - began
-    t.diagnostic(`closed with ${code} ${Math.round(milliseconds)} ms after the request to Keycloak`)
+    const closed = performance.now()
+    await asked
+    // A busy machine may have Keycloak take longer for its own part.
+    const milliseconds = closed - (logoutAt ?? Number.NEGATIVE_INFINITY)
+    const whole = Math.round(closed - began)
+    t.diagnostic(
+      `closed with ${code} ${Math.round(milliseconds)} ms after the logout token, ${whole} ms after the request`,
+    )
     assert.ok(milliseconds < 1000, `${milliseconds} ms`)
 
     // A new key with a higher priority signs from now on.
@@ -246,7 +272,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     await local.waitForURL('**/account')
   })
 
-  function realm(issuer: string) {
+  function realm(issuer: string, logoutUri: string) {
     const user = (username: string, ...groups: string[]) => ({
       ...{ username, enabled: true, email: `${username}@example.com`, emailVerified: true, groups },
       ...{ firstName: username, lastName: 'There' },
@@ -267,7 +293,7 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
           ...{ clientId: 'gatehouse', secret: 'kc-secret', enabled: true, standardFlowEnabled: true },
           redirectUris: [`${issuer}/external/corp/callback`],
           attributes: {
-            'backchannel.logout.url': `${issuer.replace('localhost', '127.0.0.1')}/external/corp/backchannel-logout`,
+            'backchannel.logout.url': logoutUri,
             'backchannel.logout.session.required': 'true',
             'post.logout.redirect.uris': `${issuer}/external/corp/signed-out`,
             'pkce.code.challenge.method': 'S256',

@@ -14,6 +14,7 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
   before(async () => {
     stub = await startStubProvider('/realms/main')
     place = await openProviderPlace(at())
+    stub.clock = place.clock
     await place.stores.roles.put({ name: 'trader', scopes: ['Platform/Trading'] })
   })
   after(async () => {
@@ -141,7 +142,7 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
 
   test('amr has mfa only if a trusted value came; auth_time is that of the provider', async () => {
     await place.declare(stub, { ...CREATE, trust_mfa: { amr: ['mfa'], acr: ['gold'] } })
-    const then = Math.floor(Date.now() / 1000) - 1000
+    const then = Math.floor(place.clock() / 1000) - 1000
     stub.person = { ...stub.person, amr: ['pwd', 'mfa'], auth_time: then }
     const claims = idTokenOf(await place.signIn(place.newAgent(), stub))
     assert.deepEqual([claims.amr, claims.acr, claims.auth_time], [['fed', 'mfa'], '2', then])

@@ -13,6 +13,7 @@ test('Sign in with Entra, Google, Okta or Keycloak', async () => {
   const stub = await startStubProvider('/realms/main')
   const { place: at, leave } = await openPlace('sqlite')
   const place = await openProviderPlace(at)
+  stub.clock = place.clock
   await place.stores.roles.put({ name: 'trader', scopes: ['Platform/Trading'] })
 
   const redirect = guide.take('/external/corp/callback').text.trim()

@@ -4,14 +4,20 @@ import { signal } from '@preact/signals'
 export interface TimeProps {
   /** ISO 8601, or milliseconds since the epoch. */
   readonly at: string | number | Date | null | undefined
-  /** `relative`: "5 minutes ago"; `time`: only the time of day; otherwise date and time. */
-  readonly as?: 'relative' | 'time' | 'date' | undefined
+  /** `relative`: "5 minutes ago"; `time`: only the time of day, `precise`: with milliseconds; otherwise date and time. */
+  readonly as?: 'relative' | 'time' | 'precise' | 'date' | undefined
 }
 
 const FORMATS = {
   full: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }),
   date: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }),
   time: new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' }),
+  precise: new Intl.DateTimeFormat(undefined, {
+    hour: 'numeric',
+    minute: '2-digit',
+    second: '2-digit',
+    fractionalSecondDigits: 3,
+  }),
 }
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' })
 
