@@ -192,6 +192,7 @@ test('before it is built the page says what to do; afterwards it is there withou
   const listener = await openListener({ host: '127.0.0.1', port: 0, tls: undefined })
   t.after(() => listener.close(0))
   const group = consoleGroup({
+    nonce: () => undefined,
     ...{ folder, base: '', issuer: 'http://localhost', version: '1', services: [], mail: false, demo: false },
     ...{ name: 'Gate', tokens: ':root{}', logo: undefined },
   })

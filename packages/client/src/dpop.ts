@@ -15,6 +15,8 @@ export interface DpopOptions {
    * With `createKey`, a page has a new one each time it is loaded.
    */
   readonly key?: ((issuer: string) => Promise<KeyPair>) | undefined
+  /** A nonce of the server for the first proof, if the page has one: otherwise the first request is sent twice. */
+  readonly nonce?: string | undefined
 }
 
 /**
@@ -59,7 +61,7 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
         else if (method !== 'POST' || url !== (await env.endpoint('token'))) return fetch(url, init)
         const { origin } = new URL(url)
         for (let isFirst = true; ; isFirst = false) {
-          headers.set('dpop', await proofOf(method, url, nonces[origin], token))
+          headers.set('dpop', await proofOf(method, url, nonces[origin] ?? options.nonce, token))
           const response = await fetch(url, { ...init, headers })
           const nonce = response.headers.get('dpop-nonce')
           if (nonce !== null) nonces[origin] = nonce

@@ -12,6 +12,8 @@ export interface DpopOptions {
      * With `createKey`, a page has a new one each time it is loaded.
      */
     readonly key?: ((issuer: string) => Promise<KeyPair>) | undefined;
+    /** A nonce of the server for the first proof, if the page has one: otherwise the first request is sent twice. */
+    readonly nonce?: string | undefined;
 }
 /**
  * Binds the tokens of a source to a key: a stolen one is of no use. Every request and the stream prove that they have the key.

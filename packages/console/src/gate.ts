@@ -59,7 +59,7 @@ const signIn = browser({
 })
 
 /** A stolen token is of no use elsewhere: the key is made for this page, and no script can read it. */
-const bound = dpop(signIn, { key: createKey })
+const bound = dpop(signIn, { key: createKey, nonce: server.nonce })
 
 /** Ends the session of the page when any request for a token fails because the user is signed out. */
 const auth: Auth<Browser> = (env) => {

@@ -13,6 +13,8 @@ export interface ServerInfo {
   readonly name: string
   /** URL of the operator's logo; undefined for that of Gatehouse. */
   readonly logo?: string
+  /** For the first DPoP proof. */
+  readonly nonce?: string
   /** URLs of the style sheets of areas. */
   readonly areaStyles: Readonly<Record<string, string>>
 }

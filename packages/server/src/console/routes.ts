@@ -7,12 +7,21 @@ import type { RouteGroup } from '../http/route.ts'
 import { type BuiltFiles, builtTime, readBuiltFiles } from './files.ts'
 import { consolePage, notBuiltPage, type PageData } from './page.ts'
 
-export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens'> {
+export interface ConsoleOptions extends Omit<PageData, 'logo' | 'tokens' | 'nonce'> {
   /** Where `packages/console/build.js` writes. */
   readonly folder: string
   /** CSS with the design tokens in the operator's colour. */
   readonly tokens: string
+  /** The current nonce for DPoP proofs; undefined where none is needed. */
+  readonly nonce: () => string | undefined
   readonly logo: { readonly content: Buffer; readonly ending: string; readonly type: string } | undefined
+}
+
+interface Loaded {
+  readonly built: BuiltFiles
+  readonly page: CompressedContent
+  /** In the page, which is written again when there is another. */
+  readonly nonce: string | undefined
 }
 
 /** Nothing from elsewhere, nothing inline. Streams are connections to 'self' as well. */
@@ -44,13 +53,13 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
   const [tokensName = ''] = own.keys()
   const logoName = logo && `logo-${digestOf(logo.content)}${logo.ending}`
   if (logo !== undefined && logoName !== undefined) own.set(logoName, uncompressed(logo.type, logo.content))
-  const data: PageData = {
+  const data = {
     ...options,
     tokens: `${base}${ASSETS}${tokensName}`,
     logo: logoName && `${base}${ASSETS}${logoName}`,
   }
   const notBuilt = compress('text/html; charset=utf-8', notBuiltPage(options.name))
-  let loaded: { readonly built: BuiltFiles; readonly page: CompressedContent } | undefined
+  let loaded: Loaded | undefined
 
   return {
     at: ['/console'],
@@ -75,11 +84,13 @@ export function consoleGroup(options: ConsoleOptions): RouteGroup {
   }
 
   /** Reads the files again after another build, so that no restart is needed. */
-  function current(): typeof loaded {
-    if (loaded !== undefined && builtTime(folder) === loaded.built.builtAt) return loaded
-    const built = readBuiltFiles(folder)
-    const page = built && compress('text/html; charset=utf-8', consolePage(data, built.manifest))
-    if (built !== undefined && page !== undefined) loaded = { built, page }
+  function current(): Loaded | undefined {
+    const nonce = options.nonce()
+    const isBuilt = loaded !== undefined && builtTime(folder) === loaded.built.builtAt
+    if (isBuilt && loaded?.nonce === nonce) return loaded
+    const built = isBuilt ? loaded?.built : readBuiltFiles(folder)
+    const page = built && compress('text/html; charset=utf-8', consolePage({ ...data, nonce }, built.manifest))
+    if (built !== undefined && page !== undefined) loaded = { built, page, nonce }
     return loaded
   }
 

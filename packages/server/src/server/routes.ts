@@ -199,7 +199,7 @@ async function loadScim({ resources, identity, bus, metrics, mail }: RouteParts)
 }
 
 function consoleRoutes(
-  { pages: { brand, base } }: RouteParts,
+  { pages: { brand, base }, identity }: RouteParts,
   options: NonNullable<RouteParts['console']>,
 ): LazyRouteGroups {
   return {
@@ -209,8 +209,10 @@ function consoleRoutes(
       const { consoleGroup } = await import('../console/routes.ts')
       const { designTokens } = await import('../identity/pages/tokens.ts')
       const { logoType } = await import('../identity/pages/brand.ts')
+      const { currentNonce } = await identity.dpop()
       const group = consoleGroup({
         ...options,
+        nonce: currentNonce,
         folder: CONSOLE_FOLDER,
         base,
         version: VERSION,

@@ -2,7 +2,7 @@
 
 /** A token that is shown could be copied or photographed. */
 export function withoutTokens(raw: string): string {
-  return raw.replace(/("AccessToken"\s*:\s*")[^"]*"/g, '$1…"')
+  return raw.replace(/("(?:AccessToken|Proof)"\s*:\s*")[^"]*"/g, '$1…"')
 }
 
 /** The beginning of the data of a message; its other members have separate columns. */

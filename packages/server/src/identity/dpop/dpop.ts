@@ -143,6 +143,9 @@ export function createDpop(options: DpopOptions) {
       )
     },
 
+    /** Undefined where none is demanded. */
+    currentNonce: () => (options.nonce === 'off' ? undefined : nonces.current()),
+
     close: () => verifier.close(),
   }
 
