@@ -9,7 +9,8 @@ import { IS_LONG_RUN, onEveryEngine } from '../support/engines.ts'
 import { createLocalBus } from '../support/local-bus.ts'
 import { DEFINITIONS, insertOf, randomFilter, randomRows, randomValues, TABLE } from './filter-model.ts'
 
-/** A run of the random filters ends after this time, or this many of them. */
+/** A run of the random filters ends after this time or this many of them; on a machine that is busy, after the fewest. */
+const FEWEST_FILTERS = 8
 const LONGEST_MS = IS_LONG_RUN ? 60_000 : 1_500
 const MOST_FILTERS = IS_LONG_RUN ? 5_000 : 100
 const VALUES_PER_FILTER = 4
@@ -57,7 +58,7 @@ onEveryEngine('row filters over attributes', (place) => {
     const end = performance.now() + LONGEST_MS
     let filters = 0
     let visible = 0
-    for (; filters < MOST_FILTERS && performance.now() < end; filters++) {
+    for (; filters < FEWEST_FILTERS || (filters < MOST_FILTERS && performance.now() < end); filters++) {
       const filter = randomFilter(choice, 3)
       await setFilter(filter.text)
       for (const values of [{}, ...Array.from({ length: VALUES_PER_FILTER }, () => randomValues(choice))]) {
@@ -68,7 +69,7 @@ onEveryEngine('row filters over attributes', (place) => {
       }
     }
     t.diagnostic(`${filters} filters, ${visible} visible rows`)
-    assert.ok(filters > 2 && visible > 0, `${filters} filters, ${visible} rows`)
+    assert.ok(visible > 0, 'some rows are visible')
   })
 
   test('without a value, no comparison shows a row, however it is negated', async () => {

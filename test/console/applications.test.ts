@@ -18,7 +18,7 @@ let scene: ConsoleScene
 let admin: Gatehouse
 
 before(async () => {
-  scene = await openConsole()
+  scene = await openConsole({ flags: { '--scim': 'true' } })
   admin = new Gatehouse(scene.server.issuer, { auth: password({ clientId: 'demo-cli', ...ADMIN }) })
 })
 after(async () => {
@@ -260,12 +260,40 @@ test('an API is declared with its scopes, which a role can give, changed, and no
   await view.context.close()
 })
 
+test('a provisioning token is issued, shown once, used, and revoked', async () => {
+  await admin.admin.clients.create({
+    client_id: 'hr-sync',
+    client_name: 'Personnel',
+    grant_types: ['client_credentials'],
+    scope: 'Identity/Provisioning',
+  })
+  const view = await scene.open('/applications/scim-clients')
+  const { page } = view
+  await page.getByText('It has not been seen yet').waitFor()
+  await page.getByRole('button', { name: 'Issue a token' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Issue' }).click()
+  const shown = page.locator('.shown-once-secret code')
+  await shown.waitFor()
+  const headers = { authorization: `Bearer ${await shown.textContent()}` }
+  const users = `${scene.server.issuer}/scim/v2/Users?count=1`
+  assert.equal((await fetch(users, { headers })).status, 200)
+  await page.reload()
+  await page.getByText('Last seen').waitFor()
+  assert.equal(await shown.count(), 0)
+  await page.getByRole('button', { name: 'Revoke' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
+  await page.getByText('No provisioning token').waitFor()
+  assert.equal((await fetch(users, { headers })).status, 401)
+  await view.context.close()
+})
+
 test('dark and at 390 px, axe-core finds nothing and nothing is wider than the window', async () => {
   const view = await scene.open('/applications', { dark: true, width: 390 })
   for (const path of [
     '',
     '/apis',
     '/apis/new',
+    '/scim-clients',
     '/new',
     '/new?kind=spa',
     '/demo-web',

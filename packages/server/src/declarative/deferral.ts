@@ -28,6 +28,11 @@ const SECTIONS: readonly DeferrableSection[] = [
     without: ({ providers, ...rest }) => rest,
   },
   { section: 'clients', isIn: ({ clients = [] }) => clients.some(isNewClient), without: withoutNewClients },
+  {
+    section: 'roles',
+    isIn: ({ roles = [] }) => roles.some(({ provisioned }) => provisioned === true),
+    without: ({ roles = [], ...rest }) => ({ ...rest, roles: roles.map(({ provisioned, ...role }) => role) }),
+  },
 ]
 
 export interface Deferred {

@@ -2,6 +2,7 @@
 import type { Audit, Clock } from 'gatehouse-protocol'
 import type { Context } from '../http/context.ts'
 import type { EventTransactionEnv } from '../store/cluster/event-transaction.ts'
+import type { MailPort } from '../store/mail/notify.ts'
 import { scimSource } from '../store/scim/members.ts'
 import type { Stores } from '../store/stores.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
@@ -15,6 +16,8 @@ export interface ScimEnv extends EventTransactionEnv {
   /** The address of the endpoints: `https://gate.example.com/scim/v2`. */
   readonly base: string
   readonly attributes: AttributePort
+  /** Undefined where no mail is set up. */
+  readonly mail?: Pick<MailPort, 'notify'> | undefined
 }
 
 export const PROVISIONING = 'Identity/Provisioning'

@@ -182,12 +182,12 @@ async function browserEnv(parts: RouteParts) {
   }
 }
 
-async function loadScim({ resources, identity, bus, metrics }: RouteParts): Promise<readonly RouteGroup[]> {
+async function loadScim({ resources, identity, bus, metrics, mail }: RouteParts): Promise<readonly RouteGroup[]> {
   const { scimGroup, SCIM_PATH } = await import('../scim/routes.ts')
   const { stores, clock } = resources
   const env = {
     ...resources,
-    ...{ receive: bus.receive, metrics },
+    ...{ receive: bus.receive, metrics, mail: mail?.port },
     base: identity.issuer.name + SCIM_PATH,
     attributes: {
       definitions: async () => [...identity.attributes.definitions.values()],
@@ -270,7 +270,7 @@ async function loadClientLibrary(cors: CorsPolicy): Promise<readonly RouteGroup[
   return [clientLibraryGroup(cors)]
 }
 
-async function loadOpenApi({ identity, query, streaming, feeds }: RouteParts): Promise<readonly RouteGroup[]> {
+async function loadOpenApi({ identity, query, streaming, feeds, scim }: RouteParts): Promise<readonly RouteGroup[]> {
   const { openApiRoute } = await import('../http/openapi.ts')
   const { describeAdmin } = await import('../admin/admin.ts')
   const described = describeAdmin()
@@ -280,5 +280,6 @@ async function loadOpenApi({ identity, query, streaming, feeds }: RouteParts): P
   }
   if (streaming !== undefined) described.push(...(await import('../streaming/gateway/openapi.ts')).describeStreaming())
   if (feeds !== undefined) described.push(...(await import('../feeds/http/openapi.ts')).describeFeeds())
+  if (scim) described.push(...(await import('../scim/openapi.ts')).describeScim())
   return [{ at: ['/openapi.json'], limit: 'pages', cors: '*', routes: [openApiRoute(identity.issuer.name, described)] }]
 }

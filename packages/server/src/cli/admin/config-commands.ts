@@ -13,7 +13,7 @@ export const CONFIG_COMMANDS: readonly AdminCommand[] = [
     name: 'config export',
     options: { '--without-users': { help: 'leave the users out' } },
     summary:
-      'Writes the APIs, roles, users, clients, tables, views, feeds and controllers as a declarative file in YAML, without secrets.',
+      'Writes the APIs, attributes, roles, users, clients, tables, views, feeds and controllers as a declarative file in YAML, without secrets.',
     examples: [
       'config export > gatehouse.yaml',
       'config export --without-users --json --server https://gate.example.com',

@@ -58,7 +58,7 @@ async function findExactly({ query, narrowed, present }: Search, { stores }: Sci
   return { totalResults, resources: await present(found.slice(0, count)), hasMore: found.length > count }
 }
 
-const READ_AT_ONCE = 500
+const READ_AT_ONCE = 200
 
 /** The database finds those who may match; each is compared here, and other requests are served in between. */
 async function findAmong({ query, filter, narrowed, present }: Search, { stores }: ScimEnv): Promise<Found> {

@@ -97,6 +97,7 @@ async function changeUser(
     const draft = new UserDraft(stateOf(found.user, found.externalId), new UserPaths(attributes), env.attributes.parse)
     apply(draft, attributes)
     const names = await write(found, draft.state, stores, { ...effects, clientId: caller.clientId })
+    if (names.includes('email')) await noticeAddress(found, stores, env)
     return { before: found, after: await findShown(found.user.id, stores, caller), changed: names }
   })
   const facts = { ...auditFacts(context), target: after.user.id }
@@ -133,6 +134,13 @@ async function write(
   const after = await stores.users.findById(id)
   if (after !== undefined) await limitTokens(user, after, effects)
   return changed
+}
+
+/** Links to the old address are void, and whoever reads its mail is told. */
+async function noticeAddress({ user: { id: userId, profile } }: ShownUser, stores: Stores, { mail }: ScimEnv) {
+  await stores.addressLinks.revokeOf(userId)
+  if (typeof profile.email === 'string' && profile.email_verified === true)
+    await mail?.notify(stores, { kind: 'address-changed', userId, to: profile.email })
 }
 
 const TEXTS: readonly TextField[] = [

@@ -1,20 +1,16 @@
 /** Groups over SCIM 2.0: roles that clients give, who else gives them, and the rights that only operators give. */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
-import { connect } from '../support/stream-client.ts'
-import { until } from '../support/until.ts'
-import { GROUP, type ScimServer, startScimServer } from './scim-server.ts'
+import { before, test } from 'node:test'
+import { ADMIN, bearer, signIn } from '../../support/demo-user.ts'
+import { connect } from '../../support/stream-client.ts'
+import { until } from '../../support/until.ts'
+import { GROUP, type ScimServer } from '../scim-server.ts'
 
-onEveryEngine('groups over SCIM', (place) => {
-  let server: ScimServer
+export function groupsOverScim(server: ScimServer): void {
   let admin: string
   before(async () => {
-    server = await startScimServer(place())
     admin = (await signIn(server, ADMIN)).access_token
   })
-  after(() => server.stop())
 
   const administer = async (method: string, path: string, body?: object) => {
     const reply = await fetch(`${server.url}/admin${path}`, {
@@ -238,4 +234,4 @@ onEveryEngine('groups over SCIM', (place) => {
     const metrics = await (await fetch(`${server.url}/metrics`, bearer(admin))).text()
     assert.match(metrics, /gatehouse_scim_requests_total\{resource="Groups",method="POST",status="201"\} \d/)
   })
-})
+}

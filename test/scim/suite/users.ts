@@ -1,18 +1,13 @@
 /** Users over SCIM 2.0: each clause of what is stored, found, changed and refused (RFC 7643, RFC 7644, RFC 9865). */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
-import { ADMIN, bearer, signIn } from '../support/demo-user.ts'
-import { onEveryEngine } from '../support/engines.ts'
-import { until } from '../support/until.ts'
-import { ENTERPRISE, type ScimServer, startScimServer, USER } from './scim-server.ts'
+import { test } from 'node:test'
+import { ADMIN, bearer, signIn } from '../../support/demo-user.ts'
+import { openEvents } from '../../support/event-client.ts'
+import { connect } from '../../support/stream-client.ts'
+import { until } from '../../support/until.ts'
+import { ENTERPRISE, type ScimServer, USER } from '../scim-server.ts'
 
-onEveryEngine('users over SCIM', (place) => {
-  let server: ScimServer
-  before(async () => {
-    server = await startScimServer(place())
-  })
-  after(() => server.stop())
-
+export function usersOverScim(server: ScimServer): void {
   const find = async (filter: string, query = '') => {
     const reply = await server.scim('GET', `/Users?filter=${encodeURIComponent(filter)}${query}`)
     assert.equal(reply.status, 200, JSON.stringify(reply.body))
@@ -160,7 +155,7 @@ onEveryEngine('users over SCIM', (place) => {
     assert.equal((await server.scim('GET', path)).body.displayName, 'Ada B', 'a refused PATCH changes nothing')
   })
 
-  test('active false ends tokens and streams within a second, and active true lets them sign in again', async () => {
+  test('active false ends tokens, streams and live queries within a second, and active true lets them sign in again', async () => {
     const { access_token: admin } = await signIn(server, ADMIN)
     const json = { ...bearer(admin).headers, 'content-type': 'application/json' }
     const made = await fetch(`${server.url}/admin/users`, {
@@ -172,8 +167,16 @@ onEveryEngine('users over SCIM', (place) => {
     const user = { username: 'leaver', password: 'correct horse battery' }
     const { access_token: token } = await signIn(server, user)
     assert.equal((await fetch(`${server.url}/connect/userinfo`, bearer(token))).status, 200)
+    const stream = await connect(server.port, bearer(token))
+    const live = await openEvents(`${server.url}/query`, {
+      token,
+      headers: { 'content-type': 'text/plain; charset=utf-8' },
+      body: 'select count(*) as n from trades',
+    })
+    assert.equal((await live.next()).event.length > 0, true)
     const at = performance.now()
     assert.equal((await server.patch(`/Users/${id}`, { op: 'Replace', path: 'active', value: 'False' })).status, 200)
+    await Promise.all([stream.closed, live.ended()])
     await until(
       'the token is revoked',
       1000,
@@ -313,4 +316,4 @@ onEveryEngine('users over SCIM', (place) => {
     >
     assert.deepEqual([stored.email, stored.email_verified, stored.nickname], ['new@example.com', undefined, 'mo'])
   })
-})
+}
