@@ -407,6 +407,21 @@ test('a logout token ends the sessions of its sid, else of its identity; no othe
   assert.deepEqual(await Promise.all([two, three].map(isOpen)), [false, false])
 })
 
+test('a SCIM client cannot give an administrator, or a user for emergencies, the externalId of a stranger', async () => {
+  await place.stores.roles.put({ name: 'operator', scopes: ['Identity/Admin'] })
+  await place.declare(stub, { link: { claim: 'sub', scim: 'hr-sync' } })
+  const takeOver = async (username: string, members: object) => {
+    const id = await place.stores.users.create({ username: `${username}-${count}`, ...members })
+    stub.person = { sub: `stranger-${username}` }
+    await place.stores.scim.setExternalId('hr-sync', 'User', id, `stranger-${username}`)
+    const end = await place.signIn(place.newAgent(), stub)
+    return [codeOf(end), (await place.stores.identities.listOfUser(id)).length]
+  }
+  assert.deepEqual(await takeOver('root', { roles: ['operator'] }), ['identity.not_linked', 0])
+  assert.deepEqual(await takeOver('glass', { breakGlass: true }), ['identity.not_linked', 0])
+  assert.deepEqual(await takeOver('clerk', {}), [undefined, 1])
+})
+
 async function signedIn(person: { username: string; password: string }): Promise<UserAgent> {
   const agent = place.newAgent()
   await signIn(agent, pageOf(await agent.get('/account')), person)

@@ -49,13 +49,13 @@ async function findInvited(token: string, { provider }: Proof, env: ProvidersEnv
   return enabled(user)
 }
 
-/** The user whose `externalId` the SCIM client has set to the value of the claim. */
+/** The user whose `externalId` the SCIM client has set to the value of the claim; never an administrator or a break-glass user. */
 async function findProvisioned({ provider, claims }: Proof, env: ProvidersEnv): Promise<User | undefined> {
   const value = provider.link === undefined ? undefined : textOf(claims, provider.link.claim)
   if (provider.link === undefined || value === undefined) return undefined
   const user = await env.scim.userByExternalId(provider.link.scim, value)
-  // Nobody else decides who these are.
-  return user?.breakGlass === true ? undefined : user
+  // Whoever may write externalId must not become an administrator by it.
+  return user === undefined || user.breakGlass || user.rights.has('Identity/Admin') ? undefined : user
 }
 
 function usernameOf({ provider, claims }: Proof): string {
