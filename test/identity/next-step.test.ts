@@ -51,7 +51,7 @@ const USER: User = {
   attributes: {},
   breakGlass: false,
   rights: new Set(['Platform/Market']),
-  roleRequiresSecondFactor: false,
+  requiresSecondFactor: false,
   hasSecondFactor: false,
   disabled: false,
   mustChangePassword: false,
@@ -196,7 +196,7 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'a role requires a second factor',
-    user: { roleRequiresSecondFactor: true, hasSecondFactor: true },
+    user: { requiresSecondFactor: true, hasSecondFactor: true },
     step: 'second-factor',
     silent: 'interaction_required',
   },

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
 import { openDatabase } from '../../packages/server/src/store/database/database.ts'
+import { createStores, type Stores } from '../../packages/server/src/store/stores.ts'
 import { fromBase32 } from '../support/base32.ts'
 import { openPlace, type TestPlace } from '../support/engines.ts'
 import { openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
 import { type StubProvider, startStubProvider } from '../support/providers/stub-provider.ts'
 import { createTestClock, startTestServer } from '../support/server.ts'
-import { ALICE } from '../support/sign-in-place.ts'
+import { ALICE, SECRET } from '../support/sign-in-place.ts'
 import { until } from '../support/until.ts'
 import { createUserAgent, pageOf } from '../support/user-agent.ts'
 import { signIn } from '../support/visitor.ts'
@@ -77,6 +78,57 @@ test('the start is refused until somebody can break the glass; then only they ha
   })
   await database.close()
 })
+
+test('a user for emergencies has no way in with a password alone: they must set up a second factor', async (t) => {
+  const opened = await openPlace('sqlite')
+  const place = await openProviderPlace(opened.place)
+  t.after(async () => {
+    await place.close()
+    await opened.leave()
+  })
+  await place.admin('POST', '/admin/users', { ...GLASS, roles: ['operator'], break_glass: true })
+  const grant = async () => {
+    const body = new URLSearchParams({ grant_type: 'password', client_id: 'admin', ...GLASS })
+    return (await fetch(`${place.server.issuer}/connect/token`, { method: 'POST', body })).status
+  }
+  assert.equal(await grant(), 400)
+  const agent = place.newAgent()
+  const page = pageOf(await signIn(agent, pageOf(await agent.get('/account')), GLASS))
+  assert.equal(page.url.pathname, '/set-up-factor')
+})
+
+test('with break_glass, nothing that an operator does takes the last emergency user away', async (t) => {
+  const place = await reopen()
+  const database = await openDatabase({ dataFolder: at.dataFolder, url: at.databaseUrl })
+  t.after(async () => {
+    await place.server.stop()
+    await database.close()
+  })
+  const stores = createStores(database, place.clock)
+  const admin = await asRobot(place.server.issuer, stores)
+  const user = (await stores.users.findByUsername(GLASS.username)) ?? assert.fail()
+  const factor = (await stores.factors.listOfUser(user.id)).find(({ kind }) => kind === 'totp')
+  const attempts = [
+    await admin('DELETE', `/admin/users/glass/factors/${factor?.id}`),
+    await admin('PATCH', '/admin/roles/operator', { scopes: [] }),
+    await admin('DELETE', '/admin/roles/operator'),
+  ]
+  assert.deepEqual(attempts, [409, 409, 409])
+})
+
+/** An administrator who needs no password. Returns the status of a call. */
+async function asRobot(issuer: string, stores: Stores) {
+  await stores.clients.put({ client_id: 'robot', grant_types: ['client_credentials'], scope: 'Identity/Admin' })
+  await stores.clients.addSecret('robot', SECRET)
+  const body = new URLSearchParams({ grant_type: 'client_credentials', client_id: 'robot', client_secret: SECRET })
+  const reply = await fetch(`${issuer}/connect/token`, { method: 'POST', body })
+  const authorization = `Bearer ${Object(await reply.json()).access_token}`
+  return async (method: string, path: string, patch?: object) => {
+    const headers = { authorization, 'if-match': '*', 'content-type': 'application/merge-patch+json' }
+    const sent = patch === undefined ? {} : { body: JSON.stringify(patch) }
+    return (await fetch(issuer + path, { method, headers, ...sent })).status
+  }
+}
 
 /** Whatever the provider says, their roles and second factor are as operators want them. */
 async function followsNoRule(place: ProviderPlace): Promise<void> {

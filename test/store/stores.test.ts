@@ -41,7 +41,7 @@ onEveryEngine('stores', (place) => {
     assert.equal(found?.id, id)
     assert.deepEqual(found.roles, ['reader', 'trader'])
     assert.deepEqual([...found.rights].sort(), ['Platform/Market', 'Platform/News', 'Platform/Trading'])
-    assert.equal(found.roleRequiresSecondFactor, true)
+    assert.equal(found.requiresSecondFactor, true)
     assert.equal(found.hasSecondFactor, false)
     assert.deepEqual(found.profile, { name: 'Zoë Ö' })
     await assert.rejects(users.create({ username: 'ZOË' }), UsernameTaken)

@@ -8,7 +8,7 @@ import { instant, type JsonObject } from './request/body.ts'
 import { change, type Effects, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
-import { findUser } from './users.ts'
+import { findUser, requireBreakGlass } from './users.ts'
 
 export const userAccessRoutes: readonly AdminRoute[] = [
   listOfUser({
@@ -32,6 +32,7 @@ export const userAccessRoutes: readonly AdminRoute[] = [
       const { id } = await findUser(env.stores, part(call, 'user'))
       const removal = await change(env, async (stores) => {
         const result = await stores.factors.remove(id, part(call, 'factor'))
+        await requireBreakGlass(env, stores)
         if (result.outcome === 'removed')
           await noticeOf(env, stores, { kind: 'factor-removed', userId: id, subject: result.factor.label })
         return result

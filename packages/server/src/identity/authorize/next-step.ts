@@ -80,7 +80,7 @@ function isStale({ maxAge }: AuthorizationRequest, { authTime }: Session, now: n
 }
 
 function factorStep(request: AuthorizationRequest, client: Client, session: Session, user: User): Step | undefined {
-  const isRequired = client.requireSecondFactor || user.roleRequiresSecondFactor
+  const isRequired = client.requireSecondFactor || user.requiresSecondFactor
   const accepted = essentialAcr(request.claims)
   const reached = acrOf(session.amr)
   if ((accepted === undefined || accepted.includes(reached)) && (!isRequired || reached === MULTI_FACTOR))

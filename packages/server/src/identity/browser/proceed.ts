@@ -149,7 +149,7 @@ export async function stepOf(
 function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow): Step | undefined {
   if (user === undefined || session === undefined) return { kind: 'sign-in', again: false }
   if (needs?.fresh === true && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
-  const demanded = user.roleRequiresSecondFactor || needs?.secondFactor === true
+  const demanded = user.requiresSecondFactor || needs?.secondFactor === true
   if (demanded && acrOf(session.amr) !== MULTI_FACTOR)
     return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
   return user.mustChangePassword && !session.amr.includes(FEDERATED) ? { kind: 'change-password' } : undefined

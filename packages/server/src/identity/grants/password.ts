@@ -32,7 +32,7 @@ export async function redeemPassword(request: GrantRequest, env: GrantEnv): Prom
   if (verdict.outcome === 'wrong') throw notAccepted('wrong')
   const { user } = verdict
   // C-64: a password alone does not replace the second factor.
-  const needsSecondFactor = user.hasSecondFactor || user.roleRequiresSecondFactor || client.requireSecondFactor
+  const needsSecondFactor = user.hasSecondFactor || user.requiresSecondFactor || client.requireSecondFactor
   if (needsSecondFactor) throw notAccepted('second factor required')
   // Said plainly: the holder of the right password can do something about it.
   if (user.mustChangePassword)

@@ -71,7 +71,7 @@ async function checkStillValid({ grant, expiresAt }: RefreshToken, client: Clien
   const user = await env.stores.users.findById(grant.userId)
   if (user === undefined || user.disabled) throw notAccepted('user deleted or disabled')
   // The requirement may be newer than the grant: the user must then sign in again with two factors.
-  const needsSecondFactor = user.roleRequiresSecondFactor || client.requireSecondFactor
+  const needsSecondFactor = user.requiresSecondFactor || client.requireSecondFactor
   if (needsSecondFactor && acrOf(grant.details.amr) !== MULTI_FACTOR) throw notAccepted('second factor required')
   return user
 }

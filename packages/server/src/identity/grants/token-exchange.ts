@@ -98,7 +98,7 @@ async function findUser(
   if (user === undefined || user.disabled) throw notAccepted('user deleted or disabled')
   if (grant === undefined || grant.revokedAt !== undefined || grant.expiresAt <= clock())
     throw notAccepted('its grant has ended')
-  const needsSecondFactor = user.roleRequiresSecondFactor || client.requireSecondFactor
+  const needsSecondFactor = user.requiresSecondFactor || client.requireSecondFactor
   if (needsSecondFactor && acrOf(grant.details.amr) !== MULTI_FACTOR) throw notAccepted('second factor required')
   return { user, grant }
 }

@@ -28,7 +28,8 @@ export interface User {
   readonly breakGlass: boolean
   /** The scopes of the roles. */
   readonly rights: ReadonlySet<string>
-  readonly roleRequiresSecondFactor: boolean
+  /** By a role, or because the user is one for emergencies. */
+  readonly requiresSecondFactor: boolean
   readonly hasSecondFactor: boolean
   readonly disabled: boolean
   /** At the next sign-in, before anything is issued. */
@@ -117,7 +118,7 @@ function toUser(row: Row, rows: readonly Row[]): User {
     attributes: JSON.parse(row.attributes),
     breakGlass: row.break_glass === 1,
     rights,
-    roleRequiresSecondFactor: rows.some(({ role_factor }) => role_factor === 1),
+    requiresSecondFactor: row.break_glass === 1 || rows.some(({ role_factor }) => role_factor === 1),
     hasSecondFactor: Number(row.factors ?? 0) > 0,
     disabled: row.disabled === 1,
     mustChangePassword: row.must_change_password === 1,
