@@ -422,6 +422,16 @@ test('a SCIM client cannot give an administrator, or a user for emergencies, the
   assert.deepEqual(await takeOver('clerk', {}), [undefined, 1])
 })
 
+test('a provider that an operator disables signs nobody in who is there already', async () => {
+  await place.declare(stub, CREATE)
+  const agent = place.newAgent()
+  const there = await place.start(agent)
+  await place.admin('PATCH', '/admin/providers/corp', { disabled: true })
+  const end = await agent.get(stub.answer(there))
+  assert.equal(codeOf(end), 'provider.state')
+  assert.equal(await place.stores.users.findByUsername(`person-${count}`), undefined)
+})
+
 async function signedIn(person: { username: string; password: string }): Promise<UserAgent> {
   const agent = place.newAgent()
   await signIn(agent, pageOf(await agent.get('/account')), person)

@@ -57,6 +57,9 @@ async function takeProof(
   proveNow: () => Promise<Proof>,
   env: ProvidersEnv,
 ): Promise<void> {
+  // Disabled while the person was there. Only a trial works without it.
+  if (purpose.kind !== 'trial' && env.providers.find(context.http.param('id')) === undefined)
+    throw providerFault('provider.state', 'The provider has been disabled')
   const proof = await proveNow()
   switch (purpose.kind) {
     case 'trial':
