@@ -155,6 +155,28 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     await place.mailTo(email)
   })
 
+  test('an unattended browser is not enough for another address, with which the password could be reset', async () => {
+    const person = await newPerson()
+    const agent = place.newAgent()
+    const start = await place.open(agent, '/account')
+    const signedIn = pageOf(await signIn(agent, start, { ...person, password: ALICE.password }))
+    await place.mailTo(person.email)
+    const profile = signedIn.forms.find(({ id }) => id === 'profile') ?? assert.fail(signedIn.body)
+    place.clock.advance(11 * MINUTE)
+    const again = pageOf(await agent.submit(profile, { email: 'thief@example.com' }))
+    assert.equal(again.url.pathname, '/sign-in')
+    assert.equal(await place.stores.addressLinks.findOfUser(person.id), undefined)
+    // What is no way in can still be changed.
+    assert.equal(pageOf(await agent.submit(profile, { nickname: 'Nick' })).url.pathname, '/account')
+  })
+
+  test('people who claim the address of somebody else do not keep them from a new password', async () => {
+    const email = `claimed-${++count}@example.com`
+    for (const number of [1, 2, 3]) await newPerson({ email, email_verified: number === 3 })
+    await place.forgot(email)
+    assert.equal(linkIn(await place.mailTo(email)).pathname, '/set-up')
+  })
+
   test('a new address counts once it is confirmed; the old one is told', async () => {
     const person = await newPerson()
     const agent = place.newAgent()

@@ -17,6 +17,9 @@ const PER_MAILBOX = [
   { withinMs: 24 * HOUR, most: 20 },
 ] as const
 
+/** Users with one address who are considered. Anybody can claim an address; only one who has confirmed it is meant. */
+const MOST_CLAIMANTS = 100
+
 export type Prepared =
   | { readonly outcome: 'ready'; readonly ready: Ready }
   /** Nothing is to be sent. The reason is for operators. */
@@ -85,7 +88,7 @@ async function findAddressee(mail: QueuedMail, payload: Payload, stores: Stores)
 /** A username, or an address that one user has confirmed. */
 async function lookUp(typed: string, { users }: Stores): Promise<Found> {
   const byName = await users.findByUsername(typed)
-  const candidates = byName === undefined ? await users.findByEmail(typed.trim(), 2) : [byName]
+  const candidates = byName === undefined ? await users.findByEmail(typed.trim(), MOST_CLAIMANTS) : [byName]
   const [user, ...others] = candidates.filter((found) => verifiedAddress(found) !== undefined)
   if (user === undefined || others.length > 0) return { reason: 'no user with a verified address is meant' }
   if (user.disabled) return { reason: 'the user is disabled' }

@@ -10,6 +10,8 @@ import { PROFILE_FIELDS, type ProfileField, profileSection } from '../../pages/a
 import type { Messages } from '../../pages/messages/en.ts'
 import type { SignedInBrowser } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
+import { redirectedFirst } from '../proceed.ts'
+import { isFresh } from '../sign-in/factor-set-up.ts'
 import { whereOf } from '../sign-in/known-browser.ts'
 import { accountFormRoute, ownPageRoute, redirectDone, type SectionReply, sendSection } from './account.ts'
 import { askForAddress } from './verify-address.ts'
@@ -93,6 +95,9 @@ async function saveProfile(context: SignedInBrowser, form: Parameters, env: Brow
   const { email } = profile
   const isNew = email !== user.profile.email
   const { mail } = env
+  // Where mail is set up, a password can be reset with the address: an unattended browser must not be enough to change it.
+  const needs = { fresh: !isFresh(context, env), secondFactor: user.hasSecondFactor }
+  if (mail !== undefined && isNew && (await redirectedFirst(context, { name: 'account' }, needs, env))) return
   const wanted = mail !== undefined && isNew && typeof email === 'string' ? email : undefined
   if (wanted !== undefined) Object.assign(profile, { email: user.profile.email })
   // A new address is not verified.
