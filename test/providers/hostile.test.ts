@@ -432,6 +432,17 @@ test('a provider that an operator disables signs nobody in who is there already'
   assert.equal(await place.stores.users.findByUsername(`person-${count}`), undefined)
 })
 
+test('two definitions cannot be of one issuer, also where one is a template of Entra: they would share identities', async () => {
+  const tenant = '8a3b6f6e-2f0c-4d0e-9a55-0f4b0a1c2d3e'
+  const base = 'https://login.example.com'
+  const shared = { client_id: 'gatehouse', client_secret: 'secret' }
+  const all = { id: 'entra', issuer: `${base}/{tenantid}/v2.0`, tenants: [tenant], ...shared }
+  assert.equal((await place.admin('POST', '/admin/providers', all)).status, 201)
+  const one = { id: 'tenant', issuer: `${base}/${tenant}/v2.0`, ...shared }
+  assert.equal((await place.admin('POST', '/admin/providers', one)).status, 422)
+  await place.admin('DELETE', '/admin/providers/entra')
+})
+
 async function signedIn(person: { username: string; password: string }): Promise<UserAgent> {
   const agent = place.newAgent()
   await signIn(agent, pageOf(await agent.get('/account')), person)

@@ -168,12 +168,13 @@ export function providersFaults(all: readonly Provider[], pathOf: (id: string) =
   if (rules > MOST_RULES)
     faults.push({ path: '', text: `all providers together can have at most ${MOST_RULES} rules, not ${rules}` })
   const [issuers, domains] = [new Map<string, string>(), new Map<string, string>()]
-  for (const { id, issuer, domains: own } of all) {
+  for (const { id, issuer, tenants, domains: own } of all) {
     // An identity is an issuer and a subject: two definitions of one issuer would share identities.
-    const holder = issuers.get(issuer)
+    const names = [issuer, ...tenants.map((tenant) => issuer.replace(TEMPLATE, tenant))]
+    const holder = names.map((name) => issuers.get(name)).find((other) => other !== undefined)
     if (holder !== undefined)
       faults.push({ path: `${pathOf(id)}issuer`, text: `is that of the provider ${holder} already` })
-    issuers.set(issuer, id)
+    for (const name of names) issuers.set(name, id)
     for (const domain of own) {
       const other = domains.get(domain)
       if (other !== undefined)

@@ -7,6 +7,7 @@ import type { Client } from '../../../store/clients/client-metadata.ts'
 import type { Provider } from '../../../store/providers/providers.ts'
 import { checkPasskey, passkeyChallenge } from '../../factors/passkeys.ts'
 import { leavePage, signInPage } from '../../pages/sign-in.ts'
+import { FEDERATED } from '../../tokens/claims.ts'
 import { type BrowserContext, pageRoute } from '../browser-context.ts'
 import type { BrowserEnv } from '../env.ts'
 import {
@@ -211,7 +212,8 @@ export async function completeSignIn(
     requestId: context.http.id,
     details: { methods: amr, session: opened.session.id, provider: external?.provider },
   })
-  if (external === undefined && env.providers.localSignIn === 'break_glass')
+  // A second factor that is added to the session of a provider breaks no glass.
+  if (!amr.includes(FEDERATED) && env.providers.localSignIn === 'break_glass')
     await recordBreakGlass(context, user, opened.session.id, env)
   const noted = await noteProgress(flow, { signedIn: opened.session.id, half: undefined }, env.flows)
   return proceed(context.signedIn(opened, user), noted, env)
