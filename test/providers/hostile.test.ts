@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { after, before, beforeEach, test } from 'node:test'
+import { hashPassword } from '../../packages/server/src/store/accounts/password-hash.ts'
 import { openPlace } from '../support/engines.ts'
 import { codeOf, openProviderPlace, type ProviderPlace } from '../support/providers/provider-place.ts'
 import {
@@ -441,6 +442,21 @@ test('two definitions cannot be of one issuer, also where one is a template of E
   const one = { id: 'tenant', issuer: `${base}/${tenant}/v2.0`, ...shared }
   assert.equal((await place.admin('POST', '/admin/providers', one)).status, 422)
   await place.admin('DELETE', '/admin/providers/entra')
+})
+
+test('a changed password does not free the session of a provider from its lifetime and its logout', async () => {
+  await place.declare(stub, { ...CREATE, lifetime: '1 hour' })
+  const agent = place.newAgent()
+  await place.signIn(agent, stub)
+  const { id } = (await place.stores.users.findByUsername(`person-${count}`)) ?? assert.fail()
+  await place.stores.users.setPassword(id, await hashPassword(BOB.password))
+  const page = pageOf(await agent.get('/account/password'))
+  const form = page.forms.find(({ action }) => action.pathname === '/account/password') ?? assert.fail(page.body)
+  const passwords = { current_password: BOB.password, new_password: 'a password that nobody knows' }
+  assert.equal(pageOf(await agent.submit(form, passwords)).url.search, '?done=password')
+  const [session] = await place.stores.providerSignIns.sessionsOf('corp', stub.issuer, { subject: `subject-${count}` })
+  const { boundedUntil } = (await place.stores.sessions.findById(session ?? 'none')) ?? assert.fail('no session')
+  assert.ok(boundedUntil !== undefined && boundedUntil <= place.clock() + 3_600_000)
 })
 
 async function signedIn(person: { username: string; password: string }): Promise<UserAgent> {

@@ -13,7 +13,14 @@ import type { BrowserEnv } from '../env.ts'
 import { type OwnNeeds, type OwnPage, pathOf } from '../flow.ts'
 import { type FormErrorIn, type FormReply, frameFor, replyLater, sendPage } from '../page-reply.ts'
 import { redirectedFirst } from '../proceed.ts'
-import { hashNew, lengthFault, noticePassword, recordReplaced, replacePassword } from '../sign-in/new-password.ts'
+import {
+  hashNew,
+  lengthFault,
+  noticePassword,
+  openInstead,
+  recordReplaced,
+  replacePassword,
+} from '../sign-in/new-password.ts'
 import { signOut } from '../sign-out/end-session.ts'
 
 export function accountRoutes(env: BrowserEnv): readonly Route[] {
@@ -164,6 +171,6 @@ async function changePassword(context: SignedInBrowser, form: Parameters, env: B
   if (ended === undefined) return showPassword(context, env, WRONG)
   recordReplaced(context, user.id, ended, {}, env)
   // The person has just proven the old password, and continues in a new session.
-  context.signedIn(await env.sessions.open(user.id, context.proof(context.session.amr)), user)
+  context.signedIn(await openInstead(context, env), user)
   return redirectDone(context, 'security', 'password', env)
 }

@@ -3,7 +3,7 @@ import type { Parameters } from '../../../http/request/body.ts'
 import type { Route } from '../../../http/route.ts'
 import { LONGEST_PASSWORD, SHORTEST_PASSWORD } from '../../../store/accounts/password-hash.ts'
 import type { RevocationsInside } from '../../../store/authorizations/revocations.ts'
-import type { Session } from '../../../store/authorizations/sessions.ts'
+import type { OpenedSession, Session } from '../../../store/authorizations/sessions.ts'
 import type { MailStores } from '../../../store/mail/notify.ts'
 import type { Stores } from '../../../store/stores.ts'
 import type { Messages } from '../../pages/messages/en.ts'
@@ -68,7 +68,7 @@ async function takeForcedChange(
   form: Parameters,
   env: BrowserEnv,
 ): Promise<void> {
-  const { user, session } = context
+  const { user } = context
   const hashed = await hashNew(context, form.get('new_password'), user.passwordHash, env)
   if ('error' in hashed) return showForcedChange(context, flow, env, hashed)
   const ended = await env.revocations.inTransaction(async (revocations, stores) => {
@@ -81,12 +81,21 @@ async function takeForcedChange(
   recordReplaced(context, user.id, ended, { client: clientIdOf(flow), reason: 'required' }, env)
   const current = await env.users.findById(user.id)
   if (current === undefined || current.disabled) throw expired()
-  const opened = await env.sessions.open(user.id, context.proof(session.amr))
+  const opened = await openInstead(context, env)
   return proceed(
     context.signedIn(opened, current),
     await noteProgress(flow, { signedIn: opened.session.id }, env.flows),
     env,
   )
+}
+
+/** The session of somebody whose sessions have just ended with the password. What bounds and ends the former one does so with it. */
+export async function openInstead({ session, proof }: SignedInBrowser, env: BrowserEnv): Promise<OpenedSession> {
+  const { userId, amr, boundedUntil } = session
+  const opened = await env.sessions.open(userId, { ...proof(amr), boundedUntil })
+  const origin = await env.providerSignIns.findOrigin(session.id)
+  if (origin !== undefined) await env.providerSignIns.setOrigin(opened.session.id, origin)
+  return opened
 }
 
 /** The hash of an acceptable password, or the message for the person. */
