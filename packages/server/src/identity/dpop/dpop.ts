@@ -71,7 +71,10 @@ const PROOFS: Verification<ProofKey> = {
  * A verification takes 150 µs, so that the worker is worth a message for a few. Past the most that it has to do, this thread takes its
  * part (bench `query-key-dpop`). On one processor the worker would only add messages.
  */
-const WORKER = { workerThreshold: availableParallelism() > 1 ? 4 : Number.POSITIVE_INFINITY, maxPending: 48 }
+const WORKER =
+  availableParallelism() > 1
+    ? { workerThreshold: 4, mostGathered: 24, maxPending: 48 }
+    : { workerThreshold: Number.POSITIVE_INFINITY }
 
 /** By when the proof is no longer accepted, and whether it has a nonce that says so. */
 interface Expiry {
