@@ -26,8 +26,6 @@ export interface VerifierOptions {
   readonly program?: URL
   /** With this many checks under one key in one turn of the event loop, the worker takes them. */
   readonly workerThreshold?: number
-  /** While the worker is busy, up to this many checks wait for its answer, so that a message has more of them. */
-  readonly mostGathered?: number
   /** The worker takes no more unanswered checks than this; the rest is done here. */
   readonly maxPending?: number
   readonly idleMs?: number
@@ -68,7 +66,7 @@ export function createVerifier(options: VerifierOptions): Verifier<VerificationK
 
 export function createVerifierOf<Key>(verification: Verification<Key>, options: VerifierOptions): Verifier<Key> {
   const { program = verification.program, onError, workerThreshold = BATCH_SIZE } = options
-  const { maxPending = 1_024, mostGathered = 0, idleMs = 10_000 } = options
+  const { maxPending = 1_024, idleMs = 10_000 } = options
   let waiting: Check<Key>[] = []
   let isScheduled = false
   let thread: VerifierThread<Key> | undefined
@@ -79,7 +77,7 @@ export function createVerifierOf<Key>(verification: Verification<Key>, options: 
     verify(token, key) {
       return new Promise((resolve, reject) => {
         waiting.push({ token, key, resolve, reject })
-        if (waiting.length >= Math.max(BATCH_SIZE, mostGathered)) dispatch()
+        if (waiting.length >= BATCH_SIZE) dispatch()
         else if (!isScheduled) {
           isScheduled = true
           setImmediate(endTurn)
@@ -94,8 +92,6 @@ export function createVerifierOf<Key>(verification: Verification<Key>, options: 
 
   function endTurn(): void {
     isScheduled = false
-    // Its answer dispatches them.
-    if (thread !== undefined && thread.pending > 0 && waiting.length < mostGathered) return
     dispatch()
   }
 
@@ -113,7 +109,7 @@ export function createVerifierOf<Key>(verification: Verification<Key>, options: 
 
   /** False while the worker starts or is full. */
   function sendToThread(key: object | undefined, checks: readonly Check<Key>[]): boolean {
-    if (thread === undefined && mayStart) thread = new VerifierThread(program, idleMs, { onExit, onAnswer })
+    if (thread === undefined && mayStart) thread = new VerifierThread(program, idleMs, onExit)
     return thread?.isReady === true && thread.pending + checks.length <= maxPending && thread.send(key, checks)
   }
 
@@ -125,11 +121,6 @@ export function createVerifierOf<Key>(verification: Verification<Key>, options: 
     }
   }
 
-  /** What has gathered meanwhile. */
-  function onAnswer(): void {
-    if (mostGathered > 0 && waiting.length > 0 && !isScheduled) dispatch()
-  }
-
   function onExit(unanswered: readonly Check<Key>[], error: unknown): void {
     thread = undefined
     if (error !== undefined) {
@@ -137,14 +128,10 @@ export function createVerifierOf<Key>(verification: Verification<Key>, options: 
       onError(error)
     }
     for (const check of unanswered) checkHere(check)
-    dispatch()
   }
 }
 
-interface ThreadEvents<Key> {
-  readonly onExit: (unanswered: readonly Check<Key>[], error: unknown) => void
-  readonly onAnswer: () => void
-}
+type OnExit<Key> = (unanswered: readonly Check<Key>[], error: unknown) => void
 
 /** Ends after some time without work, and does not keep the process alive. */
 class VerifierThread<Key> {
@@ -159,15 +146,12 @@ class VerifierThread<Key> {
   #error: unknown
   #isEnding = false
 
-  constructor(program: URL, idleMs: number, { onExit, onAnswer }: ThreadEvents<Key>) {
+  constructor(program: URL, idleMs: number, onExit: OnExit<Key>) {
     this.#worker = new Worker(program, { env: {}, resourceLimits: RESOURCE_LIMITS })
     this.#worker.unref()
     this.#worker.once('message', () => {
       this.isReady = true
-      this.#worker.on('message', (results: unknown) => {
-        this.#answer(String(results))
-        onAnswer()
-      })
+      this.#worker.on('message', (results: unknown) => this.#answer(String(results)))
     })
     this.#worker.on('error', (error) => {
       this.#error = error
