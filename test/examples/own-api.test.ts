@@ -7,9 +7,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { root } from '../support/clone.ts'
-import { IN_LONG_RUNS, openPlace } from '../support/engines.ts'
+import { openPlace } from '../support/engines.ts'
 import { freePort } from '../support/free-port.ts'
-import { openGuide } from '../support/guide.ts'
 import { basic, claimsOf, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { until } from '../support/until.ts'
 
@@ -120,36 +119,6 @@ test('Nimbus and Spring Security take tokens for the API, and refuse others', { 
   assert.deepEqual(lines.slice(0, 2), ['nimbus takes it: robot', 'spring takes it: robot'])
   assert.equal(lines.length, 2 * tokens.length, printed)
   for (const line of lines.slice(2)) assert.match(line, /refuses it/)
-})
-
-test('Protect an API of your own', IN_LONG_RUNS, async (t) => {
-  const other = await freePort()
-  const { place, leave: leaveGuide } = await openPlace('sqlite')
-  const { startTestServer } = await import('../support/server.ts')
-  const server = await startTestServer(place, { flags: { '--demo': 'true' } })
-  t.after(async () => {
-    await server.stop()
-    await leaveGuide()
-  })
-  const guide = await openGuide('protect-an-api', {
-    replace: [
-      ['http://localhost:5080', server.issuer],
-      ['http://localhost:5095', `http://localhost:${other}`],
-    ],
-    copy: 'examples/api',
-    environment: { GATEHOUSE_DATA: place.dataFolder, PORT: String(other) },
-  })
-  t.after(() => guide.close())
-  guide.take('npm start')
-  await guide.save('orders.yaml')
-  await guide.run('api list')
-  await guide.start('examples/api', /Orders at/)
-  guide.take('jwtVerify')
-  await guide.save('call.mjs')
-  const printed = await guide.run('node call.mjs')
-  assert.deepEqual(printed.match(/: \d{3}/g), [': 401', ': 201', ': 401', ': 401'], printed)
-  assert.match(await guide.run('api remove'), /The API .* was removed/)
-  guide.finish()
 })
 
 function hasMaven(): boolean {

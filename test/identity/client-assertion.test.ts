@@ -17,6 +17,7 @@ import {
 } from '../support/foreign-issuer.ts'
 import { type Answer, basic, claimsOf, DEVICE_GRANT, SECRET, startGate, type TestGate } from '../support/identity.ts'
 import { createTestClock, startTestServer, type TestServer } from '../support/server.ts'
+import { until } from '../support/until.ts'
 
 const TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 const ec = ecPair()
@@ -227,14 +228,12 @@ onSqlite('private_key_jwt', (place) => {
   })
 
   test('the audit log says what was wrong', async () => {
-    const rows = await gate.database.db
-      .selectFrom('audit_log')
-      .selectAll()
-      .where('event', '=', 'client.refused')
-      .execute()
-    const details = rows.map((row) => String(row.details))
-    assert.ok(
-      details.some((text) => text.includes('"private_key_jwt"') && text.includes('aud is not this server alone')),
+    const log = gate.database.db.selectFrom('audit_log').selectAll().where('event', '=', 'client.refused')
+    await until('the audit log has the reason', 1000, async () =>
+      (await log.execute()).some(
+        ({ details }) =>
+          String(details).includes('"private_key_jwt"') && String(details).includes('aud is not this server alone'),
+      ),
     )
   })
 })

@@ -145,13 +145,13 @@ onEveryEngineInLongRuns('token exchange', (place) => {
     assert.equal(await query(gate.server, String(body.access_token)), 200)
     assert.equal(await query(gate.server, token), 401)
 
-    const rows = await gate.database.db
-      .selectFrom('audit_log')
-      .selectAll()
-      .where('event', '=', 'token.exchanged')
-      .execute()
-    const details = JSON.parse(String(rows.at(-1)?.details))
-    assert.deepEqual([details.token, details.subject_token], [child.jti, parent.jti])
+    const log = gate.database.db.selectFrom('audit_log').selectAll().where('event', '=', 'token.exchanged')
+    await until('the audit log has both tokens', 1000, async () =>
+      (await log.execute()).some((row) => {
+        const { token: issued, subject_token: exchangedToken } = JSON.parse(String(row.details))
+        return issued === child.jti && exchangedToken === parent.jti
+      }),
+    )
   })
 
   test('in its own API it gets at most the scopes of the token, elsewhere at most those of its registration', async () => {

@@ -83,7 +83,8 @@ describe('Keycloak', { skip, timeout: 600_000 }, () => {
     await browser?.stop()
     await place?.close()
     await leave?.()
-    if (keycloak.pid !== undefined && keycloak.exitCode === null) process.kill(-keycloak.pid, 'SIGKILL')
+    const isRunning = keycloak.exitCode === null && keycloak.signalCode === null
+    if (keycloak.pid !== undefined && isRunning) process.kill(-keycloak.pid, 'SIGKILL')
   })
 
   async function operatorToken(): Promise<string> {

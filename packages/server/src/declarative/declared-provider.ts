@@ -14,7 +14,7 @@ export const MOST_PROVIDERS = 50
 export const MOST_RULES = 500
 
 export const PROVIDER_ID = /^[a-z0-9][a-z0-9_-]{0,62}$/
-export const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/
+export const DOMAIN = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)+$/
 /** A name, or a JSON Pointer. */
 export const CLAIM = /^(?:\/[^/]+(?:\/[^/]*)*|[^/\s][^\s]*)$/
 export const TENANT_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -67,7 +67,7 @@ export const PROVIDER = closed(['id', 'issuer', 'client_id'], {
   assertion_audience: words('The audience of its assertions with private_key_jwt. Default: the issuer.'),
   scopes: values('The scopes that are requested. Default: openid, profile, email.'),
   domains: shortList(
-    text({ pattern: DOMAIN.source }),
+    text({ pattern: DOMAIN.source, maxLength: 253 }),
     'Domains of e-mail addresses: whoever enters such a name is sent there.',
   ),
   require: {

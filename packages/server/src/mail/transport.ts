@@ -120,5 +120,7 @@ function notSent(error: unknown): NotSent {
 function membersOf(error: Error): { message: string; responseCode?: unknown; command?: string } {
   const code = 'responseCode' in error ? error.responseCode : undefined
   const command = 'command' in error && typeof error.command === 'string' ? { command: error.command } : {}
-  return { message: error.message, responseCode: code, ...command }
+  // What the server said, where it said something, is all that an operator needs.
+  const said = 'response' in error && typeof error.response === 'string' ? error.response.trim() : ''
+  return { message: said === '' ? error.message : said, responseCode: code, ...command }
 }

@@ -36,14 +36,6 @@ export async function settle(
           ...whereOf(context),
         })
       await follow(proof, id, stores, publish, env)
-      if (person.kind === 'linked-now') {
-        const notice = {
-          kind: 'identity-linked',
-          userId: id,
-          subject: env.providers.nameOf(proof.provider.id),
-        } as const
-        await env.mail?.notify(stores, { ...notice, ...whereOf(context) })
-      }
       return id
     })
     record(context, proof, person, userId, env)
