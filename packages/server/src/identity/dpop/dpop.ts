@@ -68,8 +68,8 @@ const PROOFS: Verification<ProofKey> = {
   sentKey: () => undefined,
 }
 /**
- * A message to the worker and back takes as long as a verification, so that it is sent several. Past the most that it has to do, this
- * thread takes its part (bench `query-key-dpop`). On one processor the worker would only add messages.
+ * The worker is sent several at once, so that they share the cost of a message. Past the most that it has to do, this thread takes its
+ * part. Neither number is tuned yet: bench `query-key-dpop` misses its target. On one processor the worker would only add messages.
  */
 const WORKER = { workerThreshold: availableParallelism() > 1 ? 10 : Number.POSITIVE_INFINITY, maxPending: 48 }
 
