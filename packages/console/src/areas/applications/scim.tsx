@@ -55,7 +55,7 @@ export function ScimClients() {
     [],
   )
   return (
-    <Page title="Applications" bar={<ApplicationTabs current="Provisioning" />}>
+    <Page title="Provisioning" bar={<ApplicationTabs current="Provisioning" />}>
       <Await of={clients} title="The clients could not be listed">
         {(items) =>
           items.length === 0 ? (

@@ -21,9 +21,11 @@ export function ScopeChoice({
       <Await of={useScopes()}>
         {(found) => (
           <Checkboxes
-            items={found
-              .filter(offered)
-              .map(({ name }) => ({ name, label: <code>{name}</code>, hint: MEANINGS[name] }))}
+            items={found.filter(offered).map(({ name, resource }) => ({
+              name,
+              label: <code>{name}</code>,
+              hint: MEANINGS[name] ?? resource ?? undefined,
+            }))}
             chosen={scopes}
             onChosen={onScopes}
           />
@@ -45,4 +47,5 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'Platform/Trading': 'Trades and quotes',
   'Platform/OrderPad': 'Orders',
   'Platform/Admin': 'Administer the platform',
+  'Identity/Provisioning': 'Provision users and groups over SCIM',
 }

@@ -10,7 +10,6 @@ import {
   Badge,
   Button,
   Dialog,
-  dangerColumn,
   Empty,
   ErrorNotice,
   Form,
@@ -107,7 +106,7 @@ function MailTable({ path }: { readonly path: string }) {
         {
           title: 'To',
           cell: ({ to, user }) => {
-            const text = to ?? (user === null ? '–' : 'Verified address')
+            const text = <span class="mail-to">{to ?? (user === null ? '–' : 'Verified address')}</span>
             return user === null ? text : <a href={href('people', user)}>{text}</a>
           },
         },
@@ -125,19 +124,26 @@ function MailTable({ path }: { readonly path: string }) {
         { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         {
           title: 'Next attempt',
+          wide: true,
+          cell: ({ next_at: at }) => (at === null ? '–' : <Time at={at} as="relative" />),
+        },
+        {
+          title: 'Actions',
+          kind: 'actions',
           cell: (mail) =>
-            mail.next_at === null ? (
-              '–'
-            ) : (
-              <>
-                <Time at={mail.next_at} as="relative" />{' '}
-                <Button kind="plain" onClick={() => void retry(mail)}>
-                  Try now
+            mail.state === 'waiting' && (
+              <span class="row tight">
+                {mail.next_at !== null && (
+                  <Button size="small" onClick={() => void retry(mail)}>
+                    Try now
+                  </Button>
+                )}
+                <Button size="small" kind="danger" onClick={() => void remove(mail)}>
+                  Remove
                 </Button>
-              </>
+              </span>
             ),
         },
-        dangerColumn(({ state }) => (state === 'waiting' ? 'Remove' : undefined), remove),
       ]}
       empty={
         <Empty icon="link" title="There are no mails">

@@ -125,7 +125,7 @@ function Scopes({
       <legend>Scopes</legend>
       <p class="hint">Roles give them and applications are registered for them. The texts are for the consent page.</p>
       {scopes.map((scope, index) => (
-        <div key={index} class="api-scope">
+        <div key={index} class="item-row">
           <TextField
             label={`Scope ${index + 1}`}
             placeholder="orders:write"
