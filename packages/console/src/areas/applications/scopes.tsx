@@ -24,7 +24,7 @@ export function ScopeChoice({
             items={found.filter(offered).map(({ name, resource }) => ({
               name,
               label: <code>{name}</code>,
-              hint: MEANINGS[name] ?? resource ?? undefined,
+              hint: MEANINGS[name] ?? ownMeaning(resource),
             }))}
             chosen={scopes}
             onChosen={onScopes}
@@ -33,6 +33,12 @@ export function ScopeChoice({
       </Await>
     </fieldset>
   )
+}
+
+/** Of a scope that is declared here: which API it is of. */
+function ownMeaning(resource: string | null): string | undefined {
+  if (resource === null) return undefined
+  return resource === 'platform' ? 'Tables, feeds and topics of the platform' : resource
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {

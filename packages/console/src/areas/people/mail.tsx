@@ -105,12 +105,17 @@ function MailTable({ path }: { readonly path: string }) {
       columns={[
         {
           title: 'To',
-          cell: ({ to, user }) => {
-            const text = <span class="mail-to">{to ?? (user === null ? '–' : 'Verified address')}</span>
-            return user === null ? text : <a href={href('people', user)}>{text}</a>
+          cell: ({ to, user, kind }) => {
+            const text = to ?? (user === null ? '–' : 'Verified address')
+            return (
+              <span class="mail-to">
+                {user === null ? text : <a href={href('people', user)}>{text}</a>}
+                <span class="narrow-name">{KINDS[kind] ?? kind}</span>
+              </span>
+            )
           },
         },
-        { title: 'Kind', cell: ({ kind }) => KINDS[kind] ?? kind },
+        { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
         {
           title: 'State',
           cell: ({ state, error }) => (
@@ -132,7 +137,7 @@ function MailTable({ path }: { readonly path: string }) {
           kind: 'actions',
           cell: (mail) =>
             mail.state === 'waiting' && (
-              <span class="row tight">
+              <span class="mail-actions">
                 {mail.next_at !== null && (
                   <Button size="small" onClick={() => void retry(mail)}>
                     Try now

@@ -56,7 +56,7 @@ export function ProviderForm({
     )?.[1]
   return (
     <Form class="provider-form" error={error} onSubmit={() => fault === undefined && submit()}>
-      <Section title="Registration there">
+      <Section title="Connection">
         <div class="form">
           {isNew && (
             <TextField

@@ -90,7 +90,7 @@ export function ProviderPage({ id }: { readonly id: string }) {
         {(found) => (
           <>
             <Section
-              title="To be registered there"
+              title="Addresses to register there"
               about="The provider sends people, and its messages, to these addresses."
             >
               <Facts
