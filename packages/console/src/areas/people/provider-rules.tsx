@@ -22,12 +22,19 @@ export function Requirements({
       {rows.map(({ claim, values }, index) => (
         <fieldset key={index} class="item-row two">
           <legend class="visually-hidden">Requirement {index + 1}</legend>
-          <TextField label="Claim" placeholder="groups" value={claim} onValue={(text) => set(index, { claim: text })} />
+          <TextField
+            label="Claim"
+            placeholder="groups"
+            value={claim}
+            onValue={(text) => set(index, { claim: text })}
+            required={values !== ''}
+          />
           <TextField
             label="One of the values"
             placeholder="gatehouse, traders"
             value={values}
             onValue={(text) => set(index, { values: text })}
+            required={claim !== ''}
           />
           <IconButton
             icon="minus"
@@ -70,6 +77,8 @@ export function Rules({
         const fault = (...members: readonly string[]) =>
           members.map((member) => faults?.get(`rules[${index}]${member}`)).find((text) => text !== undefined)
         const isAttribute = gives.startsWith(ATTRIBUTE)
+        // A row that is empty altogether is left out.
+        const isUsed = claim + value + gives !== ''
         return (
           <fieldset key={index} class="item-row">
             <legend class="visually-hidden">Rule {index + 1}</legend>
@@ -79,6 +88,7 @@ export function Rules({
               value={claim}
               onValue={(text) => set(index, { claim: text })}
               error={fault('.claim', '')}
+              required={isUsed}
             />
             <TextField
               label="Value"
@@ -86,6 +96,7 @@ export function Rules({
               value={isAttribute ? '' : value}
               onValue={(text) => set(index, { value: text })}
               error={fault('.value')}
+              required={isUsed && !isAttribute}
               disabled={isAttribute}
             />
             <Select
@@ -94,6 +105,7 @@ export function Rules({
               onValue={(chosen) => set(index, { gives: chosen })}
               choices={[{ value: '', title: 'Choose…' }, ...withChosen(known, gives)]}
               error={fault('.role', '.attribute')}
+              required={isUsed}
             />
             <IconButton
               icon="minus"

@@ -1,4 +1,5 @@
 /** The other OpenID providers through which people sign in: the list, one of them, a new one, and a trial sign-in. */
+import { useState } from 'preact/hooks'
 import type { AdminProvider } from '../../../../client/src/index.ts'
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
@@ -63,6 +64,8 @@ export function Providers() {
 export function ProviderPage({ id }: { readonly id: string }) {
   const provider = useTagged<AdminProvider>(`/admin/providers/${encodeURIComponent(id)}`)
   const { data } = provider
+  // A form that was saved begins anew, without the secret.
+  const [saved, setSaved] = useState(0)
   return (
     <Page
       title={data?.name ?? id}
@@ -101,13 +104,14 @@ export function ProviderPage({ id }: { readonly id: string }) {
               />
             </Section>
             <ProviderForm
-              key={JSON.stringify(found)}
+              key={`${saved} ${JSON.stringify(found)}`}
               draft={draftOf(found)}
               action="Save"
               failed="The provider was not changed"
               hasSecret={found.has_secret === true}
               onSave={async (draft) => {
                 await provider.save(requestOf(draft))
+                setSaved(saved + 1)
                 toast(`The provider ${found.id} was changed`)
               }}
             />
