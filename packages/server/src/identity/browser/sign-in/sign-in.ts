@@ -84,6 +84,7 @@ async function showSignIn(
   const page = signInPage(frame, {
     flow: flow.handle,
     client: client?.name,
+    linking: details.progress.identity && env.providers.nameOf(details.progress.identity.provider),
     isDevice: details.kind === 'own' && details.page.name === 'device',
     username: username === '' ? undefined : username,
     formError: shown.error?.(frame.language.messages),
