@@ -162,7 +162,7 @@ function Scopes({
       ))}
       <div>
         <Button size="small" kind="plain" icon="plus" onClick={() => onScopes([...scopes, { name: '' }])}>
-          Another scope
+          {scopes.length === 0 ? 'Add a scope' : 'Another scope'}
         </Button>
       </div>
     </fieldset>
