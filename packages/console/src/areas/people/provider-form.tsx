@@ -123,7 +123,7 @@ export function ProviderForm({
         <div class="form">
           <TextField
             label="Domains"
-            hint="Whoever enters a name of one of them is sent there without a password; separated by commas."
+            hint="Anyone who enters a name of one of them is sent there without a password. Separate them with commas."
             placeholder="example.com"
             value={draft.domains}
             onValue={(domains) => set({ domains })}
