@@ -284,7 +284,7 @@ test('a provider is declared and changed by form: a fault is shown at its field,
   await label('One of the values').fill('staff, gatehouse')
   await page.getByRole('button', { name: 'Create the provider' }).click()
   await page.locator('.fault').getByText('must begin with https://').waitFor()
-  assert.equal(await label('Issuer').evaluate((field) => field === document.activeElement), true)
+  assert.equal(await page.locator(':focus').getAttribute('aria-invalid'), 'true')
   await label('Issuer').fill('https://id.example.com')
   await page.getByRole('button', { name: 'Create the provider' }).click()
   await page.getByText('/external/corp/callback').waitFor()
