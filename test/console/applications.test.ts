@@ -236,7 +236,7 @@ test('an API is declared with its scopes, which a role can give, changed, and no
   await page.getByLabel('English').fill('Place orders')
   await page.getByLabel('German').fill('Orders aufgeben')
   await page.getByRole('button', { name: 'Declare the API' }).click()
-  await page.getByText('must be an absolute URI without a fragment').waitFor()
+  await page.locator('.fault').getByText('must be an absolute URI without a fragment').waitFor()
   await page.getByLabel('Resource').fill(resource)
   await page.getByRole('button', { name: 'Declare the API' }).click()
   await page.waitForURL(`**/apis/${encodeURIComponent(resource)}`)

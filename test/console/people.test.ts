@@ -233,7 +233,7 @@ test('who is signed in is listed from everywhere, and can be ended', async () =>
 })
 
 test('dark and at 390 px, axe-core finds nothing and nothing is wider than the window', async () => {
-  const pages = ['', '/new', '/alice', '/alice/rights', '/roles/trader', '/links']
+  const pages = ['', '/new', '/alice', '/alice/rights', '/alice/access', '/roles/trader', '/links', '/providers/new']
   const view = await scene.open('/people', { dark: true, width: 390 })
   for (const path of pages) {
     await view.page.goto(`${scene.server.issuer}/console/people${path}`)
@@ -266,6 +266,60 @@ test('an attribute is declared, a user gets values of it, and what is wrong with
   await page.getByRole('button', { name: 'Save attributes' }).click()
   await page.getByText('The attributes of alice were changed').waitFor()
   assert.deepEqual((await admin.admin.users.get('alice')).attributes, { desk: ['FX', 'Rates'] })
+  view.check(/422/)
+  await view.context.close()
+})
+
+test('a provider is declared and changed by form: a fault is shown at its field, and rules and requirements are rows', async () => {
+  const view = await scene.open('/people/providers/new')
+  const { page } = view
+  const label = (name: string) => page.getByLabel(name, { exact: true })
+  await label('Id').fill('corp')
+  await label('Issuer').fill('http://id.example.com')
+  await label('Client id').fill('gatehouse')
+  await label('Client secret').fill('a secret of the provider')
+  await label('Who gets a new account').selectOption('create')
+  await page.getByRole('button', { name: 'Add a requirement' }).click()
+  await label('Claim').fill('groups')
+  await label('One of the values').fill('staff, gatehouse')
+  await page.getByRole('button', { name: 'Create the provider' }).click()
+  await page.locator('.fault').getByText('must begin with https://').waitFor()
+  assert.equal(await page.locator(':focus').getAttribute('aria-invalid'), 'true')
+  await label('Issuer').fill('https://id.example.com')
+  await page.getByRole('button', { name: 'Create the provider' }).click()
+  await page.getByText('/external/corp/callback').waitFor()
+
+  await page.getByRole('button', { name: 'Add a rule' }).click()
+  const rule = page.getByRole('group', { name: 'Rule 1' })
+  await rule.getByLabel('Claim').fill('groups')
+  await rule.getByLabel('Value').fill('fx')
+  await rule.getByLabel('Gives').selectOption('role:trader')
+  await label('Longest session').fill('7 days')
+  await page.getByText('More', { exact: true }).click()
+  await label('Other members, as JSON').fill('{"name": "x"}')
+  await page.locator('.fault').getByText('name does not belong here').waitFor()
+  await label('Other members, as JSON').fill('{"trust_email": true}')
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('The provider corp was changed').waitFor()
+  const { require, rules, lifetime, trust_email, provision } = await admin.admin.providers.get('corp')
+  assert.deepEqual(
+    { require, rules, lifetime, trust_email, provision },
+    {
+      require: { groups: ['staff', 'gatehouse'] },
+      rules: [{ claim: 'groups', value: 'fx', role: 'trader' }],
+      lifetime: '7 days',
+      trust_email: true,
+      provision: 'create',
+    },
+  )
+  await page.getByRole('button', { name: 'Remove rule 1' }).click()
+  await label('Longest session').fill('')
+  const saved = page.waitForResponse((response) => response.request().method() === 'PATCH')
+  await page.getByRole('button', { name: 'Save' }).click()
+  assert.equal((await saved).status(), 200)
+  const after = await admin.admin.providers.get('corp')
+  assert.deepEqual([after.rules, after.lifetime], [undefined, undefined])
   view.check(/422/)
   await view.context.close()
 })

@@ -123,7 +123,7 @@ function EditAuthentication({ application, client, onDone }: Props & { readonly 
             whose audience is this server. The subject is compared exactly.
           </p>
           {workloads.map(({ issuer, subject }, index) => (
-            <div key={index} class="row">
+            <div key={index} class="item-row two">
               <TextField
                 label={`Issuer ${index + 1}`}
                 value={issuer}

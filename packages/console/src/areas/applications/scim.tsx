@@ -55,7 +55,7 @@ export function ScimClients() {
     [],
   )
   return (
-    <Page title="Applications" bar={<ApplicationTabs current="Provisioning" />}>
+    <Page title="Provisioning" bar={<ApplicationTabs current="Provisioning" />}>
       <Await of={clients} title="The clients could not be listed">
         {(items) =>
           items.length === 0 ? (
@@ -200,7 +200,7 @@ function ShownOnce({ token }: { readonly token: string }) {
     <div class="shown-once">
       <Notice kind="warning">
         <strong>The provisioning token is shown only now.</strong> Enter it in the directory as the secret or API token,
-        with the address <code>{`${server.base}/scim/v2`}</code>.
+        with the address <code>{`${server.issuer}/scim/v2`}</code>.
       </Notice>
       <div class="shown-once-secret">
         <code>{token}</code>

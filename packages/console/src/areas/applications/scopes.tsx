@@ -21,9 +21,11 @@ export function ScopeChoice({
       <Await of={useScopes()}>
         {(found) => (
           <Checkboxes
-            items={found
-              .filter(offered)
-              .map(({ name }) => ({ name, label: <code>{name}</code>, hint: MEANINGS[name] }))}
+            items={found.filter(offered).map(({ name, resource }) => ({
+              name,
+              label: <code>{name}</code>,
+              hint: MEANINGS[name] ?? ownMeaning(resource),
+            }))}
             chosen={scopes}
             onChosen={onScopes}
           />
@@ -31,6 +33,12 @@ export function ScopeChoice({
       </Await>
     </fieldset>
   )
+}
+
+/** Of a scope that is declared here: which API it is of. */
+function ownMeaning(resource: string | null): string | undefined {
+  if (resource === null) return undefined
+  return resource === 'platform' ? 'Tables, feeds and topics of the platform' : resource
 }
 
 const MEANINGS: Readonly<Record<string, string>> = {
@@ -45,4 +53,5 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'Platform/Trading': 'Trades and quotes',
   'Platform/OrderPad': 'Orders',
   'Platform/Admin': 'Administer the platform',
+  'Identity/Provisioning': 'Provision users and groups over SCIM',
 }

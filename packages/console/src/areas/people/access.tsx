@@ -1,12 +1,13 @@
-/** What a user has open: browser sessions, applications, streaming connections and second factors. */
+/** What a user has open, and how they sign in: sessions, applications, connections, second factors, identities elsewhere. */
 import { PagedTable } from '../../admin/list.tsx'
 import { usePages } from '../../admin/pages.ts'
 import { withQuery } from '../../admin/requests.ts'
 import { confirmAndAttempt } from '../../admin/tagged.ts'
 import { gate, may } from '../../gate.ts'
+import { href } from '../../shell/router.ts'
 import { Badge, dangerColumn, Section, Time } from '../../ui/index.ts'
 import { ConnectionTable, SessionTable } from './signed-in.tsx'
-import { type Consent, type Factor, type Person, userPath } from './types.ts'
+import { type Consent, type Factor, type Identity, type Person, userPath } from './types.ts'
 
 export function UserAccess({
   person,
@@ -36,6 +37,9 @@ export function UserAccess({
       )}
       <Section title="Second factors">
         <Factors key={round} person={person} onChange={onChange} />
+      </Section>
+      <Section title="Identities" about="Accounts at other providers with which the user signs in.">
+        <Identities key={round} person={person} onChange={onChange} />
       </Section>
     </>
   )
@@ -114,6 +118,39 @@ function Factors({ person, onChange }: { readonly person: Person; readonly onCha
         dangerColumn(() => 'Remove', remove),
       ]}
       empty={<p class="quiet">None. The user sets them up on the account page.</p>}
+    />
+  )
+}
+
+function Identities({ person, onChange }: { readonly person: Person; readonly onChange: () => void }) {
+  const identities = usePages<Identity>(userPath(person.id, 'identities'))
+  const unlink = async ({ id, label, provider }: Identity) => {
+    const isUnlinked = await confirmAndAttempt(
+      {
+        title: `Unlink ${label}?`,
+        text: `${person.username} can no longer sign in with it. Its sessions end, and so do the roles that ${provider} gave.`,
+        action: 'Unlink',
+      },
+      () => gate.admin.of(person.id, 'identities').delete(id),
+      `${label} was unlinked`,
+    )
+    if (!isUnlinked) return
+    identities.reload()
+    onChange()
+  }
+  return (
+    <PagedTable
+      of={identities}
+      label="Identities"
+      keyOf={({ id }) => id}
+      columns={[
+        { title: 'Identity', cell: ({ label }) => label },
+        { title: 'Provider', cell: ({ provider }) => <a href={href('people', 'providers', provider)}>{provider}</a> },
+        { title: 'Subject', wide: true, cell: ({ subject }) => <code>{subject}</code> },
+        { title: 'Last used', wide: true, cell: ({ used_at: at }) => <Time at={at} as="relative" /> },
+        dangerColumn(() => 'Unlink', unlink),
+      ]}
+      empty={<p class="quiet">None. The user links them at a sign-in or on the account page.</p>}
     />
   )
 }

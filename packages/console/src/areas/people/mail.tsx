@@ -10,7 +10,6 @@ import {
   Badge,
   Button,
   Dialog,
-  dangerColumn,
   Empty,
   ErrorNotice,
   Form,
@@ -106,12 +105,17 @@ function MailTable({ path }: { readonly path: string }) {
       columns={[
         {
           title: 'To',
-          cell: ({ to, user }) => {
+          cell: ({ to, user, kind }) => {
             const text = to ?? (user === null ? '–' : 'Verified address')
-            return user === null ? text : <a href={href('people', user)}>{text}</a>
+            return (
+              <span class="mail-to">
+                {user === null ? text : <a href={href('people', user)}>{text}</a>}
+                <span class="narrow-name">{KINDS[kind] ?? kind}</span>
+              </span>
+            )
           },
         },
-        { title: 'Kind', cell: ({ kind }) => KINDS[kind] ?? kind },
+        { title: 'Kind', wide: true, cell: ({ kind }) => KINDS[kind] ?? kind },
         {
           title: 'State',
           cell: ({ state, error }) => (
@@ -125,19 +129,26 @@ function MailTable({ path }: { readonly path: string }) {
         { title: 'Created', wide: true, cell: ({ created_at: at }) => <Time at={at} as="relative" /> },
         {
           title: 'Next attempt',
+          wide: true,
+          cell: ({ next_at: at }) => (at === null ? '–' : <Time at={at} as="relative" />),
+        },
+        {
+          title: 'Actions',
+          kind: 'actions',
           cell: (mail) =>
-            mail.next_at === null ? (
-              '–'
-            ) : (
-              <>
-                <Time at={mail.next_at} as="relative" />{' '}
-                <Button kind="plain" onClick={() => void retry(mail)}>
-                  Try now
+            mail.state === 'waiting' && (
+              <span class="mail-actions">
+                {mail.next_at !== null && (
+                  <Button size="small" onClick={() => void retry(mail)}>
+                    Try now
+                  </Button>
+                )}
+                <Button size="small" kind="danger" onClick={() => void remove(mail)}>
+                  Remove
                 </Button>
-              </>
+              </span>
             ),
         },
-        dangerColumn(({ state }) => (state === 'waiting' ? 'Remove' : undefined), remove),
       ]}
       empty={
         <Empty icon="link" title="There are no mails">

@@ -1,4 +1,4 @@
-/** The other OpenID providers through which people sign in: which there are, their definitions, and a trial sign-in. */
+/** The other OpenID providers through which people sign in: the list, one of them, a new one, and a trial sign-in. */
 import { useState } from 'preact/hooks'
 import type { AdminProvider } from '../../../../client/src/index.ts'
 import { PagedTable } from '../../admin/list.tsx'
@@ -9,25 +9,21 @@ import { server } from '../../server.ts'
 import { confirm } from '../../shell/dialogs.tsx'
 import { go, href } from '../../shell/router.ts'
 import { toast } from '../../shell/toasts.tsx'
-import {
-  Await,
-  Badge,
-  Button,
-  ButtonLink,
-  Empty,
-  ErrorNotice,
-  Form,
-  Page,
-  Section,
-  TextArea,
-  TextField,
-} from '../../ui/index.ts'
+import { Await, Badge, Button, ButtonLink, Copy, Empty, Facts, Page, Section } from '../../ui/index.ts'
+import { type Draft, draftOf, EMPTY, requestOf } from './provider-draft.ts'
+import { ProviderForm } from './provider-form.tsx'
 import { PeopleTabs } from './tabs.tsx'
 
 const PARENTS = [
   { title: 'People', href: href('people') },
   { title: 'Providers', href: href('people', 'providers') },
 ]
+
+const PROVISION: Readonly<Record<AdminProvider['provision'], string>> = {
+  never: 'None',
+  invited: 'By invitation',
+  create: 'Created',
+}
 
 export function Providers() {
   const providers = usePages<AdminProvider>('/admin/providers')
@@ -48,9 +44,12 @@ export function Providers() {
         hrefOf={({ id }) => href('people', 'providers', id)}
         columns={[
           { title: 'Provider', cell: ({ name }) => name },
-          { title: 'Issuer', wide: true, cell: ({ issuer }) => issuer },
-          { title: 'Provision', cell: ({ provision }) => provision },
-          { title: '', cell: ({ disabled }) => (disabled ? <Badge>Disabled</Badge> : '') },
+          { title: 'Issuer', wide: true, cell: ({ issuer }) => <code>{issuer}</code> },
+          { title: 'New accounts', cell: ({ provision }) => PROVISION[provision] },
+          {
+            title: 'State',
+            cell: ({ disabled }) => (disabled ? <Badge>Disabled</Badge> : <Badge kind="good">Enabled</Badge>),
+          },
         ]}
         empty={
           <Empty icon="shield" title="People sign in with their accounts here">
@@ -65,14 +64,21 @@ export function Providers() {
 export function ProviderPage({ id }: { readonly id: string }) {
   const provider = useTagged<AdminProvider>(`/admin/providers/${encodeURIComponent(id)}`)
   const { data } = provider
+  // A form that was saved begins anew, without the secret.
+  const [saved, setSaved] = useState(0)
   return (
     <Page
       title={data?.name ?? id}
+      afterTitle={data?.disabled === true && <Badge>Disabled</Badge>}
       parents={PARENTS}
       actions={
         data !== undefined && (
           <>
-            <ButtonLink href={`${server.base}/external/${encodeURIComponent(id)}/trial`} target="_blank">
+            <ButtonLink
+              icon="external"
+              href={`${server.base}/external/${encodeURIComponent(id)}/trial`}
+              target="_blank"
+            >
               Trial sign-in
             </ButtonLink>
             <Button onClick={() => toggle(provider, data)}>{data.disabled ? 'Enable' : 'Disable'}</Button>
@@ -86,18 +92,29 @@ export function ProviderPage({ id }: { readonly id: string }) {
       <Await of={provider} title="This provider could not be loaded">
         {(found) => (
           <>
-            <Section title="To be registered there">
-              <dl class="facts">
-                {ADDRESSES.flatMap(([member, title]) =>
-                  found[member] === undefined
-                    ? []
-                    : [<dt key={`${member}-title`}>{title}</dt>, <dd key={member}>{String(found[member])}</dd>],
-                )}
-              </dl>
+            <Section
+              title="Addresses to register there"
+              about="The provider sends people, and its messages, to these addresses."
+            >
+              <Facts
+                of={ADDRESSES.flatMap(([member, title]) => {
+                  const address = found[member]
+                  return typeof address === 'string' ? [[title, <Address text={address} title={title} />] as const] : []
+                })}
+              />
             </Section>
-            <Section title="Definition">
-              <Definition key={JSON.stringify(found)} provider={provider} found={found} />
-            </Section>
+            <ProviderForm
+              key={`${saved} ${JSON.stringify(found)}`}
+              draft={draftOf(found)}
+              action="Save"
+              failed="The provider was not changed"
+              hasSecret={found.has_secret === true}
+              onSave={async (draft) => {
+                await provider.save(requestOf(draft))
+                setSaved(saved + 1)
+                toast(`The provider ${found.id} was changed`)
+              }}
+            />
           </>
         )}
       </Await>
@@ -112,49 +129,12 @@ const ADDRESSES = [
   ['jwks_uri', 'Public key'],
 ] as const
 
-/** What only the server writes. */
-const SHOWN_ELSEWHERE = [
-  ...['id', 'disabled', 'has_secret', 'redirect_uri', 'backchannel_logout_uri', 'post_logout_redirect_uri'],
-  ...['jwks_uri', 'public_key'],
-]
-
-function Definition({ provider, found }: { readonly provider: Tagged<AdminProvider>; readonly found: AdminProvider }) {
-  const shown = Object.fromEntries(Object.entries(found).filter(([name]) => !SHOWN_ELSEWHERE.includes(name)))
-  const [text, setText] = useState(JSON.stringify(shown, undefined, 2))
-  const [secret, setSecret] = useState('')
-  const [error, setError] = useState<unknown>()
-  const submit = async () => {
-    setError(undefined)
-    try {
-      const wanted: object = JSON.parse(text)
-      // A member that was deleted in the text returns to its default.
-      const gone = Object.keys(shown).filter((name) => !Object.hasOwn(wanted, name))
-      await provider.save({
-        ...wanted,
-        ...Object.fromEntries(gone.map((name) => [name, null])),
-        ...(secret !== '' && { client_secret: secret }),
-      })
-      toast(`The provider ${found.id} was changed`)
-    } catch (failure) {
-      setError(failure)
-    }
-  }
+function Address({ text, title }: { readonly text: string; readonly title: string }) {
   return (
-    <Form onSubmit={submit}>
-      <TextArea label="Members, as in the declarative file" value={text} onValue={setText} rows={16} />
-      <TextField
-        label="New client secret"
-        type="password"
-        autocomplete="off"
-        value={secret}
-        onValue={setSecret}
-        hint={found.has_secret === true ? 'Empty: the secret stays.' : 'There is none yet.'}
-      />
-      <Button kind="primary" type="submit">
-        Save
-      </Button>
-      {error !== undefined && <ErrorNotice error={error} title="The provider was not changed" />}
-    </Form>
+    <span class="row tight">
+      <code>{text}</code>
+      <Copy text={text} label={`Copy: ${title}`} />
+    </span>
   )
 }
 
@@ -174,43 +154,22 @@ async function remove(provider: Tagged<AdminProvider>, { id, name }: AdminProvid
 }
 
 export function NewProvider() {
-  const [draft, setDraft] = useState({ id: '', name: '', issuer: '', client_id: '', client_secret: '' })
-  const [error, setError] = useState<unknown>()
-  const create = async () => {
-    setError(undefined)
-    try {
-      const { name, ...rest } = draft
-      await gate.admin.providers.create({ ...rest, ...(name.trim() !== '' && { name }) })
-    } catch (failure) {
-      setError(failure)
-      return
-    }
-    toast(`The provider ${draft.id} was created`)
-    go(href('people', 'providers', draft.id))
+  const create = async (draft: Draft) => {
+    const id = draft.id.trim()
+    const members = Object.entries(requestOf(draft)).filter(([, value]) => value !== null)
+    await gate.admin.providers.create({ id, issuer: draft.issuer.trim(), ...Object.fromEntries(members) })
+    toast(`The provider ${id} was created. Register its addresses there.`)
+    go(href('people', 'providers', id))
   }
-  const field = (name: keyof typeof draft, label: string, hint: string) => (
-    <TextField
-      label={label}
-      hint={hint}
-      value={draft[name]}
-      onValue={(value) => setDraft({ ...draft, [name]: value })}
-      required={name !== 'name'}
-      {...(name === 'client_secret' && ({ type: 'password', autocomplete: 'off' } as const))}
-    />
-  )
   return (
     <Page title="New provider" parents={PARENTS}>
-      <Form onSubmit={create}>
-        {field('id', 'Id', 'In addresses: lower-case letters and digits, such as corp.')}
-        {field('name', 'Name', 'On the button of the sign-in page.')}
-        {field('issuer', 'Issuer', 'Exactly as the provider writes it, such as https://id.example.com/realms/main.')}
-        {field('client_id', 'Client id', 'As the provider has registered this server.')}
-        {field('client_secret', 'Client secret', 'Stored sealed, and never shown again.')}
-        <Button kind="primary" type="submit">
-          Create the provider
-        </Button>
-      </Form>
-      {error !== undefined && <ErrorNotice error={error} title="The provider was not created" />}
+      <ProviderForm
+        draft={EMPTY}
+        action="Create the provider"
+        failed="The provider was not created"
+        isNew
+        onSave={create}
+      />
     </Page>
   )
 }

@@ -41,7 +41,7 @@ export function RoleChoice({
   )
 }
 
-async function loadRoles(signal: AbortSignal): Promise<AdminRole[]> {
+export async function loadRoles(signal: AbortSignal): Promise<AdminRole[]> {
   const found: AdminRole[] = []
   for await (const role of gate.admin.roles.list({}, { signal })) {
     found.push(role)

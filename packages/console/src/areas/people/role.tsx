@@ -34,6 +34,7 @@ interface Draft {
   readonly description: string
   readonly scopes: readonly string[]
   readonly require_second_factor: boolean
+  readonly provisioned: boolean
 }
 
 const PARENTS = [
@@ -61,8 +62,8 @@ export function RolePage({ name }: { readonly name: string }) {
           <>
             <Section title="What it gives">
               <RoleForm
-                key={JSON.stringify([found.scopes, found.description])}
-                draft={{ description: '', ...found }}
+                key={JSON.stringify([found.scopes, found.description, found.provisioned])}
+                draft={{ description: '', ...found, provisioned: found.provisioned === true }}
                 action="Save"
                 note={touched(found)}
                 onSave={(draft) => save(role, found, draft)}
@@ -82,7 +83,9 @@ function touched({ users }: Role): string {
   return `${number} this role. Changes take effect at once, even in open sessions.`
 }
 
-async function save(role: Tagged<Role>, { name, scopes, users }: Role, draft: Draft): Promise<void> {
+async function save(role: Tagged<Role>, found: Role, draft: Draft): Promise<void> {
+  const { name, scopes, users } = found
+  const isProvisioned = found.provisioned === true
   const lost = scopes.filter((scope) => !draft.scopes.includes(scope))
   const isAgreed =
     lost.length === 0 ||
@@ -93,10 +96,24 @@ async function save(role: Tagged<Role>, { name, scopes, users }: Role, draft: Dr
       action: 'Save',
       danger: true,
     }))
-  if (!isAgreed) return
-  const { description, scopes: wanted, require_second_factor } = draft
-  const patch = { scopes: wanted, require_second_factor, description: description.trim() || null }
+  if (!isAgreed || (isProvisioned && !draft.provisioned && !(await confirmEnd(name)))) return
+  const { description, scopes: wanted, require_second_factor, provisioned } = draft
+  const patch = {
+    scopes: wanted,
+    require_second_factor,
+    description: description.trim() || null,
+    ...(provisioned !== isProvisioned && { provisioned: provisioned || null }),
+  }
   await role.change(patch, `The role ${name} was changed`)
+}
+
+function confirmEnd(name: string): Promise<boolean> {
+  return confirm({
+    title: `End the provisioning of the role ${name}?`,
+    text: 'Users to whom a SCIM client gave it lose it at once, unless an operator or a provider gives it too.',
+    action: 'End provisioning',
+    danger: true,
+  })
 }
 
 async function remove(role: Tagged<Role>, { name, users, scopes }: Role): Promise<void> {
@@ -151,7 +168,7 @@ export function NewRole() {
   return (
     <Page title="New role" parents={PARENTS}>
       <RoleForm
-        draft={{ name: '', description: '', scopes: [], require_second_factor: false }}
+        draft={{ name: '', description: '', scopes: [], require_second_factor: false, provisioned: false }}
         action="Create the role"
         withName
         onSave={create}
@@ -204,6 +221,12 @@ function RoleForm({
         hint="Users with this role must sign in with one."
         checked={draft.require_second_factor}
         onChecked={(isOn) => setDraft({ ...draft, require_second_factor: isOn })}
+      />
+      <Checkbox
+        label="Provisioned over SCIM"
+        hint="Directories see it as a group, and may give it to users and take it back."
+        checked={draft.provisioned}
+        onChecked={(provisioned) => setDraft({ ...draft, provisioned })}
       />
       {note !== undefined && <p class="quiet">{note}</p>}
       <div class="row">

@@ -41,6 +41,11 @@ export function Roles() {
             wide: true,
             cell: ({ require_second_factor: isRequired }) => (isRequired ? <Badge kind="accent">Required</Badge> : ''),
           },
+          {
+            title: 'Provisioning',
+            wide: true,
+            cell: ({ provisioned }) => (provisioned === true ? <Badge>SCIM group</Badge> : ''),
+          },
         ]}
         empty={
           <Empty icon="shield" title="There are no roles yet">

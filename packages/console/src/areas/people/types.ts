@@ -90,6 +90,17 @@ export interface Factor {
   readonly used_at: string | null
 }
 
+/** Of a user at another provider. */
+export interface Identity {
+  readonly id: string
+  readonly provider: string
+  readonly issuer: string
+  readonly subject: string
+  readonly label: string
+  readonly created_at: string
+  readonly used_at: string | null
+}
+
 export interface Consent {
   readonly client_id: string
   readonly scopes: readonly string[]

@@ -152,9 +152,12 @@ function initials(name: string): string {
   return letters.join('').toUpperCase()
 }
 
-/** What is built in first, then a list for each API, with its name. */
+/** What is built in first, then a list for each API, with its name. Rights of the platform need a heading only if it was named. */
 function scopeList(frame: PageFrame, scopes: readonly string[]): Html {
-  const apiOf = (scope: string) => frame.scopes?.apiOf(scope)
+  const apiOf = (scope: string) => {
+    const api = frame.scopes?.apiOf(scope)
+    return api?.resource === 'platform' && api.name === api.resource ? undefined : api
+  }
   const builtIn = scopes.filter((scope) => apiOf(scope) === undefined)
   const byApi = Map.groupBy(
     scopes.filter((scope) => !builtIn.includes(scope)),

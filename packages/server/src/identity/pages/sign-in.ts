@@ -11,6 +11,8 @@ export interface SignInData {
   readonly client: string | undefined
   /** Which of our own pages follows. */
   readonly isDevice: boolean
+  /** Name of the provider whose account is linked after the sign-in. */
+  readonly linking: string | undefined
   readonly username: string | undefined
   readonly formError: FormError | undefined
   /** There is a session already, but the user must authenticate again. */
@@ -85,7 +87,8 @@ export function leavePage(frame: PageFrame, { name, url }: { readonly name: stri
   return page(frame, { title: messages.formPost, body, head })
 }
 
-function purposeOf(messages: Messages, { again, client, isDevice }: SignInData): string {
+function purposeOf(messages: Messages, { again, client, isDevice, linking }: SignInData): string {
+  if (linking !== undefined) return messages.signInForLink(linking)
   if (again) return messages.signInAgain
   if (client !== undefined) return messages.signInTo(client)
   return isDevice ? messages.signInForDevice : messages.signInHere

@@ -6,7 +6,7 @@ import { gate } from '../../../gate.ts'
 import { confirm } from '../../../shell/dialogs.tsx'
 import { go, href } from '../../../shell/router.ts'
 import { toast } from '../../../shell/toasts.tsx'
-import { Await, Button, ErrorNotice, Page, Section } from '../../../ui/index.ts'
+import { Await, Button, Page, Section } from '../../../ui/index.ts'
 import { ApiForm, type Draft, draftOf, EMPTY, membersOf } from './form.tsx'
 
 const PARENTS = [
@@ -17,6 +17,8 @@ const PARENTS = [
 export function ApiPage({ resource }: { readonly resource: string }) {
   const api = useTagged<AdminApi>(`/admin/apis/${encodeURIComponent(resource)}`)
   const { data } = api
+  // A form that was saved begins anew.
+  const [saved, setSaved] = useState(0)
   return (
     <Page
       title={data?.name ?? resource}
@@ -33,10 +35,15 @@ export function ApiPage({ resource }: { readonly resource: string }) {
         {(found) => (
           <Section title={found.resource}>
             <ApiForm
-              key={JSON.stringify(found)}
+              key={`${saved} ${JSON.stringify(found)}`}
               draft={draftOf(found)}
               action="Save"
-              onSave={async (draft) => void (await api.change(membersOf(draft), `The API ${found.name} was changed`))}
+              failed="The API was not changed"
+              onSave={async (draft) => {
+                await api.save(membersOf(draft))
+                setSaved(saved + 1)
+                toast(`The API ${found.name} was changed`)
+              }}
             />
           </Section>
         )}
@@ -56,23 +63,15 @@ async function remove(api: Tagged<AdminApi>, { name, scopes }: AdminApi): Promis
 }
 
 export function NewApi() {
-  const [error, setError] = useState<unknown>()
   const create = async (draft: Draft) => {
-    setError(undefined)
     const members = Object.entries(membersOf(draft)).filter(([, value]) => value !== null)
-    try {
-      await gate.admin.apis.create({ resource: draft.resource.trim(), ...Object.fromEntries(members) })
-    } catch (failure) {
-      setError(failure)
-      return
-    }
+    await gate.admin.apis.create({ resource: draft.resource.trim(), ...Object.fromEntries(members) })
     toast(`The API ${draft.resource} was declared`)
     go(href('applications', 'apis', draft.resource.trim()))
   }
   return (
     <Page title="New API" parents={PARENTS}>
-      <ApiForm draft={EMPTY} action="Declare the API" isNew onSave={create} />
-      {error !== undefined && <ErrorNotice error={error} title="The API was not declared" />}
+      <ApiForm draft={EMPTY} action="Declare the API" failed="The API was not declared" isNew onSave={create} />
     </Page>
   )
 }

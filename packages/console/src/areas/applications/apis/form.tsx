@@ -1,8 +1,9 @@
 /** The form of an API: its name, its scopes with what each allows, and its tokens. */
 import { useState } from 'preact/hooks'
 import type { AdminApi } from '../../../../../client/src/index.ts'
+import { faultsOf } from '../../../admin/tagged.ts'
 import { href } from '../../../shell/router.ts'
-import { Button, ButtonLink, Form, IconButton, TextField } from '../../../ui/index.ts'
+import { Button, ButtonLink, ErrorNotice, Form, IconButton, TextField, useSubmit } from '../../../ui/index.ts'
 
 type Scope = AdminApi['scopes'][number]
 
@@ -40,25 +41,29 @@ export function membersOf({ name, scopes, claims, lifetime }: Draft) {
 export function ApiForm({
   draft: given,
   action,
+  failed,
   isNew = false,
   onSave,
 }: {
   readonly draft: Draft
   readonly action: string
+  /** The title of an error. */
+  readonly failed: string
   readonly isNew?: boolean
   readonly onSave: (draft: Draft) => Promise<void>
 }) {
   const [draft, setDraft] = useState(given)
-  const [busy, setBusy] = useState(false)
+  const { isBusy, error, submit } = useSubmit(async () => {
+    // The faults name scopes by their number.
+    const whole = { ...draft, scopes: draft.scopes.filter(({ name }) => name.trim() !== '') }
+    setDraft(whole)
+    await onSave(whole)
+  })
+  const faults = faultsOf(error)
   const set = (part: Partial<Draft>) => setDraft({ ...draft, ...part })
   const isPlatform = draft.resource === 'platform'
-  const submit = async () => {
-    setBusy(true)
-    await onSave(draft)
-    setBusy(false)
-  }
   return (
-    <Form onSubmit={submit}>
+    <Form error={error} onSubmit={submit}>
       {isNew && (
         <TextField
           label="Resource"
@@ -66,6 +71,7 @@ export function ApiForm({
           placeholder="https://orders.example.com"
           value={draft.resource}
           onValue={(resource) => set({ resource })}
+          error={faults?.get('resource')}
           required
           autofocus
         />
@@ -75,8 +81,9 @@ export function ApiForm({
         hint="People see it when they consent."
         value={draft.name}
         onValue={(name) => set({ name })}
+        error={faults?.get('name')}
       />
-      <Scopes scopes={draft.scopes} onScopes={(scopes) => set({ scopes })} />
+      <Scopes scopes={draft.scopes} onScopes={(scopes) => set({ scopes })} faults={faults} />
       {!isPlatform && (
         <>
           <TextField
@@ -84,6 +91,7 @@ export function ApiForm({
             hint="In its access tokens, such as role or the claim of an attribute; separated by spaces."
             value={draft.claims}
             onValue={(claims) => set({ claims })}
+            error={[...(faults ?? [])].find(([path]) => /^claims\b/.test(path))?.[1]}
           />
           <TextField
             label="Lifetime of its tokens"
@@ -91,11 +99,13 @@ export function ApiForm({
             inputMode="numeric"
             value={draft.lifetime}
             onValue={(lifetime) => set({ lifetime })}
+            error={faults?.get('access_token_lifetime')}
           />
         </>
       )}
+      {error !== undefined && <ErrorNotice error={error} title={failed} />}
       <div class="row">
-        <Button type="submit" kind="primary" busy={busy} disabled={draft.resource.trim() === ''}>
+        <Button type="submit" kind="primary" busy={isBusy} disabled={draft.resource.trim() === ''}>
           {action}
         </Button>
         <ButtonLink kind="plain" href={href('applications', 'apis')}>
@@ -114,9 +124,11 @@ const LANGUAGES = [
 function Scopes({
   scopes,
   onScopes,
+  faults,
 }: {
   readonly scopes: readonly Scope[]
   readonly onScopes: (scopes: readonly Scope[]) => void
+  readonly faults: ReadonlyMap<string, string> | undefined
 }) {
   const set = (index: number, part: Partial<Scope>) =>
     onScopes(scopes.map((scope, place) => (place === index ? { ...scope, ...part } : scope)))
@@ -125,12 +137,13 @@ function Scopes({
       <legend>Scopes</legend>
       <p class="hint">Roles give them and applications are registered for them. The texts are for the consent page.</p>
       {scopes.map((scope, index) => (
-        <div key={index} class="api-scope">
+        <div key={index} class="item-row">
           <TextField
             label={`Scope ${index + 1}`}
             placeholder="orders:write"
             value={scope.name}
             onValue={(name) => set(index, { name })}
+            error={faults?.get(`scopes[${index}].name`)}
           />
           {LANGUAGES.map(([tag, language]) => (
             <TextField
@@ -149,7 +162,7 @@ function Scopes({
       ))}
       <div>
         <Button size="small" kind="plain" icon="plus" onClick={() => onScopes([...scopes, { name: '' }])}>
-          Another scope
+          {scopes.length === 0 ? 'Add a scope' : 'Another scope'}
         </Button>
       </div>
     </fieldset>

@@ -85,6 +85,7 @@ async function showSignIn(
   const page = signInPage(frame, {
     flow: flow.handle,
     client: client?.name,
+    linking: details.progress.identity && env.providers.nameOf(details.progress.identity.provider),
     isDevice: details.kind === 'own' && details.page.name === 'device',
     username: username === '' ? undefined : username,
     formError: shown.error?.(frame.language.messages),
@@ -94,8 +95,10 @@ async function showSignIn(
     isLocal: shown.isLocal === true,
     hasPassword: shown.isLocal === true || env.providers.localSignIn === 'all',
     isPasswordOptional: shown.isLocal !== true && env.providers.hasDomains(),
+    // Not the one that was just used: it would lead to the same page again.
     providers: env.providers
       .list()
+      .filter(({ id }) => id !== details.progress.identity?.provider)
       .map(({ id, name }) => ({ name, url: startOf(id, flow.handle, request?.loginHint, env) })),
   })
   return sendPage(context.http, page, {

@@ -17,7 +17,7 @@ export const de: Messages = {
   or: 'oder',
   withPasskey: 'Mit einem Passkey anmelden',
   signInWith: (provider) => `Mit ${provider} anmelden`,
-  signInLocally: 'Mit einem Passwort anmelden',
+  signInLocally: 'Notfallanmeldung mit Passwort',
   setUpElsewhere: 'Ihre Organisation meldet Personen anderswo an. Fragen Sie Ihre Administration.',
   leavingFor: (provider) => `Weiter zu ${provider}.`,
   passkeyFailed:
@@ -218,6 +218,7 @@ export const de: Messages = {
   link: 'Konten verknüpfen',
   doNotLink: 'Nicht verknüpfen',
   signInToLink: 'Anmelden und verknüpfen',
+  signInForLink: (provider) => `um Ihr Konto bei ${provider} zu verknüpfen`,
   trial: (provider) => `Probeanmeldung mit ${provider}`,
   trialLead: 'Niemand wurde angemeldet, und nichts wurde geändert. Das würde eine Anmeldung bedeuten.',
   trialWho: 'Person',
