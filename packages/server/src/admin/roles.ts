@@ -11,6 +11,7 @@ import { change, record, requireUpgraded } from './request/change.ts'
 import { checkMatch, created, requireMatch, tagged } from './request/etag.ts'
 import { PAGE_REPLY, pageQuery, pageReply, readPage } from './request/page.ts'
 import { type AdminRoute, conflict, knownApis, notFound, part } from './route.ts'
+import { requireBreakGlass } from './users.ts'
 
 export const roleRoutes: readonly AdminRoute[] = [
   {
@@ -78,6 +79,7 @@ export const roleRoutes: readonly AdminRoute[] = [
         const target = roleTarget(readRole(merged(presentRole(found), patch), await knownApis(env, stores)))
         // Removing the mark in a patch is saying false.
         await putRole(patch.provisioned === null ? { ...target, provisioned: false } : target, stores, revocations)
+        await requireBreakGlass(env, stores)
         await revocations.limitRoles(stores, 'changed')
         return await findRole(stores, name)
       })
@@ -99,6 +101,7 @@ export const roleRoutes: readonly AdminRoute[] = [
       await change(env, async (stores, { revocations }) => {
         checkMatch(call, presentRole(await findRole(stores, name)))
         await stores.roles.remove(name)
+        await requireBreakGlass(env, stores)
         await revocations.limitRoles(stores, 'changed')
       })
       record(env, call, { event: 'role.deleted', target: name, details: { source: 'admin' } })

@@ -8,7 +8,7 @@ import { instant, type JsonObject } from './request/body.ts'
 import { change, type Effects, record } from './request/change.ts'
 import { cursorQuery, PAGE_REPLY, pageReply, readPage, readTimeCursor, writeTimeCursor } from './request/page.ts'
 import { type AdminCall, type AdminEnv, type AdminRoute, notFound, part } from './route.ts'
-import { findUser } from './users.ts'
+import { findUser, requireBreakGlass } from './users.ts'
 
 export const userAccessRoutes: readonly AdminRoute[] = [
   listOfUser({
@@ -29,9 +29,10 @@ export const userAccessRoutes: readonly AdminRoute[] = [
     scope: 'Identity/Admin',
     summary: 'Removes a second factor, for a user who has lost it.',
     async run(call, env) {
-      const { id } = await findUser(env.stores, part(call, 'user'))
+      const { id, breakGlass } = await findUser(env.stores, part(call, 'user'))
       const removal = await change(env, async (stores) => {
         const result = await stores.factors.remove(id, part(call, 'factor'))
+        if (breakGlass) await requireBreakGlass(env, stores)
         if (result.outcome === 'removed')
           await noticeOf(env, stores, { kind: 'factor-removed', userId: id, subject: result.factor.label })
         return result

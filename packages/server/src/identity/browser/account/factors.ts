@@ -182,11 +182,12 @@ async function askForNewCodes(context: SignedInBrowser, _query: Parameters, env:
   return sendPage(context.http, page)
 }
 
-/** Where the role of a person requires a second factor, the last one cannot be removed. */
+/** Where the role of a person, or their use in emergencies, requires a second factor, the last one cannot be removed. */
 async function removeFactor(context: SignedInBrowser, form: Parameters, env: BrowserEnv): Promise<void> {
   const { user } = context
   const removal = await env.revocations.inTransaction(async (_revocations, stores) => {
-    const keepLast = user.roleRequiresSecondFactor
+    const isForEmergencies = user.breakGlass && env.providers.localSignIn === 'break_glass'
+    const keepLast = user.roleRequiresSecondFactor || isForEmergencies
     const result = await stores.factors.remove(user.id, form.get('factor') ?? '', { keepLast })
     if (result.outcome === 'removed') {
       const { label: subject } = result.factor
