@@ -105,7 +105,7 @@ async function tokenOf(port: number, key: ProofMaker | undefined): Promise<strin
 }
 
 /** Proofs are signed before the time that is measured; a proof is good for a minute. */
-let mostResponses = 4_000
+let mostResponses = 16_000
 
 async function measure(port: number, program: Program, clients: readonly Client[]): Promise<Figures> {
   await load(port, callersOf(clients, mostResponses / 3), ROUND_MS / 3)

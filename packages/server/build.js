@@ -24,6 +24,7 @@ const SERVERS = {
   serve: 'cli/main.ts',
   worker: 'cli/serve/worker.ts',
   'verifier-thread': 'identity/tokens/verifier-thread.ts',
+  'proof-thread': 'identity/dpop/proof-thread.ts',
   'query-process-main': 'query/engines/sqlite/processes/query-process-main.ts',
   'split-thread': 'query/engines/sqlite/read/split-thread.ts',
   'writer-thread': 'feeds/sqlite/writer-thread.ts',

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { algFaults } from '../../packages/server/src/declarative/client-algs.ts'
 import { rotateDueKeys } from '../../packages/server/src/store/keys/key-rotation.ts'
 import { deriveKey } from '../support/derived-key.ts'
 import { onEveryEngineInLongRuns } from '../support/engines.ts'
@@ -60,6 +61,15 @@ onEveryEngineInLongRuns('key rings', (place) => {
         break
       }
     })
+
+  test('a client is not registered for an algorithm without keys, by the rule of the administration and of the file', async () => {
+    const { signingKeys: keys } = gate.stores
+    const known = (await keys.list()).filter(({ alg }) => alg !== 'EdDSA')
+    assert.deepEqual(algFaults({ access_token_alg: 'ES256' }, known), [])
+    const [fault] = algFaults({ access_token_alg: 'EdDSA' }, known)
+    assert.equal(fault?.path, 'access_token_alg')
+    assert.match(fault?.text ?? '', /no signing key for EdDSA: add it to the setting signing_algs/)
+  })
 
   test('RFC 8725 §3.1: a key is accepted with its own algorithm only', async () => {
     await setAlgs({ access_token_alg: 'PS256' })

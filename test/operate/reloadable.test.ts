@@ -65,6 +65,7 @@ const PROBES: { readonly [Name in SettingName]?: Probe } = {
   limitStream: budget('/Platform'),
   limitAdmin: budget('/admin/users'),
   limitFeeds: budget('/feeds'),
+  limitScim: budget('/scim/v2/Users'),
   feedPublisherRate: {
     values: ['1', '1000'],
     seen: [
@@ -377,15 +378,15 @@ for (const workers of [1, 2])
       const file = join(place.dataFolder, 'gatehouse.json')
       const smtp = await startSmtpServer()
       const { certFile } = await writeCertificate(trustedCertificate(), place.dataFolder)
-      const mail = { mail_url: smtp.flags['--mail-url'], mail_from: smtp.flags['--mail-from'] }
-      const declare = (which: 0 | 1, others: object, declared: object = DECLARED) => {
+      const fixed = { scim: true, mail_url: smtp.flags['--mail-url'], mail_from: smtp.flags['--mail-from'] }
+      const declare = (which: 0 | 1, more: object, declared: object = DECLARED) => {
         const settings = Object.entries(PROBES).map(([name, { values }]) => [
           fileName(name as SettingName),
           values[which],
         ])
         return writeFile(
           file,
-          JSON.stringify({ ...declared, settings: { ...Object.fromEntries(settings), ...mail, ...others } }),
+          JSON.stringify({ ...declared, settings: { ...Object.fromEntries(settings), ...fixed, ...more } }),
         )
       }
       await declare(0, { stream_drain_time: 30, stop_delay: 0 })

@@ -33,7 +33,7 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
   return (env) => {
     let key: Promise<KeyPair> | undefined
     /** The last one of each origin. */
-    const nonces: Record<string, string | undefined> = {}
+    const nonces = new Map<string, string>()
 
     const proofOf = async (method: string, url: string, nonce: string | undefined, token?: string): Promise<string> => {
       key ??= (options.key ?? storedKey)(env.issuer)
@@ -61,10 +61,10 @@ export function dpop<Source extends TokenSource>(auth: Auth<Source>, options: Dp
         else if (method !== 'POST' || url !== (await env.endpoint('token'))) return fetch(url, init)
         const { origin } = new URL(url)
         for (let isFirst = true; ; isFirst = false) {
-          headers.set('dpop', await proofOf(method, url, nonces[origin] ?? options.nonce, token))
+          headers.set('dpop', await proofOf(method, url, nonces.get(origin) ?? options.nonce, token))
           const response = await fetch(url, { ...init, headers })
           const nonce = response.headers.get('dpop-nonce')
-          if (nonce !== null) nonces[origin] = nonce
+          if (nonce !== null) nonces.set(origin, nonce)
           // §8, §9: an error with a nonce asks for the same request with that nonce.
           if (response.ok || nonce === null || !isFirst) return response
         }

@@ -1,5 +1,6 @@
 /** Administration of clients and their secrets. */
 import type { KnownApis } from '../declarative/check-meaning.ts'
+import { algFaults } from '../declarative/client-algs.ts'
 import { clientTarget } from '../declarative/targets.ts'
 import { changedAttributes } from '../store/attributes/attribute-values.ts'
 import type { AttributeDefinition } from '../store/attributes/attributes.ts'
@@ -9,6 +10,7 @@ import { type ClientMetadata, hasSecret, toClient } from '../store/clients/clien
 import { clientMatches } from '../store/clients/clients.ts'
 import { tokenScopes } from '../store/clients/token-scopes.ts'
 import { newId, newSecret } from '../store/keys/opaque.ts'
+import type { StoredKey } from '../store/keys/signing-keys.ts'
 import { removeScimClient } from '../store/scim/provisioned-roles.ts'
 import type { Stores } from '../store/stores.ts'
 import { badBody, CLIENT_SCHEMA, instant, type JsonObject, merged, readClient, readObject } from './request/body.ts'
@@ -63,6 +65,7 @@ export const clientRoutes: readonly AdminRoute[] = [
       const body = { client_id: newId(9), ...readObject(call.body) }
       const { stores: read } = env
       const metadata = readMetadata(body, await read.attributes.list(), await knownApis(env, read))
+      refuseAlgs(metadata, await read.signingKeys.list())
       const secret = hasSecret(metadata) ? newSecret() : undefined
       const client = await change(env, async (stores, { publish, revocations }) => {
         if ((await stores.clients.metadata(metadata.client_id)) !== undefined)
@@ -114,6 +117,7 @@ export const clientRoutes: readonly AdminRoute[] = [
           await stores.attributes.list(),
           await knownApis(env, stores),
         )
+        refuseAlgs(wanted, await stores.signingKeys.list())
         await stores.clients.put(wanted)
         const attributes = changedAttributes(found.attributes ?? {}, wanted.attributes ?? {})
         await publish({ kind: 'clients-changed', clientId: id, ...(attributes.length > 0 && { attributes }) })
@@ -265,11 +269,25 @@ function readMetadata(value: JsonObject, attributes: readonly AttributeDefinitio
 }
 
 /** Members that nodes of earlier versions do not respect. */
-const NEW_MEMBERS = ['jwks_uri', 'token_endpoint_auth_signing_alg', 'federated', 'api', 'exchange_scope'] as const
+const NEW_MEMBERS = [
+  'jwks_uri',
+  'token_endpoint_auth_signing_alg',
+  'federated',
+  'api',
+  'exchange_scope',
+  'access_token_alg',
+  'id_token_signed_response_alg',
+  'dpop_bound_access_tokens',
+] as const
 
 async function requireKnown(env: AdminEnv, patch: JsonObject): Promise<void> {
   const isNew = NEW_MEMBERS.some((name) => (patch[name] ?? null) !== null)
   if (isNew || patch.token_endpoint_auth_method === 'private_key_jwt') await requireUpgraded(env)
+}
+
+function refuseAlgs(metadata: ClientMetadata, keys: readonly StoredKey[]): void {
+  const faults = algFaults(metadata, keys)
+  if (faults.length > 0) throw badBody(faults)
 }
 
 function isWithoutSecret(method: unknown): boolean {

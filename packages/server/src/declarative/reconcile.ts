@@ -18,6 +18,7 @@ import { apply } from './apply.ts'
 import { attributeChangeFaults, keptAttributes, wantedAttributes } from './attribute-changes.ts'
 import { BadDeclaration } from './bad-declaration.ts'
 import { checkMeaning } from './check-meaning.ts'
+import { algFaults } from './client-algs.ts'
 import { sharedNames, takenNames } from './controller-names.ts'
 import { BadCsv, readCsvFile } from './csv-file.ts'
 import { defer } from './deferral.ts'
@@ -176,6 +177,7 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
       { apis: [...state.apis.values()], provisioning: env.provisioning ?? false },
     ),
     ...(await removedScopeFaults(declaration, state, stores)),
+    ...(await clientAlgFaults(declaration, stores)),
     ...attributeChangeFaults(declaration, state),
     ...providerChangeFaults(declaration, state),
     ...sharedNames('feeds', declaration.feeds, remaining(state.controllers, declaration, 'controllers')),
@@ -209,6 +211,14 @@ async function deferIfNeeded(declared: Declared, { nodes }: Stores, { onDeferred
     )
   onDeferred(deferred.sections, older)
   return { ...declared, declaration: deferred.declaration }
+}
+
+async function clientAlgFaults({ clients = [] }: Declaration, { signingKeys }: Stores): Promise<Fault[]> {
+  if (clients.length === 0) return []
+  const keys = await signingKeys.list()
+  return clients.flatMap((client, index) =>
+    algFaults(client, keys).map(({ path, text }) => ({ path: `clients[${index}].${path}`, text })),
+  )
 }
 
 /** All clients are read only where a scope is to be removed. */

@@ -92,17 +92,17 @@ function definitionOf(args: Arguments): JsonObject {
 const SCOPE_TEXT = /^(?<name>.+):(?<language>[A-Za-z-]+)=(?<text>.+)$/
 
 function scopesOf(args: Arguments): readonly JsonObject[] {
-  const scopes = new Map<string, Record<string, string>>()
+  const scopes = new Map<string, Map<string, string>>()
   for (const given of args.values('--scope')) {
     const at = given.indexOf('=')
-    scopes.set(at < 0 ? given : given.slice(0, at), at < 0 ? {} : { en: given.slice(at + 1) })
+    scopes.set(at < 0 ? given : given.slice(0, at), new Map(at < 0 ? [] : [['en', given.slice(at + 1)]]))
   }
   for (const given of args.values('--text')) {
     const { name = '', language = '', text = '' } = SCOPE_TEXT.exec(given)?.groups ?? {}
     const texts = scopes.get(name)
     if (texts === undefined)
       throw new UsageError(`--text ${given}: write NAME:LANGUAGE=TEXT, with the NAME of a --scope of this command`)
-    texts[language] = text
+    texts.set(language, text)
   }
-  return [...scopes].map(([name, text]) => ({ name, ...(Object.keys(text).length > 0 && { text }) }))
+  return [...scopes].map(([name, texts]) => ({ name, ...(texts.size > 0 && { text: Object.fromEntries(texts) }) }))
 }

@@ -2,7 +2,16 @@
 import { hidden, postForm, signedInUser } from './form-parts.ts'
 import { fill, type Html, html } from './html.ts'
 import { type PageFrame, page } from './layout.ts'
+import type { Messages } from './messages/en.ts'
 import { date } from './times.ts'
+
+/** What people read about an error of a sign-in through another provider; undefined for other errors. */
+export function providerErrorOf(
+  { providerError }: Messages,
+  code: string,
+): Messages['providerError'][string] | undefined {
+  return Object.hasOwn(providerError, code) ? providerError[code] : undefined
+}
 
 export interface IdentitiesData {
   readonly identities: readonly {
@@ -80,7 +89,7 @@ export function trialPage(frame: PageFrame, data: TrialData): Html {
   const title = messages.trial(data.provider)
   const who =
     'code' in outcome
-      ? html`${messages.providerError[outcome.code]?.title ?? ''} (<code id="trial-code">${outcome.code}</code>)`
+      ? html`${providerErrorOf(messages, outcome.code)?.title ?? ''} (<code id="trial-code">${outcome.code}</code>)`
       : html`<span id="trial-user">${outcome.isNew ? messages.trialCreate(outcome.username) : messages.trialUser(outcome.username)}</span>`
   const attributes = data.attributes.map(({ name, values }) => `${name}: ${values.join(', ') || messages.trialNone}`)
   const body = html`

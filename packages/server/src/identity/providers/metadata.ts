@@ -64,7 +64,7 @@ function checked({ document, jwksUri }: IssuerMetadata, provider: StoredProvider
   }
 
   function address(name: string): string | undefined {
-    const value = document[name]
+    const value = Object.hasOwn(document, name) ? document[name] : undefined
     if (value === undefined) return undefined
     const url = typeof value === 'string' ? URL.parse(value) : null
     const isFit = url !== null && (url.protocol === 'https:' || (provider.private && url.protocol === 'http:'))
