@@ -106,6 +106,14 @@ test('a new table can be queried', async () => {
   await becomes(200, () => query(bob, 'select id from notes where note is null'))
 })
 
+test('an attribute and a table whose row filter uses it can be in one file', async () => {
+  const bob = await tokenOf('bob', 'wonderland-2')
+  const desks = { name: 'desks', columns: [{ name: 'desk', type: 'Text' }], row_filter: 'desk = :attribute.desk' }
+  await apply({ attributes: [{ name: 'desk', type: 'Text' }], tables: [desks] })
+  await becomes(200, () => query(bob, 'select desk from desks'))
+  await apply({ tables: [{ ...desks, row_filter: 'desk <> :attribute.desk' }] })
+})
+
 test('a removed client gets no tokens', async () => {
   await apply({ clients: [], prune: true })
   await becomes(0, async () => ((await tokenOf('bob', 'wonderland-2')) === undefined ? 0 : 1))

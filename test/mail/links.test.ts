@@ -49,6 +49,8 @@ onEveryEngineInLongRuns('mailed links', (at) => {
     assert.equal(mail.headers.get('subject'), 'Ihr Konto bei Gatehouse')
     assert.equal(mail.headers.get('auto-submitted'), 'auto-generated')
     assert.match(mail.text, /Guten Tag Ida/)
+    const until = new Intl.DateTimeFormat('de', { dateStyle: 'long', timeZone: 'UTC' })
+    assert.ok(mail.text.includes(`bis ${until.format(new Date(String(body.expires_at)))}`), mail.text)
     assert.ok(mail.html.includes(`href="${linkIn(mail)}"`))
     // Opening does not use it.
     assert.equal((await place.open(place.newAgent(), linkIn(mail))).status, 200)

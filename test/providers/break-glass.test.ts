@@ -66,6 +66,13 @@ test('the start is refused until somebody can break the glass; then only they ha
   const code = totpCode(secret, Math.floor(place.clock() / 30_000))
   const account = pageOf(await agent.submit(second.forms[0] ?? assert.fail(second.body), { code }))
   assert.equal(account.url.pathname, '/account')
+  // It stays so: the last second factor cannot be removed.
+  const security = pageOf(await agent.get('/account/security'))
+  const remove = /\/account\/factors\/remove\?factor=[\w-]+/.exec(security.body)?.[0] ?? assert.fail(security.body)
+  const form = pageOf(await agent.get(remove)).forms.find(({ fields }) => fields.some(({ name }) => name === 'factor'))
+  const kept = pageOf(await agent.submit(form ?? assert.fail('no form'), {}))
+  assert.match(kept.body, /account\/factors\/remove/)
+  assert.notEqual(kept.url.searchParams.get('done'), 'factor')
   await place.server.stop()
   const database = await openDatabase({ dataFolder: at.dataFolder, url: at.databaseUrl })
   await until('the use is recorded', 2000, async () => {

@@ -30,6 +30,10 @@ test('Sign in with Entra, Google, Okta or Keycloak', async () => {
 
   const command = guide.take('provider add').text
   assert.ok(command.includes(`provider add ${declared.id} ${declared.issuer} ${declared.client_id}`))
+  // The second Gatehouse knows the redirect URI of the first.
+  const other = Object(parse(guide.take('attributes:').text))
+  assert.deepEqual(other.clients[0].redirect_uris, ['http://localhost:5080/external/corp/callback'])
+  assert.match(guide.take('serve').text, /--config other\.yaml --logout-private true/)
   guide.finish()
   await guide.close()
   await place.close()

@@ -28,7 +28,7 @@ export interface ApplyEnv {
   hashPassword(password: string): Promise<string>
   /** The initial rows of a table. */
   rowsOf(table: string): AsyncIterable<CsvRow> | undefined
-  /** The path of the member of the file that names the rows of a table. */
+  /** The path of the table in the file, or of its rows if the file names them. */
   pathOf(table: string): string
 }
 

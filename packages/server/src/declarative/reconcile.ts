@@ -194,7 +194,7 @@ async function reconcileLocked(whole: Declared, env: ReconcileEnv, dryRun: boole
       ...env,
       hashPassword,
       rowsOf: (table) => rowsOf(table, declared),
-      pathOf: (table) => `tables[${declaration.tables?.findIndex(({ name }) => name === table)}].csv`,
+      pathOf: (table) => pathOf(table, declaration),
     })
   return changes
 }
@@ -328,6 +328,11 @@ function fileFaults(file: string, path: string): Fault[] {
   } catch {
     return [{ path, text: `the file ${file} cannot be read` }]
   }
+}
+
+function pathOf(name: string, { tables = [] }: Declaration): string {
+  const index = tables.findIndex((candidate) => candidate.name === name)
+  return `tables[${index}]${tables[index]?.csv === undefined ? '' : '.csv'}`
 }
 
 function rowsOf(name: string, { declaration, folder, rows }: Declared): AsyncIterable<CsvRow> | undefined {

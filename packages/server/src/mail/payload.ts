@@ -6,6 +6,8 @@ export interface Payload {
   readonly typed?: string | undefined
   /** Of the link. */
   readonly token?: string | undefined
+  /** When the link expires, if that is not when delivery is given up. */
+  readonly linkExpiresAt?: number | undefined
   readonly subject?: string | undefined
   readonly address?: string | undefined
   readonly userAgent?: string | undefined

@@ -52,7 +52,8 @@ export function createMailPort({ sealingKey, clock, rate }: QueueingOptions): Ma
     },
 
     async sendLink(stores, { kind, userId, to, token, expiresAt }) {
-      await add(stores, { kind, userId, recipient: to, language: '', expiresAt: soonest(expiresAt) }, { token })
+      const mail = { kind, userId, recipient: to, language: '', expiresAt: soonest(expiresAt) }
+      await add(stores, mail, { token, linkExpiresAt: expiresAt })
     },
 
     async forgotPassword(stores, { typed, address, language }) {

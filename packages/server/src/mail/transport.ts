@@ -122,5 +122,8 @@ function membersOf(error: Error): { message: string; responseCode?: unknown; com
   const command = 'command' in error && typeof error.command === 'string' ? { command: error.command } : {}
   // What the server said, where it said something, is all that an operator needs.
   const said = 'response' in error && typeof error.response === 'string' ? error.response.trim() : ''
-  return { message: said === '' ? error.message : said, responseCode: code, ...command }
+  const message = said === '' ? error.message : said
+  // The reply alone, such as "command not recognized", does not say to what.
+  const step = command.command === 'STARTTLS' ? 'the server does not offer STARTTLS: ' : ''
+  return { message: `${step}${message}`, responseCode: code, ...command }
 }

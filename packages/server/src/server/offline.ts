@@ -74,6 +74,8 @@ async function openTables<T>(
       bus,
       clock,
       database: { dataFolder: config.data, databaseUrl: config.databaseUrl },
+      // Row filters are bound with the definitions; no caller has values here.
+      attributes: { definitions: () => stores.attributes.list(), valuesOf: () => ({}) },
       limits: { concurrency: 1 },
       deriveKey: masterKey.derive,
       onError: rethrow,

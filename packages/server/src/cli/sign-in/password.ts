@@ -11,11 +11,11 @@ export async function readNewPassword(prompt: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const given = await readPasswordLine()
     if (given === '')
-      throw new CommandError('There is no password on stdin: without a terminal, its first line is the password')
+      throw new CommandError('There is nothing on stdin: without a terminal, its first line is the password or secret')
     return given
   }
   const first = await askPassword(prompt)
-  if ((await askPassword('Repeat it: ')) !== first) throw new CommandError('The passwords differ')
+  if ((await askPassword('Repeat it: ')) !== first) throw new CommandError('The two entries differ')
   return first
 }
 

@@ -48,7 +48,7 @@ function audienceOf(value: string, { issuer, registered, known }: ResourceRules)
   if (audience === undefined)
     throw refuse('invalid_target', 'A resource is unknown: it is compared by character with the declared APIs')
   if (![...registered].some((scope) => known.audienceOf(scope) === audience))
-    throw refuse('invalid_target', 'The client is registered for no scope of a resource')
+    throw refuse('invalid_target', 'The client is registered for no scope of the resource')
   return audience
 }
 

@@ -266,7 +266,7 @@ export const de: Messages = {
     },
     'identity.name_taken': {
       title: 'Ihr Benutzername ist hier vergeben',
-      lead: 'Jemand hat hier schon denselben Benutzernamen. Ihre Administration muss das klären.',
+      lead: 'Sind Sie das selbst, so melden Sie sich hier mit Ihrem Passwort an, und verknüpfen Sie die beiden Konten auf Ihrer Kontoseite. Andernfalls muss Ihre Administration das klären.',
     },
     'identity.linked_elsewhere': {
       title: 'Dieses Konto ist hier mit jemand anderem verknüpft',

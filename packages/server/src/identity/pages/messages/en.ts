@@ -261,7 +261,7 @@ export const en = {
     },
     'identity.name_taken': {
       title: 'Your username is taken here',
-      lead: 'Somebody here has the same username already. Your administrator has to resolve this.',
+      lead: 'If it is you, sign in with your password here, and link the two accounts on your account page. Otherwise your administrator has to resolve this.',
     },
     'identity.linked_elsewhere': {
       title: 'This account is linked to somebody else here',
