@@ -83,6 +83,19 @@ onEveryEngine('subscriptions of feeds', (place) => {
     )
   })
 
+  test('publications of one connection stay in their order while the bytes of all feeds are counted', async () => {
+    // They are counted each second: one of these requests begins it.
+    const count = 600
+    for (let id = 0; id < count; id++) {
+      stream.send({ Controller: 'Orders', Topic: topic, Action: 'Publish', TransactionID: id, Data: id })
+      if (id % 20 === 19) await pause(40)
+    }
+    for (let id = 0; id < count; id++) assert.equal((await stream.next()).TransactionID, id)
+    const history = await (await server.send('GET', `/feeds/Orders/${topic}?last=1000`)).json()
+    const stored = (history as { Messages: { Data: number }[] }).Messages.map(({ Data }) => Data)
+    assert.deepEqual(stored, [...Array(count).keys()].slice(-stored.length))
+  })
+
   test('a Sub is counted like any other', async () => {
     await confirmed(sub('Orders', topic))
     await confirmed(sub('Orders', topic))

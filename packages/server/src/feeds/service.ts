@@ -124,7 +124,7 @@ export class FeedService {
     if (!mayWrite(definition, principal)) throw missingRight(definition.write)
     for (const message of messages) checkMessage(definition, message)
     this.#rates.take(principal.subject, definition, messages.length)
-    if (isStored(definition)) await this.#checkBytes()
+    if (isStored(definition)) this.#checkBytes()
     return feed.append(messages, once)
   }
 
@@ -199,6 +199,7 @@ export class FeedService {
         await engine.drop(name)
       }
     for (const definition of definitions) await this.#take(engine, definition)
+    await this.#countBytes()
     this.#options.onChanged(this.list())
   }
 
@@ -221,21 +222,22 @@ export class FeedService {
     } else if (JSON.stringify(known.definition) !== JSON.stringify(definition)) await known.update(definition)
   }
 
-  /** All feeds together. */
-  async #checkBytes(): Promise<void> {
-    const { limits } = this.#options
-    const now = performance.now()
-    if (now - this.#bytesAt > COUNT_MS) {
-      this.#bytesAt = now
-      const usages = await Promise.all([...this.#feeds.values()].map(({ store }) => store.usage()))
-      this.#bytes = usages.reduce((sum, { bytes }) => sum + bytes, 0)
-    }
+  /** All feeds together. No publication waits for the count: the next ones of its connection would overtake it. */
+  #checkBytes(): void {
+    const { limits, onError } = this.#options
+    if (performance.now() - this.#bytesAt > COUNT_MS) this.#countBytes().catch(onError)
     if (this.#bytes > limits.bytes)
       throw refuseForNow(
         'feed.full',
         `The messages that all feeds keep have more than ${limits.bytes} bytes: shorten histories, or raise feed_bytes`,
         60,
       )
+  }
+
+  async #countBytes(): Promise<void> {
+    this.#bytesAt = performance.now()
+    const usages = await Promise.all([...this.#feeds.values()].map(({ store }) => store.usage()))
+    this.#bytes = usages.reduce((sum, { bytes }) => sum + bytes, 0)
   }
 }
 
