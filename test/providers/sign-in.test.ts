@@ -132,6 +132,8 @@ onEveryEngineInLongRuns('sign-in through a provider', (at) => {
     const user = await userOf(await place.signIn(place.newAgent(), stub))
     assert.deepEqual(user?.roles, ['trader'])
     assert.deepEqual(user?.roleSources.get('trader'), ['provider:corp'])
+    const { body } = await place.admin('GET', `/admin/users/${user?.id}`)
+    assert.deepEqual(body.role_sources, { trader: ['provider:corp'] })
     assert.deepEqual(user?.attributes, { desk: ['FX', 'Rates'] })
     await place.admin('PATCH', `/admin/users/${user?.id}`, { roles: ['reader', 'trader'] })
     stub.person = { ...stub.person, groups: ['gatehouse'], org: {} }

@@ -10,6 +10,8 @@ export interface AdminUser {
     readonly id: string;
     readonly username: string;
     readonly roles: readonly string[];
+    /** Of roles that not only an operator gives: `operator`, `provider:ID` or `scim:CLIENT`. */
+    readonly role_sources?: Readonly<Record<string, readonly string[]>>;
     readonly disabled: boolean;
     readonly name?: string;
     readonly email?: string;

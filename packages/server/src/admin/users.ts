@@ -232,9 +232,16 @@ function presentUser(user: User): JsonObject {
     must_change_password: user.mustChangePassword,
     has_password: user.passwordHash !== undefined,
     has_second_factor: user.hasSecondFactor,
+    ...roleSources(user),
     created_at: instant(user.createdAt),
     updated_at: instant(user.updatedAt),
   }
+}
+
+/** Who gives the roles that not only an operator gives: `provider:ID`, `scim:CLIENT`. */
+function roleSources({ roleSources: sources }: User): JsonObject {
+  const byOthers = [...sources].filter(([, given]) => given.some((source) => source !== 'operator'))
+  return byOthers.length === 0 ? {} : { role_sources: Object.fromEntries(byOthers) }
 }
 
 function current({ username, profile, breakGlass, attributes, disabled, mustChangePassword, roles }: User) {

@@ -130,6 +130,17 @@ function EditDetails({
   )
 }
 
+/** Such as: trader is given by the provider corp. They stay while one of these gives them. */
+function sourcesText(sources: NonNullable<Props['person']['role_sources']>): string {
+  const given = Object.entries(sources).map(([role, by]) => `${role} is given by ${by.map(sourceName).join(' and ')}`)
+  return `${given.join('; ')}. A role is held while one of these gives it.`
+}
+
+function sourceName(source: string): string {
+  const [kind, name] = [source.slice(0, source.indexOf(':')), source.slice(source.indexOf(':') + 1)]
+  return kind === 'provider' ? `the provider ${name}` : kind === 'scim' ? `the SCIM client ${name}` : 'an operator'
+}
+
 function Roles({ user, person }: Props) {
   const [draft, setDraft] = useState<readonly string[]>()
   const [busy, setBusy] = useState(false)
@@ -151,6 +162,7 @@ function Roles({ user, person }: Props) {
         )
       }
     >
+      {person.role_sources !== undefined && <p class="quiet">{sourcesText(person.role_sources)}</p>}
       {draft === undefined ? (
         <p class="badges">
           {person.roles.map((role) => (
