@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 /** Folders whose files mostly call a server or functions of this process; the others start browsers and other programs. */
 const SHARED = ['admin', 'csv', 'declarative', 'http', 'identity', 'lib', 'query', 'store', 'streaming']
 
-/** These measure their process, or change its environment. */
+/** These measure their process, change its environment, or expect an answer in the same turn of the event loop. */
 const SEPARATE = [
   'query/arrow-encoder',
   'query/iql/hostile',
@@ -15,8 +15,10 @@ const SEPARATE = [
   'query/overload',
   'query/readers',
   'streaming/codec',
+  'streaming/connection',
   'streaming/frame-reader',
   'streaming/rfc6455',
+  'streaming/topic-run-subscriptions',
 ]
 
 const FILES_IN_GROUP = 8
