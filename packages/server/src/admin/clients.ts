@@ -278,6 +278,8 @@ const NEW_MEMBERS = [
   'access_token_alg',
   'id_token_signed_response_alg',
   'dpop_bound_access_tokens',
+  'require_pushed_authorization_requests',
+  'profile',
 ] as const
 
 async function requireKnown(env: AdminEnv, patch: JsonObject): Promise<void> {

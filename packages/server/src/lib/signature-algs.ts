@@ -4,6 +4,9 @@ import { constants, type KeyObject, sign, verify } from 'node:crypto'
 export const SIGNATURE_ALGS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type SignatureAlg = (typeof SIGNATURE_ALGS)[number]
 
+/** Those of the FAPI 2.0 Security Profile (§5.4.1). */
+export const FAPI_ALGS: readonly SignatureAlg[] = ['PS256', 'ES256', 'EdDSA']
+
 export function isSignatureAlg(text: unknown): text is SignatureAlg {
   return SIGNATURE_ALGS.some((alg) => alg === text)
 }

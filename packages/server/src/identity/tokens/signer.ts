@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
-import { type SignatureAlg, signatureOf } from '../../lib/signature-algs.ts'
+import { FAPI_ALGS, type SignatureAlg, signatureOf } from '../../lib/signature-algs.ts'
 import {
   isPublished,
   isWithdrawn,
@@ -99,6 +99,11 @@ export async function openSigner(options: SignerOptions) {
       const isValid = await verifier.verify(token, ours)
       // The key may have been withdrawn in the meantime.
       return isValid && loaded.publicKey(kid) === ours ? { claims: jwt.claims, keyId: kid } : undefined
+    },
+
+    /** Of tokens for clients with the FAPI profile that choose none: the first of its algorithms in the setting. */
+    fapiAlg(): SignatureAlg {
+      return options.algs?.find((alg) => FAPI_ALGS.includes(alg)) ?? 'PS256'
     },
 
     /** Whether tokens of this key are accepted. */
