@@ -277,6 +277,10 @@ const NEW_MEMBERS = [
   'exchange_scope',
   'access_token_alg',
   'id_token_signed_response_alg',
+  'request_object_signing_alg',
+  'require_signed_request_object',
+  'authorization_signed_response_alg',
+  'introspection_signed_response_alg',
   'dpop_bound_access_tokens',
 ] as const
 

@@ -102,6 +102,7 @@ function serverMetadata(issuer: string, known: KnownScopes, claims: AttributeCla
     claims_supported: [...contract.claims_supported, ...claims.names()],
     ...CLIENT_AUTHENTICATION,
     dpop_signing_alg_values_supported: PROOF_ALGS,
+    request_object_signing_alg_values_supported: FOREIGN_ALGS,
     // Only what is an API can exchange tokens.
     ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
     scopes_supported: known.scopes(),
