@@ -108,7 +108,12 @@ onEveryEngineInLongRuns('introspection as a JWT', (place) => {
         ...insecure,
         requestJwtResponse: true,
       })
-    const read = async (by: oauth.Client) => oauth.processIntrospectionResponse(server, by, await ask(), insecure)
+    const read = async (by: oauth.Client) => {
+      const response = await ask()
+      const answer = await oauth.processIntrospectionResponse(server, by, response)
+      await oauth.validateApplicationLevelSignature(server, response, insecure)
+      return answer
+    }
     assert.equal((await read(api)).active, true)
     await assert.rejects(read({ ...api, client_id: 'api-RS256' }), /"aud"/)
     await assert.rejects(read({ ...api, introspection_signed_response_alg: 'RS256' }), /"alg"/)

@@ -282,6 +282,8 @@ const NEW_MEMBERS = [
   'authorization_signed_response_alg',
   'introspection_signed_response_alg',
   'dpop_bound_access_tokens',
+  'require_pushed_authorization_requests',
+  'profile',
 ] as const
 
 async function requireKnown(env: AdminEnv, patch: JsonObject): Promise<void> {
