@@ -1,8 +1,8 @@
-/** Signs and verifies our JWTs with rotating keys, off the event loop. */
-import { createPublicKey, type KeyObject, sign } from 'node:crypto'
+/** Signs and verifies our JWTs with rotating keys. */
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
-import { digestOf, FAPI_ALGS, keyInput, type SignatureAlg } from '../../lib/signature-algs.ts'
+import { FAPI_ALGS, type SignatureAlg, signatureOf } from '../../lib/signature-algs.ts'
 import {
   isPublished,
   isWithdrawn,
@@ -82,7 +82,8 @@ export async function openSigner(options: SignerOptions) {
     async sign(type: TokenType, alg: SignatureAlg, claims: Claims): Promise<string> {
       const { kid, privateKey } = loaded.inUse().signing.get(alg) ?? (await loaded.reloadSigningKey(alg))
       const input = `${encoded({ alg, typ: type, kid })}.${encoded(claims)}`
-      return `${input}.${await signOnPool(alg, input, privateKey)}`
+      const signature = await signatureOf(alg, privateKey, Buffer.from(input))
+      return `${input}.${signature.toString('base64url')}`
     },
 
     /** The claims of a token of this type that one of our keys signed. The caller checks expiry and audience. */
@@ -223,15 +224,6 @@ class LoadedKeys {
 
 function encoded(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
-}
-
-/** With a callback, Node signs on its thread pool and does not block the event loop. */
-function signOnPool(alg: SignatureAlg, input: string, key: KeyObject): Promise<string> {
-  return new Promise((resolve, reject) => {
-    sign(digestOf(alg), Buffer.from(input), keyInput(alg, key), (error, signature) =>
-      error === null ? resolve(signature.toString('base64url')) : reject(error),
-    )
-  })
 }
 
 function toPublishedKey({ kid, alg, publicJwk: { kty, crv, n, e, x, y } }: StoredKey): PublishedKey {
