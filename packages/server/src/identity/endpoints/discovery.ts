@@ -12,6 +12,7 @@ import type { ApiRegistry } from '../apis/registry.ts'
 import { QUERY_PATH, STREAM_PATH } from '../apis/targets.ts'
 import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
+import type { PushedSettings } from '../authorize/pushed-request.ts'
 import type { Signer } from '../tokens/signer.ts'
 
 const HEADERS = { 'cache-control': 'public, max-age=300' } as const
@@ -42,13 +43,21 @@ export interface DiscoveryOptions {
   readonly attributes: Pick<AttributeDirectory, 'claims'>
   /** Whether the OpenID document says only what the contract does, or all that the metadata of RFC 8414 says. */
   readonly mode: 'exact' | 'complete'
+  readonly pushed: PushedSettings
 }
 
-export function discoveryRoutes({ issuer, signer, apis, attributes, mode }: DiscoveryOptions): readonly Route[] {
+export function discoveryRoutes({
+  issuer,
+  signer,
+  apis,
+  attributes,
+  mode,
+  pushed,
+}: DiscoveryOptions): readonly Route[] {
   const exact = JSON.stringify(discoveryDocument(issuer))
   const metadata = textOf(
     () => [apis.known(), attributes.claims()] as const,
-    ([known, claims]) => serverMetadata(issuer, known, claims),
+    ([known, claims]) => serverMetadata(issuer, known, claims, pushed),
   )
   return [
     documentRoute('/.well-known/openid-configuration', mode === 'exact' ? () => exact : metadata),
@@ -94,7 +103,12 @@ function textOf<Sources extends readonly object[]>(
 }
 
 /** What is configured here: the OpenID document, every method of client authentication, and the scopes and resources of APIs (RFC 9728 §4). */
-function serverMetadata(issuer: string, known: KnownScopes, claims: AttributeClaims): object {
+function serverMetadata(
+  issuer: string,
+  known: KnownScopes,
+  claims: AttributeClaims,
+  { required }: PushedSettings,
+): object {
   const own = known.apis.filter(({ resource }) => resource !== PLATFORM_AUDIENCE).map(({ resource }) => resource)
   const contract = discoveryDocument(issuer)
   return {
@@ -102,6 +116,8 @@ function serverMetadata(issuer: string, known: KnownScopes, claims: AttributeCla
     claims_supported: [...contract.claims_supported, ...claims.names()],
     ...CLIENT_AUTHENTICATION,
     dpop_signing_alg_values_supported: PROOF_ALGS,
+    pushed_authorization_request_endpoint: `${issuer}/connect/par`,
+    require_pushed_authorization_requests: required,
     // Only what is an API can exchange tokens.
     ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
     scopes_supported: known.scopes(),
