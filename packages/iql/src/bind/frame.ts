@@ -26,7 +26,7 @@ const FRAME_ORDER = ['unbounded-preceding', 'preceding', 'current-row', 'followi
 /** Both databases can add as much to every Timestamp. */
 const MAX_MICROS = 365_000n * MICROS_PER_DAY
 
-const MOMENTS: ReadonlySet<TypeKind> = new Set(['Timestamp', 'Date', 'Time'])
+const MOMENTS: ReadonlySet<TypeKind> = new Set(['Timestamp', 'LocalTimestamp', 'Date', 'Time'])
 
 class FrameBinding {
   readonly #binding: Binding

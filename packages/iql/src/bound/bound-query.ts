@@ -306,7 +306,7 @@ export interface CteSource {
   readonly columns: readonly ResultColumn[]
 }
 
-/** generate_series(start, stop, step) AS alias: one column. The arguments have no columns. */
+/** generate_series(start, stop, step[, zone]) AS alias: one column. The arguments have no columns. */
 export interface SeriesSource {
   readonly kind: 'series'
   readonly id: number
@@ -314,6 +314,8 @@ export interface SeriesSource {
   readonly start: BoundExpression
   readonly stop: BoundExpression
   readonly step: BoundExpression
+  /** A literal or a parameter. */
+  readonly zone: BoundExpression | undefined
   readonly column: ResultColumn
 }
 

@@ -59,7 +59,7 @@ export interface NullLiteral extends Placed {
   readonly kind: 'null'
 }
 
-export type LiteralTypeName = 'Timestamp' | 'Date' | 'Time' | 'Interval' | 'Uuid' | 'Json'
+export type LiteralTypeName = 'Timestamp' | 'LocalTimestamp' | 'Date' | 'Time' | 'Interval' | 'Uuid' | 'Json'
 
 /** TIMESTAMP '2026-01-31T09:30:00Z', INTERVAL '5 minutes', … */
 export interface TypedLiteral extends Placed {

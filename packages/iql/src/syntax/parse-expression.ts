@@ -77,7 +77,7 @@ function parseUnary(tokens: TokenStream, operator: '-' | '+' | 'not', minimum: n
  * Comparison = Test [("=" | "<>" | "!=" | "<" | "<=" | ">" | ">=") Test]
  * Concatenation = Sum {"||" Sum}
  * Sum = Product {("+" | "-") Product}
- * Product = Sign {("*" | "/" | "%") Sign}
+ * Product = AtTimeZone {("*" | "/" | "%") AtTimeZone}
  */
 function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Expression | undefined {
   const { key, at } = tokens.token
@@ -91,11 +91,26 @@ function parseInfix(tokens: TokenStream, left: Expression, minimum: number): Exp
     return { kind: 'binary', operator, left, right, at }
   }
   if (key === 'is') return minimum < PRECEDENCE.is ? parseIs(tokens, left) : undefined
+  if (opensZone(tokens)) return minimum < PRECEDENCE.zone ? parseAtTimeZone(tokens, left) : undefined
   // In a column definition, as in DEFAULT 0 NOT NULL.
   if (key === 'not' && tokens.ahead(1).key === 'null') return undefined
   if (TEST_WORDS.has(key)) return minimum < PRECEDENCE.test ? parseTest(tokens, left) : undefined
   tokens.couldBe('an operator')
   return undefined
+}
+
+/** AT is not reserved: it can be an alias. */
+function opensZone(tokens: TokenStream): boolean {
+  return tokens.token.key === 'at' && tokens.ahead(1).key === 'time' && tokens.ahead(2).key === 'zone'
+}
+
+/** AtTimeZone = Sign {"AT" "TIME" "ZONE" Sign}: timezone(zone, time), as in PostgreSQL. */
+function parseAtTimeZone(tokens: TokenStream, time: Expression): Expression {
+  const { at } = tokens.take()
+  tokens.take()
+  tokens.take()
+  const zone = parseOperators(tokens, PRECEDENCE.zone)
+  return call({ text: 'timezone', at }, [zone, time])
 }
 
 const TEST_WORDS: ReadonlySet<string> = new Set(['not', 'between', 'in', 'like', 'ilike'])
@@ -222,7 +237,7 @@ function parseWord(tokens: TokenStream, key: string): Expression {
 }
 
 /**
- * TypedLiteral = ("TIMESTAMP" | "DATE" | "TIME" | "INTERVAL" | "UUID" | "JSON") Text
+ * TypedLiteral = ("TIMESTAMP" | "LOCALTIMESTAMP" | "DATE" | "TIME" | "INTERVAL" | "UUID" | "JSON") Text
  * Column = [Name "."] Name
  */
 function parseNamed(tokens: TokenStream): Expression {
@@ -248,6 +263,7 @@ function parseNamed(tokens: TokenStream): Expression {
 
 const LITERAL_TYPES: ReadonlyMap<string, LiteralTypeName> = new Map([
   ['timestamp', 'Timestamp'],
+  ['localtimestamp', 'LocalTimestamp'],
   ['date', 'Date'],
   ['time', 'Time'],
   ['interval', 'Interval'],

@@ -3,6 +3,7 @@
  * standard time. Read by the first statement that needs it; each zone is expanded when it is first used.
  */
 import { readFileSync } from 'node:fs'
+import type { ZoneNames } from 'gatehouse-iql'
 import { nearest } from 'gatehouse-protocol'
 import { once } from '../../lib/once.ts'
 import { readPosixRule } from './posix-rule.ts'
@@ -24,8 +25,11 @@ export function findZone(name: string): Zone | undefined {
   return readZones().get(name.toLowerCase())?.()
 }
 
+/** For the binder. */
+export const ZONE_NAMES: ZoneNames = { find: (name) => findZone(name)?.name, hint: hintForZone }
+
 /** For a name that no zone has: what to write instead. New York means America/New_York. */
-export function hintForZone(written: string): string {
+function hintForZone(written: string): string {
   const zones = readZones()
   const place = written.toLowerCase().replaceAll(/[\s-]+/g, '_')
   const key =

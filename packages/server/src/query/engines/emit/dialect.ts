@@ -18,7 +18,7 @@ import {
   type WindowCall,
   type WindowId,
 } from 'gatehouse-iql'
-import type { Placeholders } from './parameters.ts'
+import type { Placeholders, ZonePart } from './parameters.ts'
 
 /** SQL text; values are placeholders of Placeholders. */
 export type Sql = string
@@ -183,7 +183,9 @@ export interface Dialect {
   /** The distance of a RANGE frame along a key of the type. */
   readonly distance: (distance: bigint, key: IqlType) => Sql
   /** generate_series as a query in parentheses, whose column is c0. */
-  readonly series: (kind: TableFunctionId, start: Sql, stop: Sql, step: Sql) => Sql
+  readonly series: (kind: TableFunctionId, start: Sql, stop: Sql, step: Sql, zone: Sql | undefined) => Sql
+  /** A time zone as an argument, or several, of the dialect's functions. */
+  readonly zone: (placeholder: (part: ZonePart) => Sql) => Sql
   /** `query` has one column, c0. No row is NULL, several are an error. */
   readonly scalarQuery: (query: Sql) => Sql
   readonly setOperation: (left: Sql, right: Sql, node: SetOperation) => Sql
