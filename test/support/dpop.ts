@@ -28,7 +28,10 @@ export function createProofMaker(alg: ProofAlg = 'ES256', bits = 2048): ProofMak
   return makerOf(alg, pairOf(alg, bits))
 }
 
-function makerOf(alg: ProofAlg, { publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject }): ProofMaker {
+function makerOf(
+  alg: ProofAlg,
+  { publicKey, privateKey }: { publicKey: KeyObject; privateKey: KeyObject },
+): ProofMaker {
   const jwk = publicKey.export({ format: 'jwk' })
   const { kty, crv, x, y, n, e } = jwk
   const members = kty === 'RSA' ? { e, kty, n } : kty === 'EC' ? { crv, kty, x, y } : { crv, kty, x }

@@ -91,6 +91,9 @@ function assertHttps(value: unknown): void {
 
 function listOf(metadata: Metadata, name: string): string[] {
   const value = metadata[name]
-  assert.ok(Array.isArray(value) && value.every((item) => typeof item === 'string'), `${name}: ${JSON.stringify(value)}`)
+  assert.ok(
+    Array.isArray(value) && value.every((item) => typeof item === 'string'),
+    `${name}: ${JSON.stringify(value)}`,
+  )
   return value
 }

@@ -1,15 +1,8 @@
 /** The flow of a FAPI 2.0 plan that must succeed, step by step, so that a module can change or stop at any of them. */
-import {
-  checkGranted,
-  checkPushed,
-  checkServed,
-  checkTokens,
-  readResponse,
-  type Tokens,
-} from './checks.ts'
+import { checkGranted, checkPushed, checkServed, checkTokens, readResponse, type Tokens } from './checks.ts'
 import type { Reply } from './http.ts'
-import type { Plan } from './plan.ts'
 import type { Bench, OpenChanges, Parameters, Party, Proof, PushChanges, TokenChanges } from './party.ts'
+import type { Plan } from './plan.ts'
 
 /** A module of the suite: its id, the plans that it belongs to and its test. */
 export interface FapiModule {

@@ -51,9 +51,13 @@ export const requestModules: readonly FapiModule[] = [
   refused('par-plain-pkce-rejected', REQUEST, () => ({
     request: { code_challenge: randomText(64), code_challenge_method: 'plain' },
   })),
-  refused('par-authorization-request-containing-request_uri-form-param', [...EITHER, 'request_uri_not_supported'], () => ({
-    push: { form: { request_uri: 'urn:example:bwc4JK-ESC0w8acc191e-Y1LTC2' } },
-  })),
+  refused(
+    'par-authorization-request-containing-request_uri-form-param',
+    [...EITHER, 'request_uri_not_supported'],
+    () => ({
+      push: { form: { request_uri: 'urn:example:bwc4JK-ESC0w8acc191e-Y1LTC2' } },
+    }),
+  ),
   refused('ensure-mismatched-dpop-jkt-fails', ['invalid_request', 'invalid_dpop_proof'], ({ otherParty }) => ({
     request: { dpop_jkt: otherParty.proofMaker.thumbprint },
     push: { proof: {} },

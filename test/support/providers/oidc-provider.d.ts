@@ -13,7 +13,9 @@ declare module 'oidc-provider' {
     use(middleware: (context: Context, next: () => Promise<void>) => Promise<void>): this
     readonly AccessToken: TokenModel
     readonly ClientCredentials: TokenModel
-    readonly OIDCContext: new (context: Context) => { route: string }
+    readonly OIDCContext: new (
+      context: Context,
+    ) => { route: string }
     proxy: boolean
   }
 }
