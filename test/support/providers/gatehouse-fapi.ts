@@ -62,14 +62,15 @@ function pairOf(pairs: ReadonlyMap<Plan, ClientPair>, plan: Plan): ClientPair {
   return pair
 }
 
-function registrationOf({ signed, credentials }: Plan, { id, key, redirectUri, scope }: PlanClient) {
+function registrationOf({ openid, signed, credentials }: Plan, { id, key, redirectUri, scope }: PlanClient) {
   return {
     client_id: id,
     client_name: id,
     profile: 'fapi2',
     token_endpoint_auth_method: 'private_key_jwt',
     jwks: { keys: [key.publicJwk] },
-    scope,
+    // By the claims parameter a client gets what it could request as scopes.
+    scope: openid ? `${scope} profile email` : scope,
     ...(credentials
       ? { grant_types: ['client_credentials'], response_types: [] }
       : { grant_types: ['authorization_code', 'refresh_token'], redirect_uris: [redirectUri] }),
