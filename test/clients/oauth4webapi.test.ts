@@ -73,6 +73,8 @@ describe('oauth4webapi', () => {
       revocation_endpoint_auth_signing_alg_values_supported: algs,
       introspection_endpoint_auth_signing_alg_values_supported: algs,
       dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
+      pushed_authorization_request_endpoint: `${issuer.origin}/connect/par`,
+      require_pushed_authorization_requests: false,
     })
   })
 

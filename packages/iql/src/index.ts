@@ -11,6 +11,8 @@ export type {
   BoundBody,
   BoundCall,
   BoundExpression,
+  BoundFrame,
+  BoundFrameBound,
   BoundLatest,
   BoundOrder,
   BoundQuery,

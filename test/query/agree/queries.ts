@@ -288,6 +288,7 @@ export class Queries {
       if (use.definition.id === 'ntile') return number(choice.of(['1', '2', '3', '100']))
       return this.#make.make(isKind(argument) ? argument : 'Integer', context, 1)
     })
+    if (choice.oneIn(6)) return { ...callOf(use.definition.name, args), over: this.#rangeWindow(sources) }
     const over: Window = {
       partitionBy: choice.list(0, 1, () => columnOf(choice.of(sources).alias, choice.of(['k', 'ok', 'u', 'dt']))),
       orderBy: [
@@ -300,6 +301,30 @@ export class Queries {
       at,
     }
     return { ...callOf(use.definition.name, args), over }
+  }
+
+  /** A frame by distances along one key, whose rows tie. */
+  #rangeWindow(sources: ExpressionContext['sources']): Window {
+    const { choice } = this.#make
+    const key = choice.of(['k', 'ts', 'dt'])
+    const distances = { k: ['0', '1', '3'], ts: ['0 seconds', '5 minutes', '40 days'], dt: ['0 days', '40 days'] }[key]
+    const bound = (): FrameBound => {
+      const distance = choice.of(distances ?? [])
+      const kind = choice.of(['preceding', 'following'] as const)
+      return key === 'k' ? { kind, rows: Number(distance) } : { kind, interval: distance }
+    }
+    const start = choice.of<FrameBound>([
+      { kind: 'unbounded-preceding' },
+      { ...bound(), kind: 'preceding' },
+      { kind: 'current-row' },
+    ])
+    const end = choice.of<FrameBound>([
+      { kind: 'current-row' },
+      { ...bound(), kind: 'following' },
+      { kind: 'unbounded-following' },
+    ])
+    const orderBy = [this.#ordered(columnOf(choice.of(sources).alias, key))]
+    return { partitionBy: [], orderBy, frame: { unit: 'range', start, end }, at }
   }
 
   #frame(): Frame {

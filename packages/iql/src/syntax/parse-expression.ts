@@ -316,7 +316,7 @@ function parseExtract(tokens: TokenStream): Call {
 
 /**
  * Call = Name "(" ["*" | ["DISTINCT"] Expression {"," Expression} ["ORDER" "BY" OrderItem {"," OrderItem}]] ")"
- *        ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Window]
+ *        ["WITHIN" "GROUP" "(" "ORDER" "BY" Expression ["ASC"] ")"] ["FILTER" "(" "WHERE" Expression ")"] ["OVER" Over]
  */
 function parseCall(tokens: TokenStream): Call {
   const { text, at } = tokens.take()
@@ -329,7 +329,7 @@ function parseCall(tokens: TokenStream): Call {
     tokens.expects(')')
     const within = parseWithinGroup(tokens, text)
     const filter = parseFilter(tokens)
-    const over = tokens.accepts('over') ? parseWindow(tokens) : undefined
+    const over = tokens.accepts('over') ? parseOver(tokens) : undefined
     return { ...call({ text, at }, [...args, ...within]), star, distinct, orderBy, filter, over }
   })
 }
@@ -364,12 +364,29 @@ function parseFilter(tokens: TokenStream): Expression | undefined {
   return tokens.closing(parseExpression(tokens))
 }
 
-/** Window = "(" ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
-function parseWindow(tokens: TokenStream): Window {
+/** Over = Name | Window */
+function parseOver(tokens: TokenStream): Window {
+  if (tokens.sees('(')) return parseWindow(tokens)
+  const base = tokens.name('the name of a window')
+  return { base, partitionBy: [], orderBy: [], frame: undefined, at: base.at }
+}
+
+/** Window = "(" [Name] ["PARTITION" "BY" Expression {"," Expression}] ["ORDER" "BY" OrderItem {"," OrderItem}] [Frame] ")" */
+export function parseWindow(tokens: TokenStream): Window {
   const at = tokens.expects('(')
+  const base = opensWindow(tokens) || !tokens.isName() ? {} : { base: tokens.name('the name of a window') }
   const partitionBy = tokens.acceptsBy('partition') ? tokens.list(parseExpression) : []
   const orderBy = tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
-  return tokens.closing({ partitionBy, orderBy, frame: parseFrame(tokens), at })
+  return tokens.closing({ ...base, partitionBy, orderBy, frame: parseFrame(tokens), at })
+}
+
+/** Whether a clause of the window comes next: these words are not reserved. */
+function opensWindow(tokens: TokenStream): boolean {
+  const { key } = tokens.token
+  return (
+    (key === 'partition' && tokens.ahead(1).key === 'by') ||
+    ((key === 'rows' || key === 'range') && tokens.ahead(1).key !== ')')
+  )
 }
 
 function call(name: Name, args: readonly Expression[]): Call {

@@ -180,6 +180,8 @@ export interface Dialect {
   readonly windows: Readonly<
     Record<WindowId, (args: readonly Sql[], node: WindowCall, tail: Sql, reversed: Sql) => Sql>
   >
+  /** The distance of a RANGE frame along a key of the type. */
+  readonly distance: (distance: bigint, key: IqlType) => Sql
   /** generate_series as a query in parentheses, whose column is c0. */
   readonly series: (kind: TableFunctionId, start: Sql, stop: Sql, step: Sql) => Sql
   /** `query` has one column, c0. No row is NULL, several are an error. */
@@ -237,6 +239,8 @@ export const COMMON_WINDOWS = {
   row_number: (_args, _node, over) => `row_number()${over}`,
   rank: (_args, _node, over) => `rank()${over}`,
   dense_rank: (_args, _node, over) => `dense_rank()${over}`,
+  percent_rank: (_args, _node, over) => `percent_rank()${over}`,
+  cume_dist: (_args, _node, over) => `cume_dist()${over}`,
   first_value: ([x], _node, over) => `first_value(${x})${over}`,
   last_value: ([x], _node, over) => `last_value(${x})${over}`,
 } as const satisfies Partial<Dialect['windows']>

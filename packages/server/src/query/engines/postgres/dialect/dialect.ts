@@ -72,6 +72,7 @@ export const POSTGRES: Dialect = {
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: POSTGRES_WINDOWS,
+  distance: (distance, { kind }) => (kind === 'Integer' ? String(distance) : `interval '${distance} microseconds'`),
   series: seriesSql,
   scalarQuery: (query) => `(${query})`,
   setOperation: setSql,

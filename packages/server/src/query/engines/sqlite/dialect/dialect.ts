@@ -1,5 +1,13 @@
 /** The SQL dialect of SQLite. */
-import { type IqlType, isWide, type SetOperation, type TableFunctionId, type TableView, TEXT } from 'gatehouse-iql'
+import {
+  type IqlType,
+  isWide,
+  MICROS_PER_DAY,
+  type SetOperation,
+  type TableFunctionId,
+  type TableView,
+  TEXT,
+} from 'gatehouse-iql'
 import { formerOutputs, logName } from '../../change-log.ts'
 import { type AsofParts, type Dialect, freeName, quoteIdentifier, SET_OPERATORS, type Sql } from '../../emit/dialect.ts'
 import type { Placeholders } from '../../emit/parameters.ts'
@@ -63,6 +71,7 @@ export const SQLITE: Dialect = {
   percentile: percentileSql,
   stringAgg: stringAggSql,
   windows: SQLITE_WINDOWS,
+  distance: (distance, { kind }) => String(kind === 'Date' ? distance / MICROS_PER_DAY : distance),
   series: seriesSql,
   scalarQuery: (query) => `(SELECT gh_single(c0) FROM (${query}))`,
   setOperation: setSql,
