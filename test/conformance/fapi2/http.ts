@@ -21,7 +21,11 @@ export function sendForm(
   prove?: Prove,
   method = 'POST',
 ): Promise<Reply> {
-  const headers = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
+  const headers = {
+    accept: 'application/json;charset=UTF-8',
+    'accept-charset': 'utf-8',
+    'content-type': 'application/x-www-form-urlencoded;charset=UTF-8',
+  }
   return sendProven(url, method, headers, prove, new URLSearchParams(form).toString())
 }
 

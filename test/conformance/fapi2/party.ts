@@ -134,7 +134,9 @@ export function createParty(bench: Omit<Bench, 'party' | 'otherParty'>, client: 
     const { claims, header, by = party.proofMaker, send = (made: string) => made, headerName = 'DPoP' } = proof
     return (nonce: string | undefined): Record<string, string | readonly string[]> => {
       const wishes = { method, url, accessToken, nonce, now: target.now() }
-      const made = by.prove({ ...wishes, ...(claims && { claims }), ...(header && { header }) })
+      // As libraries write a public key, with more members than the thumbprint has.
+      const jwk = { ...by.jwk, kid: by.thumbprint, use: 'sig', alg: by.jwk.kty === 'RSA' ? 'PS256' : 'ES256' }
+      const made = by.prove({ ...wishes, ...(claims && { claims }), header: { jwk, ...header } })
       return { [headerName]: send(made) }
     }
   }
