@@ -1,5 +1,6 @@
 /** The SQLite engine of feeds: the suite of all engines, with two workers that share the file. */
 import assert from 'node:assert/strict'
+import { noAudit } from 'gatehouse-protocol'
 import { EventEmitter } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,6 +11,7 @@ import Sqlite from 'better-sqlite3'
 import type { FeedEngine, NewMessage, PublishOnce } from '../../packages/server/src/feeds/engine.ts'
 import { LiveFeed } from '../../packages/server/src/feeds/live-feed.ts'
 import { openSqliteFeeds, type SharedFeeds } from '../../packages/server/src/feeds/sqlite/engine.ts'
+import { createStepUp } from '../../packages/server/src/step-up/step-up.ts'
 import { createTestClock } from '../support/server.ts'
 import { until } from '../support/until.ts'
 import { engineSuite } from './engine-suite.ts'
@@ -58,7 +60,10 @@ describe('feeds in SQLite', () => {
 
   test('a purge while messages are passed on ends that, and positions do not go back', async () => {
     const store = await bench.create(HISTORY)
-    const feed = new LiveFeed({ ...DEFAULTS, ...HISTORY, name: 'purged' }, store, (error) => assert.fail(String(error)))
+    const feed = new LiveFeed({ ...DEFAULTS, ...HISTORY, name: 'purged' }, store, {
+      onError: (error) => assert.fail(String(error)),
+      stepUp: createStepUp({ clock: Date.now, audit: noAudit }),
+    })
     const message = (seq: number) => ({ topic: 'A', data: '1', seq, time: 0 })
     const many = Array.from({ length: 300_000 }, (_, index) => message(index + 1))
     feed.deliver(many, many.length)

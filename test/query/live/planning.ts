@@ -12,6 +12,7 @@ import {
 import type { Engine } from '../../../packages/server/src/query/engines/engine.ts'
 import { openEngine } from '../../../packages/server/src/query/engines/open.ts'
 import { type LivePlan, planLive } from '../../../packages/server/src/query/plan/live.ts'
+import { createStepUp } from '../../../packages/server/src/step-up/step-up.ts'
 import { type Planned, Planner } from '../../../packages/server/src/query/plan/planner.ts'
 import { execute } from '../../../packages/server/src/query/run/execution.ts'
 import { NodeCatalogue } from '../../../packages/server/src/query/run/node-catalogue.ts'
@@ -73,7 +74,8 @@ export async function openPlanning({ dataFolder, databaseUrl }: TestPlace): Prom
   const planner = new Planner(engine)
   const auditTable = { catchUp: async () => {}, trim: async () => {} }
   const attributes = NO_ATTRIBUTES
-  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes }
+  const stepUp = createStepUp({ clock: () => NOW, audit: noAudit })
+  const env = { engine, catalogue, planner, clock: () => NOW, audit: noAudit, auditTable, attributes, stepUp }
 
   const planned = (statement: string, options: Options): Planned =>
     planner.planWithLiterals(callerOf(options), catalogue.snapshot, statement)
