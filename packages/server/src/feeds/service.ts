@@ -102,6 +102,13 @@ export class FeedService {
     return feed
   }
 
+  /** The same for those who may publish to it. */
+  findToWrite(name: string, principal: Principal, from: RequestOrigin = {}): LiveFeed {
+    const feed = this.find(name, principal)
+    this.#requireToWrite(feed.definition, principal, from)
+    return feed
+  }
+
   /** Returns the position of the last message, if the feed has a history. */
   async publish(
     name: string,

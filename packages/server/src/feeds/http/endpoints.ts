@@ -119,7 +119,8 @@ export class FeedEndpoints {
 
   async #remove(context: Context): Promise<void> {
     const topic = topicOf(context)
-    const feed = this.#env.feeds.find(context.param('feed'), context.principal)
+    // Whoever may not remove a topic does not learn whether it exists.
+    const feed = this.#env.feeds.findToWrite(context.param('feed'), context.principal, originOf(context))
     if (topicFault(topic) === undefined && (await newest(feed, topic)) === undefined)
       throw refuse('feed.no_topic', `The topic ${JSON.stringify(topic)} holds no message`)
     const { name } = feed.definition
