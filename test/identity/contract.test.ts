@@ -147,6 +147,10 @@ onEveryEngineInLongRuns('the contract', (place) => {
       introspection_endpoint_auth_methods_supported: [...methods, 'private_key_jwt'],
       introspection_endpoint_auth_signing_alg_values_supported: algs,
       dpop_signing_alg_values_supported: ['ES256', 'PS256', 'EdDSA'],
+      request_object_signing_alg_values_supported: algs,
+      response_modes_supported: ['query', 'fragment', 'form_post', 'jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'],
+      authorization_signing_alg_values_supported: ['RS256'],
+      introspection_signing_alg_values_supported: ['RS256'],
     })
     assert.deepEqual(openId.introspection_endpoint_auth_methods_supported, methods)
   })
