@@ -77,6 +77,8 @@ describe('oauth4webapi', () => {
       response_modes_supported: ['query', 'fragment', 'form_post', 'jwt', 'query.jwt', 'fragment.jwt', 'form_post.jwt'],
       authorization_signing_alg_values_supported: ['RS256'],
       introspection_signing_alg_values_supported: ['RS256'],
+      pushed_authorization_request_endpoint: `${issuer.origin}/connect/par`,
+      require_pushed_authorization_requests: false,
     })
   })
 
