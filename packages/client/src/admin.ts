@@ -35,6 +35,8 @@ export interface AdminClient {
   readonly scope?: string
   /** Its access tokens are always bound to a key (DPoP). */
   readonly dpop_bound_access_tokens?: boolean
+  readonly require_acr?: number
+  readonly require_age?: number
   /** Its authorization requests must be pushed (PAR). */
   readonly require_pushed_authorization_requests?: boolean
   /** Its authorization requests must be signed (RFC 9101): nothing outside the request object counts. */

@@ -1,5 +1,12 @@
 /** How the requests and tokens of an application are protected: bound to a key, pushed, signed, by the FAPI 2.0 Security Profile. */
-import { Checkbox } from '../../ui/index.ts'
+import {
+  Checkbox,
+  demandedNumber,
+  demandOf,
+  demandText,
+  type SignInDemand,
+  SignInDemandFields,
+} from '../../ui/index.ts'
 import type { Application, KindInfo } from './kinds.ts'
 
 export interface Protection {
@@ -7,6 +14,8 @@ export interface Protection {
   readonly isBound: boolean
   readonly isPushed: boolean
   readonly isSigned: boolean
+  /** Of the users who sign in to it. */
+  readonly signIn: SignInDemand
 }
 
 export function protectionOf(client: Application): Protection {
@@ -15,16 +24,19 @@ export function protectionOf(client: Application): Protection {
     isBound: client.dpop_bound_access_tokens === true,
     isPushed: client.require_pushed_authorization_requests === true,
     isSigned: client.require_signed_request_object === true,
+    signIn: demandOf(client.require_acr, client.require_age),
   }
 }
 
 /** The members of a patch; null removes one. */
-export function protectionPatch({ isFapi, isBound, isPushed, isSigned }: Protection) {
+export function protectionPatch({ isFapi, isBound, isPushed, isSigned, signIn }: Protection) {
   return {
     profile: isFapi ? 'fapi2' : null,
     dpop_bound_access_tokens: isBound || null,
     require_pushed_authorization_requests: isPushed || null,
     require_signed_request_object: isSigned || null,
+    require_acr: demandedNumber(signIn.acr),
+    require_age: demandedNumber(signIn.age),
   }
 }
 
@@ -84,6 +96,17 @@ export function ProtectionFields({ info, protection, onProtection }: Props) {
           onChecked={(checked) => onProtection({ ...protection, isSigned: checked })}
         />
       )}
+      {info.kind !== 'service' && (
+        <SignInDemandFields
+          label="Sign-in of its users"
+          demand={protection.signIn}
+          onDemand={(signIn) => onProtection({ ...protection, signIn })}
+        />
+      )}
     </fieldset>
   )
+}
+
+export function signInText({ require_acr: acr, require_age: age }: Application): string {
+  return demandText(acr, age)
 }
