@@ -1,16 +1,25 @@
 /** The schema of the declarative file, from which its types, its validation and the published JSON Schema are derived. */
 
-import { NAME as anyName, CONTROLLER_NAME, FEED_CLASSES, LONGEST_NAME, LONGEST_TOPIC, SCOPES } from 'gatehouse-protocol'
+import {
+  NAME as anyName,
+  CONTROLLER_NAME,
+  FEED_CLASSES,
+  LONGEST_AGE,
+  LONGEST_NAME,
+  LONGEST_TOPIC,
+  SCOPES,
+} from 'gatehouse-protocol'
 import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
 import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
-import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { AUTH_METHODS, GRANT_TYPES, PROFILES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
 import { API, API_PATTERNS, LONGEST_SCOPE, SCOPE_NAME } from './declared-api.ts'
 import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
 import { FEED, NATS_SUBJECT } from './declared-feed.ts'
 import { PROVIDER, PROVIDER_PATTERNS } from './declared-provider.ts'
+import { STEP_UP_MEMBERS, WRITE_STEP_UP_MEMBERS } from './declared-step-up.ts'
 
 export type Declaration = XStatic<typeof DECLARATION>
 export type DeclaredRole = XStatic<typeof ROLE>
@@ -138,10 +147,17 @@ const CLIENT = closed(['client_id'], {
   jwks: closed(['keys'], {
     keys: shortList(JWK, 'Public keys for signed request objects, and for assertions of private_key_jwt.'),
   }),
-  jwks_uri: words('Where the public keys for private_key_jwt are published, instead of jwks. https.'),
+  jwks_uri: words('Where these public keys are published, instead of jwks. https.'),
   token_endpoint_auth_signing_alg: oneOf(
     FOREIGN_ALGS,
     'The only algorithm of its assertions. Default: any that fits the key.',
+  ),
+  request_object_signing_alg: oneOf(
+    FOREIGN_ALGS,
+    'The only algorithm of its request objects. Default: any that fits the key.',
+  ),
+  require_signed_request_object: flag(
+    'Authorization requests are signed (RFC 9101): parameters outside the request object do not count.',
   ),
   federated: shortList(
     closed(['issuer', 'subject'], {
@@ -159,6 +175,14 @@ const CLIENT = closed(['client_id'], {
     SIGNATURE_ALGS,
     'The algorithm of ID tokens and logout tokens, one of the setting signing_algs. Default: RS256.',
   ),
+  authorization_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of signed authorization responses (JARM), one of the setting signing_algs. Default: RS256.',
+  ),
+  introspection_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of introspection responses as JWT (RFC 9701), one of the setting signing_algs. Default: RS256.',
+  ),
   initiate_login_uri: words('https only.'),
   contacts: shortList(text()),
   client_uri: words(),
@@ -168,6 +192,16 @@ const CLIENT = closed(['client_id'], {
   require_pkce: flag('Public clients always need PKCE.'),
   code_challenge_methods: shortList(oneOf(['plain', 'S256']), 'Default: S256 for a public client, otherwise both.'),
   require_second_factor: flag('Signing in to this client requires a second factor.'),
+  require_acr: number('integer', {
+    minimum: 1,
+    maximum: 2,
+    description: 'Signing in to this client needs 1 or 2 factors; 2 is the same as require_second_factor.',
+  }),
+  require_age: number('integer', {
+    minimum: 1,
+    maximum: LONGEST_AGE,
+    description: 'Users whose sign-in is older, in seconds, sign in again before they reach this client.',
+  }),
   skip_consent: flag(
     'For first-party clients: users are not asked for consent, not even by a public client on loopback, which other programs of the device can impersonate.',
   ),
@@ -184,6 +218,13 @@ const CLIENT = closed(['client_id'], {
   access_token_alg: oneOf(
     SIGNATURE_ALGS,
     'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
+  ),
+  require_pushed_authorization_requests: flag(
+    'Authorization requests must be pushed (PAR, RFC 9126): /connect/authorize takes only a request_uri.',
+  ),
+  profile: oneOf(
+    PROFILES,
+    'fapi2: the FAPI 2.0 Security Profile, with private_key_jwt, pushed requests, S256 and DPoP. Default: none.',
   ),
   dpop_bound_access_tokens: flag('Access tokens are always bound to a key of the client (DPoP, RFC 9449).'),
   attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },
@@ -216,6 +257,8 @@ const TABLE = closed(['name', 'columns'], {
     }),
     NULL,
   ),
+  ...STEP_UP_MEMBERS,
+  ...WRITE_STEP_UP_MEMBERS,
   live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
   csv: text({
     minLength: 1,
@@ -248,6 +291,7 @@ const CONTROLLER = closed(['name', 'url', 'topics'], {
           description: 'Prefix/* is every topic with the prefix.',
         }),
         needs: words('A scope, or identity: any signed-in caller.'),
+        ...STEP_UP_MEMBERS,
       }),
       'What can be requested, and by whom.',
     ),
