@@ -119,6 +119,7 @@ export async function takeUp(agent: UserAgent, link: string): Promise<Page | Dep
   const form = forms.find(({ action }) => action.pathname === '/external/corp/invitation')
   assert.ok(form, 'The page has no form for the provider')
   const leaving = await agent.submit(form)
-  const url = leaving.kind === 'left' ? undefined : /id="leave" href="([^"]+)"/.exec(leaving.body)?.[1]
-  return url === undefined ? leaving : agent.get(url.replaceAll('&amp;', '&'))
+  if (leaving.kind === 'left') return leaving
+  const url = /id="leave" href="([^"]+)"/.exec(leaving.body)?.[1]?.replaceAll('&amp;', '&')
+  return url === undefined ? leaving : { kind: 'left', method: 'GET', url: new URL(url), form: [], page: leaving }
 }
