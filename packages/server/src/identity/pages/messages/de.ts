@@ -130,6 +130,7 @@ export const de: Messages = {
   trialAttributes: 'Attribute nach Regeln',
   trialFactors: 'Gilt als zwei Faktoren',
   trialClaims: 'Claims',
+  trialBack: 'Zurück zur Konsole',
   trialNone: 'keine',
   trialYes: 'ja',
   trialNo: 'nein',

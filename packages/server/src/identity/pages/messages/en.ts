@@ -126,6 +126,7 @@ export const en = {
   trialAttributes: 'Attributes by rules',
   trialFactors: 'Counts as two factors',
   trialClaims: 'Claims',
+  trialBack: 'Back to the console',
   trialNone: 'none',
   trialYes: 'yes',
   trialNo: 'no',
