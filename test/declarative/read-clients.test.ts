@@ -43,8 +43,12 @@ const CASES: readonly [object, ...string[]][] = [
   ],
   [
     { clients: [{ ...WEB, jwks_uri: 'https://keys.example', token_endpoint_auth_signing_alg: 'ES256' }] },
-    'clients[0].jwks_uri: needs token_endpoint_auth_method private_key_jwt',
     'clients[0].token_endpoint_auth_signing_alg: needs token_endpoint_auth_method private_key_jwt',
+  ],
+  [
+    { clients: [{ ...WEB, jwks: EMPTY, request_object_signing_alg: 'ES256', require_signed_request_object: true }] },
+    'clients[0].request_object_signing_alg: needs the public keys of the client in jwks or jwks_uri',
+    'clients[0].require_signed_request_object: needs the public keys of the client in jwks or jwks_uri',
   ],
   [
     {

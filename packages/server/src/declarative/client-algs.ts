@@ -1,10 +1,15 @@
-/** The algorithms that clients choose for their tokens: each needs signing keys. */
+/** The algorithms that clients choose for what this server signs for them: each needs signing keys. */
 import { FAPI_ALGS } from '../lib/signature-algs.ts'
 import type { Fault } from '../schema/check-schema.ts'
 import type { ClientMetadata } from '../store/clients/client-metadata.ts'
 import type { StoredKey } from '../store/keys/signing-keys.ts'
 
-const MEMBERS = ['id_token_signed_response_alg', 'access_token_alg'] as const
+const MEMBERS = [
+  'id_token_signed_response_alg',
+  'authorization_signed_response_alg',
+  'introspection_signed_response_alg',
+  'access_token_alg',
+] as const
 
 /** Before the first start there are no keys, and nothing is known about the setting. */
 export function algFaults(

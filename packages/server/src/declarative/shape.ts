@@ -138,10 +138,17 @@ const CLIENT = closed(['client_id'], {
   jwks: closed(['keys'], {
     keys: shortList(JWK, 'Public keys for signed request objects, and for assertions of private_key_jwt.'),
   }),
-  jwks_uri: words('Where the public keys for private_key_jwt are published, instead of jwks. https.'),
+  jwks_uri: words('Where these public keys are published, instead of jwks. https.'),
   token_endpoint_auth_signing_alg: oneOf(
     FOREIGN_ALGS,
     'The only algorithm of its assertions. Default: any that fits the key.',
+  ),
+  request_object_signing_alg: oneOf(
+    FOREIGN_ALGS,
+    'The only algorithm of its request objects. Default: any that fits the key.',
+  ),
+  require_signed_request_object: flag(
+    'Authorization requests are signed (RFC 9101): parameters outside the request object do not count.',
   ),
   federated: shortList(
     closed(['issuer', 'subject'], {
@@ -158,6 +165,14 @@ const CLIENT = closed(['client_id'], {
   id_token_signed_response_alg: oneOf(
     SIGNATURE_ALGS,
     'The algorithm of ID tokens and logout tokens, one of the setting signing_algs. Default: RS256.',
+  ),
+  authorization_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of signed authorization responses (JARM), one of the setting signing_algs. Default: RS256.',
+  ),
+  introspection_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of introspection responses as JWT (RFC 9701), one of the setting signing_algs. Default: RS256.',
   ),
   initiate_login_uri: words('https only.'),
   contacts: shortList(text()),

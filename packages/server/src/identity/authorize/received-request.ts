@@ -3,6 +3,7 @@ import { type Clock, Refusal } from 'gatehouse-protocol'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { ApiRegistry } from '../apis/registry.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
+import type { ClientKeys } from '../clients/client-keys.ts'
 import { type CheckEnv, checkRequest } from './checks.ts'
 import { type HintEnv, hintReader } from './id-token-hint.ts'
 import type { AuthorizationRequest, RequestParameters, Target } from './request.ts'
@@ -11,6 +12,7 @@ import { readTarget, registeredTarget } from './target.ts'
 
 export interface ReceivedEnv extends HintEnv {
   readonly clock: Clock
+  readonly clientKeys: ClientKeys
   readonly apis: Pick<ApiRegistry, 'known'>
   readonly attributes: Pick<AttributeDirectory, 'claims'>
 }
@@ -24,6 +26,7 @@ export async function readRequest(outer: RequestParameters, client: Client, env:
   const checkEnv: CheckEnv & RequestObjectEnv = {
     issuer: env.issuer.name,
     clock: env.clock,
+    clientKeys: env.clientKeys,
     known: env.apis.known(),
     attributes: env.attributes.claims(),
     readHint: hintReader(env),

@@ -1,4 +1,4 @@
-/** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4) and tokens for calls. */
+/** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4), signed responses and tokens for calls. */
 import { hash, randomUUID } from 'node:crypto'
 import {
   type Actor,
@@ -76,6 +76,7 @@ export interface IssuerOptions {
 
 const LOGOUT_TOKEN_SECONDS = 120
 const CALL_TOKEN_SECONDS = 60
+const AUTHORIZATION_RESPONSE_SECONDS = 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 export function createIssuer({ name, signer, apis, attributes, clock, lifetimes, sessionEnded }: IssuerOptions) {
@@ -171,6 +172,17 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
         jti: randomUUID(),
         sid: sessionId,
         events: { [LOGOUT_EVENT]: {} },
+      })
+    },
+
+    /** An authorization response as a JWT (JARM §2.1). Without `sub` it does not pass for an ID token. */
+    authorizationResponse(client: Client, parameters: Readonly<Record<string, string | undefined>>): Promise<string> {
+      const exp = seconds(clock()) + AUTHORIZATION_RESPONSE_SECONDS
+      return signer.sign('JWT', client.responseAlg ?? signer.fapiAlg(), {
+        ...parameters,
+        iss: name,
+        aud: client.id,
+        exp,
       })
     },
 

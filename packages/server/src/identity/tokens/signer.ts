@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
-import { FAPI_ALGS, type SignatureAlg, signatureOf } from '../../lib/signature-algs.ts'
+import { FAPI_ALGS, SIGNATURE_ALGS, type SignatureAlg, signatureOf } from '../../lib/signature-algs.ts'
 import {
   isPublished,
   isWithdrawn,
@@ -60,6 +60,7 @@ interface KeysInUse {
   readonly at: number
   readonly jwks: Jwks
   readonly signing: ReadonlyMap<SignatureAlg, PrivateKey>
+  readonly algs: readonly SignatureAlg[]
 }
 
 export async function openSigner(options: SignerOptions) {
@@ -112,6 +113,9 @@ export async function openSigner(options: SignerOptions) {
     /** Returns the same object until the keys change or a second has passed. */
     jwks: (): Jwks => loaded.inUse().jwks,
 
+    /** The algorithms that it signs with now. The same object as long as `jwks` returns the same. */
+    algs: (): readonly SignatureAlg[] => loaded.inUse().algs,
+
     close() {
       clearInterval(timer)
       unsubscribe()
@@ -162,7 +166,9 @@ class LoadedKeys {
     const stored = this.#stored
     if (this.#inUse?.from !== stored || Math.abs(now - this.#inUse.at) >= IN_USE_MS) {
       const keys = stored.filter((key) => isPublished(key, now)).map(toPublishedKey)
-      this.#inUse = { from: stored, at: now, jwks: { keys }, signing: this.#signing(now) }
+      const signing = this.#signing(now)
+      const algs = SIGNATURE_ALGS.filter((alg) => signing.has(alg))
+      this.#inUse = { from: stored, at: now, jwks: { keys }, signing, algs }
     }
     return this.#inUse
   }

@@ -32,10 +32,17 @@ export interface ClientMetadata {
   readonly jwks?: KeySet
   readonly jwks_uri?: string
   readonly token_endpoint_auth_signing_alg?: ForeignAlg
+  readonly request_object_signing_alg?: ForeignAlg
+  /** RFC 9101 §10.5. */
+  readonly require_signed_request_object?: boolean
   readonly default_max_age?: number
   readonly require_auth_time?: boolean
   /** Of ID tokens and logout tokens. */
   readonly id_token_signed_response_alg?: SignatureAlg
+  /** Of authorization responses (JARM §3). */
+  readonly authorization_signed_response_alg?: SignatureAlg
+  /** RFC 9701 §6. */
+  readonly introspection_signed_response_alg?: SignatureAlg
   readonly initiate_login_uri?: string
   readonly code_challenge_methods?: readonly ChallengeMethod[]
   readonly require_pkce?: boolean
@@ -123,6 +130,10 @@ export interface Client {
   readonly jwksUri: string | undefined
   /** The only algorithm of its assertions; undefined: any that fits the key. */
   readonly assertionAlg: ForeignAlg | undefined
+  /** The only algorithm of its request objects; undefined: any that fits the key. */
+  readonly requestObjectAlg: ForeignAlg | undefined
+  /** Its authorization requests are signed, and nothing outside the request object counts. */
+  readonly requireSignedRequest: boolean
   readonly federated: readonly FederatedWorkload[]
   readonly defaultMaxAge: number | undefined
   readonly challengeMethods: ReadonlySet<ChallengeMethod>
@@ -138,6 +149,9 @@ export interface Client {
   readonly accessTokenAlg: SignatureAlg | undefined
   /** The same for ID tokens and logout tokens. */
   readonly idTokenAlg: SignatureAlg | undefined
+  /** The same for authorization responses, where the request asks for signed ones. */
+  readonly responseAlg: SignatureAlg | undefined
+  readonly introspectionAlg: SignatureAlg | undefined
   /** Its access tokens are always bound to a key. */
   readonly requireDpop: boolean
   /** Its authorization requests are pushed. */
@@ -186,6 +200,8 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     jwks: metadata.jwks?.keys ?? [],
     jwksUri: metadata.jwks_uri,
     assertionAlg: metadata.token_endpoint_auth_signing_alg,
+    requestObjectAlg: metadata.request_object_signing_alg,
+    requireSignedRequest: metadata.require_signed_request_object ?? false,
     federated: metadata.federated ?? [],
     defaultMaxAge: metadata.default_max_age,
     challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic || isFapi ? ['S256'] : ['plain', 'S256'])),
@@ -201,6 +217,8 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     requireDpop: isFapi || (metadata.dpop_bound_access_tokens ?? false),
     requirePushedRequests: isFapi || (metadata.require_pushed_authorization_requests ?? false),
     profile: metadata.profile,
+    responseAlg: metadata.authorization_signed_response_alg ?? defaultAlg,
+    introspectionAlg: metadata.introspection_signed_response_alg ?? defaultAlg,
     attributes: metadata.attributes ?? {},
     api: metadata.api,
     exchangeScopes: new Set(wordsOf(metadata.exchange_scope ?? '')),
