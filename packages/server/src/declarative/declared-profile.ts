@@ -5,8 +5,9 @@ import type { DeclaredClient } from './shape.ts'
 const GRANTS = ['authorization_code', 'refresh_token', 'client_credentials']
 const ALG_MEMBERS = [
   'id_token_signed_response_alg',
-  'access_token_alg',
   'authorization_signed_response_alg',
+  'introspection_signed_response_alg',
+  'access_token_alg',
   'token_endpoint_auth_signing_alg',
   'request_object_signing_alg',
 ] as const

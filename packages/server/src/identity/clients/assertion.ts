@@ -55,11 +55,7 @@ export function createAssertions(options: AssertionOptions) {
   async function verifyOwn(assertion: string, client: Client): Promise<void> {
     if (!client.authMethods.has('private_key_jwt')) throw new JwtFault('method not registered')
     const keys = await clientKeys(client)
-    const { header, claims } = await verifyForeignJwt(
-      assertion,
-      keys,
-      acceptedAlgs(client.assertionAlg, client.profile),
-    )
+    const { header, claims } = await verifyForeignJwt(assertion, keys, acceptedAlgs(client.assertionAlg, client))
     checkType(header.typ)
     if (claims.sub !== client.id) throw new JwtFault('sub is not the client')
     const expiry = checkTimes(claims)

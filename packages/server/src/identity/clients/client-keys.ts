@@ -1,5 +1,5 @@
 /** The public keys of a client, for its assertions and request objects: those in its registration, or those at its `jwks_uri`. */
-import type { Client, ClientProfile } from '../../store/clients/client-metadata.ts'
+import type { Client } from '../../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS, type ForeignAlg, type ForeignKey, type Jwk, readKey } from '../../store/keys/foreign-keys.ts'
 import type { FindKeys } from '../remote-keys/foreign-jwt.ts'
 import type { RemoteKeys } from '../remote-keys/remote-keys.ts'
@@ -32,9 +32,13 @@ export function inlineKeys(jwks: readonly Jwk[]): FindKeys {
   return async (kid) => (kid === undefined ? keys : keys.filter((key) => key.kid === kid))
 }
 
-/** The algorithms that a signature may have, given the registered one; undefined: any that fits the key, and the profile. */
-export function acceptedAlgs(registered: ForeignAlg | undefined, profile?: ClientProfile): readonly ForeignAlg[] {
-  if (registered === undefined)
-    return profile === 'fapi2' ? FOREIGN_ALGS.filter((name) => name !== 'RS256') : FOREIGN_ALGS
+const FAPI_FOREIGN_ALGS = FOREIGN_ALGS.filter((alg) => alg !== 'RS256')
+
+/** The algorithms that a signature of the client may have, given the registered one; undefined: any that fits the key. */
+export function acceptedAlgs(
+  registered: ForeignAlg | undefined,
+  { profile }: Pick<Client, 'profile'>,
+): readonly ForeignAlg[] {
+  if (registered === undefined) return profile === 'fapi2' ? FAPI_FOREIGN_ALGS : FOREIGN_ALGS
   return registered === 'EdDSA' || registered === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [registered]
 }
