@@ -68,8 +68,8 @@ for (const [group, names] of GROUPS.entries())
       if (edges.length === 0) continue
       const texts = edges.map(writeTimestamp)
       await engines.load(
-        texts.map((ts, id) => ({ id, ts })),
-        [{ id: 0 }],
+        texts.map((ts, id) => ({ id: String(id), ts })),
+        [{ id: '0' }],
       )
       const answers = await engines.ask(
         `SELECT id, ts AT TIME ZONE :zone AS l, ts AT TIME ZONE 'UTC' AT TIME ZONE :zone AS t FROM a ORDER BY 1`,

@@ -14,7 +14,9 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
 import { openAttributeDirectory } from './attributes/attribute-directory.ts'
+import type { PushedSettings } from './authorize/pushed-request.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
+import { createClientKeys } from './clients/client-keys.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { Dpop, DpopOptions } from './dpop/dpop.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -45,6 +47,8 @@ export interface IdentityOptions {
   /** Proofs of possession of the keys that tokens are bound to (RFC 9449). */
   readonly dpop: Pick<DpopOptions, 'publicOrigins' | 'nonce' | 'replay' | 'nonceKey'>
   readonly localSignIn: LocalSignIn
+  /** Pushed authorization requests (RFC 9126). */
+  readonly pushed: PushedSettings
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
   /** Allows the keys of clients and of the issuers of workloads at private and loopback addresses. */
@@ -108,11 +112,12 @@ export async function openIdentity(options: IdentityOptions) {
     const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
     return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
   })
+  const clientKeys = createClientKeys({ remoteKeys, allowPrivate: options.allowPrivateKeys })
   const assertions = lazily(async () => {
     const { createAssertions } = await import('./clients/assertion.ts')
     const { issuer, metrics, allowPrivateKeys: allowPrivate } = options
     return createAssertions({
-      ...{ issuer, metrics, clock, allowPrivate },
+      ...{ issuer, metrics, clock, clientKeys, allowPrivate },
       remoteKeys: await remoteKeys(),
       spentJwts: stores.spentJwts,
     })
@@ -161,10 +166,12 @@ export async function openIdentity(options: IdentityOptions) {
     hashing,
     attempts,
     remoteKeys,
+    clientKeys,
     assertionFault: async (...call: Parameters<Awaited<ReturnType<typeof assertions>>>) =>
       (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),
     lifetimes,
+    pushed: options.pushed,
     /** For tokens that are issued from now on. */
     setLifetimes: (next: TokenLifetimes) => void Object.assign(lifetimes, next),
     close() {

@@ -10,6 +10,8 @@ export type Prompt = 'none' | 'login' | 'consent' | 'select_account'
 export interface Target {
   readonly redirectUri: string
   readonly mode: ResponseMode
+  /** The parameters are one JWT, `response` (JARM §2.3). */
+  readonly signed?: boolean
   readonly state: string | undefined
 }
 
@@ -35,6 +37,8 @@ export interface AuthorizationRequest {
   readonly subjects: readonly string[] | undefined
   readonly loginHint: string | undefined
   readonly uiLocales: string | undefined
+  /** The digest of its request_uri, if it was pushed (RFC 9126). */
+  readonly pushed?: string | undefined
 }
 
 /** What the checks of single parameters read. */
