@@ -53,6 +53,8 @@ function operandOf(kind: string, text: string): unknown {
       return /^(true|false)$/i.test(text) ? text.toLowerCase() === 'true' : undefined
     case 'Timestamp':
       return instantOf(text)
+    case 'LocalTimestamp':
+      return text.replace(' ', 'T')
     default:
       return text
   }
