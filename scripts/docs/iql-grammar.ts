@@ -5,6 +5,7 @@ const FILES = [
   'parser.ts',
   'parse-select.ts',
   'parse-expression.ts',
+  'parse-quantified.ts',
   'parse-frame.ts',
   'parse-write.ts',
   'parse-define.ts',

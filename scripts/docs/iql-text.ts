@@ -42,8 +42,15 @@ output. Inside an expression of \`ORDER BY\`, as in \`ORDER BY abs(change)\`, th
 operations only the outputs themselves can be ordered by: write \`SELECT * FROM (…) AS r ORDER BY abs(change)\`. Two columns of a result cannot have the same name. An output without an alias is named after its function, or
 \`column1\`, \`column2\` and so on, by its position.
 
-**Groups.** With \`GROUP BY\` or an aggregate, outputs consist of grouping expressions and aggregates; other columns are not
-allowed. Aggregates are not allowed in \`WHERE\`. Window functions are only allowed in \`SELECT\` and \`ORDER BY\`.
+**\`JOIN … USING (symbol)\`** joins rows whose columns of that name are equal. The name alone then refers to both of them, \`*\` gives the
+column once, and \`t.symbol\` refers to that of one table. In \`ASOF JOIN … USING (symbol, at)\` the last column is compared with \`>=\`.
+
+**\`DISTINCT ON (key, …)\`** keeps the first row of each key in the order of \`ORDER BY\`; ties are broken by the outputs.
+\`LATEST ON\` is faster where there is an index. **\`QUALIFY condition\`** filters by window functions, as \`HAVING\` does by aggregates:
+\`QUALIFY row_number() OVER (PARTITION BY symbol ORDER BY price DESC) <= 3\`. Both can use the names of outputs.
+
+**Groups.** \`GROUP BY ALL\` groups by every output that has no aggregate. With \`GROUP BY\` or an aggregate, outputs consist of grouping expressions and aggregates; other columns are not
+allowed. Aggregates are not allowed in \`WHERE\`. Window functions are only allowed in \`SELECT\`, \`QUALIFY\`, \`DISTINCT ON\` and \`ORDER BY\`.
 
 **\`ASOF JOIN\`** joins each row of the left side with the one closest row of the right side. Its condition is any number of
 equalities and exactly one of \`>=\`, \`>\`, \`<=\`, \`<\`. Ties are broken by the primary key or, without one, by all columns.

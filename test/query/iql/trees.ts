@@ -42,6 +42,8 @@ const words = fc.constantFrom(
   'escape',
   'row',
   'end',
+  'qualify',
+  'fetch',
 )
 const name: fc.Arbitrary<Name> = fc
   .oneof({ weight: 5, arbitrary: words }, { weight: 1, arbitrary: anyText.filter((text) => text !== '') })
@@ -223,8 +225,17 @@ const trees = fc.letrec((tie: fc.LetrecTypedTie<Trees>) => {
         latest: maybe(fc.record({ on: expression, partitionBy: some(expression), at: fc.constant(at) })),
         groupBy: few(expression),
         having: maybe(expression),
+        distinctOn: maybe(some(expression)),
+        groupByAll: fc.boolean(),
+        qualify: maybe(expression),
         at: fc.constant(at),
       })
+      .map(({ distinctOn, groupByAll, qualify, ...select }) => ({
+        ...select,
+        ...(distinctOn === undefined ? {} : { distinctOn, distinct: false }),
+        ...(groupByAll && select.groupBy.length === 0 ? { groupByAll } : {}),
+        ...(qualify === undefined ? {} : { qualify }),
+      }))
       // The binder refuses LATEST ON without a table and of a join.
       .map(({ latest, ...select }) =>
         latest === undefined || select.from === undefined || select.from.kind === 'join'
@@ -255,9 +266,13 @@ const trees = fc.letrec((tie: fc.LetrecTypedTie<Trees>) => {
           left: tie('from'),
           right: tie('from'),
           on: expression,
+          using: maybe(some(name)),
           at: fc.constant(at),
         })
-        .map((join) => (join.join === 'cross' ? { ...join, on: undefined } : join)),
+        .map(({ using, ...join }) => {
+          if (join.join === 'cross') return { ...join, on: undefined }
+          return using === undefined ? join : { ...join, on: undefined, using }
+        }),
     ),
   }
 })
@@ -378,7 +393,7 @@ export const soup: fc.Arbitrary<string> = fc
       {
         weight: 8,
         arbitrary: fc.constantFrom(
-          ...'SELECT FROM WHERE GROUP ORDER BY JOIN ON ( ) , . ; * = <> < || + - / % NOT AND OR IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END CAST AS WITH UNION LIMIT INSERT INTO VALUES UPDATE SET DELETE ALL CREATE TABLE INDEX ALTER DROP EXISTS OVER FILTER PARTITION ROWS count abs t a b 1 2.5 1e9 :p $1 TRUE DATE INTERVAL EXTRACT'.split(
+          ...'SELECT FROM WHERE GROUP ORDER BY JOIN ON ( ) , . ; * = <> < || + - / % NOT AND OR IN IS NULL LIKE BETWEEN CASE WHEN THEN ELSE END CAST AS WITH UNION LIMIT INSERT INTO VALUES UPDATE SET DELETE ALL CREATE TABLE INDEX ALTER DROP EXISTS OVER FILTER PARTITION ROWS count abs t a b 1 2.5 1e9 :p $1 TRUE DATE INTERVAL EXTRACT USING ANY FETCH QUALIFY DISTINCT'.split(
             ' ',
           ),
         ),

@@ -153,21 +153,26 @@ const UNIT_BY_NAME: ReadonlyMap<string, Unit> = new Map(
 const MAX_MONTHS = 120_000n
 const MAX_MICROS = MICROS_PER_DAY * 3_660_000n
 
-/** '5 minutes', '1 day 12 hours', '15m', '-1 month': whole numbers with units. */
+/** '5 minutes', '1 day 12 hours', '15m', '0.5 seconds', '-1 month': numbers with units, exact to a microsecond or a month. */
 export function readInterval(text: string): Interval | undefined {
   const trimmed = text.trim()
-  if (!/^(?:[+-]?\d{1,18}\s*[A-Za-z]+\s*)+$/.test(trimmed)) return undefined
+  if (!/^(?:[+-]?\d{1,18}(?:\.\d{1,18})?\s*[A-Za-z]+\s*)+$/.test(trimmed)) return undefined
   let months = 0n
   let micros = 0n
-  for (const [, amount = '', name = ''] of trimmed.matchAll(/([+-]?\d+)\s*([A-Za-z]+)/g)) {
+  for (const [, whole = '', fraction = '', name = ''] of trimmed.matchAll(AMOUNT)) {
     const unit = UNIT_BY_NAME.get(name.toLowerCase())
     if (unit === undefined) return undefined
-    months += BigInt(amount) * unit[0]
-    micros += BigInt(amount) * unit[1]
+    const amount = BigInt(whole + fraction)
+    const divisor = 10n ** BigInt(fraction.length)
+    if ((amount * unit[0]) % divisor !== 0n || (amount * unit[1]) % divisor !== 0n) return undefined
+    months += (amount * unit[0]) / divisor
+    micros += (amount * unit[1]) / divisor
   }
   const fits = months <= MAX_MONTHS && -months <= MAX_MONTHS && micros <= MAX_MICROS && -micros <= MAX_MICROS
   return fits ? { months, micros } : undefined
 }
+
+const AMOUNT = /([+-]?\d+)(?:\.(\d+))?\s*([A-Za-z]+)/g
 
 export function writeInterval({ months, micros }: Interval): string {
   const parts = [months === 0n ? '' : `${months} months`, micros === 0n ? '' : `${micros} microseconds`]
