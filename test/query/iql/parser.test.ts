@@ -187,7 +187,7 @@ const REFUSED: readonly (readonly [string, string, RegExp, string?, RegExp?])[] 
   ['select * from a join b', '1:23', /ends too soon/, 'ON'],
   ['select * from a join b using c', '1:30', /Unexpected c/, '('],
   ['select * from a cross join b using (c)', '1:30', /Unexpected using/],
-  ['select a from t where b < any (select 1)', '1:25', /no < ANY/, undefined, /max\(x\)/],
+  ['select a from t where b < any (select 1)', '1:25', /no < ANY/],
   ['select a from t fetch first 2 rows', '1:35', /ends too soon/, 'ONLY'],
   ['with recursive x as (select 1) select 1', '1:6', /RECURSIVE/],
   ['delete from t', '1:14', /ends too soon/, 'WHERE', /write ALL/],

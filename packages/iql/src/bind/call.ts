@@ -278,14 +278,14 @@ function comparable(binding: Binding, expression: BoundExpression, at: number): 
   throw binding.fail('TypeMismatch', at, `PARTITION BY cannot compare ${typeName(expression.type)}`)
 }
 
-/** Functions that look back to the last known value use a fixed frame. */
+/** Functions that look back to the first or the last known value use a fixed frame. */
 function frameOf(binding: Binding, { id }: FunctionDefinition, { frame, at }: Window): Frame | undefined {
   if (!FILLING.has(id)) return frame === undefined ? undefined : bindFrame(binding, frame, at)
   if (frame === undefined) return { unit: 'rows', start: { kind: 'unbounded-preceding' }, end: { kind: 'current-row' } }
-  throw binding.fail('BadArguments', at, 'locf and interpolate have no frame', { hint: 'leave out the frame' })
+  throw binding.fail('BadArguments', at, 'locf, interpolate and ema have no frame', { hint: 'leave out the frame' })
 }
 
-const FILLING: ReadonlySet<string> = new Set<WindowId>(['locf', 'interpolate', 'interpolate_integer'])
+const FILLING: ReadonlySet<string> = new Set<WindowId>(['locf', 'interpolate', 'interpolate_integer', 'ema'])
 
 const FRAME_ORDER = ['unbounded-preceding', 'preceding', 'current-row', 'following', 'unbounded-following'] as const
 

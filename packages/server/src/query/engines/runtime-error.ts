@@ -35,6 +35,9 @@ export const complexityError = (cause: Error): Refusal =>
 export const partsError = (): Refusal => iqlError('BadValue', 'The number of parts must be positive')
 /** The number of a row for nth_value. */
 export const rowNumberError = (): Refusal => iqlError('BadValue', 'The rows of a frame are counted from 1')
+/** The second argument of ema. */
+export const averagedRowsError = (): Refusal =>
+  iqlError('BadValue', 'An exponential moving average is over at least one row')
 export const zeroPowerError = (): Refusal => iqlError('BadValue', 'Zero raised to a negative power')
 export const negativePowerError = (): Refusal =>
   iqlError('BadValue', 'A negative number raised to a power that is not an integer')
