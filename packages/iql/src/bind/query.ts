@@ -34,7 +34,6 @@ export function bindQuery(
     untyped.columns.map(({ type }) => (type.kind === 'Null' ? TEXT : type)),
   )
   if (options.anyNames !== true) refuseDuplicateColumns(binding, query, body.columns)
-  refuseUnstorable(binding, query, body.columns)
   return {
     kind: 'query',
     with: ctes,
@@ -224,10 +223,11 @@ function refuseDuplicateColumns(binding: Binding, query: Query, columns: readonl
   )
 }
 
-function refuseUnstorable(binding: Binding, query: Query, columns: readonly Bound.ResultColumn[]): void {
+/** For views, whose columns are those of a table for who reads them. */
+export function refuseUnstorable(binding: Binding, query: Query, columns: readonly Bound.ResultColumn[]): void {
   const index = columns.findIndex(({ type }) => !isStorable(type))
   if (index === -1) return
-  throw binding.fail('TypeMismatch', positionOf(query, index), 'A result cannot hold an Interval', {
+  throw binding.fail('TypeMismatch', positionOf(query, index), 'A column cannot hold an Interval', {
     hint: "write date_diff('second', a, b)",
   })
 }

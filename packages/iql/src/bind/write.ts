@@ -10,7 +10,6 @@ import { CLAUSES, type Clause, Scope } from '../scope/scope.ts'
 import type { Assignment, DefaultValue, Delete, Insert, OnConflict, Update } from '../syntax/ast.ts'
 import type { Expression, Name, SelectItem } from '../syntax/ast-query.ts'
 import { firstDuplicate, sameName } from '../syntax/names.ts'
-import { isStorable } from '../types/types.ts'
 import { bindCondition } from './clause.ts'
 import { fitColumn } from './fit-column.ts'
 import { entry, lookupTable } from './from.ts'
@@ -198,11 +197,6 @@ function bindReturning(
   const duplicate = firstDuplicate(outputs, ({ name }) => name)
   const [first] = items
   const at = first === undefined ? 0 : first.kind === 'all' ? first.at : startOf(first.expression)
-  if (outputs.some(({ expression }) => !isStorable(expression.type))) {
-    throw binding.fail('TypeMismatch', at, 'A result cannot hold an Interval', {
-      hint: "write date_diff('second', a, b)",
-    })
-  }
   if (duplicate === undefined) return outputs
   throw binding.fail(
     'DuplicateColumn',
