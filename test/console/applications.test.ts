@@ -352,3 +352,31 @@ test('a service gives up its secret for its own key and a workload, and gets the
   assert.equal((await admin.admin.clients.get('pricer')).jwks_uri, undefined)
   await view.close()
 })
+
+test('an application is set to bound tokens and pushed requests, and back', async () => {
+  await admin.admin.clients.create({ client_id: 'bound', redirect_uris: ['https://bound.example/callback'] })
+  const view = await scene.open('/applications/bound')
+  const { page } = view
+  const members = async () => {
+    const client = await admin.admin.clients.get('bound')
+    return [client.dpop_bound_access_tokens, client.require_pushed_authorization_requests, client.profile]
+  }
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('Tokens bound to a key').check()
+  await page.getByLabel('Pushed requests only').check()
+  assert.deepEqual(await view.axe(), [])
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Needs bound tokens (DPoP) and pushed requests').waitFor()
+  assert.deepEqual(await members(), [true, true, undefined])
+  await page.getByRole('button', { name: 'Edit' }).click()
+  await page.getByLabel('FAPI 2.0 Security Profile').check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText(/fapi2: must be private_key_jwt/).waitFor()
+  await page.getByLabel('FAPI 2.0 Security Profile').uncheck()
+  await page.getByLabel('Tokens bound to a key').uncheck()
+  await page.getByLabel('Pushed requests only').uncheck()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Usual').waitFor()
+  assert.deepEqual(await members(), [undefined, undefined, undefined])
+  await view.close()
+})

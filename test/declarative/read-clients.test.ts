@@ -1,5 +1,6 @@
-/** What is wrong with clients in a declarative file that authenticate with assertions or exchange tokens. */
+/** What is wrong with clients in a declarative file that authenticate with assertions, exchange tokens or have a security profile. */
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +16,8 @@ const ROBOT = {
   grant_types: ['client_credentials'],
 }
 const WEB = { client_id: 'web', client_secret: 'secret', redirect_uris: ['https://app.example.com/callback'] }
+
+const RSA_KEY = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey.export({ format: 'jwk' })
 
 const folder = mkdtempSync(join(tmpdir(), 'gatehouse-declarative-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -40,8 +43,12 @@ const CASES: readonly [object, ...string[]][] = [
   ],
   [
     { clients: [{ ...WEB, jwks_uri: 'https://keys.example', token_endpoint_auth_signing_alg: 'ES256' }] },
-    'clients[0].jwks_uri: needs token_endpoint_auth_method private_key_jwt',
     'clients[0].token_endpoint_auth_signing_alg: needs token_endpoint_auth_method private_key_jwt',
+  ],
+  [
+    { clients: [{ ...WEB, jwks: EMPTY, request_object_signing_alg: 'ES256', require_signed_request_object: true }] },
+    'clients[0].request_object_signing_alg: needs the public keys of the client in jwks or jwks_uri',
+    'clients[0].require_signed_request_object: needs the public keys of the client in jwks or jwks_uri',
   ],
   [
     {
@@ -74,6 +81,42 @@ const CASES: readonly [object, ...string[]][] = [
     'clients[0].federated: a public client does not authenticate',
     'clients[0].grant_types[0]: a public client cannot exchange tokens',
     'clients[0].api: is missing: a client that exchanges tokens names the resource of the API that it is',
+  ],
+  [
+    {
+      clients: [
+        {
+          ...ROBOT,
+          profile: 'fapi2',
+          jwks: { keys: [{ ...RSA_KEY, alg: 'RS256' }] },
+          redirect_uris: [
+            'https://app.example.com/callback',
+            'http://localhost/callback',
+            'https://localhost/callback',
+            'com.example.app:/callback',
+          ],
+          grant_types: ['authorization_code', 'refresh_token', 'client_credentials', 'implicit'],
+          response_types: ['code', 'code id_token'],
+          code_challenge_methods: ['S256', 'plain'],
+          dpop_bound_access_tokens: false,
+          id_token_signed_response_alg: 'RS256',
+        },
+      ],
+    },
+    'clients[0].grant_types[3]: fapi2: must be one of authorization_code, refresh_token, client_credentials',
+    'clients[0].response_types[1]: fapi2: must be code',
+    'clients[0].redirect_uris[1]: fapi2: must use https',
+    'clients[0].redirect_uris[2]: fapi2: must not be on loopback',
+    'clients[0].redirect_uris[3]: fapi2: must use https',
+    'clients[0].code_challenge_methods[1]: fapi2: must be S256',
+    'clients[0].dpop_bound_access_tokens: fapi2: must not be false',
+    'clients[0].id_token_signed_response_alg: fapi2: must be PS256, ES256 or EdDSA',
+    'clients[0].jwks.keys[0].alg: fapi2: must be PS256, ES256 or EdDSA',
+  ],
+  [
+    { clients: [{ ...WEB, profile: 'fapi2', federated: [{ issuer: 'https://ci.example', subject: 's' }] }] },
+    'clients[0].token_endpoint_auth_method: fapi2: must be private_key_jwt',
+    'clients[0].federated: fapi2: the client must authenticate with its own key, in jwks or jwks_uri',
   ],
   [
     { clients: [{ ...WEB, exchange_scope: 'Platform/Market' }] },

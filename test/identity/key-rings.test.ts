@@ -69,6 +69,11 @@ onEveryEngineInLongRuns('key rings', (place) => {
     const [fault] = algFaults({ access_token_alg: 'EdDSA' }, known)
     assert.equal(fault?.path, 'access_token_alg')
     assert.match(fault?.text ?? '', /no signing key for EdDSA: add it to the setting signing_algs/)
+    assert.deepEqual(algFaults({ profile: 'fapi2' }, known), [])
+    const rsa = known.filter(({ alg }) => alg === 'RS256')
+    const [missing] = algFaults({ profile: 'fapi2' }, rsa)
+    assert.equal(missing?.path, 'profile')
+    assert.match(missing?.text ?? '', /PS256, ES256 or EdDSA: add one of them to the setting signing_algs/)
   })
 
   test('RFC 8725 §3.1: a key is accepted with its own algorithm only', async () => {

@@ -5,13 +5,10 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import { guardedRequest, type Resolve } from '../../packages/server/src/http/outgoing/guarded-request.ts'
+import { MOST_CLIENT_BYTES } from '../../packages/server/src/identity/clients/client-keys.ts'
 import { JwtFault, verifyForeignJwt } from '../../packages/server/src/identity/remote-keys/foreign-jwt.ts'
 import { DocumentUnavailable } from '../../packages/server/src/identity/remote-keys/remote-documents.ts'
-import {
-  createRemoteKeys,
-  MOST_CLIENT_BYTES,
-  metadataAddress,
-} from '../../packages/server/src/identity/remote-keys/remote-keys.ts'
+import { createRemoteKeys, metadataAddress } from '../../packages/server/src/identity/remote-keys/remote-keys.ts'
 import { readKey, readKeySet } from '../../packages/server/src/store/keys/foreign-keys.ts'
 
 import { encoded, type JsonMembers, jwkOf, signJwt } from '../support/foreign-issuer.ts'

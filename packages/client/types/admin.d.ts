@@ -25,6 +25,12 @@ export interface AdminClient {
     readonly redirect_uris: readonly string[];
     readonly allowed_origins?: readonly string[];
     readonly scope?: string;
+    /** Its access tokens are always bound to a key (DPoP). */
+    readonly dpop_bound_access_tokens?: boolean;
+    /** Its authorization requests must be pushed (PAR). */
+    readonly require_pushed_authorization_requests?: boolean;
+    /** `fapi2`: the FAPI 2.0 Security Profile. */
+    readonly profile?: 'fapi2';
     /** Shown only when it is created. */
     readonly client_secret?: string;
     readonly [member: string]: unknown;

@@ -277,7 +277,13 @@ const NEW_MEMBERS = [
   'exchange_scope',
   'access_token_alg',
   'id_token_signed_response_alg',
+  'request_object_signing_alg',
+  'require_signed_request_object',
+  'authorization_signed_response_alg',
+  'introspection_signed_response_alg',
   'dpop_bound_access_tokens',
+  'require_pushed_authorization_requests',
+  'profile',
 ] as const
 
 async function requireKnown(env: AdminEnv, patch: JsonObject): Promise<void> {

@@ -24,6 +24,7 @@ import { assertionFaults } from './declared-assertions.ts'
 import { attributeFaults, attributeTarget, valueFaults } from './declared-attribute.ts'
 import { exchangeFaults } from './declared-exchange.ts'
 import { feedFaults } from './declared-feed.ts'
+import { profileFaults } from './declared-profile.ts'
 import { providerFaults } from './declared-provider.ts'
 import type {
   Declaration,
@@ -158,6 +159,7 @@ function clientFaults(client: DeclaredClient, known: KnownScopes): Fault[] {
     ...ADDRESSES.flatMap(([name, faultOf]) => addressFaults(name, client[name], faultOf)),
     ...assertionFaults(client),
     ...exchangeFaults(client, known),
+    ...profileFaults(client),
     ...(client.jwks?.keys ?? []).flatMap((key, index) =>
       'd' in key || 'k' in key
         ? [{ path: `jwks.keys[${index}]`, text: 'contains a private key; give only the public key' }]

@@ -1,4 +1,4 @@
-/** The rules about clients that authenticate with assertions (RFC 7523): their keys, and the issuers of workloads. */
+/** The rules about clients that sign assertions (RFC 7523) or request objects (RFC 9101): their keys, and the issuers of workloads. */
 import { webAddressFault } from 'gatehouse-protocol'
 import type { Fault } from '../schema/check-schema.ts'
 import { readKey } from '../store/keys/foreign-keys.ts'
@@ -17,9 +17,11 @@ export function assertionFaults(client: DeclaredClient): Fault[] {
     fault('jwks', 'private_key_jwt needs the public keys of the client in jwks or jwks_uri, or federated')
   // RFC 7591 §2: the two must not be combined.
   if (jwks !== undefined && uri !== undefined) fault('jwks_uri', 'cannot be combined with jwks')
-  if (!isOwn && uri !== undefined) fault('jwks_uri', 'needs token_endpoint_auth_method private_key_jwt')
   if (!isOwn && client.token_endpoint_auth_signing_alg !== undefined)
     fault('token_endpoint_auth_signing_alg', 'needs token_endpoint_auth_method private_key_jwt')
+  for (const path of ['request_object_signing_alg', 'require_signed_request_object'] as const)
+    if ((client[path] ?? false) !== false && (jwks?.keys ?? []).length === 0 && uri === undefined)
+      fault(path, 'needs the public keys of the client in jwks or jwks_uri')
   if (isOwn) faults.push(...keyFaults('jwks', jwks?.keys))
   if (method === 'none' && federated.length > 0) fault('federated', 'a public client does not authenticate')
   for (const [index, workload] of federated.entries()) {

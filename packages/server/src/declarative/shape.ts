@@ -5,7 +5,7 @@ import type { XStatic } from 'typebox/schema'
 import { DURATION } from '../lib/duration.ts'
 import { SIGNATURE_ALGS } from '../lib/signature-algs.ts'
 import { closed, either, flag, list, number, oneOf, shortList, text, words } from '../schema/builders.ts'
-import { AUTH_METHODS, GRANT_TYPES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
+import { AUTH_METHODS, GRANT_TYPES, PROFILES, RESPONSE_TYPES } from '../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../store/keys/foreign-keys.ts'
 import { API, API_PATTERNS, LONGEST_SCOPE, SCOPE_NAME } from './declared-api.ts'
 import { ATTRIBUTE, ATTRIBUTE_PATTERNS, ATTRIBUTE_VALUES } from './declared-attribute.ts'
@@ -138,10 +138,17 @@ const CLIENT = closed(['client_id'], {
   jwks: closed(['keys'], {
     keys: shortList(JWK, 'Public keys for signed request objects, and for assertions of private_key_jwt.'),
   }),
-  jwks_uri: words('Where the public keys for private_key_jwt are published, instead of jwks. https.'),
+  jwks_uri: words('Where these public keys are published, instead of jwks. https.'),
   token_endpoint_auth_signing_alg: oneOf(
     FOREIGN_ALGS,
     'The only algorithm of its assertions. Default: any that fits the key.',
+  ),
+  request_object_signing_alg: oneOf(
+    FOREIGN_ALGS,
+    'The only algorithm of its request objects. Default: any that fits the key.',
+  ),
+  require_signed_request_object: flag(
+    'Authorization requests are signed (RFC 9101): parameters outside the request object do not count.',
   ),
   federated: shortList(
     closed(['issuer', 'subject'], {
@@ -158,6 +165,14 @@ const CLIENT = closed(['client_id'], {
   id_token_signed_response_alg: oneOf(
     SIGNATURE_ALGS,
     'The algorithm of ID tokens and logout tokens, one of the setting signing_algs. Default: RS256.',
+  ),
+  authorization_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of signed authorization responses (JARM), one of the setting signing_algs. Default: RS256.',
+  ),
+  introspection_signed_response_alg: oneOf(
+    SIGNATURE_ALGS,
+    'The algorithm of introspection responses as JWT (RFC 9701), one of the setting signing_algs. Default: RS256.',
   ),
   initiate_login_uri: words('https only.'),
   contacts: shortList(text()),
@@ -184,6 +199,13 @@ const CLIENT = closed(['client_id'], {
   access_token_alg: oneOf(
     SIGNATURE_ALGS,
     'The algorithm of access tokens, one of the setting signing_algs. Default: RS256.',
+  ),
+  require_pushed_authorization_requests: flag(
+    'Authorization requests must be pushed (PAR, RFC 9126): /connect/authorize takes only a request_uri.',
+  ),
+  profile: oneOf(
+    PROFILES,
+    'fapi2: the FAPI 2.0 Security Profile, with private_key_jwt, pushed requests, S256 and DPoP. Default: none.',
   ),
   dpop_bound_access_tokens: flag('Access tokens are always bound to a key of the client (DPoP, RFC 9449).'),
   attributes: { ...ATTRIBUTE_VALUES, description: 'Values of declared attributes, for tokens without a user.' },

@@ -15,6 +15,7 @@ import { openApiRegistry } from './apis/registry.ts'
 import { Attempts } from './attempts.ts'
 import { openAttributeDirectory } from './attributes/attribute-directory.ts'
 import { createClientDirectory } from './clients/client-directory.ts'
+import { createClientKeys } from './clients/client-keys.ts'
 import { createSecretThrottle } from './clients/client-request.ts'
 import type { Dpop, DpopOptions } from './dpop/dpop.ts'
 import type { TokenLifetimes } from './grants/grant.ts'
@@ -108,11 +109,12 @@ export async function openIdentity(options: IdentityOptions) {
     const { createRemoteKeys } = await import('./remote-keys/remote-keys.ts')
     return createRemoteKeys({ clock, metrics: options.metrics, onFailure: options.onRemoteFailure })
   })
+  const clientKeys = createClientKeys({ remoteKeys, allowPrivate: options.allowPrivateKeys })
   const assertions = lazily(async () => {
     const { createAssertions } = await import('./clients/assertion.ts')
     const { issuer, metrics, allowPrivateKeys: allowPrivate } = options
     return createAssertions({
-      ...{ issuer, metrics, clock, allowPrivate },
+      ...{ issuer, metrics, clock, clientKeys, allowPrivate },
       remoteKeys: await remoteKeys(),
       spentJwts: stores.spentJwts,
     })
@@ -161,6 +163,7 @@ export async function openIdentity(options: IdentityOptions) {
     hashing,
     attempts,
     remoteKeys,
+    clientKeys,
     assertionFault: async (...call: Parameters<Awaited<ReturnType<typeof assertions>>>) =>
       (await assertions())(...call),
     secretThrottle: createSecretThrottle(clock),

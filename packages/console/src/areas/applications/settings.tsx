@@ -5,6 +5,7 @@ import { server } from '../../server.ts'
 import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
+import { ProtectionFields, protectionOf, protectionPatch, protectionText } from './protection.tsx'
 import { ScopeChoice } from './scopes.tsx'
 
 interface Props {
@@ -39,6 +40,7 @@ export function Settings({ application, client }: Props) {
             : []),
           ...(info.origins ? [['Origins', <Lines of={originsOf(client)} />] as const] : []),
           ['Scopes', <Words of={(client.scope ?? 'openid').split(' ')} />],
+          ['Protection', protectionText(client)],
           ...(info.kind === 'service'
             ? []
             : [['Consent', client.skip_consent === true ? 'Not asked for' : 'Users are asked'] as const]),
@@ -96,6 +98,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
   })
   const [scopes, setScopes] = useState<readonly string[]>((client.scope ?? 'openid').split(' '))
   const [skipConsent, setSkipConsent] = useState(client.skip_consent === true)
+  const [protection, setProtection] = useState(protectionOf(client))
   const [busy, setBusy] = useState(false)
   const isComplete = areComplete(info, addresses)
   const save = async () => {
@@ -109,6 +112,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
       ...(info.origins && { allowed_origins: filledOrNull(addresses.origins) }),
       scope: scopes.join(' '),
       skip_consent: skipConsent || null,
+      ...protectionPatch(protection),
     }
     if (await application.change(patch, `${name.trim() || client.client_id} was changed`)) onDone()
     setBusy(false)
@@ -136,6 +140,7 @@ function EditSettings({ application, client, onDone }: Props & { readonly onDone
             onChecked={setSkipConsent}
           />
         )}
+        <ProtectionFields info={info} protection={protection} onProtection={setProtection} />
         <div class="row">
           <Button type="submit" kind="primary" busy={busy} disabled={!isComplete}>
             Save

@@ -36,6 +36,9 @@ const METADATA: OptionTable = {
     repeatable: true,
     help: 'a scope that it may get by token exchange; repeatable',
   },
+  '--require-dpop': { value: 'true|false', help: 'bind its access tokens to a key of the client (DPoP)' },
+  '--require-par': { value: 'true|false', help: 'take only pushed authorization requests (PAR)' },
+  '--profile': { value: 'fapi2|none', help: 'a security profile: fapi2 is the FAPI 2.0 Security Profile' },
   '--skip-consent': {
     value: 'true|false',
     help: 'do not ask users for consent; for your own applications (on a device, any program can pose as one)',
@@ -194,6 +197,9 @@ function readMetadata(args: Arguments): JsonObject {
       federated: readList(args, '--workload')?.map(readWorkload),
       api: args.value('--api'),
       exchange_scope: readList(args, '--exchange-scope')?.join(' '),
+      dpop_bound_access_tokens: readBoolean(args, '--require-dpop'),
+      require_pushed_authorization_requests: readBoolean(args, '--require-par'),
+      profile: args.value('--profile') === 'none' ? null : args.value('--profile'),
     }),
     ...Object.fromEntries([...args.pairs('--set')].map(([name, text]) => [name, readMember(name, text)])),
   }

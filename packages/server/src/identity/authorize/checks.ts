@@ -12,8 +12,8 @@ import { parseScope, requireAllowedScopes } from '../tokens/scope.ts'
 import { refuse } from './authorization-error.ts'
 import { readClaims, readSubjects } from './claims.ts'
 import { type AuthorizationRequest, gives, type Prompt, type Target, type UncheckedRequest } from './request.ts'
+import { checkResponseMode } from './response-modes.ts'
 import { readHint, refuseTooLong } from './stored-parameters.ts'
-import { defaultMode } from './target.ts'
 
 export interface CheckEnv {
   readonly issuer: string
@@ -34,7 +34,7 @@ export async function checkRequest(
   refuseTooLong(unchecked.parameters)
   refuseRegistration(unchecked)
   const responseType = readResponseType(unchecked)
-  checkResponseMode(unchecked)
+  checkResponseMode(unchecked.parameters)
   const audiences = readAudiences(unchecked, env)
   const scopes = readScopes(unchecked, audiences, env.known)
   // A token of the response itself is for one target, which no later request can name.
@@ -109,14 +109,6 @@ function readResponseType({ parameters, client }: UncheckedRequest): ResponseTyp
       'The client is registered for DPoP: it gets access tokens from the token endpoint only',
     )
   return type
-}
-
-function checkResponseMode({ parameters }: UncheckedRequest): void {
-  const mode = parameters.get('response_mode')
-  if (mode === undefined || mode === 'form_post' || mode === 'fragment') return
-  if (mode !== 'query') throw refuse('invalid_request', 'This response_mode is not supported')
-  if (defaultMode(parameters.get('response_type')) !== 'query')
-    throw refuse('invalid_request', 'Tokens are never returned in the query: use fragment or form_post')
 }
 
 function readScopes(

@@ -10,6 +10,8 @@ export type Prompt = 'none' | 'login' | 'consent' | 'select_account'
 export interface Target {
   readonly redirectUri: string
   readonly mode: ResponseMode
+  /** The parameters are one JWT, `response` (JARM §2.3). */
+  readonly signed?: boolean
   readonly state: string | undefined
 }
 

@@ -133,13 +133,20 @@ export type Delivery =
 
 export type AuthorizationResponse = Readonly<Record<string, string | undefined>>
 
-/** RFC 9207: every response carries `iss`, so that a client of several servers can tell which one sent it. */
-export function deliver(target: Target, issuer: string, answer: AuthorizationResponse): Delivery {
-  const parameters = Object.fromEntries(
-    Object.entries({ ...answer, state: target.state, iss: issuer }).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value]],
-    ),
-  )
+/** RFC 9207: every response carries `iss`, so that a client of several servers can tell which one sent it; in a JWT it is a claim. */
+export async function deliver(
+  target: Target,
+  client: Client,
+  issuer: Pick<Issuer, 'name' | 'authorizationResponse'>,
+  answer: AuthorizationResponse,
+): Promise<Delivery> {
+  const plain = { ...answer, state: target.state, iss: issuer.name }
+  const parameters =
+    target.signed === true
+      ? { response: await issuer.authorizationResponse(client, plain) }
+      : Object.fromEntries(
+          Object.entries(plain).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+        )
   if (target.mode === 'form_post') return { kind: 'form', action: target.redirectUri, parameters }
   return { kind: 'redirect', url: addParameters(target.redirectUri, parameters, target.mode) }
 }

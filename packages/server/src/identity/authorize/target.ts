@@ -2,7 +2,8 @@
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { Clients } from '../../store/clients/clients.ts'
 import { refuse } from './authorization-error.ts'
-import type { RequestParameters, ResponseMode, Target } from './request.ts'
+import type { RequestParameters, Target } from './request.ts'
+import { modeOf } from './response-modes.ts'
 import { isTooLong } from './stored-parameters.ts'
 
 export async function readClient(parameters: RequestParameters, clients: Pick<Clients, 'find'>): Promise<Client> {
@@ -22,7 +23,7 @@ export function readTarget(parameters: RequestParameters, client: Client): Targe
     throw refuse('invalid_request', 'redirect_uri is not registered for this client')
   const isUnusable = parameters.repeated.has('state') || isTooLong('state', parameters)
   const state = isUnusable ? undefined : parameters.get('state')
-  return { redirectUri, mode: modeOf(parameters), state }
+  return { redirectUri, ...modeOf(parameters), state }
 }
 
 /** The target for an error in a request object, from the parameters outside it, if their redirect URI is registered (B-59). */
@@ -50,17 +51,4 @@ function splitLoopback(uri: string): { host: string; rest: string } | undefined 
   const [, host, port, rest = ''] = LOOPBACK.exec(uri) ?? []
   if (host === undefined || Number(port ?? 80) > 65535) return undefined
   return { host, rest }
-}
-
-/** The response mode, also for an error about `response_mode` itself. */
-function modeOf(parameters: RequestParameters): ResponseMode {
-  const requested = parameters.get('response_mode')
-  if (requested === 'form_post' || requested === 'fragment') return requested
-  return defaultMode(parameters.get('response_type'))
-}
-
-/** OAuth 2.0 Multiple Response Types §5: tokens are not returned in the query. */
-export function defaultMode(responseType: string | undefined): 'query' | 'fragment' {
-  const words = responseType?.split(' ') ?? []
-  return words.includes('token') || words.includes('id_token') ? 'fragment' : 'query'
 }

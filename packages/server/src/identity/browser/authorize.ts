@@ -73,6 +73,7 @@ async function check(outer: Parameters, client: Client, env: BrowserEnv): Promis
   const checkEnv = {
     issuer: env.issuer.name,
     clock: env.clock,
+    clientKeys: env.clientKeys,
     known: env.apis.known(),
     attributes: env.attributes.claims(),
     readHint: hintReader(env),

@@ -12,6 +12,7 @@ import type { ApiRegistry } from '../apis/registry.ts'
 import type { Attempts } from '../attempts.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
 import type { ClientDirectory } from '../clients/client-directory.ts'
+import type { ClientKeys } from '../clients/client-keys.ts'
 import type { TokenLifetimes } from '../grants/grant.ts'
 import type { Hashing } from '../passwords/hashing.ts'
 import type { CheckPassword } from '../passwords/password-check.ts'
@@ -42,6 +43,8 @@ type UsedStores = Pick<
 
 export interface BrowserEnv extends UsedStores {
   readonly clients: Pick<ClientDirectory, 'find'>
+  /** The public keys of a client, for its request objects. */
+  readonly clientKeys: ClientKeys
   readonly flows: Flows
   readonly issuer: Issuer
   readonly apis: ApiRegistry

@@ -240,7 +240,7 @@ async function send(
   uiLocales: string | undefined,
   env: BrowserEnv,
 ): Promise<void> {
-  const delivery = deliver(target, env.issuer.name, answer)
+  const delivery = await deliver(target, client, env.issuer, answer)
   context.http.setHeader('cache-control', 'no-store')
   if (delivery.kind === 'redirect') return context.http.redirect(delivery.url)
   const page = formPostPage(frameFor(env.pages, context, { uiLocales }), { ...delivery, client: client.name })

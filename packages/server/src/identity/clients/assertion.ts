@@ -2,16 +2,17 @@
 import type { Clock } from 'gatehouse-protocol'
 import type { SpentJwts } from '../../store/authorizations/spent-jwts.ts'
 import type { Client, FederatedWorkload } from '../../store/clients/client-metadata.ts'
-import { FOREIGN_ALGS, type ForeignAlg, type ForeignKey, type Jwk, readKey } from '../../store/keys/foreign-keys.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { type FindKeys, JwtFault, verifyForeignJwt } from '../remote-keys/foreign-jwt.ts'
 import { DocumentUnavailable } from '../remote-keys/remote-documents.ts'
-import { MOST_CLIENT_BYTES, MOST_PROVIDER_BYTES, metadataAddress, type RemoteKeys } from '../remote-keys/remote-keys.ts'
+import { MOST_PROVIDER_BYTES, metadataAddress, type RemoteKeys } from '../remote-keys/remote-keys.ts'
 import { type Claims, parseJwt } from '../tokens/jwt.ts'
+import { acceptedAlgs, type ClientKeys, inlineKeys } from './client-keys.ts'
 
 export interface AssertionOptions {
   readonly issuer: string
   readonly clock: Clock
+  readonly clientKeys: ClientKeys
   readonly remoteKeys: RemoteKeys
   readonly spentJwts: SpentJwts
   /** Allows keys at private and loopback addresses. */
@@ -27,7 +28,7 @@ const TYPES: readonly unknown[] = [undefined, 'jwt', 'client-authentication+jwt'
 
 /** Returns a function that says what is wrong with the assertion of a client; undefined if nothing is. */
 export function createAssertions(options: AssertionOptions) {
-  const { issuer, clock, remoteKeys, spentJwts, allowPrivate, metrics } = options
+  const { issuer, clock, clientKeys, remoteKeys, spentJwts, allowPrivate, metrics } = options
   /** The issuer is best; libraries before RFC 7523bis name the token endpoint. */
   const audiences = [issuer, `${issuer}/connect/token`]
 
@@ -53,7 +54,8 @@ export function createAssertions(options: AssertionOptions) {
 
   async function verifyOwn(assertion: string, client: Client): Promise<void> {
     if (!client.authMethods.has('private_key_jwt')) throw new JwtFault('method not registered')
-    const { header, claims } = await verifyForeignJwt(assertion, keysOf(client), algsOf(client.assertionAlg))
+    const keys = await clientKeys(client)
+    const { header, claims } = await verifyForeignJwt(assertion, keys, acceptedAlgs(client.assertionAlg, client))
     checkType(header.typ)
     if (claims.sub !== client.id) throw new JwtFault('sub is not the client')
     const expiry = checkTimes(claims)
@@ -73,11 +75,6 @@ export function createAssertions(options: AssertionOptions) {
     if (typeof claims.iat !== 'number' || expiry - claims.iat > LONGEST_SECONDS)
       throw new JwtFault('it is valid for more than an hour')
     if (!isAlone(claims.aud, [issuer])) throw new JwtFault('aud is not this issuer alone')
-  }
-
-  function keysOf({ jwks, jwksUri }: Client): FindKeys {
-    if (jwksUri === undefined) return inlineKeys(jwks)
-    return remoteKeys.finder(jwksUri, { allowPrivate, mostBytes: MOST_CLIENT_BYTES })
   }
 
   async function workloadKeys({ issuer: name, jwks }: FederatedWorkload): Promise<FindKeys> {
@@ -121,18 +118,4 @@ function checkType(type: unknown): void {
 function isAlone(audience: unknown, accepted: readonly string[]): boolean {
   const only: unknown = Array.isArray(audience) && audience.length === 1 ? audience[0] : audience
   return typeof only === 'string' && accepted.includes(only)
-}
-
-function algsOf(alg: ForeignAlg | undefined): readonly ForeignAlg[] {
-  if (alg === undefined) return FOREIGN_ALGS
-  return alg === 'EdDSA' || alg === 'Ed25519' ? ['EdDSA', 'Ed25519'] : [alg]
-}
-
-/** Importing a key takes longer than a signature check. The lists are those of cached clients. */
-const imported = new WeakMap<readonly Jwk[], readonly ForeignKey[]>()
-
-function inlineKeys(jwks: readonly Jwk[]): FindKeys {
-  const keys = imported.get(jwks) ?? jwks.map(readKey).filter((key) => 'key' in key)
-  imported.set(jwks, keys)
-  return async (kid) => (kid === undefined ? keys : keys.filter((key) => key.kid === kid))
 }

@@ -5,6 +5,7 @@ import { JSON_TYPE } from '../../http/context.ts'
 import { RESOURCE_METADATA_PATH } from '../../http/protected-resource.ts'
 import { PROOF_ALGS } from '../../http/request/proof.ts'
 import type { Route } from '../../http/route.ts'
+import type { SignatureAlg } from '../../lib/signature-algs.ts'
 import type { KnownScopes } from '../../store/apis/known-scopes.ts'
 import { GRANT_TYPES, RESPONSE_TYPES, TOKEN_EXCHANGE } from '../../store/clients/client-metadata.ts'
 import { FOREIGN_ALGS } from '../../store/keys/foreign-keys.ts'
@@ -12,6 +13,7 @@ import type { ApiRegistry } from '../apis/registry.ts'
 import { QUERY_PATH, STREAM_PATH } from '../apis/targets.ts'
 import type { AttributeClaims } from '../attributes/attribute-claims.ts'
 import type { AttributeDirectory } from '../attributes/attribute-directory.ts'
+import { RESPONSE_MODES } from '../authorize/response-modes.ts'
 import type { Signer } from '../tokens/signer.ts'
 
 const HEADERS = { 'cache-control': 'public, max-age=300' } as const
@@ -37,7 +39,7 @@ const JWKS_PATH = '/.well-known/openid-configuration/jwks'
 
 export interface DiscoveryOptions {
   readonly issuer: string
-  readonly signer: Pick<Signer, 'jwks'>
+  readonly signer: Pick<Signer, 'jwks' | 'algs'>
   readonly apis: Pick<ApiRegistry, 'known'>
   readonly attributes: Pick<AttributeDirectory, 'claims'>
   /** Whether the OpenID document says only what the contract does, or all that the metadata of RFC 8414 says. */
@@ -47,8 +49,8 @@ export interface DiscoveryOptions {
 export function discoveryRoutes({ issuer, signer, apis, attributes, mode }: DiscoveryOptions): readonly Route[] {
   const exact = JSON.stringify(discoveryDocument(issuer))
   const metadata = textOf(
-    () => [apis.known(), attributes.claims()] as const,
-    ([known, claims]) => serverMetadata(issuer, known, claims),
+    () => [apis.known(), attributes.claims(), signer.algs()] as const,
+    ([known, claims, algs]) => serverMetadata(issuer, known, claims, algs),
   )
   return [
     documentRoute('/.well-known/openid-configuration', mode === 'exact' ? () => exact : metadata),
@@ -94,7 +96,12 @@ function textOf<Sources extends readonly object[]>(
 }
 
 /** What is configured here: the OpenID document, every method of client authentication, and the scopes and resources of APIs (RFC 9728 §4). */
-function serverMetadata(issuer: string, known: KnownScopes, claims: AttributeClaims): object {
+function serverMetadata(
+  issuer: string,
+  known: KnownScopes,
+  claims: AttributeClaims,
+  algs: readonly SignatureAlg[],
+): object {
   const own = known.apis.filter(({ resource }) => resource !== PLATFORM_AUDIENCE).map(({ resource }) => resource)
   const contract = discoveryDocument(issuer)
   return {
@@ -102,6 +109,11 @@ function serverMetadata(issuer: string, known: KnownScopes, claims: AttributeCla
     claims_supported: [...contract.claims_supported, ...claims.names()],
     ...CLIENT_AUTHENTICATION,
     dpop_signing_alg_values_supported: PROOF_ALGS,
+    request_object_signing_alg_values_supported: FOREIGN_ALGS,
+    response_modes_supported: RESPONSE_MODES,
+    id_token_signing_alg_values_supported: algs,
+    authorization_signing_alg_values_supported: algs,
+    introspection_signing_alg_values_supported: algs,
     // Only what is an API can exchange tokens.
     ...(own.length > 0 && { grant_types_supported: GRANT_TYPES }),
     scopes_supported: known.scopes(),

@@ -22,8 +22,7 @@ export interface IssuerMetadata {
   readonly document: Jwk
 }
 
-/** The most that is read of the JWK set of a client, and of a document of a provider. */
-export const MOST_CLIENT_BYTES = 64 * 1024
+/** The most that is read of a document of a provider. */
 export const MOST_PROVIDER_BYTES = 1024 * 1024
 
 export type RemoteKeys = ReturnType<typeof createRemoteKeys>

@@ -1,4 +1,4 @@
-/** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4) and tokens for calls. */
+/** Issues access tokens (RFC 9068), ID tokens (OpenID Connect Core §2), logout tokens (Back-Channel Logout §2.4), signed responses and tokens for calls. */
 import { hash, randomUUID } from 'node:crypto'
 import {
   type Actor,
@@ -76,6 +76,7 @@ export interface IssuerOptions {
 
 const LOGOUT_TOKEN_SECONDS = 120
 const CALL_TOKEN_SECONDS = 60
+const AUTHORIZATION_RESPONSE_SECONDS = 60
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 export function createIssuer({ name, signer, apis, attributes, clock, lifetimes, sessionEnded }: IssuerOptions) {
@@ -108,7 +109,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
       const lifetime = exchanged === undefined ? ofGrant : Math.min(ofGrant, exchanged.expiresAt - iat)
       const tokenId = createTokenId(onBehalfOf?.grant.id, now)
       const audiences = api === undefined ? apis.known().audiencesOf(scopes) : audiencesFor(api, scopes)
-      const token = await signer.sign('at+jwt', client.accessTokenAlg, {
+      const token = await signer.sign('at+jwt', client.accessTokenAlg ?? signer.fapiAlg(), {
         iss: name,
         sub: onBehalfOf?.user.id ?? client.id,
         aud: audiences.length > 1 ? audiences : (audiences[0] ?? IDENTITY_AUDIENCE),
@@ -137,7 +138,8 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
 
     idToken({ client, user, grant, nonce, accessToken, code, withScopeClaims = false }: IdTokenParts): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('JWT', client.idTokenAlg, {
+      const alg = client.idTokenAlg ?? signer.fapiAlg()
+      return signer.sign('JWT', alg, {
         iss: name,
         sub: user.id,
         aud: client.id,
@@ -148,8 +150,8 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
         acr: grant.details.acr,
         amr: grant.details.amr,
         sid: sessionOf(grant),
-        at_hash: accessToken === undefined ? undefined : halfHash(accessToken, client.idTokenAlg),
-        c_hash: code === undefined ? undefined : halfHash(code, client.idTokenAlg),
+        at_hash: accessToken === undefined ? undefined : halfHash(accessToken, alg),
+        c_hash: code === undefined ? undefined : halfHash(code, alg),
         ...claimsAbout(
           user,
           attributes.claims(),
@@ -161,7 +163,7 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
 
     logoutToken(client: Client, subject: string, sessionId: string): Promise<string> {
       const iat = seconds(clock())
-      return signer.sign('logout+jwt', client.idTokenAlg, {
+      return signer.sign('logout+jwt', client.idTokenAlg ?? signer.fapiAlg(), {
         iss: name,
         sub: subject,
         aud: client.id,
@@ -170,6 +172,27 @@ export function createIssuer({ name, signer, apis, attributes, clock, lifetimes,
         jti: randomUUID(),
         sid: sessionId,
         events: { [LOGOUT_EVENT]: {} },
+      })
+    },
+
+    /** An authorization response as a JWT (JARM §2.1). Without `sub` it does not pass for an ID token. */
+    authorizationResponse(client: Client, parameters: Readonly<Record<string, string | undefined>>): Promise<string> {
+      const exp = seconds(clock()) + AUTHORIZATION_RESPONSE_SECONDS
+      return signer.sign('JWT', client.responseAlg ?? signer.fapiAlg(), {
+        ...parameters,
+        iss: name,
+        aud: client.id,
+        exp,
+      })
+    },
+
+    /** RFC 9701 §5: without `sub` and `exp` beside `iss`, nobody takes it for an access token. */
+    introspectionResponse(client: Client, description: object): Promise<string> {
+      return signer.sign('token-introspection+jwt', client.introspectionAlg ?? signer.fapiAlg(), {
+        iss: name,
+        aud: client.id,
+        iat: seconds(clock()),
+        token_introspection: description,
       })
     },
 

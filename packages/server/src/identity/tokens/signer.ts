@@ -1,8 +1,8 @@
-/** Signs and verifies our JWTs with rotating keys, off the event loop. */
-import { createPublicKey, type KeyObject, sign } from 'node:crypto'
+/** Signs and verifies our JWTs with rotating keys. */
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { type Audit, type Clock, Refusal } from 'gatehouse-protocol'
 import type { Bus } from '../../events/bus.ts'
-import { digestOf, keyInput, type SignatureAlg } from '../../lib/signature-algs.ts'
+import { FAPI_ALGS, SIGNATURE_ALGS, type SignatureAlg, signatureOf } from '../../lib/signature-algs.ts'
 import {
   isPublished,
   isWithdrawn,
@@ -15,8 +15,8 @@ import type { StoredKey } from '../../store/keys/signing-keys.ts'
 import { type Claims, parseJwt } from './jwt.ts'
 import { createVerifier, type VerificationKey } from './verifier.ts'
 
-/** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4). */
-export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt' | 'call+jwt'
+/** The `typ` header keeps one kind of token from being accepted as another (RFC 9068 §2.1, Back-Channel Logout §2.4, RFC 9701 §5). */
+export type TokenType = 'at+jwt' | 'JWT' | 'logout+jwt' | 'call+jwt' | 'token-introspection+jwt'
 
 /** With the members of its type: n and e, or crv, x and y. */
 export type PublishedKey = Readonly<Record<string, string | undefined>> & {
@@ -60,6 +60,7 @@ interface KeysInUse {
   readonly at: number
   readonly jwks: Jwks
   readonly signing: ReadonlyMap<SignatureAlg, PrivateKey>
+  readonly algs: readonly SignatureAlg[]
 }
 
 export async function openSigner(options: SignerOptions) {
@@ -82,7 +83,8 @@ export async function openSigner(options: SignerOptions) {
     async sign(type: TokenType, alg: SignatureAlg, claims: Claims): Promise<string> {
       const { kid, privateKey } = loaded.inUse().signing.get(alg) ?? (await loaded.reloadSigningKey(alg))
       const input = `${encoded({ alg, typ: type, kid })}.${encoded(claims)}`
-      return `${input}.${await signOnPool(alg, input, privateKey)}`
+      const signature = await signatureOf(alg, privateKey, Buffer.from(input))
+      return `${input}.${signature.toString('base64url')}`
     },
 
     /** The claims of a token of this type that one of our keys signed. The caller checks expiry and audience. */
@@ -100,11 +102,19 @@ export async function openSigner(options: SignerOptions) {
       return isValid && loaded.publicKey(kid) === ours ? { claims: jwt.claims, keyId: kid } : undefined
     },
 
+    /** Of tokens for clients with the FAPI profile that choose none: the first of its algorithms in the setting. */
+    fapiAlg(): SignatureAlg {
+      return options.algs?.find((alg) => FAPI_ALGS.includes(alg)) ?? 'PS256'
+    },
+
     /** Whether tokens of this key are accepted. */
     hasKey: (kid: string): boolean => loaded.publicKey(kid) !== undefined,
 
     /** Returns the same object until the keys change or a second has passed. */
     jwks: (): Jwks => loaded.inUse().jwks,
+
+    /** The algorithms that it signs with now. The same object as long as `jwks` returns the same. */
+    algs: (): readonly SignatureAlg[] => loaded.inUse().algs,
 
     close() {
       clearInterval(timer)
@@ -156,7 +166,9 @@ class LoadedKeys {
     const stored = this.#stored
     if (this.#inUse?.from !== stored || Math.abs(now - this.#inUse.at) >= IN_USE_MS) {
       const keys = stored.filter((key) => isPublished(key, now)).map(toPublishedKey)
-      this.#inUse = { from: stored, at: now, jwks: { keys }, signing: this.#signing(now) }
+      const signing = this.#signing(now)
+      const algs = SIGNATURE_ALGS.filter((alg) => signing.has(alg))
+      this.#inUse = { from: stored, at: now, jwks: { keys }, signing, algs }
     }
     return this.#inUse
   }
@@ -218,15 +230,6 @@ class LoadedKeys {
 
 function encoded(part: object): string {
   return Buffer.from(JSON.stringify(part)).toString('base64url')
-}
-
-/** With a callback, Node signs on its thread pool and does not block the event loop. */
-function signOnPool(alg: SignatureAlg, input: string, key: KeyObject): Promise<string> {
-  return new Promise((resolve, reject) => {
-    sign(digestOf(alg), Buffer.from(input), keyInput(alg, key), (error, signature) =>
-      error === null ? resolve(signature.toString('base64url')) : reject(error),
-    )
-  })
 }
 
 function toPublishedKey({ kid, alg, publicJwk: { kty, crv, n, e, x, y } }: StoredKey): PublishedKey {

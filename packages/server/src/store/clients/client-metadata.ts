@@ -27,13 +27,22 @@ export interface ClientMetadata {
   readonly backchannel_logout_session_required?: boolean
   /** RFC 9449 §5.2. */
   readonly dpop_bound_access_tokens?: boolean
+  /** RFC 9126 §6. */
+  readonly require_pushed_authorization_requests?: boolean
   readonly jwks?: KeySet
   readonly jwks_uri?: string
   readonly token_endpoint_auth_signing_alg?: ForeignAlg
+  readonly request_object_signing_alg?: ForeignAlg
+  /** RFC 9101 §10.5. */
+  readonly require_signed_request_object?: boolean
   readonly default_max_age?: number
   readonly require_auth_time?: boolean
   /** Of ID tokens and logout tokens. */
   readonly id_token_signed_response_alg?: SignatureAlg
+  /** Of authorization responses (JARM §3). */
+  readonly authorization_signed_response_alg?: SignatureAlg
+  /** RFC 9701 §6. */
+  readonly introspection_signed_response_alg?: SignatureAlg
   readonly initiate_login_uri?: string
   readonly code_challenge_methods?: readonly ChallengeMethod[]
   readonly require_pkce?: boolean
@@ -52,6 +61,7 @@ export interface ClientMetadata {
   readonly api?: string
   /** The scopes outside of this API that it may get by token exchange. */
   readonly exchange_scope?: string
+  readonly profile?: ClientProfile
   readonly disabled?: boolean
 }
 
@@ -68,6 +78,10 @@ export interface FederatedWorkload {
 
 export const AUTH_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const
 export type AuthMethod = (typeof AUTH_METHODS)[number]
+
+/** A security profile, whose rules apply to everything that the client does: the FAPI 2.0 Security Profile. */
+export const PROFILES = ['fapi2'] as const
+export type ClientProfile = (typeof PROFILES)[number]
 
 export const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 
@@ -116,6 +130,10 @@ export interface Client {
   readonly jwksUri: string | undefined
   /** The only algorithm of its assertions; undefined: any that fits the key. */
   readonly assertionAlg: ForeignAlg | undefined
+  /** The only algorithm of its request objects; undefined: any that fits the key. */
+  readonly requestObjectAlg: ForeignAlg | undefined
+  /** Its authorization requests are signed, and nothing outside the request object counts. */
+  readonly requireSignedRequest: boolean
   readonly federated: readonly FederatedWorkload[]
   readonly defaultMaxAge: number | undefined
   readonly challengeMethods: ReadonlySet<ChallengeMethod>
@@ -127,11 +145,18 @@ export interface Client {
   readonly allowedOrigins: readonly string[]
   /** Seconds; undefined for the server's default. */
   readonly accessTokenLifetime: number | undefined
-  readonly accessTokenAlg: SignatureAlg
-  /** Of ID tokens and logout tokens. */
-  readonly idTokenAlg: SignatureAlg
+  /** Undefined: the first algorithm of the FAPI profile that this server signs with. */
+  readonly accessTokenAlg: SignatureAlg | undefined
+  /** The same for ID tokens and logout tokens. */
+  readonly idTokenAlg: SignatureAlg | undefined
+  /** The same for authorization responses, where the request asks for signed ones. */
+  readonly responseAlg: SignatureAlg | undefined
+  readonly introspectionAlg: SignatureAlg | undefined
   /** Its access tokens are always bound to a key. */
   readonly requireDpop: boolean
+  /** Its authorization requests are pushed. */
+  readonly requirePushedRequests: boolean
+  readonly profile: ClientProfile | undefined
   /** For tokens without a user. */
   readonly attributes: AttributeValues
   readonly api: string | undefined
@@ -150,6 +175,8 @@ export interface ClientSecret {
 
 export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecret[]): Client {
   const isPublic = metadata.token_endpoint_auth_method === 'none'
+  const isFapi = metadata.profile === 'fapi2'
+  const defaultAlg = isFapi ? undefined : 'RS256'
   return {
     id: metadata.client_id,
     name: metadata.client_name ?? metadata.client_id,
@@ -173,19 +200,25 @@ export function toClient(metadata: ClientMetadata, secrets: readonly ClientSecre
     jwks: metadata.jwks?.keys ?? [],
     jwksUri: metadata.jwks_uri,
     assertionAlg: metadata.token_endpoint_auth_signing_alg,
+    requestObjectAlg: metadata.request_object_signing_alg,
+    requireSignedRequest: metadata.require_signed_request_object ?? false,
     federated: metadata.federated ?? [],
     defaultMaxAge: metadata.default_max_age,
-    challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic ? ['S256'] : ['plain', 'S256'])),
+    challengeMethods: new Set(metadata.code_challenge_methods ?? (isPublic || isFapi ? ['S256'] : ['plain', 'S256'])),
     // RFC 9700 §2.1.1: public clients must use PKCE.
-    requirePkce: isPublic || (metadata.require_pkce ?? false),
+    requirePkce: isPublic || isFapi || (metadata.require_pkce ?? false),
     skipConsent: metadata.skip_consent ?? false,
     requireSecondFactor: metadata.require_second_factor ?? false,
     claimsInIdToken: metadata.claims_in_id_token ?? false,
     allowedOrigins: metadata.allowed_origins ?? [],
     accessTokenLifetime: metadata.access_token_lifetime,
-    accessTokenAlg: metadata.access_token_alg ?? 'RS256',
-    idTokenAlg: metadata.id_token_signed_response_alg ?? 'RS256',
-    requireDpop: metadata.dpop_bound_access_tokens ?? false,
+    accessTokenAlg: metadata.access_token_alg ?? defaultAlg,
+    idTokenAlg: metadata.id_token_signed_response_alg ?? defaultAlg,
+    responseAlg: metadata.authorization_signed_response_alg ?? defaultAlg,
+    introspectionAlg: metadata.introspection_signed_response_alg ?? defaultAlg,
+    requireDpop: isFapi || (metadata.dpop_bound_access_tokens ?? false),
+    requirePushedRequests: isFapi || (metadata.require_pushed_authorization_requests ?? false),
+    profile: metadata.profile,
     attributes: metadata.attributes ?? {},
     api: metadata.api,
     exchangeScopes: new Set(wordsOf(metadata.exchange_scope ?? '')),

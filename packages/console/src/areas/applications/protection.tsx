@@ -1,0 +1,73 @@
+/** How the requests and tokens of an application are protected: bound to a key, pushed, by the FAPI 2.0 Security Profile. */
+import { Checkbox } from '../../ui/index.ts'
+import type { Application, KindInfo } from './kinds.ts'
+
+export interface Protection {
+  readonly isFapi: boolean
+  readonly isBound: boolean
+  readonly isPushed: boolean
+}
+
+export function protectionOf(client: Application): Protection {
+  return {
+    isFapi: client.profile === 'fapi2',
+    isBound: client.dpop_bound_access_tokens === true,
+    isPushed: client.require_pushed_authorization_requests === true,
+  }
+}
+
+/** The members of a patch; null removes one. */
+export function protectionPatch({ isFapi, isBound, isPushed }: Protection) {
+  return {
+    profile: isFapi ? 'fapi2' : null,
+    dpop_bound_access_tokens: isBound || null,
+    require_pushed_authorization_requests: isPushed || null,
+  }
+}
+
+export function protectionText(client: Application): string {
+  const { isFapi, isBound, isPushed } = protectionOf(client)
+  if (isFapi) return 'FAPI 2.0 Security Profile'
+  const parts = [...(isBound ? ['bound tokens (DPoP)'] : []), ...(isPushed ? ['pushed requests'] : [])]
+  return parts.length === 0 ? 'Usual' : `Needs ${parts.join(' and ')}`
+}
+
+interface Props {
+  readonly info: KindInfo
+  readonly protection: Protection
+  readonly onProtection: (protection: Protection) => void
+}
+
+/** The profile includes the others. */
+export function ProtectionFields({ info, protection, onProtection }: Props) {
+  const { isFapi, isBound, isPushed } = protection
+  return (
+    <fieldset class="choices">
+      <legend>Protection</legend>
+      {info.confidential && (
+        <Checkbox
+          label="FAPI 2.0 Security Profile"
+          hint="It signs with its own key, pushes its requests and binds its tokens. Needs assertions as authentication, and https redirect URIs."
+          checked={isFapi}
+          onChecked={(checked) => onProtection({ ...protection, isFapi: checked })}
+        />
+      )}
+      {!isFapi && (
+        <Checkbox
+          label="Tokens bound to a key"
+          hint="A stolen access token is worthless: each request also needs a proof by the key of the application (DPoP)."
+          checked={isBound}
+          onChecked={(checked) => onProtection({ ...protection, isBound: checked })}
+        />
+      )}
+      {!isFapi && info.redirects && (
+        <Checkbox
+          label="Pushed requests only"
+          hint="The application sends its authorization requests to the server itself, so that nobody alters them in the browser (PAR)."
+          checked={isPushed}
+          onChecked={(checked) => onProtection({ ...protection, isPushed: checked })}
+        />
+      )}
+    </fieldset>
+  )
+}
