@@ -83,6 +83,15 @@ existence must stay secret, use Uuids as keys. An INSERT with \`DO UPDATE\` that
 error, regardless of its \`WHERE\`. An UPDATE checks keys row by row, in the physical order of the rows: a statement such as
 \`SET id = id + 1\`, in which rows take over each other’s keys, may or may not be refused; move the rows out of the way first.
 
+**Checks and defaults.** \`CHECK (price > 0)\`, after a column or on its own, refuses every row for which it is false
+(\`Data.CheckViolation\`); NULL passes. It uses columns of the row only. \`CONSTRAINT name\` before it names it; without a name it is
+called after its column (\`price_check\`) or its table. \`ALTER TABLE trades ADD CHECK (…)\` first reads the existing rows, and
+\`ALTER TABLE trades DROP CONSTRAINT name\` removes it. A default can be the \`:username\`, \`:sub\` or \`:client\` of who writes
+the row: \`created_by Text NOT NULL DEFAULT :username\`.
+
+**\`CREATE TABLE daily [(PRIMARY KEY (…))] AS SELECT …\`** creates a table with the columns and the rows of a query, and none if the
+query fails. Others can see the table while it is being filled.
+
 **Rights.** You cannot see a table that you are not allowed to read: statements say that there is no such table. With \`Platform/Admin\`, the right that defining tables requires, you can see and change
 the definition of every table; its rows still need the read scope. A table can have a \`ROW FILTER\` over its columns and the
 caller’s \`:sub\`, \`:username\`, \`:client\` and \`:roles\` (\`desk = :roles\` is true if \`desk\` is any of the caller’s roles;

@@ -1,6 +1,6 @@
 /** Arbitrary syntax trees for fast-check: everything that the parser can produce, with all positions zero. */
 import fc from 'fast-check'
-import type { ColumnDefinition, Statement } from '../../../packages/iql/src/syntax/ast.ts'
+import type { CheckDefinition, ColumnDefinition, Statement } from '../../../packages/iql/src/syntax/ast.ts'
 import type {
   Body,
   Expression,
@@ -292,6 +292,13 @@ const columnDefinition: fc.Arbitrary<ColumnDefinition> = fc.record({
   default: maybe(trees.expression),
 })
 
+const check: fc.Arbitrary<CheckDefinition> = fc.record({
+  name: maybe(name),
+  column: fc.constant(undefined),
+  condition: trees.expression,
+  at: fc.constant(at),
+})
+
 const insert = fc.record({
   kind: fc.constant('insert' as const),
   table: name,
@@ -337,25 +344,37 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
     returning: few(trees.item),
     at: fc.constant(at),
   }),
-  fc.record({
-    kind: fc.constant('create-table' as const),
-    ifNotExists: fc.boolean(),
-    name,
-    columns: some(columnDefinition),
-    keys: few(fc.record({ kind: fc.constantFrom('primary-key', 'unique'), columns: some(name), at: fc.constant(at) })),
-    readScope: maybe(anyText),
-    writeScope: maybe(anyText),
-    rowFilter: maybe(trees.expression),
-    comment: maybe(anyText),
-    live: maybe(fc.boolean()),
-    at: fc.constant(at),
-  }),
+  fc
+    .record({
+      kind: fc.constant('create-table' as const),
+      ifNotExists: fc.boolean(),
+      name,
+      columns: some(columnDefinition),
+      keys: few(
+        fc.record({ kind: fc.constantFrom('primary-key', 'unique'), columns: some(name), at: fc.constant(at) }),
+      ),
+      readScope: maybe(anyText),
+      writeScope: maybe(anyText),
+      rowFilter: maybe(trees.expression),
+      comment: maybe(anyText),
+      live: maybe(fc.boolean()),
+      checks: maybe(some(check)),
+      query: maybe(trees.query),
+      at: fc.constant(at),
+    })
+    .map(({ checks, query, ...table }) => ({
+      ...table,
+      ...(checks === undefined ? {} : { checks }),
+      ...(query === undefined ? {} : { query, columns: [] }),
+    })),
   fc.record({
     kind: fc.constant('alter-table' as const),
     table: name,
     action: fc.oneof(
       fc.record({ kind: fc.constant('add' as const), column: columnDefinition }),
       fc.record({ kind: fc.constant('drop' as const), column: name }),
+      fc.record({ kind: fc.constant('add-check' as const), check }),
+      fc.record({ kind: fc.constant('drop-check' as const), name }),
       fc.record({ kind: fc.constant('rename' as const), column: name, to: name }),
       fc
         .record({

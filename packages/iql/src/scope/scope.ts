@@ -45,6 +45,7 @@ export const CLAUSES = {
   values: { name: 'VALUES', aggregates: false, windows: false },
   set: { name: 'SET', aggregates: false, windows: false },
   returning: { name: 'RETURNING', aggregates: false, windows: false },
+  check: { name: 'CHECK', aggregates: false, windows: false },
   default: { name: 'DEFAULT', aggregates: false, windows: false },
   rowFilter: { name: 'ROW FILTER', aggregates: false, windows: false },
   aggregate: { name: 'an aggregate', aggregates: false, windows: false },

@@ -46,12 +46,7 @@ export const FOREIGN_SYNTAX: readonly ForeignSyntax[] = [
   ),
   entry('TRUNCATE', ['> truncate _'], 'write DELETE FROM t ALL'),
   entry('MERGE', ['> merge into'], 'write INSERT INTO t … ON CONFLICT (key) DO UPDATE SET x = excluded.x'),
-  entry(
-    'CREATE TABLE AS',
-    ['create table _ > as', 'if not exists _ > as'],
-    'write CREATE TABLE t (…), then INSERT INTO t SELECT …; or CREATE VIEW t AS SELECT …',
-  ),
-  entry('CHECK', ['> check ('], 'check values in the application before it writes them'),
+  entry('CHECK in ADD COLUMN', ['> check ('], 'write ALTER TABLE t ADD CHECK (…) after it'),
   entry('REFERENCES', ['> references _'], NO_REFERENCES),
   entry('FOREIGN KEY', ['> foreign key ( _'], NO_REFERENCES),
 ]

@@ -4,7 +4,7 @@ import { didYouMean } from '../errors/did-you-mean.ts'
 import { type ErrorName, refuse } from '../errors/errors.ts'
 import type { Name, Query } from './ast-query.ts'
 import { findForeignSyntax } from './foreign-syntax.ts'
-import { RESERVED } from './keywords.ts'
+import { RESERVED, RESERVED_FUNCTIONS } from './keywords.ts'
 import type { Token } from './lexer.ts'
 import type { Limits } from './limits.ts'
 
@@ -105,7 +105,9 @@ export class TokenStream {
     const { kind, key } = this.ahead(1)
     if (this.token.key === 'fetch') return key === 'first' || key === 'next'
     if (this.token.key !== 'qualify' || kind === 'end') return false
-    return kind === 'word' ? !RESERVED.has(key) || CONDITION_WORDS.has(key) : kind !== 'symbol' || key === '('
+    if (kind === 'symbol') return key === '(' || key === '-' || key === '+'
+    if (kind !== 'word' || !RESERVED.has(key) || CONDITION_WORDS.has(key)) return true
+    return RESERVED_FUNCTIONS.has(key) && this.ahead(2).key === '('
   }
 
   isName(): boolean {
@@ -278,7 +280,7 @@ function matchParentheses(tokens: readonly Token[]): Map<number, number> {
 }
 
 /** Reserved words that a condition can begin with. */
-const CONDITION_WORDS: ReadonlySet<string> = new Set(['not', 'case', 'cast', 'exists', 'true', 'false'])
+const CONDITION_WORDS: ReadonlySet<string> = new Set(['not', 'case', 'cast', 'exists', 'null', 'true', 'false'])
 
 /** What can follow an inner parenthesised query if the outer parenthesis holds a query too. */
 const AFTER_QUERY: ReadonlySet<string> = new Set(['union', 'intersect', 'except', 'order', 'limit', 'offset'])

@@ -164,7 +164,16 @@ function variableFor(clientId: string, used: Set<string>): string {
   return name
 }
 
-function declaredTable({ name, description, columns, readScope, writeScope, rowFilter, live }: TableTarget): object {
+function declaredTable({
+  name,
+  description,
+  columns,
+  readScope,
+  writeScope,
+  rowFilter,
+  checks = {},
+  live,
+}: TableTarget): object {
   return {
     name,
     ...(description !== '' && { description }),
@@ -172,6 +181,7 @@ function declaredTable({ name, description, columns, readScope, writeScope, rowF
     ...(readScope !== null && { read_scope: readScope }),
     ...(writeScope !== null && { write_scope: writeScope }),
     ...(rowFilter !== null && { row_filter: rowFilter }),
+    ...(Object.keys(checks).length > 0 && { checks }),
     ...(!live && { live }),
   }
 }

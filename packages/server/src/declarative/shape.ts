@@ -238,6 +238,11 @@ const TABLE = closed(['name', 'columns'], {
     }),
     NULL,
   ),
+  checks: {
+    type: 'object',
+    additionalProperties: text({ minLength: 1 }),
+    description: 'CHECK constraints by name: IQL conditions over the columns, such as price > 0.',
+  },
   live: flag('false: changes are not logged, and live queries read the table again as a whole. Default: true.'),
   csv: text({
     minLength: 1,

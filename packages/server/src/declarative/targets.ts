@@ -23,6 +23,8 @@ export interface TableTarget {
   readonly readScope: string | null
   readonly writeScope: string | null
   readonly rowFilter: string | null
+  /** Conditions in IQL, by name. */
+  readonly checks?: Readonly<Record<string, string>>
   /** Whether changes are logged for live queries. */
   readonly live: boolean
 }
@@ -100,6 +102,7 @@ export function tableTarget(table: DeclaredTable): TableTarget {
     readScope: table.read_scope ?? null,
     writeScope: table.write_scope ?? null,
     rowFilter: table.row_filter ?? null,
+    checks: table.checks ?? {},
     live: table.live ?? true,
   }
 }

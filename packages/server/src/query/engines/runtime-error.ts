@@ -19,6 +19,15 @@ export const overflowError = (type: RangedType): Refusal =>
 export const underflowError = (): Refusal => iqlError('Underflow', 'The result is too close to zero for a Double')
 export const rowFilterError = (): Refusal =>
   iqlError('RowFilter', 'The row filter of the table would hide the written row from its writer')
+/** Of a row that may not be written: see emit/write.ts. */
+export function verdictError(verdict: number, constraints: readonly { name: string; text: string }[]): Refusal {
+  const violated = constraints[verdict - 1]
+  return violated === undefined ? rowFilterError() : checkError(violated.name, violated.text)
+}
+export const checkError = (name: string, condition: string): Refusal =>
+  refuse('Data.CheckViolation', `A row does not meet the check ${name}: ${condition}`, {
+    members: { Constraint: name },
+  })
 export const rowTwiceError = (): Refusal =>
   iqlError('RowTwice', 'Two of the given rows have the same key, and one would change the other')
 export const manyRowsError = (): Refusal =>
