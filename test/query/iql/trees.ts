@@ -86,6 +86,7 @@ const literal: fc.Arbitrary<Expression> = fc.oneof(
 const frameBound: fc.Arbitrary<FrameBound> = fc.oneof(
   fc.record({ kind: fc.constantFrom('unbounded-preceding', 'current-row', 'unbounded-following') }),
   fc.record({ kind: fc.constantFrom('preceding', 'following'), rows: fc.nat(99) }),
+  fc.record({ kind: fc.constantFrom('preceding', 'following'), interval: fc.constantFrom('5 minutes', '1 day') }),
 )
 
 interface Trees {
@@ -298,6 +299,13 @@ const check: fc.Arbitrary<CheckDefinition> = fc.record({
   condition: trees.expression,
   at: fc.constant(at),
 })
+const acr = fc.record({ acr: fc.constantFrom(1 as const, 2 as const) })
+const age = fc.record({ age: fc.integer({ min: 1, max: 31_536_000 }) })
+const need = fc.oneof(
+  acr,
+  age,
+  fc.tuple(acr, age).map(([level, seconds]) => ({ ...level, ...seconds })),
+)
 
 const insert = fc.record({
   kind: fc.constant('insert' as const),
@@ -356,6 +364,8 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
       readScope: maybe(anyText),
       writeScope: maybe(anyText),
       rowFilter: maybe(trees.expression),
+      readNeed: maybe(need),
+      writeNeed: maybe(need),
       comment: maybe(anyText),
       live: maybe(fc.boolean()),
       checks: maybe(some(check)),
@@ -382,6 +392,8 @@ export const statements: fc.Arbitrary<Statement> = fc.oneof(
           readScope: maybe(fc.option(anyText)),
           writeScope: maybe(fc.option(anyText)),
           rowFilter: maybe(fc.option(trees.expression)),
+          readNeed: maybe(fc.option(need)),
+          writeNeed: maybe(fc.option(need)),
           comment: maybe(fc.option(anyText)),
           live: maybe(fc.boolean()),
         })

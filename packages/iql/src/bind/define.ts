@@ -30,7 +30,7 @@ import { columnOf } from './write.ts'
 
 export function bindCreateTable(binding: Binding, written: CreateTable): Bound.CreateTable {
   requireDefine(binding, written.at)
-  const { name, ifNotExists, readScope, writeScope, comment, live } = written
+  const { name, ifNotExists, readScope, writeScope, readNeed, writeNeed, comment, live } = written
   checkName(binding, name)
   const existing = definitionIn(binding.catalogue, name.text)
   if (existing?.view !== undefined)
@@ -61,6 +61,8 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
     readScope,
     writeScope,
     rowFilter: filter === undefined ? undefined : printExpression(filter),
+    readNeed,
+    writeNeed,
     comment,
     isLive: live ?? true,
     query: written.query,
@@ -71,6 +73,11 @@ export function bindCreateTable(binding: Binding, written: CreateTable): Bound.C
 function bindQueryColumns(binding: Binding, written: Query, primaryKey: readonly Name[]): Bound.BoundColumn[] {
   const query = binding.query(undefined, written)
   refuseUnstorable(binding, written, query.columns)
+  const local = query.columns.find(({ type }) => type.kind === 'LocalTimestamp')
+  if (local !== undefined)
+    throw binding.fail('BadType', written.at, `A column cannot hold a LocalTimestamp, as ${local.name} is`, {
+      hint: "select the Timestamp, or write x AT TIME ZONE 'America/New_York' to make it one",
+    })
   refuseCopies(binding, query)
   const [parameter] = binding.parameters
   if (parameter !== undefined)
@@ -216,10 +223,10 @@ export function bindAlterTable(
 }
 
 function bindSetRights(binding: Binding, table: TableView, changes: TableChanges): Bound.SetRights {
-  const { readScope, writeScope, rowFilter: filter, comment, live: isLive } = changes
+  const { readScope, writeScope, rowFilter: filter, readNeed, writeNeed, comment, live: isLive } = changes
   if (filter) bindFilterText(binding, table.name, table.columns, filter, binding.nextSource())
   const rowFilter = filter ? printExpression(filter) : filter
-  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, comment, isLive }
+  return { kind: 'set-rights', table, readScope, writeScope, rowFilter, readNeed, writeNeed, comment, isLive }
 }
 
 function bindAddColumn(binding: Binding, table: TableView, written: ColumnDefinition): Bound.AddColumn {

@@ -1,4 +1,5 @@
 /** The syntax tree of IQL statements, before names and types are resolved. */
+import type { StepUpNeed } from 'gatehouse-protocol'
 import type { Expression, Name, Placed, Query, SelectItem, TypeRef } from './ast-query.ts'
 
 export type Statement =
@@ -77,7 +78,7 @@ export interface Delete extends Placed {
 
 // ── Define ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** CREATE TABLE [IF NOT EXISTS] name (column | key | check, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [COMMENT 'x'] [WITH (live = …)] [AS query] */
+/** CREATE TABLE [IF NOT EXISTS] name (column | key | check, …) [READ SCOPE 'x'] [WRITE SCOPE 'x'] [ROW FILTER (…)] [REQUIRE (…)] [WRITE REQUIRE (…)] [COMMENT 'x'] [WITH (live = …)] [AS query] */
 export interface CreateTable extends Placed {
   readonly kind: 'create-table'
   readonly ifNotExists: boolean
@@ -90,6 +91,8 @@ export interface CreateTable extends Placed {
   readonly readScope: string | undefined
   readonly writeScope: string | undefined
   readonly rowFilter: Expression | undefined
+  readonly readNeed: StepUpNeed | undefined
+  readonly writeNeed: StepUpNeed | undefined
   readonly comment: string | undefined
   readonly live: boolean | undefined
   /** AS query, which gives the columns, and the rows. */
@@ -136,6 +139,8 @@ export interface TableChanges {
   readonly readScope: string | null | undefined
   readonly writeScope: string | null | undefined
   readonly rowFilter: Expression | null | undefined
+  readonly readNeed: StepUpNeed | null | undefined
+  readonly writeNeed: StepUpNeed | null | undefined
   readonly comment: string | null | undefined
   readonly live: boolean | undefined
 }

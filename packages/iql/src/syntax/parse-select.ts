@@ -13,6 +13,7 @@ import type {
   SelectItem,
   SetOperation,
 } from './ast-query.ts'
+import { NamedWindows, opensNamedWindows, parseNamedWindows } from './named-windows.ts'
 import { parseExpression, parseOrderItem } from './parse-expression.ts'
 import type { TokenStream } from './token-stream.ts'
 
@@ -23,8 +24,8 @@ import type { TokenStream } from './token-stream.ts'
 export function parseQuery(tokens: TokenStream): Query {
   const at = tokens.token.at
   const ctes = tokens.accepts('with') ? tokens.list(parseCte) : []
-  const body = parseBody(tokens)
-  const orderBy = parseOrderBy(tokens)
+  const { body, windows } = parseBody(tokens)
+  const orderBy = parseOrderBy(tokens, windows)
   let limit: Expression | undefined
   let offset: Expression | undefined
   for (;;) {
@@ -73,20 +74,26 @@ export function parseParenthesisedQuery(tokens: TokenStream): Query {
   })
 }
 
+/** A body, and the windows that its ORDER BY can name: those of a single SELECT. */
+interface ParsedBody {
+  readonly body: Body
+  readonly windows?: NamedWindows
+}
+
 /** Body = Intersection {("UNION" | "EXCEPT") ["ALL" | "DISTINCT"] Intersection} */
-function parseBody(tokens: TokenStream): Body {
+function parseBody(tokens: TokenStream): ParsedBody {
   let left = parseIntersection(tokens)
   for (;;) {
-    if (tokens.sees('union')) left = parseSetOperation(tokens, 'union', left, parseIntersection)
-    else if (tokens.sees('except')) left = parseSetOperation(tokens, 'except', left, parseIntersection)
+    if (tokens.sees('union')) left = parseSetOperation(tokens, 'union', left.body, parseIntersection)
+    else if (tokens.sees('except')) left = parseSetOperation(tokens, 'except', left.body, parseIntersection)
     else return left
   }
 }
 
 /** Intersection = Operand {"INTERSECT" ["ALL" | "DISTINCT"] Operand} */
-function parseIntersection(tokens: TokenStream): Body {
+function parseIntersection(tokens: TokenStream): ParsedBody {
   let left = parseOperand(tokens)
-  while (tokens.sees('intersect')) left = parseSetOperation(tokens, 'intersect', left, parseOperand)
+  while (tokens.sees('intersect')) left = parseSetOperation(tokens, 'intersect', left.body, parseOperand)
   return left
 }
 
@@ -94,20 +101,20 @@ function parseSetOperation(
   tokens: TokenStream,
   operator: SetOperation['operator'],
   left: Body,
-  parseRight: (tokens: TokenStream) => Body,
-): SetOperation {
+  parseRight: (tokens: TokenStream) => ParsedBody,
+): ParsedBody {
   const at = tokens.take().at
   tokens.countSetOperation(at)
   const all = tokens.accepts('all')
   if (!all) tokens.accepts('distinct')
-  return { kind: 'set', operator, all, left, right: parseRight(tokens), at }
+  return { body: { kind: 'set', operator, all, left, right: parseRight(tokens).body, at } }
 }
 
 /** Operand = Select | "(" Query ")" */
-function parseOperand(tokens: TokenStream): Body {
+function parseOperand(tokens: TokenStream): ParsedBody {
   if (!tokens.sees('(')) return parseSelect(tokens)
   const query = parseParenthesisedQuery(tokens)
-  return isBareQuery(query) ? query.body : query
+  return { body: isBareQuery(query) ? query.body : query }
 }
 
 /** Parentheses around a query without WITH, ORDER BY, LIMIT and OFFSET do not change its meaning. */
@@ -118,14 +125,14 @@ function isBareQuery({ with: ctes, orderBy, limit, offset }: Query): boolean {
 /**
  * Select = "SELECT" ["DISTINCT" ["ON" "(" Expression {"," Expression} ")"] | "ALL"] SelectItem {"," SelectItem} ["FROM" From]
  *          ["WHERE" Expression] [Latest] ["GROUP" "BY" ("ALL" | Expression {"," Expression})] ["HAVING" Expression]
- *          ["QUALIFY" Expression]
+ *          ["WINDOW" NamedWindow {"," NamedWindow}] ["QUALIFY" Expression]
  */
-function parseSelect(tokens: TokenStream): Select {
+function parseSelect(tokens: TokenStream): ParsedBody {
   const at = tokens.expects('select')
   const isDistinct = tokens.accepts('distinct')
   if (!isDistinct) tokens.accepts('all')
   const distinctOn = isDistinct && tokens.accepts('on') ? parseKeys(tokens) : undefined
-  const items = tokens.list(parseSelectItem)
+  const written = tokens.list(parseSelectItem)
   const from = tokens.accepts('from') ? parseFrom(tokens) : undefined
   const where = tokens.accepts('where') ? parseExpression(tokens) : undefined
   const latest = parseLatest(tokens)
@@ -133,15 +140,20 @@ function parseSelect(tokens: TokenStream): Select {
   const groupByAll = isGrouped && tokens.accepts('all')
   const groupBy = isGrouped && !groupByAll ? tokens.list(parseExpression) : []
   const having = tokens.accepts('having') ? parseExpression(tokens) : undefined
-  const qualify = tokens.accepts('qualify') ? parseExpression(tokens) : undefined
+  const windows = new NamedWindows(tokens, parseNamedWindows(tokens))
+  const qualify = tokens.accepts('qualify') ? windows.within(parseExpression(tokens)) : undefined
+  const items = written.map((item) =>
+    item.kind === 'item' ? { ...item, expression: windows.within(item.expression) } : item,
+  )
   const distinct = isDistinct && distinctOn === undefined
-  return {
+  const body: Select = {
     ...{ kind: 'select', distinct, items, from, where, groupBy, having, at },
-    ...(distinctOn === undefined ? {} : { distinctOn }),
+    ...(distinctOn === undefined ? {} : { distinctOn: distinctOn.map((key) => windows.within(key)) }),
     ...(latest === undefined ? {} : { latest }),
     ...(groupByAll ? { groupByAll } : {}),
     ...(qualify === undefined ? {} : { qualify }),
   }
+  return { body, windows }
 }
 
 function parseKeys(tokens: TokenStream): Expression[] {
@@ -158,6 +170,10 @@ function parseLatest(tokens: TokenStream): Latest | undefined {
   tokens.expects('partition')
   tokens.expects('by')
   return { on, partitionBy: tokens.list(parseExpression), at }
+}
+
+function endsFrom(tokens: TokenStream): boolean {
+  return opensLatest(tokens) || opensNamedWindows(tokens)
 }
 
 /** LATEST is not reserved: it can be an alias, also before the ON of a join. */
@@ -182,7 +198,7 @@ export function parseSelectItem(tokens: TokenStream): SelectItem {
 /** Alias = ["AS"] Name */
 export function parseAlias(tokens: TokenStream): Name | undefined {
   if (tokens.accepts('as')) return tokens.name('a name')
-  return tokens.bareAlias()
+  return opensNamedWindows(tokens) ? undefined : tokens.bareAlias()
 }
 
 /** From = Joined {"," Joined} */
@@ -203,7 +219,7 @@ function parseFrom(tokens: TokenStream): From {
  *      | "CROSS" "JOIN" TableItem
  */
 function parseJoined(tokens: TokenStream): From {
-  let left = parseTableItem(tokens, opensLatest)
+  let left = parseTableItem(tokens, endsFrom)
   for (;;) {
     const at = tokens.token.at
     const join = parseJoinKind(tokens)
@@ -241,7 +257,7 @@ function parseJoinKind(tokens: TokenStream): JoinKind | undefined {
 }
 
 /** TableItem = Name [Alias] | FunctionTable | "(" Query ")" Alias | "(" Joined ")" */
-function parseTableItem(tokens: TokenStream, endsBefore: (tokens: TokenStream) => boolean = () => false): From {
+function parseTableItem(tokens: TokenStream, endsBefore = opensNamedWindows): From {
   const parseItsAlias = () => (endsBefore(tokens) ? undefined : parseAlias(tokens))
   if (!tokens.sees('(')) {
     if (tokens.ahead(1).key === '(' && tokens.token.kind === 'word') return parseFunctionTable(tokens, parseItsAlias)
@@ -268,6 +284,9 @@ function parseFunctionTable(tokens: TokenStream, parseItsAlias: () => Name | und
   return { kind: 'function', name, arguments: args, alias, column }
 }
 
-function parseOrderBy(tokens: TokenStream): OrderItem[] {
-  return tokens.acceptsBy('order') ? tokens.list(parseOrderItem) : []
+function parseOrderBy(tokens: TokenStream, windows: NamedWindows | undefined): OrderItem[] {
+  if (!tokens.acceptsBy('order')) return []
+  const items = tokens.list(parseOrderItem)
+  if (windows === undefined) return items
+  return items.map((item) => ({ ...item, expression: windows.within(item.expression) }))
 }

@@ -32,11 +32,15 @@ export interface AuthorizationRequest {
   readonly prompt: readonly Prompt[]
   /** Seconds. */
   readonly maxAge: number | undefined
+  /** In the order of preference; absent if the request names none. */
+  readonly acrValues?: readonly string[] | undefined
   readonly claims: ClaimsRequest | undefined
   /** The user must be one of these (`id_token_hint`, or `sub` in `claims`). */
   readonly subjects: readonly string[] | undefined
   readonly loginHint: string | undefined
   readonly uiLocales: string | undefined
+  /** The digest of its request_uri, if it was pushed (RFC 9126). */
+  readonly pushed?: string | undefined
 }
 
 /** What the checks of single parameters read. */

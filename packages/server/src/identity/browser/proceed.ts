@@ -4,6 +4,7 @@ import { logFailure } from '../../http/problem.ts'
 import type { Client } from '../../store/clients/client-metadata.ts'
 import type { AuthorizationError } from '../authorize/authorization-error.ts'
 import { nextStep, type Step } from '../authorize/next-step.ts'
+import { reopenPushed, spendPushed } from '../authorize/pushed-request.ts'
 import type { AuthorizationRequest, Target } from '../authorize/request.ts'
 import { type AuthorizationResponse, deliver, respond } from '../authorize/response.ts'
 import { printable } from '../oauth-error.ts'
@@ -38,7 +39,7 @@ export async function proceed(context: BrowserContext, state: FlowState, env: Br
     case 'authorize':
       return proceedToClient(context, { handle, details }, env)
     case 'own': {
-      const step = ownStep(context, details)
+      const step = ownStep(context, details, env.clock())
       if (step !== undefined) return show(step, context, state, env)
       if (handle !== undefined && isToBeLinked(context, details.progress, env))
         return askToLink(context, handle, details.progress, env)
@@ -65,11 +66,13 @@ async function proceedToClient(
       return askToLink(context, state.handle, state.details.progress, env)
     if (step.kind === 'respond') {
       await close(state, env)
+      await spendPushed(request, env)
       const { address, id: requestId } = context.http
       const isStillGranted = async () =>
         (await stepOf(await lookAgain(context, env), state.details, client, env)).kind === 'respond'
       const answer = await respond({ ...step, request, client, address, requestId, isStillGranted }, env)
       if (answer !== undefined) return await send(context, client, request.target, answer, request.uiLocales, env)
+      await reopenPushed(request, env)
       return await proceedToClient(await lookAgain(context, env), { ...state, handle: undefined }, env)
     }
     if (step.kind === 'refuse') {
@@ -110,14 +113,16 @@ async function lookAgain(context: BrowserContext, env: BrowserEnv): Promise<Brow
 }
 
 /** B-13: server errors are reported to the client. Refusals, and errors after the reply, are rethrown. */
-export function answerFault(
+export async function answerFault(
   error: unknown,
   context: BrowserContext,
   client: Client,
-  { target, uiLocales }: Pick<AuthorizationRequest, 'target' | 'uiLocales'>,
+  { target, uiLocales, pushed }: Pick<AuthorizationRequest, 'target' | 'uiLocales' | 'pushed'>,
   env: BrowserEnv,
 ): Promise<void> {
   if (context.http.isReplied || isRefusal(error)) throw error
+  // If the database is not available, the request_uri can be opened again until it expires.
+  await spendPushed({ pushed }, env).catch(() => {})
   const outage = logFailure(context.http, error)
   const answer: AuthorizationResponse =
     outage === undefined
@@ -146,9 +151,11 @@ export async function stepOf(
 }
 
 /** Our own pages need a session, two factors if a role or a client requires them, and no pending password change. */
-function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow): Step | undefined {
+function ownStep({ user, session }: BrowserContext, { needs, progress }: OwnFlow, now: number): Step | undefined {
   if (user === undefined || session === undefined) return { kind: 'sign-in', again: false }
   if (needs?.fresh === true && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
+  const isOld = needs?.age !== undefined && now - session.authTime > needs.age * 1000
+  if (isOld && progress.signedIn !== session.id) return { kind: 'sign-in', again: true }
   const demanded = user.requiresSecondFactor || needs?.secondFactor === true
   if (demanded && acrOf(session.amr) !== MULTI_FACTOR)
     return { kind: user.hasSecondFactor ? 'second-factor' : 'set-up-factor' }
@@ -163,7 +170,7 @@ export async function redirectedFirst(
   env: BrowserEnv,
 ): Promise<boolean> {
   const details: OwnFlow = { kind: 'own', page, needs, progress: {} }
-  const step = ownStep(context, details)
+  const step = ownStep(context, details, env.clock())
   if (step === undefined) return false
   await show(step, context, { handle: undefined, details }, env)
   return true
@@ -209,18 +216,20 @@ async function close({ handle }: FlowState, env: BrowserEnv): Promise<void> {
   if (handle !== undefined && !(await env.flows.finish(handle))) throw expired()
 }
 
-export function refuseToClient(
+export async function refuseToClient(
   context: BrowserContext,
   client: Client,
   {
     target,
     responseType,
     uiLocales,
-  }: Pick<AuthorizationRequest, 'target' | 'uiLocales'> & { responseType?: string | undefined },
+    pushed,
+  }: Pick<AuthorizationRequest, 'target' | 'uiLocales' | 'pushed'> & { responseType?: string | undefined },
   error: AuthorizationError,
   text: string,
   env: BrowserEnv,
 ): Promise<void> {
+  await spendPushed({ pushed }, env)
   env.audit.record({
     event: 'authorization.refused',
     actor: context.user?.id,

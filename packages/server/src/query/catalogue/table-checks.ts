@@ -1,7 +1,7 @@
 /** Checks of tables that the program defines itself, and of the rows to be inserted into them. Nothing is written. */
 
 import { type IqlType, type IqlValue, NO_TABLES, readValue, type TableView, typeName, writeValue } from 'gatehouse-iql'
-import { type Clock, Refusal } from 'gatehouse-protocol'
+import { type Clock, Refusal, type StepUpRules } from 'gatehouse-protocol'
 import type { AttributeDefinition } from '../../store/attributes/attributes.ts'
 import { refuse } from '../errors.ts'
 import { type AttributeViews, attributeViews } from './attributes.ts'
@@ -19,6 +19,7 @@ export interface TableSpec {
   readonly rowFilter: string | null
   /** Conditions in IQL, by name. */
   readonly checks?: Readonly<Record<string, string>>
+  readonly stepUp?: StepUpRules | undefined
   /** Whether changes are logged for live queries. */
   readonly live: boolean
 }
@@ -101,6 +102,7 @@ function specOf(snapshot: CatalogueSnapshot, view: TableView): TableSpec[] {
       writeScope: table.writeScope ?? null,
       rowFilter: table.rowFilter ?? null,
       checks: Object.fromEntries((table.checks ?? []).map(({ name, condition }) => [name, condition])),
+      ...(table.stepUp && { stepUp: table.stepUp }),
       live: table.isLive,
     },
   ]
@@ -127,6 +129,7 @@ export function define(table: TableSpec, attributes: AttributeViews, clock: Cloc
     readScope: table.readScope ?? undefined,
     writeScope: table.writeScope ?? undefined,
     rowFilter: table.rowFilter ?? undefined,
+    stepUp: table.stepUp,
     description: table.description === '' ? undefined : table.description,
     isLive: table.live,
     checks: Object.entries(table.checks ?? {}).map(([name, condition]) => ({ name, condition })),
@@ -152,6 +155,7 @@ export function changesFor(
     writeScope: wanted.writeScope,
     rowFilter: wanted.rowFilter,
     checks: wanted.checks ?? [],
+    stepUp: wanted.stepUp,
     description: wanted.description,
     isLive: wanted.isLive,
   }

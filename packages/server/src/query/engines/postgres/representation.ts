@@ -8,8 +8,8 @@ import {
   writeDate,
   writeDecimal,
   writeInterval,
+  writeLocalTimestamp,
   writeTime,
-  writeTimestamp,
 } from 'gatehouse-iql'
 import type { Cell } from '../../model/result.ts'
 import type { RowDecoder } from '../bounded-rows.ts'
@@ -40,6 +40,7 @@ const SQL_TYPES: Readonly<Record<Exclude<IqlType['kind'], 'Decimal'>, string>> =
   Double: 'float8',
   Boolean: 'boolean',
   Timestamp: 'timestamp',
+  LocalTimestamp: 'timestamp',
   Date: 'date',
   Time: 'time',
   Uuid: 'uuid',
@@ -57,7 +58,8 @@ export function toPostgres(value: IqlValue, type: IqlType): ScalarBindable {
     case 'Decimal':
       return typeof value === 'bigint' ? writeDecimal(value, type.scale) : null
     case 'Timestamp':
-      return typeof value === 'bigint' ? writeTimestamp(value).slice(0, -1) : null
+    case 'LocalTimestamp':
+      return typeof value === 'bigint' ? writeLocalTimestamp(value) : null
     case 'Date':
       return typeof value === 'bigint' ? writeDate(value) : null
     case 'Time':
@@ -112,6 +114,8 @@ function cellDecoder(column: ResultColumn): CellDecoder | undefined {
       return (raw) => `${raw.replace(' ', 'T')}Z`
     case 'Interval':
       return column.type.months ? decodeInterval : decodeMicros
+    case 'LocalTimestamp':
+      return (raw) => raw.replace(' ', 'T')
     case 'Binary':
       return (raw) => Buffer.from(raw.slice(2), 'hex')
     default:

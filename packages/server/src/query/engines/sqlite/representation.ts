@@ -9,6 +9,7 @@ import {
   writeDate,
   writeDecimal,
   writeInterval,
+  writeLocalTimestamp,
   writeTime,
   writeTimestamp,
 } from 'gatehouse-iql'
@@ -96,7 +97,7 @@ export function longRowDecoder(
 }
 
 function isTime({ kind }: IqlType): boolean {
-  return kind === 'Timestamp' || kind === 'Date' || kind === 'Time'
+  return kind === 'Timestamp' || kind === 'LocalTimestamp' || kind === 'Date' || kind === 'Time'
 }
 
 function decodeBigint(raw: unknown): Cell {
@@ -130,6 +131,8 @@ export function cellDecoder({ type }: ResultColumn): (raw: unknown) => Cell {
         typeof raw === 'number' ? raw : raw === null ? null : typeof raw === 'bigint' ? Number(raw) : Number.NaN
     case 'Timestamp':
       return (raw) => (typeof raw === 'bigint' ? writeTimestamp(raw) : null)
+    case 'LocalTimestamp':
+      return (raw) => (typeof raw === 'bigint' ? writeLocalTimestamp(raw) : null)
     case 'Date':
       return (raw) => (typeof raw === 'bigint' ? writeDate(raw) : null)
     case 'Time':
