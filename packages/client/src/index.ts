@@ -39,7 +39,15 @@ export {
   type Tokens,
   type User,
 } from './auth/token-source.ts'
-export { AuthError, ConnectionError, GatehouseError, type Position, problemError, QueryError } from './errors.ts'
+export {
+  AuthError,
+  ConnectionError,
+  GatehouseError,
+  type Position,
+  problemError,
+  QueryError,
+  StepUpNeeded,
+} from './errors.ts'
 export {
   createFeeds,
   type Feed,

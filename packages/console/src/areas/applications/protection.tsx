@@ -1,11 +1,20 @@
 /** How the requests and tokens of an application are protected: bound to a key, pushed, by the FAPI 2.0 Security Profile. */
-import { Checkbox } from '../../ui/index.ts'
+import {
+  Checkbox,
+  demandedNumber,
+  demandOf,
+  demandText,
+  type SignInDemand,
+  SignInDemandFields,
+} from '../../ui/index.ts'
 import type { Application, KindInfo } from './kinds.ts'
 
 export interface Protection {
   readonly isFapi: boolean
   readonly isBound: boolean
   readonly isPushed: boolean
+  /** Of the users who sign in to it. */
+  readonly signIn: SignInDemand
 }
 
 export function protectionOf(client: Application): Protection {
@@ -13,15 +22,18 @@ export function protectionOf(client: Application): Protection {
     isFapi: client.profile === 'fapi2',
     isBound: client.dpop_bound_access_tokens === true,
     isPushed: client.require_pushed_authorization_requests === true,
+    signIn: demandOf(client.require_acr, client.require_age),
   }
 }
 
 /** The members of a patch; null removes one. */
-export function protectionPatch({ isFapi, isBound, isPushed }: Protection) {
+export function protectionPatch({ isFapi, isBound, isPushed, signIn }: Protection) {
   return {
     profile: isFapi ? 'fapi2' : null,
     dpop_bound_access_tokens: isBound || null,
     require_pushed_authorization_requests: isPushed || null,
+    require_acr: demandedNumber(signIn.acr),
+    require_age: demandedNumber(signIn.age),
   }
 }
 
@@ -68,6 +80,17 @@ export function ProtectionFields({ info, protection, onProtection }: Props) {
           onChecked={(checked) => onProtection({ ...protection, isPushed: checked })}
         />
       )}
+      {info.kind !== 'service' && (
+        <SignInDemandFields
+          label="Sign-in of its users"
+          demand={protection.signIn}
+          onDemand={(signIn) => onProtection({ ...protection, signIn })}
+        />
+      )}
     </fieldset>
   )
+}
+
+export function signInText({ require_acr: acr, require_age: age }: Application): string {
+  return demandText(acr, age)
 }

@@ -5,7 +5,7 @@ import { server } from '../../server.ts'
 import { Badge, Button, Checkbox, Copy, Facts, Form, Section, TextField } from '../../ui/index.ts'
 import { type Addresses, AddressFields, areComplete } from './addresses.tsx'
 import { type Application, filled, hasSecret, infoOf, kindOf } from './kinds.ts'
-import { ProtectionFields, protectionOf, protectionPatch, protectionText } from './protection.tsx'
+import { ProtectionFields, protectionOf, protectionPatch, protectionText, signInText } from './protection.tsx'
 import { ScopeChoice } from './scopes.tsx'
 
 interface Props {
@@ -41,6 +41,7 @@ export function Settings({ application, client }: Props) {
           ...(info.origins ? [['Origins', <Lines of={originsOf(client)} />] as const] : []),
           ['Scopes', <Words of={(client.scope ?? 'openid').split(' ')} />],
           ['Protection', protectionText(client)],
+          ...(info.kind === 'service' ? [] : [['Sign-in of its users', signInText(client)] as const]),
           ...(info.kind === 'service'
             ? []
             : [['Consent', client.skip_consent === true ? 'Not asked for' : 'Users are asked'] as const]),
