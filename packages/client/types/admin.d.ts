@@ -27,6 +27,8 @@ export interface AdminClient {
     readonly scope?: string;
     /** Its access tokens are always bound to a key (DPoP). */
     readonly dpop_bound_access_tokens?: boolean;
+    readonly require_acr?: number;
+    readonly require_age?: number;
     /** Its authorization requests must be pushed (PAR). */
     readonly require_pushed_authorization_requests?: boolean;
     /** `fapi2`: the FAPI 2.0 Security Profile. */

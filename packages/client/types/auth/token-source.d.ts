@@ -16,8 +16,11 @@ export interface Tokens {
  * tokens from elsewhere.
  */
 export interface TokenSource {
-    /** A token that should be valid. `refused` is one that the server did not accept: it must not be returned again. */
-    token(refused?: string): Promise<string>;
+    /**
+     * A token that should be valid. `refused` is one that the server did not accept, and `error` is why: it must not be returned again. For a
+     * `StepUpNeeded` the user signs in again, where the source can ask for that.
+     */
+    token(refused?: string, error?: unknown): Promise<string>;
     /** The server has ended the session of this token: it must not be returned again. */
     refuse?(token: string): void;
     /** Forgets the tokens, and revokes them. */
