@@ -1,4 +1,4 @@
-/** Step-up in the console: the dialogue, the sign-in in its window, and what goes on afterwards: a query, a live one, and the forms. */
+/** Step-up in the console: the dialogue, the sign-in in its window, and what goes on afterwards. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { totpCode } from '../../packages/server/src/identity/factors/totp.ts'
@@ -24,7 +24,7 @@ async function stepUp(page: Page): Promise<void> {
     page.waitForEvent('popup'),
     page.getByRole('dialog').getByRole('button', { name: 'Sign in again' }).click(),
   ])
-  await popup.locator('#authenticator-key').waitFor()
+  await popup.locator('#authenticator-key').waitFor({ state: 'attached' })
   const key = (await popup.locator('#authenticator-key').textContent()) ?? ''
   await popup.locator('#authenticator input[name=code]').fill(totpCode(fromBase32(key), Math.floor(Date.now() / 30_000)))
   await popup.locator('#authenticator button[type=submit]').click()
@@ -32,7 +32,7 @@ async function stepUp(page: Page): Promise<void> {
   if (!popup.isClosed()) await popup.waitForEvent('close')
 }
 
-test('a query asks for a stronger sign-in, and continues with its result; a live one needs no more', async () => {
+test('a query asks for a stronger sign-in, and continues with its result', async () => {
   const view = await scene.open(`/query?q=${encodeURIComponent('select id, price from guarded')}`)
   const { page } = view
   await page.getByRole('button', { name: /^Run/ }).first().click()
